@@ -27,6 +27,8 @@ PROGRAM: Any = typer.main.get_command(app)
 """Of click, or of the copy of click that newer versions of typer have."""
 USAGE_ERROR: Any = typer.BadParameter.__base__
 OF_OTHERS = {
+    "--now": "systemctl",
+    "--set-eee": "ethtool",
     "--net": "nsenter",
     "--target": "nsenter",
     "--address": "ray start",

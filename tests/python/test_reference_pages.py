@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 import typer.main
 
 import wiregauge
+from wiregauge.benches import agent_program
 from wiregauge.cli import app
+from wiregauge.examining import CHECKS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 reference_pages: Any = importlib.import_module("reference_pages")
@@ -29,6 +32,23 @@ def test_the_page_of_the_python_api_is_current() -> None:
     assert reference_pages.PYTHON.read_text(encoding="utf-8") == reference_pages.python(), (
         "run `make reference`"
     )
+
+
+def test_the_page_of_checks_is_current_and_has_every_fix() -> None:
+    page = reference_pages.doctor()
+    assert reference_pages.DOCTOR.read_text(encoding="utf-8") == page, "run `make reference`"
+    refused = subprocess.run(
+        [str(agent_program()), "mend", "--interface", "lo", "sysctl"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2
+    known = refused.stderr.strip().rpartition("there are ")[2].split(", ")
+    assert known == [
+        line.split("`")[1] for line in page.rpartition("## Fixes")[2].splitlines() if "`" in line[:3]
+    ]
+    assert {check.fix for check in CHECKS} - {""} == set(known)
 
 
 def test_every_command_and_option_is_on_the_page() -> None:

@@ -44,6 +44,7 @@ PACKAGES = {
     "records": {"_native", "files", "plan"},
     "master": {"_native", "benches", "clocks", "plan", "records"},
     "lab": {"benches", "files", "master"},
+    "examining": {"benches", "lab", "master"},
     "runner": {"benches", "config", "lab", "master", "measures", "plan", "records"},
     "cluster": {"_native", "files", "master", "plan", "records", "runner"},
     "captures": {"_native", "benches", "config", "plan", "records", "runner"},

@@ -30,7 +30,14 @@ fn push(log: &mut RecordProducer, sequence: u32, now: WallNanos) {
 }
 
 fn config() -> WriterConfig {
-    WriterConfig { node: 0, name: "bench".into(), run_index: 0, planted: None, planted_host: None, common_epoch: Arc::default() }
+    WriterConfig {
+        node: 0,
+        name: "bench".into(),
+        run_index: 0,
+        planted: None,
+        planted_host: None,
+        common_epoch: Arc::default(),
+    }
 }
 
 /// The median over 200 bursts of 1000 records, so that a burst in which the thread was preempted does not count.

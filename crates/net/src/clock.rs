@@ -6,6 +6,8 @@
 
 use wg_frame::time::WallNanos;
 
+use crate::sys::check;
+
 fn read(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live timespec the call fills. The clocks used here exist on every supported kernel, so the
@@ -33,6 +35,35 @@ pub fn monotonic_raw() -> i64 {
 pub(crate) fn tai_ahead() -> i64 {
     let difference = read(libc::CLOCK_TAI) - read(libc::CLOCK_REALTIME);
     (difference + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000
+}
+
+/// What the kernel was told of its clock by whoever disciplines it (adjtimex(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Discipline {
+    /// Somebody disciplines it and has said so.
+    pub synchronised: bool,
+    /// By how much it may be off at most, µs; grows while nobody says otherwise.
+    pub max_error_us: i64,
+    /// International atomic time less UTC, s; 0 where nobody told.
+    pub tai_offset_s: i32,
+}
+
+/// What the kernel knows of its clock. Changes nothing.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn discipline() -> std::io::Result<Discipline> {
+    // SAFETY: a timex of zeroes is valid; `modes` 0 sets nothing.
+    let mut told: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: `told` is a live timex, which the call fills.
+    let state = check(unsafe { libc::adjtimex(&raw mut told) })?;
+    #[expect(clippy::useless_conversion, reason = "its types differ between C libraries")]
+    let max_error_us = i64::from(told.maxerror);
+    Ok(Discipline {
+        synchronised: told.status & libc::STA_UNSYNC == 0 && state != libc::TIME_ERROR,
+        max_error_us,
+        tai_offset_s: told.tai,
+    })
 }
 
 /// Both clocks, read together: the pair with the least time between its readings of `CLOCK_REALTIME` out of three.

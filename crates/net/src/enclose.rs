@@ -97,11 +97,16 @@ pub fn run(command: &[String], rootless: bool) -> Result<u8, EncloseError> {
 /// # Errors
 /// The refusal.
 pub fn can_unshare(user: bool) -> io::Result<()> {
-    // SAFETY: the child only calls unshare, writes to its own files under /proc and _exit; all of that is allowed after a
-    // fork of a process whose other threads hold no lock these need.
+    in_child(|| unshare(user))
+}
+
+/// Tries something in a child, which then ends and with it what was tried.
+pub(crate) fn in_child(what: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    // SAFETY: the child only makes the calls of `what` (unshare; mlockall and limits; reading and writing its own files under
+    // /proc) and _exit; all of that is allowed after a fork of a process whose other threads hold no lock these need.
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
-        let code = unshare(user).map_or_else(|e| e.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
+        let code = what().map_or_else(|e| e.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
         // SAFETY: ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(code) };
     }

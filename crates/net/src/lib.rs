@@ -5,7 +5,8 @@
 //! kernel answers comes back as a value. Nothing here allocates after a socket was opened, so the calls may
 //! be used on a servicing thread while a run is going on.
 //!
-//! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network).
+//! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network; what is
+//! asked here are two lists).
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(
     not(test),
@@ -19,10 +20,13 @@ pub mod clock_sources;
 mod discard;
 pub mod enclose;
 mod error;
+pub mod ethtool;
 pub mod host;
 mod interface;
 mod memory;
 pub mod namespace;
+pub mod netfilter;
+mod netlink;
 mod phc;
 
 mod qdisc;

@@ -1,11 +1,10 @@
 //! The queue disciplines of an interface, asked of the kernel by netlink (rtnetlink(7), linux/pkt_sched.h).
 
 use std::io;
-use std::os::fd::AsRawFd;
 
 use crate::error::NetError;
 use crate::interface::Interface;
-use crate::sys::{short, socket};
+use crate::netlink::{self, attribute, word};
 
 /// A queue discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,15 +30,10 @@ pub(crate) struct Etf {
     pub(crate) offload: bool,
 }
 
-const NLMSG_HEADER: usize = 16;
-/// Of a request: both headers.
-const REQUEST_LEN: u32 = 36;
 /// `struct tcmsg`.
 const TC_HEADER: usize = 20;
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_ETF_PARMS: u16 = 1;
-/// `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` are no part of an attribute's type.
-const ATTRIBUTE_TYPE: u16 = 0x3FFF;
 
 /// Those of `interface`.
 ///
@@ -52,75 +46,13 @@ pub(crate) fn of(interface: &Interface) -> Result<Vec<Qdisc>, NetError> {
 }
 
 fn ask(index: u32) -> io::Result<Vec<Qdisc>> {
-    let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
-    let request = request(index);
-    // SAFETY: the pointer and length describe `request`, which lives across the call.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
     let mut found = Vec::new();
-    let mut buffer = vec![0_u8; 1 << 16];
-    // An answer has a message for each queue discipline of the namespace; the kernel ends it with one of its own.
-    for _ in 0..1_024 {
-        // SAFETY: the pointer and length describe `buffer`, which is exclusively borrowed.
-        let got = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        if got < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted {
-                continue;
-            }
-            return Err(error);
-        }
-        if read(&buffer[..got.unsigned_abs()], index, &mut found)? {
-            return Ok(found);
-        }
-    }
-    Err(io::Error::other("the list of queue disciplines does not end"))
-}
-
-/// `RTM_GETQDISC` as a dump.
-fn request(index: u32) -> Vec<u8> {
-    let length = REQUEST_LEN;
-    let flags = short((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as i64);
-    let mut message = Vec::with_capacity(length as usize);
-    message.extend(length.to_ne_bytes());
-    message.extend(libc::RTM_GETQDISC.to_ne_bytes());
-    message.extend(flags.to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend([0; 4]);
-    message.extend(index.to_ne_bytes());
-    message.extend([0; 12]);
-    message
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-/// Reads the messages of one datagram; true at the end of the dump.
-fn read(mut datagram: &[u8], index: u32, found: &mut Vec<Qdisc>) -> io::Result<bool> {
-    const DONE: u16 = short(libc::NLMSG_DONE as i64);
-    const ERROR: u16 = short(libc::NLMSG_ERROR as i64);
-    while let (Some(length), Some(kind)) = (word(datagram, 0), half(datagram, 4)) {
-        let Some(body) = datagram.get(NLMSG_HEADER..length as usize) else {
-            return Err(io::Error::other("a cut message about queue disciplines"));
-        };
-        match kind {
-            DONE => return Ok(true),
-            ERROR => {
-                let number = word(body, 0).unwrap_or(0).cast_signed().wrapping_neg();
-                return Err(io::Error::from_raw_os_error(number));
-            }
-            _ => found.extend(qdisc(body, index)),
-        }
-        datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(false)
+    // Of `struct tcmsg`: family and padding, the interface, then handle, parent and info.
+    let body = [&[0; 4][..], &index.to_ne_bytes(), &[0; 12]].concat();
+    netlink::list(libc::NETLINK_ROUTE, &netlink::listing(libc::RTM_GETQDISC, &body), |body| {
+        found.extend(qdisc(body, index));
+    })?;
+    Ok(found)
 }
 
 fn qdisc(body: &[u8], index: u32) -> Option<Qdisc> {
@@ -129,7 +61,7 @@ fn qdisc(body: &[u8], index: u32) -> Option<Qdisc> {
     }
     let attributes = body.get(TC_HEADER..)?;
     let kind = attribute(attributes, libc::TCA_KIND)?;
-    let kind = String::from_utf8_lossy(kind).trim_end_matches('\0').to_owned();
+    let kind = netlink::text(kind);
     let parameters =
         attribute(attributes, libc::TCA_OPTIONS).and_then(|inner| attribute(inner, TCA_ETF_PARMS));
     let etf = parameters.filter(|_| kind == "etf").and_then(|given| {
@@ -144,23 +76,16 @@ fn qdisc(body: &[u8], index: u32) -> Option<Qdisc> {
     Some(Qdisc { kind, is_root: word(body, 12)? == TC_H_ROOT, etf })
 }
 
-/// The first attribute of this type.
-fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(half(attributes, 0)?);
-        let value = attributes.get(4..length)?;
-        if half(attributes, 2)? & ATTRIBUTE_TYPE == wanted {
-            return Some(value);
-        }
-        attributes = attributes.get(length.next_multiple_of(4)..)?;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::netlink::{HEADER, messages};
+
+    fn read(datagram: &[u8], index: u32, found: &mut Vec<Qdisc>) -> io::Result<bool> {
+        messages(datagram, |body| found.extend(qdisc(body, index)))
+    }
 
     fn with_length(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut out = [&((4 + value.len()) as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
@@ -171,7 +96,7 @@ mod tests {
     fn message(kind: u16, index: u32, parent: u32, attributes: &[u8]) -> Vec<u8> {
         let body =
             [&[0; 4][..], &index.to_ne_bytes(), &[0; 4], &parent.to_ne_bytes(), &[0; 4], attributes].concat();
-        let length = (NLMSG_HEADER + body.len()) as u32;
+        let length = (HEADER + body.len()) as u32;
         [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], &body].concat()
     }
 

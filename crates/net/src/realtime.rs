@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
+use crate::enclose::in_child;
 use crate::sys::check;
 
 /// Gives the calling thread the first-in-first-out policy at `priority` (1 to 99). Threads it starts later
@@ -136,8 +137,10 @@ fn exempt_from_lock_limit() -> bool {
     initial && effective.is_some_and(|set| set & CAP_IPC_LOCK != 0)
 }
 
-/// Takes [`lock_memory`] back.
-pub fn unlock_memory() {
-    // SAFETY: takes no arguments.
-    unsafe { libc::munlockall() };
+/// Whether [`lock_memory`] would be granted; a child tries it, so that what this process has locked, and its limits, stay.
+///
+/// # Errors
+/// The refusal.
+pub fn can_lock_memory() -> io::Result<()> {
+    in_child(lock_memory)
 }

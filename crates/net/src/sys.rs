@@ -26,6 +26,9 @@ unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: nine integers.
 unsafe impl Plain for [u32; 9] {}
 
+// SAFETY: 84 bytes.
+unsafe impl Plain for [u8; 84] {}
+
 // SAFETY: integers; its padding is sent and read by nobody.
 unsafe impl Plain for libc::sockaddr_in {}
 // SAFETY: likewise.

@@ -20,6 +20,26 @@ const FILTER_ALL: libc::c_int = 1;
 /// Nothing is timestamped that way.
 const OFF: libc::c_int = 0;
 
+/// `enum hwtstamp_rx_filters` of linux/net_tstamp.h, in its order.
+const FILTERS: [&str; 16] = [
+    "none",
+    "all",
+    "some",
+    "ptpv1-l4-event",
+    "ptpv1-l4-sync",
+    "ptpv1-l4-delay-req",
+    "ptpv2-l4-event",
+    "ptpv2-l4-sync",
+    "ptpv2-l4-delay-req",
+    "ptpv2-l2-event",
+    "ptpv2-l2-sync",
+    "ptpv2-l2-delay-req",
+    "ptpv2-event",
+    "ptpv2-sync",
+    "ptpv2-delay-req",
+    "ntp-all",
+];
+
 /// `struct ethtool_ts_info`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -90,6 +110,18 @@ impl TimestampCapability {
         } else {
             TimestampSource::None
         }
+    }
+
+    /// Which received frames it can timestamp by its clock, by the kernel's names; none where it cannot any.
+    pub fn receive_filters(self) -> Vec<&'static str> {
+        let set = self.rx_filters;
+        FILTERS
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter(|(bit, _)| set >> bit & 1 == 1)
+            .map(|(_, name)| *name)
+            .collect()
     }
 
     /// In one line: source each way, clock, and why hardware is not used where the driver has some.
@@ -204,6 +236,7 @@ mod tests {
         }
         let ptp_only = TimestampCapability::new(SOFTWARE | HARDWARE, 1, 0b11, 0x1001);
         assert!(ptp_only.described().contains("only PTP frames"), "{}", ptp_only.described());
+        assert_eq!(ptp_only.receive_filters(), ["ptpv2-event"]);
     }
 
     #[test]

@@ -57,6 +57,8 @@ class AgentPlace:
     own_clock: bool = False  # its host reads another clock than this one
     patience_s: float = SILENCE_S  # how long it may give no sign of life
 
+    fix: bool = False  # its host is set for measuring while the test goes on
+
 
 Reach = Callable[[str, Sequence[str], int], Sequence[Sequence[tuple[int, ...]]]]
 """By which MAC addresses each IPv4 address answers at an end system, asked by requests of so many bytes."""

@@ -11,7 +11,7 @@ from wiregauge.benches.base import BenchError, agent_program
 __all__ = ["Findings", "examine", "namespaces_here"]
 
 Findings = dict[str, Any]
-"""What `wiregauge-agent doctor --json` says: `host` and `findings`."""
+"""What `wiregauge-agent doctor --json` says: `host`, `findings`, `interfaces` and `facts`."""
 
 _SECONDS = 30.0
 

@@ -146,7 +146,7 @@ def _taken(host: Described, on: Mapping[str, str]) -> str:
 
 
 class HostsBench:
-    """End systems on hosts, which `placed` says.
+    """End systems on hosts, which `placed` says. With `fix` they are set for measuring while the test goes on.
 
     `failures` tells, by end system, why an agent that is a process of this host is gone; None while it runs.
     """
@@ -157,11 +157,13 @@ class HostsBench:
         placed: Mapping[str, Described],
         *,
         realtime: bool = True,
+        fix: bool = False,
         failures: Mapping[str, Callable[[], str | None]] | None = None,
     ) -> None:
         self._campaign = campaign
         self._placed = placed
         self._realtime = realtime
+        self._fix = fix
         self._failures = failures or {}
 
     @staticmethod
@@ -203,6 +205,7 @@ class HostsBench:
                     access=host.access,
                     own_clock=not host.same_host,
                     patience_s=SILENCE_S if host.access is None else _PATIENCE_S,
+                    fix=self._fix,
                 )
             )
         return places

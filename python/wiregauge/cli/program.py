@@ -10,8 +10,9 @@ import typer
 
 from wiregauge import __version__
 from wiregauge.cli.calibrate.commands import app as calibrate_app
+from wiregauge.cli.doctor import doctor
 from wiregauge.cli.exporting import dissector, export
-from wiregauge.cli.host import agent, doctor
+from wiregauge.cli.host import agent
 from wiregauge.cli.importing import import_captures
 from wiregauge.cli.lab import app as lab_app
 from wiregauge.cli.new import new

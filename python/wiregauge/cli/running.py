@@ -163,6 +163,14 @@ def run(
             show_default=False,
         ),
     ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="lab: set hosts for measuring while the test goes on (offloads, coalescing, EEE, pause frames, "
+            "reverse-path filter, socket buffers, governor), and as before when it ends.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
@@ -186,6 +194,7 @@ def run(
             "jobs": jobs,
             "lab": lab,
             "wait": _seconds(wait),
+            "fix": fix or None,
         }
         raise typer.Exit(_resumed(resume, options, as_json=as_json))
     if test is None:
@@ -200,6 +209,7 @@ def run(
         "jobs": jobs,
         "lab": lab,
         "wait": _seconds(wait),
+        "fix": fix or None,
     }
     opened = _opened(chosen, given)
     check_engine(engine, storage, chosen)

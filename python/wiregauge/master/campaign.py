@@ -16,7 +16,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
-from wiregauge.benches.base import AgentBench, AgentPlace, BenchError
+from wiregauge.benches.base import AgentBench, AgentPlace, BenchError, Fact
 from wiregauge.clocks import ClockError, ClockKeeper
 from wiregauge.clocks.keeper import EndSystem
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
@@ -114,6 +114,7 @@ class _Campaign:
         try:
             self._crew.greet()
             self._look()
+            self._mend()
             missing = set(missing_runs(self._directory))
             for position, run in enumerate(self._directory.plan.runs):
                 if run.index not in missing:
@@ -131,6 +132,23 @@ class _Campaign:
         agents = self._crew.by_name
         seen = self._bench.look(lambda name, addresses, size: agents[name].reach(addresses, size, _REACH_MS))
         self._directory.manifest["bench_facts"] += [asdict(fact) for fact in seen]
+
+    def _mend(self) -> None:
+        """Has hosts set for measuring where the bench says so: agents undo it when the session ends, in any way."""
+        told = self._directory.manifest["bench_facts"]
+        for agent in self._crew.agents:
+            if not agent.place.fix:
+                continue
+            changes = agent.mend(agent.place.interface)
+            for one in changes:
+                where = f"{agent.place.end_system}, {one.interface or 'its host'}"
+                value = f"{one.setting}: {one.before} to {one.after}"
+                note = f"refused: {one.refused}" if one.refused else "restored after the run"
+                told.append(asdict(Fact(f"set for measuring: {where}", value, note)))
+            if not changes:
+                fact = Fact(f"set for measuring: {agent.place.end_system}", "nothing", "all was well")
+                told.append(asdict(fact))
+        self._directory.save()
 
     def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""

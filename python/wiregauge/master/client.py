@@ -134,13 +134,33 @@ class Agent:
 
     def describe(self) -> pb.DescribeReply:
         """What its host is and has. Raises AgentLostError where nobody answers, with the reason."""
+        return self._ask("Describe", pb.DescribeRequest(), pb.DescribeReply)
+
+    def examine(self, interface: str = "") -> pb.ExamineReply:
+        """What of its host bears on a measurement, with one interface or all that may be used. Raises as `describe`."""
+        return self._ask("Examine", pb.ExamineRequest(interface=interface), pb.ExamineReply)
+
+    def mend(self, interface: str, fixes: Sequence[str] = ()) -> Sequence[pb.Change]:
+        """Has its host set for measuring, by named fixes or by all there are; what was changed. Raises as `describe`.
+
+        Within a session the host is as before when it ends; otherwise when somebody calls `restore`.
+        """
+        request = pb.MendRequest(interface=interface, fixes=fixes)
+        return self._ask("Mend", request, pb.MendReply, seconds=_CALL_SECONDS).changes
+
+    def restore(self) -> Sequence[pb.Change]:
+        """Has everything set again that was changed; what was. Raises as `describe`."""
+        return self._ask("Restore", pb.RestoreRequest(), pb.RestoreReply, seconds=_CALL_SECONDS).changes
+
+    def _ask(self, name: str, request: Message, reply: type[Reply], *, seconds: float = SILENCE_S) -> Reply:
+        """A call that is answered at once, whoever uses the agent."""
         call = self._channel.unary_unary(
-            f"{_SERVICE}Describe",
-            request_serializer=pb.DescribeRequest.SerializeToString,
-            response_deserializer=pb.DescribeReply.FromString,
+            _SERVICE + name,
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=reply.FromString,
         )
         try:
-            answer: pb.DescribeReply = call(pb.DescribeRequest(), timeout=SILENCE_S)
+            answer: Reply = call(request, timeout=seconds, metadata=self._metadata)
         except grpc.RpcError as error:
             raise AgentLostError(f"{self.place.address}: {_why(error)}", self.place.end_system) from error
         return answer

@@ -31,10 +31,12 @@ class OnHosts(Bench):
         place: Callable[[Campaign], Mapping[str, Described]],
         *,
         realtime: bool = True,
+        fix: bool = False,
         failures: Mapping[str, Callable[[], str | None]] | None = None,
     ) -> None:
         self._place = place
         self._realtime = realtime
+        self._fix = fix
         self._failures = failures
         self._placed: Mapping[str, Described] = {}
 
@@ -64,19 +66,24 @@ class OnHosts(Bench):
         run_on_agents(directory, bench, observer, one_clock=self.traits.one_clock)
 
     def _made_for(self, campaign: Campaign) -> HostsBench:
-        return HostsBench(campaign, self._placed, realtime=self._realtime, failures=self._failures)
+        return HostsBench(
+            campaign, self._placed, realtime=self._realtime, fix=self._fix, failures=self._failures
+        )
 
 
 class LabBench(OnHosts):
     """The hosts of a lab's inventory; `lab` is its file or folder, those of the usual lab unless said.
 
-    Hosts that are used by other tests are waited for, `wait` seconds at most.
+    Hosts that are used by other tests are waited for, `wait` seconds at most. With `fix` hosts are set for measuring
+    while a test goes on, and are as before when it ends.
     """
 
-    def __init__(self, *, realtime: bool = True, lab: Path | None = None, wait: float = 0.0) -> None:
+    def __init__(
+        self, *, realtime: bool = True, lab: Path | None = None, wait: float = 0.0, fix: bool = False
+    ) -> None:
         self._wait = wait
         self._file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab
-        super().__init__(self._fitting, realtime=realtime)
+        super().__init__(self._fitting, realtime=realtime, fix=fix)
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use wg_agent::recording::planted_clock::PlantedHostClock;
 
 mod capture;
+mod mending;
 mod numbers;
 mod serve;
 mod serve_tls;
@@ -61,10 +62,14 @@ enum Command {
     Ticks(TicksOptions),
     /// Checks what this host grants a measuring program, and prints the cure for what it does not.
     Doctor {
-        /// Print JSON.
+        /// Print JSON, with every fact that bears on a measurement.
         #[arg(long)]
         json: bool,
     },
+    /// Sets this host for measuring, by named fixes, and keeps the former values until `restore`. Prints each change as JSON.
+    Mend(mending::MendOptions),
+    /// Sets everything again that `mend` has changed here and nobody else since. Prints each change as JSON.
+    Restore,
 }
 
 /// How to serve.
@@ -103,7 +108,12 @@ struct ServeOptions {
     planted_hardware: Option<String>,
     /// Be a host whose clock has this offset (ns) and drift (ppb), and is set by a step (ns) so many seconds after the agent's
     /// start. For tests of the instrument. Default: the environment variable WIREGAUGE_PLANTED_CLOCK.
-    #[arg(long, value_name = "OFFSET,DRIFT[,STEP@SECONDS]", allow_hyphen_values = true, env = "WIREGAUGE_PLANTED_CLOCK")]
+    #[arg(
+        long,
+        value_name = "OFFSET,DRIFT[,STEP@SECONDS]",
+        allow_hyphen_values = true,
+        env = "WIREGAUGE_PLANTED_CLOCK"
+    )]
     planted_clock: Option<PlantedHostClock>,
 }
 
@@ -189,6 +199,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Generate(options) => stream::report(stream::generate(&options)),
         Command::Sink(options) => stream::report(stream::sink(&options)),
         Command::Doctor { json } => doctor(json),
+        Command::Mend(options) => mending::mend(&options),
+        Command::Restore => mending::restore(),
         Command::Clocks(options) => clocks(options),
         Command::Ticks(options) => ticks(&options),
     }
@@ -247,6 +259,7 @@ fn doctor(json: bool) -> ExitCode {
             "host": wg_agent::tools::doctor::host_facts(),
             "findings": findings,
             "interfaces": wg_agent::tools::doctor::interfaces(),
+            "facts": wg_agent::tools::examination::examine(|_| true, false),
         });
         println!("{report:#}");
     } else {

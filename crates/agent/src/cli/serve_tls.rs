@@ -26,6 +26,7 @@ use wg_agent::remote::join_code::{Invitation, JoinCode};
 use wg_agent::remote::posted_code::PostedCode;
 use wg_agent::remote::private_file;
 use wg_agent::timestamps::planted::PlantedHardware;
+use wg_agent::tools::mending::Mending;
 use wg_net::clock;
 
 use super::ServeOptions;
@@ -73,12 +74,18 @@ pub(super) fn serve(
             None => return Ok(()),
         },
     };
-    let drain = Drain::open(identity.folder())
-        .map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
+    let drain =
+        Drain::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
     let spool = spool(options, &identity)?;
-    let service =
-        AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance, drain);
+    let mending = Arc::new(Mending::in_folder(identity.folder(), Some(Arc::clone(&audit))));
+    // An agent that was killed has left settings changed.
+    mending.restore_all();
+    let service = AgentService::new(ROLES, spool, planted)
+        .with_clock(options.planted_clock)
+        .bounded(allowance, drain)
+        .with_mending(Arc::clone(&mending));
     let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));
+    mending.restore_all();
     // Streams of callers that went away must not keep the program alive.
     runtime.shutdown_background();
     outcome

@@ -13,6 +13,7 @@ use super::service::AgentService;
 use super::session::{Holder, Session};
 use crate::proto;
 use crate::remote::callers::{Caller, Right};
+use crate::tools::mending::Mending;
 
 /// Addresses of one call of Reach, at most.
 const MOST_ADDRESSES: usize = 256;
@@ -62,7 +63,7 @@ impl AgentService {
                 return Err(Status::failed_precondition(format!("this host is {drained}")));
             }
             if !rules.allowance.has_interface(&interface) {
-                return Err(Status::permission_denied(rules.allowance.not_allowed(&interface)));
+                return Err(Status::permission_denied(rules.allowance.refusal(&interface)));
             }
         }
         let before = lock(&self.shared.remote).iter().find(|one| one.is_on(&interface)).cloned();
@@ -105,6 +106,38 @@ impl AgentService {
             Some(holder) if holder.caller.fingerprint == caller.fingerprint => Ok(Arc::clone(session)),
             _ => Err(Status::permission_denied("this session is somebody else's")),
         }
+    }
+
+    /// Who changes settings, and for which session: nobody may while a run goes on, or others use the agent.
+    pub(super) fn may_change<T>(
+        &self,
+        request: &Request<T>,
+    ) -> Result<(Arc<Mending>, Option<Vec<u8>>), Status> {
+        let Some(mending) = self.mending.clone() else {
+            return Err(Status::failed_precondition(
+                "this agent changes no settings of its host; `wiregauge doctor --fix` there does",
+            ));
+        };
+        let all = self.sessions();
+        let own = match self.session(request) {
+            Ok(session) if session.holder.is_some() => {
+                session.alive();
+                session.challenge()
+            }
+            _ => None,
+        };
+        let others = all.iter().filter_map(|one| one.holder.as_ref()).next();
+        if let (None, Some(holder)) = (&own, others) {
+            return Err(Status::failed_precondition(format!(
+                "{} of this host is {}; try again when that test is over",
+                holder.interface,
+                holder.described()
+            )));
+        }
+        if all.iter().any(|one| one.recording().is_some()) {
+            return Err(Status::failed_precondition("a run is prepared or in progress; call Finish first"));
+        }
+        Ok((mending, own))
     }
 
     /// What a run of this session sends at most, bit/s, where the host allows it beside what it sends already.
@@ -167,7 +200,14 @@ impl AgentService {
     }
 }
 
+/// Who asks, in words.
+pub(super) fn asker<T>(request: &Request<T>) -> String {
+    caller(request).map_or_else(|| "this user".into(), ToString::to_string)
+}
+
 fn in_use(session: &Session, interface: &str) -> Status {
     let used = session.holder.as_ref().map(Holder::described).unwrap_or_default();
-    Status::failed_precondition(format!("{interface} of this host is {used}; try again when that test is over"))
+    Status::failed_precondition(format!(
+        "{interface} of this host is {used}; try again when that test is over"
+    ))
 }

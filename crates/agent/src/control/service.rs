@@ -18,13 +18,13 @@ use wg_net::transmit::Backend;
 use wg_plan::{Network, PLAN_SCHEMA, Run};
 use wg_record::segment::SEGMENT_SCHEMA;
 
-use super::admission::{caller, kept_at, may_have, named, of_session};
+use super::admission::{asker, caller, kept_at, may_have, named, of_session};
 use super::campaigns::{self, Campaign};
 use super::role::{Fault, OpenError, PortInterface, Role, Setup};
 use super::run::{ActiveRun, StartError};
 use super::session::Session;
-use super::{lock, sending};
 use super::versions;
+use super::{lock, sending};
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
 use crate::recording::planted_clock::PlantedHostClock;
@@ -32,6 +32,8 @@ use crate::remote::allowance::Allowance;
 use crate::remote::drain::Drain;
 use crate::remote::{interfaces, reach};
 use crate::timestamps::planted::PlantedHardware;
+use crate::tools::examination;
+use crate::tools::mending::Mending;
 
 /// Shortest time between two messages of a watch, ms.
 const LEAST_INTERVAL_MS: u32 = 10;
@@ -56,6 +58,8 @@ pub struct AgentService {
     roles: &'static [&'static dyn Role],
     /// Of an agent that serves a network. Over a Unix socket only this user calls.
     pub(super) remote: Option<Arc<Rules>>,
+    /// Sets the host for measuring where callers may ask for it.
+    pub(super) mending: Option<Arc<Mending>>,
 }
 
 /// What holds for callers from a network.
@@ -77,6 +81,7 @@ impl AgentService {
             planted_hardware,
             planted_clock: None,
             remote: None,
+            mending: None,
             shared: Arc::new(Shared {
                 spool,
                 own: Arc::new(Session::new(None, None)),
@@ -97,6 +102,12 @@ impl AgentService {
     #[must_use]
     pub fn bounded(self, allowance: Allowance, drain: Drain) -> Self {
         Self { remote: Some(Arc::new(Rules { allowance, drain })), ..self }
+    }
+
+    /// The same, and callers may have settings of the host changed for measuring, which are restored in the end.
+    #[must_use]
+    pub fn with_mending(self, mending: Arc<Mending>) -> Self {
+        Self { mending: Some(mending), ..self }
     }
 
     /// Ends when the testmaster asks for it.
@@ -133,6 +144,11 @@ impl AgentService {
     pub(super) async fn end(&self, session: &Arc<Session>) {
         session.abandon().await;
         lock(&self.shared.remote).retain(|one| !Arc::ptr_eq(one, session));
+        if let (Some(mending), Some(_)) = (self.mending.clone(), &session.holder) {
+            let live = self.sessions().iter().filter_map(|one| one.challenge()).collect::<Vec<_>>();
+            // Spawned: a caller that waits no longer must not keep it from being done.
+            let _ = tokio::task::spawn_blocking(move || mending.end_sessions(&live)).await;
+        }
         if let Some(campaign) = &session.campaign {
             self.tidy(campaign);
         }
@@ -560,6 +576,46 @@ impl Agent for AgentService {
         self.shared.shutdown.notify_one();
         Ok(Response::new(proto::ShutdownReply {}))
     }
+
+    async fn examine(
+        &self,
+        request: Request<proto::ExamineRequest>,
+    ) -> Result<Response<proto::ExamineReply>, Status> {
+        let (rules, request) = (self.remote.clone(), request.into_inner());
+        let disturbs = self.sessions().iter().any(|session| session.recording().is_some());
+        answered(move || {
+            examination::answer(&request, rules.as_ref().map(|rules| &rules.allowance), disturbs)
+        })
+        .await
+    }
+
+    async fn mend(&self, request: Request<proto::MendRequest>) -> Result<Response<proto::MendReply>, Status> {
+        let (mending, session) = self.may_change(&request)?;
+        let who = asker(&request);
+        let (rules, request) = (self.remote.clone(), request.into_inner());
+        answered(move || {
+            let allowance = rules.as_ref().map(|rules| &rules.allowance);
+            mending.answer(&request, session.as_deref(), &who, allowance)
+        })
+        .await
+    }
+
+    async fn restore(
+        &self,
+        request: Request<proto::RestoreRequest>,
+    ) -> Result<Response<proto::RestoreReply>, Status> {
+        let (mending, _) = self.may_change(&request)?;
+        let who = asker(&request);
+        answered(move || mending.answer_restore(&who)).await
+    }
+}
+
+/// What work that may block answers, off the control thread.
+async fn answered<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<Response<T>, Status> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Status::internal("the call failed; this is a defect of wiregauge"))?.map(Response::new)
 }
 
 impl AgentService {

@@ -95,6 +95,11 @@ impl Session {
         self.campaign.as_ref().map(Campaign::folder).unwrap_or_default()
     }
 
+    /// What its calls name; none over a Unix socket.
+    pub(super) fn challenge(&self) -> Option<Vec<u8>> {
+        self.holder.as_ref().map(|holder| lock(&holder.challenge).challenge().to_vec())
+    }
+
     /// Whether it is for this interface.
     pub(super) fn is_on(&self, interface: &str) -> bool {
         self.holder.as_ref().is_some_and(|holder| holder.interface == interface)

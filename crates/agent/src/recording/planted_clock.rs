@@ -42,7 +42,9 @@ impl PlantedClock {
     pub fn applied(&self, records: &[Record], into: &mut Vec<Record>) {
         into.clear();
         let clock = self.clock();
-        into.extend(records.iter().map(|record| Record { time: self.stepped(&clock, record.time), ..*record }));
+        into.extend(
+            records.iter().map(|record| Record { time: self.stepped(&clock, record.time), ..*record }),
+        );
     }
 
     /// What `clock` shows at `time`, with the step where that was before.

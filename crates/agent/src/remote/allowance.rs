@@ -110,8 +110,8 @@ impl Allowance {
         name != "lo" && self.interfaces.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
     }
 
-    /// Why a test may not use this interface.
-    pub fn not_allowed(&self, interface: &str) -> String {
+    /// Why an interface is not to be used.
+    pub fn refusal(&self, interface: &str) -> String {
         format!("this host allows no test on its interface {interface}; it allows {}", self.described()[0])
     }
 
@@ -142,7 +142,7 @@ impl Allowance {
     ) -> Result<u64, String> {
         for port in ports {
             if !self.has_interface(&port.interface) {
-                return Err(self.not_allowed(&port.interface));
+                return Err(self.refusal(&port.interface));
             }
         }
         for peer in peers(run, node) {

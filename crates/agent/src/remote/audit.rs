@@ -21,6 +21,8 @@ pub struct Entry<'a> {
     pub call: &'a str,
     /// Why it was refused; `None`: it was not.
     pub refused: Option<&'a str>,
+    /// What it changed of the host.
+    pub done: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -32,6 +34,8 @@ struct Line<'a> {
     call: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<&'a str>,
 }
 
 /// The log, which is only ever added to.
@@ -58,6 +62,7 @@ impl Audit {
             from: entry.from.map(|from| from.to_string()),
             call: entry.call,
             refused: entry.refused,
+            done: entry.done,
         };
         let Ok(mut text) = serde_json::to_string(&line) else { return };
         text.push('\n');

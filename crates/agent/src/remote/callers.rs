@@ -25,7 +25,7 @@ pub enum Right {
     Observer,
     /// Runs tests.
     Operator,
-    /// Ends the agent.
+    /// Changes settings of the host, and ends the agent.
     Administrator,
 }
 
@@ -43,12 +43,12 @@ impl Right {
     /// What a call of [`Agent`](crate::proto::agent_server::Agent) takes; a call that is not listed is nobody's.
     pub fn needed(call: &str) -> Option<Self> {
         match call {
-            "Describe" | "ReadClock" => Some(Self::Observer),
+            "Describe" | "ReadClock" | "Examine" => Some(Self::Observer),
             "Hello" | "Prepare" | "TryStream" | "ReadInterface" | "Announce" | "Start" | "Watch"
             | "Finish" | "Collect" | "Release" | "ListRecords" | "DiscardRecords" | "Drain" | "Reach" => {
                 Some(Self::Operator)
             }
-            "Shutdown" => Some(Self::Administrator),
+            "Shutdown" | "Mend" | "Restore" => Some(Self::Administrator),
             _ => None,
         }
     }
@@ -152,7 +152,8 @@ where
         let caller = match admitted(&request, &call) {
             Ok(caller) => caller,
             Err((who, from, refusal)) => {
-                audit.write(&Entry { who: &who, from, call: &call, refused: Some(refusal.message()) });
+                let refused = Some(refusal.message());
+                audit.write(&Entry { who: &who, from, call: &call, refused, done: None });
                 return Box::pin(std::future::ready(Ok(refusal.into_http())));
             }
         };
@@ -166,7 +167,7 @@ where
             // Signs of life and looks are too many to be of use.
             if refused.is_some() || !matches!(call.as_str(), "ReadClock" | "Describe" | "Watch") {
                 let refused = refused.as_ref().map(Status::message);
-                audit.write(&Entry { who: &who, from, call: &call, refused });
+                audit.write(&Entry { who: &who, from, call: &call, refused, done: None });
             }
             Ok(response)
         })

@@ -75,7 +75,7 @@ impl Enrolment for EnrolmentService {
         let from = request.remote_addr();
         let admitted = self.admit(request.get_ref());
         let refused = admitted.as_ref().err().map(Status::message);
-        self.audit.write(&Entry { who: "nobody", from, call: "Join", refused });
+        self.audit.write(&Entry { who: "nobody", from, call: "Join", refused, done: None });
         admitted?;
         self.joined.notify_one();
         Ok(Response::new(proto::JoinReply {}))

@@ -19,7 +19,18 @@ pub struct Finding {
     pub cure: &'static str,
 }
 
-/// All findings. Changes nothing on the host: what has to be tried is tried in a thread or process of its own.
+/// Names of what is tried, in its order.
+pub const NAMES: [&str; 7] = [
+    "sched-fifo",
+    "mlockall",
+    "cpu-dma-latency",
+    "timestamps",
+    "packet-sockets",
+    "network-namespaces",
+    "user-namespaces",
+];
+
+/// All findings. Changes nothing on the host or of this process: what has to be tried is tried in a thread or process of its own.
 pub fn examine() -> Vec<Finding> {
     vec![
         tried(
@@ -27,7 +38,11 @@ pub fn examine() -> Vec<Finding> {
             in_thread(|| realtime::fifo(1)),
             "run as root, or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep)",
         ),
-        tried("mlockall", lock_and_unlock(), "run as root, or raise the limit: ulimit -l unlimited"),
+        tried(
+            "mlockall",
+            realtime::can_lock_memory(),
+            "run as root, or raise the limit: ulimit -l unlimited",
+        ),
         tried(
             "cpu-dma-latency",
             realtime::keep_cores_awake().map(drop),
@@ -58,10 +73,6 @@ fn tried(name: &'static str, done: std::io::Result<()>, cure: &'static str) -> F
 fn in_thread(body: impl FnOnce() -> std::io::Result<()> + Send + 'static) -> std::io::Result<()> {
     let thread = std::thread::Builder::new().spawn(body)?;
     thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the attempt failed")))
-}
-
-fn lock_and_unlock() -> std::io::Result<()> {
-    realtime::lock_memory().map(|()| realtime::unlock_memory())
 }
 
 fn timestamps() -> std::io::Result<()> {
@@ -96,10 +107,11 @@ pub struct InterfaceReport {
 /// What each interface of this network namespace can timestamp. Changes nothing.
 pub fn interfaces() -> Vec<InterfaceReport> {
     let found = wg_net::interfaces().unwrap_or_default();
-    found.iter().map(|interface| report_of(&interface.name)).collect()
+    found.iter().map(|one| interface(&one.name)).collect()
 }
 
-fn report_of(name: &str) -> InterfaceReport {
+/// What one interface can timestamp.
+pub fn interface(name: &str) -> InterfaceReport {
     let source = |source| match source {
         TimestampSource::Hardware => "hardware",
         TimestampSource::Software => "software",

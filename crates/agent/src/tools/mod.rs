@@ -2,4 +2,6 @@
 
 pub mod clock_survey;
 pub mod doctor;
+pub mod examination;
+pub mod mending;
 pub mod timer_loop;

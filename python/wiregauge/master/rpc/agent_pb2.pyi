@@ -535,3 +535,81 @@ class ShutdownRequest(_message.Message):
 class ShutdownReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class ExamineRequest(_message.Message):
+    __slots__ = ("interface",)
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    interface: str
+    def __init__(self, interface: _Optional[str] = ...) -> None: ...
+
+class ExamineReply(_message.Message):
+    __slots__ = ("facts",)
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    facts: _containers.RepeatedCompositeFieldContainer[HostFact]
+    def __init__(self, facts: _Optional[_Iterable[_Union[HostFact, _Mapping]]] = ...) -> None: ...
+
+class HostFact(_message.Message):
+    __slots__ = ("name", "interface", "truth", "number", "text", "texts", "unreadable", "note")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    TRUTH_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    UNREADABLE_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    interface: str
+    truth: bool
+    number: int
+    text: str
+    texts: Texts
+    unreadable: str
+    note: str
+    def __init__(self, name: _Optional[str] = ..., interface: _Optional[str] = ..., truth: _Optional[bool] = ..., number: _Optional[int] = ..., text: _Optional[str] = ..., texts: _Optional[_Union[Texts, _Mapping]] = ..., unreadable: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
+class Texts(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, text: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MendRequest(_message.Message):
+    __slots__ = ("interface", "fixes")
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    FIXES_FIELD_NUMBER: _ClassVar[int]
+    interface: str
+    fixes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, interface: _Optional[str] = ..., fixes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MendReply(_message.Message):
+    __slots__ = ("changes",)
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[Change]
+    def __init__(self, changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
+
+class Change(_message.Message):
+    __slots__ = ("fix", "interface", "setting", "before", "after", "refused")
+    FIX_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    SETTING_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    fix: str
+    interface: str
+    setting: str
+    before: str
+    after: str
+    refused: str
+    def __init__(self, fix: _Optional[str] = ..., interface: _Optional[str] = ..., setting: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., refused: _Optional[str] = ...) -> None: ...
+
+class RestoreRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RestoreReply(_message.Message):
+    __slots__ = ("changes",)
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[Change]
+    def __init__(self, changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...

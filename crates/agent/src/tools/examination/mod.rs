@@ -1,0 +1,184 @@
+//! What this host is like, as far as it bears on a measurement: facts, each with its value or why it cannot be read.
+//!
+//! Nothing is judged here and nothing is changed: `python/wiregauge/examining` judges the facts of one host or of many.
+
+mod host;
+mod interface;
+mod texts;
+mod tree;
+
+use serde::{Serialize, Serializer};
+
+use crate::proto;
+use crate::remote::allowance::Allowance;
+
+/// What a fact says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Yes or no.
+    Truth(bool),
+    /// In the unit that ends the fact's name.
+    Number(i64),
+    /// One word or line.
+    Text(String),
+    /// Several.
+    Texts(Vec<String>),
+}
+
+/// One thing seen of the host, or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// What.
+    pub name: &'static str,
+    /// Of which interface; empty for the whole host.
+    pub interface: String,
+    /// What was seen, or why nothing can be.
+    pub seen: Result<Value, String>,
+    /// What belongs to it, in words; mostly nothing.
+    pub note: String,
+}
+
+impl Fact {
+    fn of<V: Into<Value>>(name: &'static str, seen: Result<V, String>) -> Self {
+        Self { name, interface: String::new(), seen: seen.map(Into::into), note: String::new() }
+    }
+
+    fn noted(self, note: impl Into<String>) -> Self {
+        Self { note: note.into(), ..self }
+    }
+
+    fn on(self, interface: &str) -> Self {
+        Self { interface: interface.into(), ..self }
+    }
+}
+
+impl Serialize for Fact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            name: &'a str,
+            interface: &'a str,
+            value: Option<&'a Value>,
+            unreadable: &'a str,
+            note: &'a str,
+        }
+        let (value, unreadable) = match &self.seen {
+            Ok(value) => (Some(value), ""),
+            Err(why) => (None, why.as_str()),
+        };
+        Shown { name: self.name, interface: &self.interface, value, unreadable, note: &self.note }
+            .serialize(serializer)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Truth(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl From<Vec<String>> for Value {
+    fn from(value: Vec<String>) -> Self {
+        Self::Texts(value)
+    }
+}
+
+/// Facts of the host and of its interfaces but loopback, those that `wanted` names. What has to be tried to be known is not
+/// tried where that would disturb a run.
+pub fn examine(wanted: impl Fn(&str) -> bool, disturbs: bool) -> Vec<Fact> {
+    let tree = tree::Tree::here();
+    let mut facts = host::facts(&tree);
+    facts.extend(host::tried(disturbs));
+    for one in wg_net::interfaces().unwrap_or_default() {
+        if one.name != "lo" && wanted(&one.name) {
+            facts.extend(interface::facts(&tree, &one.name));
+        }
+    }
+    facts
+}
+
+/// The answer to the call: of one interface, or of all that callers may use.
+///
+/// # Errors
+/// There is no such interface, or the host allows no test on it.
+pub fn answer(
+    request: &proto::ExamineRequest,
+    allowance: Option<&Allowance>,
+    disturbs: bool,
+) -> Result<proto::ExamineReply, tonic::Status> {
+    let allowed = |name: &str| allowance.is_none_or(|allowance| allowance.has_interface(name));
+    let named = request.interface.as_str();
+    if !named.is_empty() {
+        wg_net::interface_named(named).map_err(|error| tonic::Status::not_found(error.to_string()))?;
+        if let Some(allowance) = allowance.filter(|_| !allowed(named)) {
+            return Err(tonic::Status::permission_denied(allowance.refusal(named)));
+        }
+    }
+    let facts = examine(|name| allowed(name) && (named.is_empty() || name == named), disturbs);
+    Ok(proto::ExamineReply { facts: facts.into_iter().map(to_proto).collect() })
+}
+
+fn to_proto(fact: Fact) -> proto::HostFact {
+    use proto::host_fact::Seen;
+
+    let seen = match fact.seen {
+        Ok(Value::Truth(truth)) => Seen::Truth(truth),
+        Ok(Value::Number(number)) => Seen::Number(number),
+        Ok(Value::Text(text)) => Seen::Text(text),
+        Ok(Value::Texts(texts)) => Seen::Texts(proto::Texts { text: texts }),
+        Err(why) => Seen::Unreadable(why),
+    };
+    proto::HostFact { name: fact.name.into(), interface: fact.interface, note: fact.note, seen: Some(seen) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fact_has_a_value_or_a_reason_and_is_told_once() {
+        let facts = examine(|_| true, false);
+        let mut told = std::collections::BTreeSet::new();
+        for fact in &facts {
+            assert!(told.insert((fact.name, fact.interface.clone())), "{fact:?} is told twice");
+            assert!(fact.seen.as_ref().err().is_none_or(|why| !why.is_empty()), "{fact:?}");
+        }
+        assert!(told.contains(&("clock-source", String::new())), "{told:?}");
+        let json = serde_json::to_value(&facts).expect("it is plain");
+        assert_eq!(json[0]["name"], facts[0].name);
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_or_not_allowed_is_refused() {
+        let request = |name: &str| proto::ExamineRequest { interface: name.into() };
+        let missing = answer(&request("no-such-one"), None, false).expect_err("it is not there");
+        assert_eq!(missing.code(), tonic::Code::NotFound);
+        let allowance = Allowance::read(None).expect("there are defaults");
+        let refused = answer(&request("lo"), Some(&allowance), false).expect_err("loopback is nobody's");
+        assert_eq!(refused.code(), tonic::Code::PermissionDenied);
+        assert!(refused.message().contains("all but loopback"), "{refused}");
+        let told = answer(&request("lo"), None, true).expect("it is there");
+        assert!(told.facts.iter().all(|fact| fact.seen.is_some()));
+        let tried = told.facts.iter().find(|fact| fact.name == "mlockall").and_then(|fact| fact.seen.clone());
+        assert!(matches!(tried, Some(proto::host_fact::Seen::Unreadable(why)) if why.contains("a run")));
+    }
+}

@@ -1,0 +1,331 @@
+"""`doctor`: this machine, or hosts of a lab, as instruments: what stands against a measurement, and its cure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from wiregauge.cli.lab import LabFolder, opened_lab
+from wiregauge.cli.shared import AsJson
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
+
+if TYPE_CHECKING:
+    from wiregauge.benches import Findings
+    from wiregauge.examining import Fact, Finding
+    from wiregauge.examining.changes import Change
+    from wiregauge.examining.hosts import Examined
+    from wiregauge.lab import Host, Lab
+
+__all__ = ["doctor"]
+
+_HERE = "this host"
+_MARKS = {
+    "prevents": "[red]prevents[/]",
+    "degrades": "[yellow]degrades[/]",
+    "unknown": "[dim]unknown[/]",
+    "fine": "[green]fine[/]",
+}
+
+
+def doctor(
+    hosts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[HOST]...", help="Hosts of a lab to look at instead of this machine.", show_default=False
+        ),
+    ] = None,
+    lab: LabFolder = None,
+    all_hosts: Annotated[
+        bool, typer.Option("--all-hosts", help="Look at every host of the lab; --lab alone does as well.")
+    ] = False,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            help="Look at this interface alone.",
+            show_default="all; on hosts that of the inventory",
+        ),
+    ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="Apply the safe cures: offloads, coalescing, EEE, pause frames, reverse-path filter, socket buffers, "
+            "governor. Former values are kept.",
+        ),
+    ] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Restore what --fix has changed, and nobody else since.")
+    ] = False,
+    fine: Annotated[bool, typer.Option("--fine", help="Show what is fine as well.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what works here, what stands against a measurement and the cure; on this machine, or on hosts of a lab."""
+    if fix and restore:
+        fail("--fix and --restore undo each other; give one of them", BAD_INPUT)
+    wish = _Wish(fix, restore, fine, as_json)
+    if hosts or all_hosts or lab is not None:
+        code = _on_hosts(opened_lab(lab), hosts or [], interface, wish)
+    else:
+        code = _here(interface, wish)
+    if code:
+        raise typer.Exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is to be done and shown."""
+
+    fix: bool
+    restore: bool
+    fine: bool
+    as_json: bool
+
+
+def _here(interface: str | None, wish: _Wish) -> int:
+    from wiregauge.benches import BenchError, examine
+    from wiregauge.examining.here import mend_here, restore_here
+
+    found, facts = _looked(examine(), interface)
+    changes: list[Change] = []
+    try:
+        if wish.restore:
+            changes = restore_here()
+        if wish.fix:
+            changes = mend_here(_fixes(_judged({_HERE: facts})[_HERE]))
+        if wish.fix or wish.restore:
+            found, facts = _looked(examine(), interface)
+    except BenchError as error:
+        fail(str(error), NO_ENVIRONMENT)
+    findings = _judged({_HERE: facts})[_HERE]
+    if wish.as_json:
+        _print_json(found, findings, changes if wish.fix or wish.restore else None)
+    else:
+        _print_changes(changes, wish)
+        if not wish.restore:
+            _print_here(found, findings, wish)
+    return _code(changes)
+
+
+def _looked(found: Findings, interface: str | None) -> tuple[Findings, list[Fact]]:
+    """What was found, and its facts: of the host, and of one interface where it is named."""
+    from wiregauge.examining import facts_of_json
+
+    told = found.get("facts", [])
+    there = list(dict.fromkeys(fact["interface"] for fact in told if fact["interface"]))
+    if interface is not None:
+        if interface not in there and "problem" not in found:
+            fail(
+                f'--interface: there is no interface "{interface}" here; there are {", ".join(there)}',
+                BAD_INPUT,
+            )
+        told = [fact for fact in told if fact["interface"] in ("", interface)]
+    return {**found, "facts": told}, facts_of_json(told)
+
+
+def _judged(facts: dict[str, list[Fact]]) -> dict[str, list[Finding]]:
+    """By host what its facts say, and what those of all say together; the worst first."""
+    from wiregauge.examining import Severity, judge, judge_together
+
+    found = {host: judge(of_host) if of_host else [] for host, of_host in facts.items()}
+    for host, finding in judge_together(facts):
+        found[host].append(finding)
+    order = list(Severity)
+    return {
+        host: sorted(of_host, key=lambda one: order.index(one.severity)) for host, of_host in found.items()
+    }
+
+
+def _fixes(findings: Iterable[Finding]) -> dict[str, list[str]]:
+    """By interface the fixes that cure findings; those of the whole host go with the first interface."""
+    fixes: dict[str, list[str]] = {}
+    of_host = []
+    interfaces = []
+    for one in findings:
+        if one.interface and one.interface not in interfaces:
+            interfaces.append(one.interface)
+        if not one.fix:
+            continue
+        if not one.interface:
+            of_host.append(one.fix)
+        elif one.fix not in fixes.setdefault(one.interface, []):
+            fixes[one.interface].append(one.fix)
+    if of_host and interfaces:
+        fixes.setdefault(interfaces[0], []).extend(of_host)
+    return fixes
+
+
+def _code(changes: Iterable[Change], problems: Sequence[str] = ()) -> int:
+    return NO_ENVIRONMENT if problems or any(change.refused for change in changes) else 0
+
+
+def _print_json(found: Findings, findings: Sequence[Finding], changes: Sequence[Change] | None) -> None:
+    told: dict[str, Any] = {
+        **found,
+        "checks": [finding.as_json() for finding in findings],
+        "benches": _benches(found),
+        "programs": _programs(),
+    }
+    if changes is not None:
+        told["changes"] = [change.as_json() for change in changes]
+    print(json.dumps(told, indent=1))
+
+
+def _benches(found: Findings) -> list[dict[str, Any]]:
+    from wiregauge.runner import BENCHES
+
+    return [
+        {"name": name, **dict(zip(("works", "detail", "cure"), kind.here(found), strict=True))}
+        for name, kind in BENCHES.items()
+    ]
+
+
+def _programs() -> list[dict[str, Any]]:
+    from wiregauge.benches import programs_here
+
+    return programs_here()
+
+
+def _print_here(found: Findings, findings: Sequence[Finding], wish: _Wish) -> None:
+    benches = _table("bench", "works", "detail", "cure")
+    for item in _benches(found):
+        benches.add_row(
+            escape(item["name"]), _yes(item["works"]), escape(item["detail"]), escape(item["cure"])
+        )
+    beside = _table("program", "found", "for", "detail", "cure")
+    for item in _programs():
+        texts = (escape(item[key]) for key in ("for", "detail", "cure"))
+        beside.add_row(escape(item["name"]), _yes(item["found"]), *texts)
+    timestamping = _table("interface", "timestamps")
+    for item in found.get("interfaces", []):
+        timestamping.add_row(escape(item["name"]), escape(item["detail"]))
+    console = Console()
+    console.print(benches)
+    _print_findings(console, findings, wish)
+    for table in (beside, timestamping):
+        if table.row_count:
+            console.print(table)
+
+
+def _yes(word: bool) -> str:
+    return "[green]yes[/]" if word else "[yellow]no[/]"
+
+
+def _table(*heads: str, title: str | None = None) -> Table:
+    table = Table(
+        *heads, box=None, header_style="bold", title=title, title_justify="left", title_style="bold"
+    )
+    for column in table.columns:
+        column.overflow = "fold"  # a cure that is cut cannot be typed
+    return table
+
+
+def _print_findings(
+    console: Console, findings: Sequence[Finding], wish: _Wish, title: str | None = None
+) -> None:
+    table = _table("", "check", "seen", "what it does, and the cure", title=title)
+    for one in findings:
+        severity = str(one.severity)
+        if severity == "fine" and not wish.fine:
+            continue
+        name = f"{one.name} of {one.interface}" if one.interface else one.name
+        last = escape(one.effect) + (f"\n[bold]{escape(one.cure)}[/]" if one.cure else "")
+        table.add_row(_MARKS[severity], escape(name), escape(one.seen), "" if severity == "fine" else last)
+    if table.row_count or title:
+        console.print(table)
+    well = sum(str(one.severity) == "fine" for one in findings)
+    if findings and not wish.fine:
+        console.print(f"{well} of {len(findings)} checks are fine; --fine shows them", highlight=False)
+
+
+def _print_changes(changes: Sequence[Change], wish: _Wish) -> None:
+    if not changes and (wish.fix or wish.restore):
+        print("nothing was to be restored" if wish.restore else "nothing was to be fixed")
+    for one in changes:
+        what = f"{one.host}: {one.interface + ': ' if one.interface else ''}{one.setting}"
+        if one.refused:
+            say(f"{what}: stays {one.before}: {one.refused}")
+        else:
+            print(f"{what}: {one.before} to {one.after}")
+
+
+def _on_hosts(lab: Lab, names: Sequence[str], interface: str | None, wish: _Wish) -> int:
+    from wiregauge.examining.hosts import examine_all, mend_all, restore_all
+    from wiregauge.lab import LabError
+
+    try:
+        chosen, member = _chosen(lab, names), lab.member()
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+    changes: list[Change] = []
+    problems: list[str] = []
+    if wish.restore:
+        changes, problems = restore_all(chosen, member)
+    examined = examine_all(chosen, member, interface)
+    findings = _judged({host.name: list(host.facts) for host in examined})
+    if wish.fix:
+        changes, problems = mend_all(
+            chosen, member, {name: _fixes(of_host) for name, of_host in findings.items()}
+        )
+        examined = examine_all(chosen, member, interface)
+        findings = _judged({host.name: list(host.facts) for host in examined})
+    if wish.as_json:
+        _print_hosts_json(examined, findings, changes if wish.fix or wish.restore else None)
+    else:
+        _print_changes(changes, wish)
+        if not wish.restore:
+            _print_hosts(examined, findings, wish)
+    for problem in problems:
+        say(problem)
+    return _code(changes, [*problems, *(host.trouble for host in examined if host.trouble)])
+
+
+def _chosen(lab: Lab, names: Sequence[str]) -> list[Host]:
+    """The hosts of these names, in their order, or all. Raises LabError for one that the lab does not have."""
+    from wiregauge.lab import LabError, read_inventory
+
+    known = {host.name: host for host in read_inventory(lab.inventory)}
+    if not known:
+        raise LabError(f"{lab.inventory} lists no hosts; `wiregauge lab enrol HOST CODE` adds one")
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise LabError(f"{lab.inventory} has no host {missing[0]}; it has {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)] or list(known.values())
+
+
+def _print_hosts(examined: Sequence[Examined], findings: dict[str, list[Finding]], wish: _Wish) -> None:
+    console = Console()
+    for host in examined:
+        if host.trouble:
+            console.print(f"[bold]{escape(host.name)}[/]: [yellow]{escape(host.trouble)}[/]", highlight=False)
+        else:
+            _print_findings(console, findings[host.name], wish, f"{host.name} ({host.address})")
+        console.print()
+
+
+def _print_hosts_json(
+    examined: Sequence[Examined], findings: dict[str, list[Finding]], changes: Sequence[Change] | None
+) -> None:
+    told: dict[str, Any] = {
+        "schema": 1,
+        "hosts": [
+            {
+                "name": host.name,
+                "address": host.address,
+                "trouble": host.trouble or None,
+                "checks": [finding.as_json() for finding in findings[host.name]],
+            }
+            for host in examined
+        ],
+    }
+    if changes is not None:
+        told["changes"] = [change.as_json() for change in changes]
+    print(json.dumps(told, indent=1))

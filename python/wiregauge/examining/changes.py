@@ -1,0 +1,25 @@
+"""What a fix has changed of a host."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Change"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting of a host that was changed, or restored; `refused` says why it was not."""
+
+    host: str
+    fix: str
+    interface: str
+    setting: str
+    before: str
+    after: str
+    refused: str
+
+    def as_json(self) -> dict[str, Any]:
+        """As commands print it."""
+        return asdict(self)

@@ -1,0 +1,76 @@
+"""What a check is: a small function that judges a look at the facts."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wiregauge.examining.facts import Look, NotKnownError
+
+__all__ = ["Check", "Severity", "Verdict", "cpus_of", "degrades", "fine", "prevents"]
+
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+class Severity(enum.StrEnum):
+    """How much a finding matters, from the worst on."""
+
+    PREVENTS = "prevents"
+    DEGRADES = "degrades"
+    UNKNOWN = "unknown"
+    FINE = "fine"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check says: how much it matters, what was seen, and a command that cures it."""
+
+    severity: Severity
+    seen: str
+    cure: str = ""
+    fixable: bool = True
+    """Where the check has a fix: whether it can help here."""
+
+
+def fine(seen: str) -> Verdict:
+    """Nothing stands against a measurement."""
+    return Verdict(Severity.FINE, seen)
+
+
+def degrades(seen: str, cure: str, *, fixable: bool = True) -> Verdict:
+    """Figures are worse than they could be."""
+    return Verdict(Severity.DEGRADES, seen, cure, fixable)
+
+
+def prevents(seen: str, cure: str) -> Verdict:
+    """There are no figures, or wrong ones."""
+    return Verdict(Severity.PREVENTS, seen, cure)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check. `judge` may raise NotKnownError: then the finding is unknown, with that reason."""
+
+    name: str
+    about: str
+    """Under which heading it stands."""
+    effect: str
+    """What it does to a measurement where it is not well, as a sentence without its full stop."""
+    judge: Callable[[Look], Verdict]
+    of_interface: bool = False
+    fix: str = ""
+    """Of the agent's fixes the one that cures it; empty: none does."""
+
+
+def cpus_of(text: str) -> set[int]:
+    """The processors of a list such as `0-2,5`. Raises NotKnownError for what is none."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        range_of = _RANGE.fullmatch(part)
+        if range_of is None:
+            raise NotKnownError(f'"{text}" is no list of processors')
+        first = int(range_of[1])
+        found |= set(range(first, int(range_of[2] or first) + 1))
+    return found
