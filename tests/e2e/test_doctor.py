@@ -266,7 +266,8 @@ def test_a_run_that_is_stopped_leaves_hosts_as_they_were(world: World, number: s
 
 
 def await_filter(world: World, wanted: str) -> None:
-    end = time.monotonic() + 30
+    # A lease lasts some 33 s.
+    end = time.monotonic() + 70
     while filter_of(world, "alpha") != wanted:
         assert time.monotonic() < end, f"the filter of alpha never became {wanted}"
         time.sleep(0.1)
