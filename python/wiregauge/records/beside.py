@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from wiregauge.files import whole
 from wiregauge.records.errors import RunDirectoryError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["store_beside"]
 
@@ -17,11 +19,13 @@ def store_beside(table: pl.DataFrame, place: Path, kind: str, schema: int) -> No
 
     Raises RunDirectoryError where the disk refuses.
     """
+    from polars.exceptions import PolarsError
+
     if table.is_empty():
         return
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with whole(place) as beside:
             table.write_parquet(beside, metadata={"wiregauge.kind": kind, "wiregauge.schema": str(schema)})
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, PolarsError) as error:
         raise RunDirectoryError(f"{place}: cannot be written ({error}); free space there") from None

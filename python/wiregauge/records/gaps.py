@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from wiregauge.plan import Run
 from wiregauge.records.directory import RunDirectory
 
@@ -95,6 +93,8 @@ def _overflows(
     directory: RunDirectory, index: int, name: str, dropped: int
 ) -> list[tuple[int | None, int | None]] | None:
     """Stretches of time in which rings ran over, ps; None where they do not account for all that was lost."""
+    import polars as pl  # heavy, and not needed while frames travel
+
     path = directory.noise(index)
     if not path.exists():
         return None
@@ -122,6 +122,8 @@ def _silent(
     agents: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Gap]:
     """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record."""
+    import polars as pl  # heavy, and not needed while frames travel
+
     ends = {end for flow in run.flows for end in flow.ends}
     gone = sorted(
         node for node in ends if not agents.get(nodes[node]) or agents[nodes[node]].get("complete") is False

@@ -17,8 +17,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-import polars as pl
-
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 
 __all__ = ["Inventory", "describe", "read_json", "seal", "sealed_digest"]
@@ -139,6 +137,8 @@ def _rows(path: Path) -> int | None:
     """Rows of a table; None of what is none."""
     if path.suffix != ".parquet":
         return None
+    import polars as pl  # heavy, and not needed while frames travel
+
     try:
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError):

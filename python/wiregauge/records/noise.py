@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
-
 from wiregauge.records.beside import store_beside
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import RunDirectoryError
@@ -16,7 +14,6 @@ __all__ = ["NOISE_SCHEMA", "store_noise"]
 
 NOISE_SCHEMA = 1
 SPOOLED = "noise.tsv"
-_COLUMNS = {"time": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String, "value": pl.Int64}
 _FIELDS = 4
 
 
@@ -25,9 +22,12 @@ def store_noise(directory: RunDirectory, index: int) -> None:
 
     A line that a killed agent left half written is left out. Raises RunDirectoryError where the disk refuses.
     """
+    import polars as pl  # heavy, and not needed while frames travel
+
+    columns = {"time": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String, "value": pl.Int64}
     spooled = sorted(directory.spool(index).glob(f"*/{SPOOLED}"))
     rows = [row for path in spooled for row in _lines(path, directory.spooled_by(path.parent))]
-    table = pl.DataFrame(rows, schema=_COLUMNS, orient="row").sort("time", "node", "counter", "key")
+    table = pl.DataFrame(rows, schema=columns, orient="row").sort("time", "node", "counter", "key")
     store_beside(table, directory.noise(index), "noise", NOISE_SCHEMA)
 
 
