@@ -462,3 +462,88 @@ def _certified(lab: Lab, *, role: str, ends: datetime.timedelta) -> Member:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return Member("x", role, pem, certificate.public_bytes(serialization.Encoding.PEM), lab.authority())
+
+
+CALLS = {
+    "observer": {"Describe", "ReadClock", "Examine"},
+    "operator": {
+        *(
+            "Hello",
+            "Prepare",
+            "TryStream",
+            "ReadInterface",
+            "Announce",
+            "Start",
+            "Watch",
+            "Finish",
+            "Collect",
+        ),
+        *("Release", "ListRecords", "DiscardRecords", "Drain", "Reach"),
+    },
+    "administrator": {"Mend", "Restore", "Shutdown"},
+}
+"""By role the calls that those below it may not make."""
+
+
+def test_every_call_has_a_role_and_is_refused_to_those_below_it(host: Host) -> None:
+    """A call that is added without a role here, or answered to the wrong people, fails this."""
+    methods = {method.name: method for method in pb.DESCRIPTOR.services_by_name["Agent"].methods}
+    assert set(methods) == set().union(*CALLS.values())
+    host.lab.add_member("eve", "observer")
+    host.lab.add_member("otto", "operator")
+    ranks = ["observer", "operator", "administrator"]
+    foreign = Lab.create(host.folder / "foreign").member()
+    callers = {
+        "eve": (host.lab.member("eve"), 0),
+        "otto": (host.lab.member("otto"), 1),
+        "nobody": (Member("x", "administrator", foreign.key, foreign.certificate, host.lab.authority()), -1),
+        "expired": (_certified(host.lab, role="administrator", ends=datetime.timedelta(days=-1)), -1),
+    }
+    before = sorted(path.name for path in (host.folder / "spool").rglob("*"))
+    for who, (member, rank) in callers.items():
+        agent = host.agent(member)
+        for needed, names in enumerate(CALLS[role] for role in ranks):
+            if needed <= rank:
+                continue
+            for name in names:
+                with pytest.raises(grpc.RpcError) as refused:
+                    called(agent, methods[name])
+                if rank >= 0:
+                    assert f"{name} needs the role {ranks[needed]}" in str(refused.value.details()), who
+                else:
+                    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE, (who, name)
+        agent.close()
+    assert sorted(path.name for path in (host.folder / "spool").rglob("*")) == before
+    refusals = [line for line in host.audit() if "needs the role" in line.get("refused", "")]
+    assert len(refusals) == len(CALLS["operator"]) + 2 * len(CALLS["administrator"])
+
+
+def called(agent: Agent, method: Any) -> None:
+    """Makes a call with an empty request."""
+    path = f"/{method.containing_service.full_name}/{method.name}"
+    make = agent._channel.unary_stream if method.server_streaming else agent._channel.unary_unary
+    answer = make(path, request_serializer=lambda text: text, response_deserializer=lambda text: text)(
+        b"", timeout=10
+    )
+    if method.server_streaming:
+        list(answer)
+
+
+def test_a_call_without_a_session_or_with_somebody_elses_is_refused(host: Host) -> None:
+    """Of those that belong to one."""
+    agent = host.agent()
+    for session in (b"", b"0" * 32):
+        agent._session = session
+        for name, request, reply in (
+            ("Prepare", pb.PrepareRequest(), pb.PrepareReply),
+            ("TryStream", pb.TryStreamRequest(), pb.TryStreamReply),
+            ("ReadInterface", pb.ReadInterfaceRequest(interface="eth7"), pb.ReadInterfaceReply),
+            ("Announce", pb.StartRequest(), pb.StartReply),
+            ("Start", pb.StartRequest(), pb.StartReply),
+            ("Finish", pb.FinishRequest(), pb.FinishReply),
+            ("Reach", pb.ReachRequest(interface="eth7"), pb.ReachReply),
+            ("Release", pb.ReleaseRequest(), pb.ReleaseReply),
+        ):
+            with pytest.raises(AgentLostError, match="there is no such session, or its lease is over"):
+                agent._call(name, request, reply)
+    agent.close()
