@@ -66,7 +66,7 @@ format: setup
 
 bench: setup
 	@rows=$$(mktemp); trap 'rm -f $$rows' EXIT; export WIREGAUGE_BENCH_ROWS=$$rows; \
-	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes; do \
+	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes probe; do \
 		echo "== $$part"; $(BIN)/python -m benchmarks.$$part $(BENCH_OPTIONS) || echo "$$part: no figure"; \
 	done; echo; $(BIN)/python -m benchmarks.table $$rows
 

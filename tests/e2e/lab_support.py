@@ -49,7 +49,7 @@ class World:
             assert said["said"][0] == "joining"
             self.codes[said["host"]] = said["said"][2]
         assert set(self.codes) == set(clocks)
-        self._pid = _inner(self._process.pid)
+        self.pid = _inner(self._process.pid)
 
     def run(self, *arguments: object, timeout: float = SECONDS, member: str | None = None) -> Done:
         """A command inside the enclosure, in the test's folder."""
@@ -94,12 +94,12 @@ class World:
 
     def space(self, host: str, *command: str) -> None:
         """A command in the network of a host."""
-        enter = ["nsenter", "-t", str(self._pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
+        enter = ["nsenter", "-t", str(self.pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
         subprocess.run([*enter, *command], check=True)
 
     def _inside(self, arguments: tuple[object, ...], member: str | None) -> list[str]:
         environment = [f"WIREGAUGE_LAB={self.lab}", *([f"WIREGAUGE_MEMBER={member}"] if member else [])]
-        enter = ["nsenter", "-t", str(self._pid), "--net", "--mount", f"--wd={self.folder}", "--"]
+        enter = ["nsenter", "-t", str(self.pid), "--net", "--mount", f"--wd={self.folder}", "--"]
         return [*enter, "env", *environment, str(COMMAND), *map(str, arguments)]
 
     def audit(self, host: str) -> list[dict[str, str]]:

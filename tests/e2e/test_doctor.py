@@ -124,7 +124,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def on(world: World, host: str, *command: str) -> str:
     """A command of the system on a host."""
-    inside = ["nsenter", "-t", str(world._pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
+    inside = ["nsenter", "-t", str(world.pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
     return subprocess.run([*inside, *command], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -248,7 +248,7 @@ def test_a_run_that_is_stopped_leaves_hosts_as_they_were(world: World, number: s
     """One that is killed leaves it to the agents, whose lease ends."""
     long = TEST.format(synchronise="").replace('count="300"', 'count="30000"')
     (world.folder / "long.xml").write_text(long)
-    inside = ["nsenter", "-t", str(world._pid), "--net", "--mount", f"--wd={world.folder}", "--"]
+    inside = ["nsenter", "-t", str(world.pid), "--net", "--mount", f"--wd={world.folder}", "--"]
     command = [str(COMMAND), "run", "long.xml", "--fix", "--out", f"long-{number.name}"]
     process = subprocess.Popen(
         [*inside, "env", f"WIREGAUGE_LAB={world.lab}", *command],
@@ -286,7 +286,7 @@ def test_an_agent_that_was_killed_restores_when_it_starts_again(world: World) ->
     inside = [
         "nsenter",
         "-t",
-        str(world._pid),
+        str(world.pid),
         "--net",
         "--mount",
         "--pid",
