@@ -2,7 +2,7 @@
 
 The hosts are namespaces, each with an agent of its own. Asked: how soon after the command there is a first figure,
 beside irtt's first line; median and p99 of round trips at equal rate beside sockperf's ping-pong, both real-time and
-each on its core; and which share of 1 k, 10 k and 50 k messages a second is sent, beside sockperf's under-load.
+each on its core; and which share of 1 k, 10 k and 50 k messages a second is sent, beside sockperf's throughput.
 
 Bars: a first figure within 1.5 s of irtt's; p50 and p99 not above sockperf's (median of the rounds); shares not below
 its.
@@ -114,11 +114,9 @@ class Sockperf:
 
     def share(self, rate: int) -> float:
         """The share of a rate at which it sent."""
-        found = re.search(
-            r"\[Total Run\] RunTime=([\d.]+) sec;.*SentMessages=(\d+)", self.run("under-load", rate)
-        )
+        found = re.search(r"Message Rate is (\d+) \[msg/sec\]", self.run("throughput", rate))
         assert found is not None
-        return float(found[2]) / float(found[1]) / rate
+        return float(found[1]) / rate
 
 
 def first_figures(world: World) -> tuple[float, float | None]:
