@@ -15,8 +15,7 @@ use crate::end_system::addressing::{AccessKind, FlowAddresses};
 use crate::end_system::buffer::MAX_PAYLOAD;
 use wg_plan::schedule::Schedule;
 
-/// UDP port of every access point: outside the ranges hosts give to outgoing connections.
-pub const PROBE_PORT: u16 = 61_188;
+pub use wg_plan::wire::PROBE_PORT;
 /// UDP port background load is sent to (discard, RFC 863).
 pub const DISCARD_PORT: u16 = 9;
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
