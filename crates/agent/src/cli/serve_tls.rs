@@ -69,8 +69,13 @@ pub(super) fn serve(
         },
     };
     let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
-    let service =
-        AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance);
+    if let Err(problem) = wg_agent::tsn::recover(identity.folder()) {
+        eprintln!("wiregauge-agent: {problem}");
+    }
+    let service = AgentService::new(ROLES, spool, planted)
+        .with_clock(options.planted_clock)
+        .with_tsn(allowance.allows_tsn().then(|| identity.folder().to_owned()))
+        .bounded(allowance);
     let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));
     // Streams of callers that went away must not keep the program alive.
     runtime.shutdown_background();

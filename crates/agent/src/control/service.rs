@@ -79,6 +79,8 @@ pub struct AgentService {
     roles: &'static [&'static dyn Role],
     /// Of an agent that serves a network: what callers may do. Over a Unix socket only this user calls.
     allowance: Option<Arc<Allowance>>,
+    /// Where it is kept what TSN settings change, where they are allowed.
+    tsn_folder: Option<PathBuf>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -99,6 +101,7 @@ impl AgentService {
             planted_hardware,
             planted_clock: None,
             allowance: None,
+            tsn_folder: None,
             shared: Arc::new(Shared {
                 spool,
                 state: Mutex::new(State::Idle(None)),
@@ -120,6 +123,12 @@ impl AgentService {
     #[must_use]
     pub fn bounded(self, allowance: Allowance) -> Self {
         Self { allowance: Some(Arc::new(allowance)), ..self }
+    }
+
+    /// The same that makes TSN settings of its interface, and keeps in `folder` what they change.
+    #[must_use]
+    pub fn with_tsn(self, folder: Option<PathBuf>) -> Self {
+        Self { tsn_folder: folder, ..self }
     }
 
     /// Ends when the testmaster asks for it.
@@ -246,6 +255,7 @@ fn setup(request: proto::PrepareRequest, allowance: Option<&Allowance>) -> Resul
         fifo_priority: request.fifo_priority,
         planted_hardware: None,
         planted_clock: None,
+        tsn_folder: None,
     })
 }
 
@@ -345,6 +355,7 @@ impl Agent for AgentService {
             let place = self.shared.spool.place(setup.run.index, setup.node);
             setup.spool = place.map_err(|e| Status::failed_precondition(e.to_string()))?;
             (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
+            setup.tsn_folder.clone_from(&self.tsn_folder);
             *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
             setup
         };

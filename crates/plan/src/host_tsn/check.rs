@@ -126,8 +126,7 @@ impl Host<'_> {
 
     /// Priority of a flow's frames within this host.
     fn priority(&self, flow: FlowId, frames: &FrameMatch) -> u8 {
-        let stated = self.tsn().classify.iter().find(|one| one.flow == flow).map(|one| one.priority);
-        stated.or(frames.tag.map(|(_, priority)| priority)).unwrap_or(0)
+        self.tsn().priority_of(flow, frames.tag.map(|(_, priority)| priority))
     }
 
     /// Launch times and classes that launch belong together, and nothing passes the queues by.

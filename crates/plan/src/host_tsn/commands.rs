@@ -312,8 +312,7 @@ fn egress(tsn: &HostTsn, network: &Network, run: &Run, node: NodeIndex) -> Vec<F
     }
     let mut known = Vec::new();
     for (flow, frames) in departures(network, run, node) {
-        let stated = tsn.classify.iter().find(|one| one.flow == flow).map(|one| one.priority);
-        let priority = stated.or(frames.tag.map(|(_, priority)| priority)).unwrap_or(0);
+        let priority = tsn.priority_of(flow, frames.tag.map(|(_, priority)| priority));
         if priority > 0 && !known.iter().any(|(other, _)| *other == frames) {
             known.push((frames, priority));
         }

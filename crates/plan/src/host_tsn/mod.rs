@@ -59,6 +59,12 @@ impl HostTsn {
         self.classes.iter().position(|class| class.priorities.contains(&priority))
     }
 
+    /// The priority of a flow's frames within the host; `tag` is that of their tag.
+    pub fn priority_of(&self, flow: FlowId, tag: Option<u8>) -> u8 {
+        let stated = self.classify.iter().find(|one| one.flow == flow).map(|one| one.priority);
+        stated.or(tag).unwrap_or(0)
+    }
+
     /// Transmit queues of all classes.
     pub fn queues(&self) -> u16 {
         self.classes.iter().map(|class| class.queues).fold(0, u16::saturating_add)
