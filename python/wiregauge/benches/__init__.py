@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from wiregauge.benches.base import Access, AgentBench, AgentPlace, BenchError, Fact, agent_program
-from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces
+from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces, beyond_simulator
 from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
 from wiregauge.benches.netns import NetnsBench
 from wiregauge.benches.programs import programs_here
 from wiregauge.benches.simulator import simulator_facts
+from wiregauge.benches.tsn import HostCommands, host_commands
 
 __all__ = [
     "Access",
@@ -18,14 +19,17 @@ __all__ = [
     "BenchError",
     "Fact",
     "Findings",
+    "HostCommands",
     "HostInterface",
     "InterfacesBench",
     "NetnsBench",
     "agent_program",
     "beyond_hosts",
     "beyond_namespaces",
+    "beyond_simulator",
     "enclose",
     "examine",
+    "host_commands",
     "is_enclosed",
     "lend",
     "namespaces_here",

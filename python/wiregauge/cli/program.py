@@ -17,6 +17,7 @@ from wiregauge.cli.lab import app as lab_app
 from wiregauge.cli.probe import probe
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
+from wiregauge.cli.tsn import tsn
 from wiregauge.cli.verifying import verify
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
 
@@ -44,7 +45,7 @@ def _root(
         raise typer.Exit
 
 
-for _command in (check, run, probe, track, show, report, compare, trend, verify, export, dissector, doctor):
+for _command in (check, run, probe, track, show, report, compare, trend, verify, export, dissector, doctor, tsn):
     app.command()(_command)
 app.command("import")(import_captures)
 app.command(

@@ -26,6 +26,7 @@ from wiregauge.cli.shared import (
     open_run,
     show_judgement,
 )
+from wiregauge.cli.tsn import show_host_commands
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
 
 if TYPE_CHECKING:
@@ -143,13 +144,20 @@ def run(
             show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="lab: only ask the hosts, and print the tc and ethtool commands of their TSN settings.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
     from wiregauge.benches import BenchError
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
-    from wiregauge.runner import BeyondBenchError, OptionError, bench_named
+    from wiregauge.runner import BeyondBenchError, OnHosts, OptionError, bench_named
 
     beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
     loaded = load_test(test, beside)
@@ -162,10 +170,16 @@ def run(
         no = "no-" if given[error.option] is False else ""
         fail(f"--{no}{error.option} {error}", BAD_INPUT)
     check_engine(engine, storage, chosen)
+    if dry_run and not isinstance(opened, OnHosts):
+        fail(f"--dry-run has no effect with --bench {chosen}; leave it out or run with --bench lab", BAD_INPUT)
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
-    RunDirectory.check_free(target)
+    if not dry_run:
+        RunDirectory.check_free(target)
     try:
-        opened.carried(loaded.campaign)
+        carried = opened.carried(loaded.campaign)
+        if dry_run and isinstance(opened, OnHosts):
+            show_host_commands(carried, opened.interfaces, as_json=as_json)
+            return
         opened.enter()
     except BeyondBenchError as error:
         for line in error.reasons:

@@ -147,7 +147,7 @@ fn classes(element: &Element, found: &mut Findings) -> (Vec<TrafficClass>, Vec<P
     }
     for ((expected, (number, _)), place) in classes.iter().enumerate().zip(&places) {
         if usize::from(*number) != expected {
-            let message = format!("class {number} stands where class {expected} should");
+            let message = format!("number {number} stands where {expected} should");
             let cure = "number the classes from 0, in the order of the file";
             found.error(place, message, "0, 1, 2, …", cure);
             break;
