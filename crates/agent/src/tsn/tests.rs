@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::fs;
 
+use wg_frame::time::Span;
 use wg_plan::host_tsn::commands::{Command, Program};
 use wg_plan::{HostModel, Network, Node, NodeKind, Run, host_tsn};
 
@@ -219,4 +220,42 @@ fn modules_are_found_on_the_kernel_s_lists() {
     ];
     let loaded = "sch_cbs 16384 0 - Live 0x0\n";
     assert_eq!(missing(&["sch_etf", "sch_taprio", "sch_mqprio", "sch_cbs"], &lists, loaded), ["sch_mqprio"]);
+}
+
+/// On an interface with four queues, by the programs of the host.
+#[test]
+#[ignore = "needs taprio, mqprio, cbs and etf: make check-tsn-vm"]
+fn the_kernel_takes_settings_and_gives_the_interface_back() {
+    let name = std::env::var("WIREGAUGE_TSN_INTERFACE").expect("the script of the machine names it");
+    let folder = Folder::new("live");
+    let class = |priorities: &[u8], shaper| host_tsn::TrafficClass {
+        priorities: priorities.to_vec(),
+        queues: 1,
+        shaper,
+    };
+    let etf = host_tsn::Shaper::Etf { delta: Span::from_micros(300), offload: false, deadline: false };
+    let cbs = host_tsn::Shaper::Cbs {
+        idle_slope_bps: 20_000_000,
+        max_frame: 1_542,
+        max_interference: 1_542,
+        offload: false,
+    };
+    let classes = vec![class(&[7], Some(etf)), class(&[6], Some(cbs)), class(&[0, 1, 2, 3, 4, 5], None)];
+    let schedule = host_tsn::GateSchedule {
+        base_time: Span::ZERO,
+        entries: vec![host_tsn::GateEntry { open: vec![0, 1, 2], length: Span::from_millis(1) }],
+    };
+    for (kind, schedule) in [("mqprio", None), ("taprio", Some(schedule))] {
+        let mut setup = setup(&folder.0);
+        setup.network.nodes[0].tsn =
+            Some(Box::new(HostTsn { classes: classes.clone(), schedule, ..HostTsn::default() }));
+        let (in_force, _) =
+            make_with(&setup.run, &setup, (&name, &folder.0), &Tools).expect("the kernel takes it").expect("some");
+        let root = kept::present(&name, &Tools).expect("tc tells").root.expect("there is one");
+        assert_eq!((root.kind.as_str(), root.handle), (kind, ROOT_HANDLE));
+        in_force.take_off().expect("it was made here");
+        let present = kept::present(&name, &Tools).expect("tc tells");
+        assert!(present.root.is_some_and(|root| root.handle == 0) && !present.filters);
+        assert!(!state_file(&folder.0).exists());
+    }
 }

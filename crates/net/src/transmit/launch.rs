@@ -287,4 +287,30 @@ mod tests {
         take_unlaunched(&socket, &mut sum).expect("an empty queue is no error");
         assert_eq!(sum, Unlaunched::default());
     }
+
+    /// On an interface whose priority 7 leaves by etf below taprio, and whose filter gives every frame that priority.
+    #[test]
+    #[ignore = "needs etf and taprio: make check-tsn-vm"]
+    fn etf_launches_what_comes_in_time_and_tells_of_the_rest() {
+        let name = std::env::var("WIREGAUGE_TSN_INTERFACE").expect("the script of the machine names it");
+        let interface = crate::interface_named(&name).expect("it is there");
+        let refused = Launch::at(&interface, 0).expect("the kernel tells");
+        assert!(matches!(refused, Err(NoLaunch::NoEtf { .. })), "{refused:?}");
+        let launch = Launch::at(&interface, 7).expect("the kernel tells").expect("etf is there");
+        let mut sender = crate::transmit::Transmitter::launching(&interface, launch).expect("a packet socket");
+        let mut send = |ahead_ns: i64| {
+            let slot = sender.slot().expect("one at a time");
+            slot.bytes[..12].copy_from_slice(&[0x02; 12]);
+            slot.bytes[12..14].copy_from_slice(&[0x88, 0xB5]);
+            sender.commit(60);
+            sender.launch_at(WallNanos::new(clock::realtime().get() + ahead_ns));
+            sender.flush().expect("the socket lives").taken
+        };
+        assert!((0..10).all(|_| send(200_000_000) == 1));
+        // What has passed is refused where it is handed over.
+        assert!((0..5).all(|_| send(-50_000_000) == 0));
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        let not = sender.unlaunched().expect("the error queue can be read");
+        assert_eq!(not, Unlaunched { missed: 0, invalid: 5 });
+    }
 }

@@ -145,7 +145,9 @@ fn classes(element: &Element, found: &mut Findings) -> (Vec<TrafficClass>, Vec<P
         let message = format!("there are more than {MOST_CLASSES} traffic classes");
         found.error(beyond, message, MOST_CLASSES.to_string(), "put priorities together into one class");
     }
-    for ((expected, (number, _)), place) in classes.iter().enumerate().zip(&places) {
+    // A class that could not be read leaves a gap, which is no mistake of the others.
+    let whole = classes.len() == element.all("traffic-class").count();
+    for ((expected, (number, _)), place) in classes.iter().enumerate().zip(&places).filter(|_| whole) {
         if usize::from(*number) != expected {
             let message = format!("number {number} stands where {expected} should");
             let cure = "number the classes from 0, in the order of the file";
