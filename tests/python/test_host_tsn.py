@@ -1,6 +1,6 @@
-"""TSN settings of hosts: the commands are those of the real tc and ethtool, and benches that have none of it refuse it.
+"""TSN settings of hosts: the commands are those of the real tc and ethtool; benches that have none of it refuse it.
 
-The kernel at hand may lack every queue discipline. tc reads all its arguments before it asks the kernel, so what it says
+The kernel at hand may lack every queue discipline. tc reads its arguments before it asks the kernel, so what it says
 tells a word it does not know from a part that the kernel does not have.
 """
 
@@ -69,7 +69,11 @@ def refused_words(lines: Iterable[str]) -> list[str]:
         # A namespace of its own for each: nothing is left of the one before, and nothing of this host is touched.
         script = f"tc qdisc add dev lo clsact; {line}" if " filter " in line else line
         done = subprocess.run(
-            ["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
+            ["unshare", "--net", "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
         )
         said = [one.strip() for one in (done.stdout + done.stderr).splitlines() if one.strip()]
         odd = [one for one in said if not any(answer in one for answer in ANSWERS_OF_THE_KERNEL)]
@@ -165,7 +169,9 @@ def test_a_wrong_word_is_told_from_a_missing_part(line: str) -> None:
 def test_an_entry_more_does_not_fit_into_a_message_of_tc() -> None:
     entries = "sched-entry S ff 76000000 " * 32
     classes = "num_tc 8 map 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 queues 1@0 1@1 1@2 1@3 1@4 1@5 1@6 1@7"
-    line = f"tc qdisc replace dev lo root handle 5747: taprio {classes} base-time 1 {entries}clockid CLOCK_TAI"
+    line = (
+        f"tc qdisc replace dev lo root handle 5747: taprio {classes} base-time 1 {entries}clockid CLOCK_TAI"
+    )
     assert "exceeded bound" in "".join(refused_words([line]))
 
 
@@ -180,14 +186,20 @@ def test_the_dry_run_prints_every_host(tmp_path: Path) -> None:
         "queues 1@0 1@1 2@2 base-time 0 sched-entry S 01 200000 sched-entry S 06 800000 clockid CLOCK_TAI"
     )
     # 20 Mbit/s of 1 Gbit/s and frames of 1542 B: 1542 · 0.02 = 30.84 and 1542 · 0.98 = 1511.16.
-    assert any("cbs idleslope 20000 sendslope -980000 hicredit 31 locredit -1512 offload 0" in line for line in lines)
+    assert any(
+        "cbs idleslope 20000 sendslope -980000 hicredit 31 locredit -1512 offload 0" in line for line in lines
+    )
     assert "tc qdisc del dev enp3s0 root" in lines
     assert "# listener, interface eth1: before a run" in lines
     told = CliRunner().invoke(app, ["tsn", str(EXAMPLE), "--json"])
     hosts = json.loads(told.output)["hosts"]
     assert [host["end_system"] for host in hosts] == ["talker", "listener"]
     assert hosts[0]["restored"] == ["channels (ethtool -L)"]
-    for wrong, why in (("talker", "write END=NAME"), ("nobody=eth1", "no end system nobody"), ("talker=a b", "no name")):
+    for wrong, why in (
+        ("talker", "write END=NAME"),
+        ("nobody=eth1", "no end system nobody"),
+        ("talker=a b", "no name"),
+    ):
         refused = CliRunner().invoke(app, ["tsn", str(EXAMPLE), "--interface", wrong])
         assert refused.exit_code == 2, refused.output
         assert why in refused.output
@@ -195,7 +207,10 @@ def test_the_dry_run_prints_every_host(tmp_path: Path) -> None:
 
 def test_a_test_without_settings_says_so() -> None:
     shown = CliRunner().invoke(app, ["tsn", str(ROOT / "examples" / "first.xml")])
-    assert (shown.exit_code, shown.output) == (0, "no end system of this test has <host-tsn>: nothing would be set\n")
+    assert (shown.exit_code, shown.output) == (
+        0,
+        "no end system of this test has <host-tsn>: nothing would be set\n",
+    )
 
 
 def test_benches_without_queue_disciplines_refuse_by_name() -> None:
@@ -204,7 +219,9 @@ def test_benches_without_queue_disciplines_refuse_by_name() -> None:
     namespaces = "\n".join(beyond_namespaces(campaign))
     assert '"talker" has <host-tsn>' in namespaces
     assert '"listener" has <host-tsn>' in namespaces
-    with pytest.raises(BeyondBenchError, match='"talker" has <host-tsn>: the simulator models no queue disciplines'):
+    with pytest.raises(
+        BeyondBenchError, match='"talker" has <host-tsn>: the simulator models no queue disciplines'
+    ):
         bench_named("sim").carried(campaign)
     refused = CliRunner().invoke(app, ["run", str(EXAMPLE), "--bench", "sim", "--dry-run"])
     assert refused.exit_code == 2

@@ -39,14 +39,19 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
 def beyond_namespaces(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
     no_tsn = "ports between namespaces have a shaper where its queue disciplines would have to be"
-    found = [*_network(campaign.network), *_host_tsn(campaign.network, no_tsn), *_synchronise(campaign.synchronise), *beyond_hosts(campaign)]
+    found = [
+        *_network(campaign.network),
+        *_host_tsn(campaign.network, no_tsn),
+        *_synchronise(campaign.synchronise),
+        *beyond_hosts(campaign),
+    ]
     for run in campaign.runs:
         found.extend(_run(run, campaign.network))
     return list(dict.fromkeys(found))
 
 
 def beyond_simulator(campaign: Campaign) -> list[str]:
-    """One sentence for everything in the plan that the simulator has no model of, and that would flatter its figures."""
+    """One sentence for everything in the plan that the simulator has no model of; without it figures would flatter."""
     return list(_host_tsn(campaign.network, "the simulator models no queue disciplines of Linux"))
 
 

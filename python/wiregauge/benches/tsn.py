@@ -29,7 +29,7 @@ class HostCommands:
 def host_commands(campaign: Campaign, interfaces: Mapping[str, str]) -> Sequence[HostCommands]:
     """The commands of every host with TSN settings; runs with the same ones together.
 
-    `interfaces` names, by end system, its interface in the network under test. Raises BenchError for a name that is none.
+    `interfaces` names the interface of each end system in the network under test. Raises BenchError for no such name.
     """
     network = as_json(campaign.network)
     found: list[HostCommands] = []

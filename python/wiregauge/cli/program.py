@@ -45,7 +45,21 @@ def _root(
         raise typer.Exit
 
 
-for _command in (check, run, probe, track, show, report, compare, trend, verify, export, dissector, doctor, tsn):
+for _command in (
+    check,
+    run,
+    probe,
+    track,
+    show,
+    report,
+    compare,
+    trend,
+    verify,
+    export,
+    dissector,
+    doctor,
+    tsn,
+):
     app.command()(_command)
 app.command("import")(import_captures)
 app.command(

@@ -171,7 +171,9 @@ def run(
         fail(f"--{no}{error.option} {error}", BAD_INPUT)
     check_engine(engine, storage, chosen)
     if dry_run and not isinstance(opened, OnHosts):
-        fail(f"--dry-run has no effect with --bench {chosen}; leave it out or run with --bench lab", BAD_INPUT)
+        fail(
+            f"--dry-run has no effect with --bench {chosen}; leave it out or run with --bench lab", BAD_INPUT
+        )
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     if not dry_run:
         RunDirectory.check_free(target)

@@ -44,7 +44,10 @@ def tsn(
         if not equals or not name:
             fail(f"--interface {text}: write END=NAME, for example talker=enp3s0", BAD_INPUT)
         if end not in ends:
-            fail(f"--interface {text}: the test has no end system {end}; it has {', '.join(sorted(ends))}", BAD_INPUT)
+            fail(
+                f"--interface {text}: the test has no end system {end}; it has {', '.join(sorted(ends))}",
+                BAD_INPUT,
+            )
         named[end] = name
     show_host_commands(loaded.campaign, {end: named.get(end, USUAL) for end in ends}, as_json=as_json)
 

@@ -142,9 +142,14 @@ class Test:
         self._set(self._section("network"), {"host": host, "routing": routing})
 
     def end_system(
-        self, name: str, host: str | Host | None = None, *, clock: Clock | None = None, tsn: HostTsn | None = None
+        self,
+        name: str,
+        host: str | Host | None = None,
+        *,
+        clock: Clock | None = None,
+        tsn: HostTsn | None = None,
     ) -> Self:
-        """A host that sends, receives or relays; `host` names its model, or replaces figures of it; `tsn` sets its interface."""
+        """A host that sends, receives or relays; `host` names its model or replaces figures of it, `tsn` is of its interface."""
         model = host if isinstance(host, str) else None
         node = self._child(self._section("network"), "end-system", {"name": name, "host": model})
         self._clock(node, clock)

@@ -124,7 +124,16 @@ class HostTsn:
 
 
 Part = (
-    HostTsn | TrafficClass | Cbs | Etf | GateSchedule | GateEntry | Classify | Ingress | StreamGate | StreamGateEntry
+    HostTsn
+    | TrafficClass
+    | Cbs
+    | Etf
+    | GateSchedule
+    | GateEntry
+    | Classify
+    | Ingress
+    | StreamGate
+    | StreamGateEntry
     | Police
 )
 TAGS: dict[type, str] = {

@@ -130,7 +130,8 @@ impl Allowance {
             format!("addresses {}", addresses.join(", ")),
             format!("at most {} in all", quantity::show_rate(self.rate_bps)),
             format!("runs of at most {}", seconds(self.duration)),
-            (if self.tsn { "TSN settings of interfaces" } else { "no TSN settings of interfaces" }).to_owned(),
+            (if self.tsn { "TSN settings of interfaces" } else { "no TSN settings of interfaces" })
+                .to_owned(),
         ]
     }
 

@@ -65,7 +65,8 @@ struct Shown {
 pub(super) fn present(interface: &str, programs: &dyn Programs) -> Result<Present, String> {
     let arguments = ["-j", "qdisc", "show", "dev", interface].map(str::to_owned).to_vec();
     let told = programs.run(&Command { program: Program::Tc, arguments })?;
-    read_present(&told).ok_or_else(|| "tc answers something else than its JSON; use iproute2 5 or later".to_owned())
+    read_present(&told)
+        .ok_or_else(|| "tc answers something else than its JSON; use iproute2 5 or later".to_owned())
 }
 
 pub(super) fn read_present(told: &str) -> Option<Present> {

@@ -19,9 +19,9 @@ use wg_plan::Run;
 use wg_plan::host_tsn::commands::{self, Before, Changes, ROOT_HANDLE};
 use wg_plan::host_tsn::{HostTsn, TsnOffload};
 
-pub use self::support::findings;
 use self::kept::Kept;
 use self::programs::{Programs, Tools};
+pub use self::support::findings;
 use crate::control::role::{Fault, OpenError, Setup};
 use crate::proto;
 
@@ -82,8 +82,9 @@ pub fn recover(folder: &Path) -> Result<(), String> {
 fn lock(folder: &Path) -> Result<OwnedFd, String> {
     let path = folder.join("tsn.lock");
     let file = File::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| "another agent of this host has TSN settings in force; wait for its run to end".to_owned())?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        "another agent of this host has TSN settings in force; wait for its run to end".to_owned()
+    })?;
     Ok(file.into())
 }
 
@@ -178,12 +179,15 @@ fn take_off(file: &Path, programs: &dyn Programs) -> Result<(), String> {
     let Some(kept) = Kept::read(file)? else { return Ok(()) };
     let Kept { interface, changes, before } = &kept;
     let left = |why: String| {
-        format!("TSN settings of {interface} could not be taken off: {why}; the next start of the agent tries again")
+        format!(
+            "TSN settings of {interface} could not be taken off: {why}; the next start of the agent tries again"
+        )
     };
     if wg_net::interface_named(interface).is_ok() {
         let present = kept::present(interface, programs).map_err(left)?;
         let ours = present.root.is_some_and(|root| root.handle == ROOT_HANDLE);
-        let still = Changes { root: changes.root && ours, filters: changes.filters && present.filters, ..*changes };
+        let still =
+            Changes { root: changes.root && ours, filters: changes.filters && present.filters, ..*changes };
         for command in commands::undo(&still, before, interface) {
             programs.run(&command).map_err(left)?;
         }

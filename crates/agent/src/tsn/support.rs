@@ -8,7 +8,15 @@ use wg_net::{clock, host};
 
 /// The kernel's parts, each with what it is for.
 const PARTS: [&str; 9] = [
-    "sch_taprio", "sch_mqprio", "sch_cbs", "sch_etf", "sch_ingress", "cls_flower", "act_skbedit", "act_police", "act_gate",
+    "sch_taprio",
+    "sch_mqprio",
+    "sch_cbs",
+    "sch_etf",
+    "sch_ingress",
+    "cls_flower",
+    "act_skbedit",
+    "act_police",
+    "act_gate",
 ];
 
 /// What is there and what is missing. Loads nothing and changes nothing.
@@ -30,13 +38,18 @@ pub fn findings() -> Vec<Finding> {
             "use a kernel with these modules, such as a distribution's, for <host-tsn>",
         )
     };
-    let absent: Vec<&str> =
-        [Program::Tc, Program::Ethtool].into_iter().filter(|one| found(*one).is_none()).map(Program::name).collect();
+    let absent: Vec<&str> = [Program::Tc, Program::Ethtool]
+        .into_iter()
+        .filter(|one| found(*one).is_none())
+        .map(Program::name)
+        .collect();
     let programs = match absent.is_empty() {
         true => granted("tsn-programs", "tc and ethtool".into()),
-        false => {
-            refused("tsn-programs", format!("no {}", absent.join(", ")), "install the packages iproute2 and ethtool")
-        }
+        false => refused(
+            "tsn-programs",
+            format!("no {}", absent.join(", ")),
+            "install the packages iproute2 and ethtool",
+        ),
     };
     let tai = match clock::tai_ahead() {
         0 => refused(

@@ -207,7 +207,10 @@ fn refusals_name_what_is_missing() {
     let told = explained(&taprio, "Error: Specified qdisc kind is unknown.\n");
     assert!(told.contains("no queue discipline taprio") && told.contains("CONFIG_NET_SCH_TAPRIO"), "{told}");
     let told = explained(&taprio, "Error: sch_taprio: Multi-queue device is required.\n");
-    assert!(told.starts_with("sch_taprio: Multi-queue device is required; its interface has too few"), "{told}");
+    assert!(
+        told.starts_with("sch_taprio: Multi-queue device is required; its interface has too few"),
+        "{told}"
+    );
     let told = explained(&taprio, "Error: Device does not have a PTP clock.\n");
     assert!(told.contains("offload=\"off\""), "{told}");
 }
@@ -249,8 +252,9 @@ fn the_kernel_takes_settings_and_gives_the_interface_back() {
         let mut setup = setup(&folder.0);
         setup.network.nodes[0].tsn =
             Some(Box::new(HostTsn { classes: classes.clone(), schedule, ..HostTsn::default() }));
-        let (in_force, _) =
-            make_with(&setup.run, &setup, (&name, &folder.0), &Tools).expect("the kernel takes it").expect("some");
+        let (in_force, _) = make_with(&setup.run, &setup, (&name, &folder.0), &Tools)
+            .expect("the kernel takes it")
+            .expect("some");
         let root = kept::present(&name, &Tools).expect("tc tells").root.expect("there is one");
         assert_eq!((root.kind.as_str(), root.handle), (kind, ROOT_HANDLE));
         in_force.take_off().expect("it was made here");

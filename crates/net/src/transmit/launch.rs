@@ -297,7 +297,8 @@ mod tests {
         let refused = Launch::at(&interface, 0).expect("the kernel tells");
         assert!(matches!(refused, Err(NoLaunch::NoEtf { .. })), "{refused:?}");
         let launch = Launch::at(&interface, 7).expect("the kernel tells").expect("etf is there");
-        let mut sender = crate::transmit::Transmitter::launching(&interface, launch).expect("a packet socket");
+        let mut sender =
+            crate::transmit::Transmitter::launching(&interface, launch).expect("a packet socket");
         let mut send = |ahead_ns: i64| {
             let slot = sender.slot().expect("one at a time");
             slot.bytes[..12].copy_from_slice(&[0x02; 12]);

@@ -143,26 +143,43 @@ impl Host<'_> {
             let asks = sender && own.clone().any(|send| send.launch == Some(true));
             let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
             if asks && !launches {
-                let message = format!("flow {flow} asks for launch times, and its class {class} has no <etf>");
+                let message =
+                    format!("flow {flow} asks for launch times, and its class {class} has no <etf>");
                 found.error(place, message, "", "add <etf/> to the class, or remove launch=\"on\"");
             }
             if launches && by_socket && !asks {
                 let message = format!(
                     "flow {flow} is in class {class}, whose <etf> drops frames that name no launch time"
                 );
-                found.error(place, message, "", "write launch=\"on\" in its <send>, or give it another priority");
+                found.error(
+                    place,
+                    message,
+                    "",
+                    "write launch=\"on\" in its <send>, or give it another priority",
+                );
             }
             let passes = own.filter_map(|send| send.backend).any(passes_queues);
             if sender && passes {
-                let message = format!("flow {flow} asks for a backend that passes the queues of the interface by");
-                found.error(&self.statement.place, message, "", "write backend=\"packet\", or remove backend");
+                let message =
+                    format!("flow {flow} asks for a backend that passes the queues of the interface by");
+                found.error(
+                    &self.statement.place,
+                    message,
+                    "",
+                    "write backend=\"packet\", or remove backend",
+                );
             }
         }
         for inject in self.run.injects.iter().filter(|inject| inject.on == self.node) {
             if inject.backend.is_some_and(passes_queues) || inject.launch == Some(true) {
                 let message =
                     format!("the background load of \"{}\" asks for a way past its classes", self.name());
-                found.error(&self.statement.place, message, "", "remove backend and launch from its <inject>");
+                found.error(
+                    &self.statement.place,
+                    message,
+                    "",
+                    "remove backend and launch from its <inject>",
+                );
             }
         }
     }
@@ -173,7 +190,8 @@ impl Host<'_> {
         for (rule, place) in self.tsn().ingress.iter().zip(&self.statement.ingress) {
             self.check_known(rule.flow, &coming, ("arrives at", "receives"), place, found);
             let Some((_, frames)) = coming.iter().find(|(flow, _)| *flow == rule.flow) else { continue };
-            if let Some((other, _)) = coming.iter().find(|(flow, other)| *flow != rule.flow && other == frames)
+            if let Some((other, _)) =
+                coming.iter().find(|(flow, other)| *flow != rule.flow && other == frames)
             {
                 let message = format!("flows {} and {other} have the same headers", rule.flow);
                 let cure = "give one of them a tag, a destination-port or an address of its own";
@@ -199,7 +217,8 @@ impl Host<'_> {
         // The kernel counts frames without their FCS.
         let longest = sends.map(|send| frame_length(plan.protocol, plan.vlan, send.payload) - 4).max();
         if let Some(longest) = longest.filter(|longest| *longest > burst) {
-            let message = format!("its burst of {burst} B is less than a frame of flow {flow}: none would pass");
+            let message =
+                format!("its burst of {burst} B is less than a frame of flow {flow}: none would pass");
             found.error(place, message, format!("at least {longest}B"), "raise the burst");
         }
     }

@@ -197,12 +197,11 @@ fn nanos(span: Span) -> i64 {
 /// The queue discipline at the root: classes, and when each may send.
 fn root(tsn: &HostTsn, interface: &str) -> Command {
     let kind = if tsn.schedule.is_some() { "taprio" } else { "mqprio" };
-    let command =
-        Command::tc(&format!("qdisc replace dev {interface} root handle {ROOT_HANDLE:x}: {kind}"))
-            .and(&format!("num_tc {} map", tsn.classes.len()))
-            .with((0..PRIORITIES).map(|priority| class_number(tsn, priority).to_string()))
-            .and("queues")
-            .with((0..tsn.classes.len()).map(|class| queues(tsn, class)));
+    let command = Command::tc(&format!("qdisc replace dev {interface} root handle {ROOT_HANDLE:x}: {kind}"))
+        .and(&format!("num_tc {} map", tsn.classes.len()))
+        .with((0..PRIORITIES).map(|priority| class_number(tsn, priority).to_string()))
+        .and("queues")
+        .with((0..tsn.classes.len()).map(|class| queues(tsn, class)));
     match &tsn.schedule {
         Some(schedule) => scheduled(command, tsn, schedule),
         None => command.and(if tsn.offload == TsnOffload::Full { "hw 1 mode channel" } else { "hw 0" }),

@@ -171,15 +171,17 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
     let priorities = reader
         .required("priorities")
         .and_then(|w| numbers(&mut reader, "priorities", w, u64::from(PRIORITIES)));
-    let queues = reader.whole::<u16>(
-        "queues",
-        element.get("queues").unwrap_or("1"),
-        1,
-        u64::from(MOST_QUEUES),
-    )?;
+    let queues =
+        reader.whole::<u16>("queues", element.get("queues").unwrap_or("1"), 1, u64::from(MOST_QUEUES))?;
     let priorities = priorities?;
     if priorities.is_empty() {
-        reader.refuse("priorities", "", "names no priority", "at least 1", "list priorities, or remove the class");
+        reader.refuse(
+            "priorities",
+            "",
+            "names no priority",
+            "at least 1",
+            "list priorities, or remove the class",
+        );
         return None;
     }
     if shaper.is_some() && queues.value != 1 {
@@ -226,11 +228,7 @@ fn shaper(element: &Element, found: &mut Findings) -> Option<Shaper> {
 }
 
 /// Checks that what a list of entries adds up to is what was meant, and that the kernel takes it.
-fn check_cycle(
-    reader: &mut Reader<'_>,
-    lengths: &[Span],
-    (fewest, most): (usize, usize),
-) -> bool {
+fn check_cycle(reader: &mut Reader<'_>, lengths: &[Span], (fewest, most): (usize, usize)) -> bool {
     if !(fewest..=most).contains(&lengths.len()) {
         let message = format!("the schedule has {} entries", lengths.len());
         let cure = "write fewer, longer entries; tc carries no more in one message";
@@ -454,8 +452,9 @@ fn check_offload(statement: &HostTsnStatement, found: &mut Findings) {
                 found.error(place, message, "less than txtime-delay", "raise txtime-delay or lower delta");
             }
             _ => {
-                let message =
-                    format!("class {number} has no <etf>, by which offload \"txtime-assist\" launches frames");
+                let message = format!(
+                    "class {number} has no <etf>, by which offload \"txtime-assist\" launches frames"
+                );
                 found.error(place, message, "", "add <etf/> to the class");
             }
         }
