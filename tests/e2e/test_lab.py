@@ -20,6 +20,9 @@ HERE = Path(__file__).parent
 CLOCKS = {"alpha": "", "beta": "3000000000,20000", "gamma": ""}
 """Offset (ns) and drift (ppb) of the clocks of hosts: one of them is three seconds ahead and runs 20 ppm fast."""
 
+MAY_SET_TSN = "gamma"
+"""The host that allows tests to set up its interface."""
+
 
 class World:
     """The lab and its enclosure; commands run inside it, as on a testmaster of its own."""
@@ -29,6 +32,10 @@ class World:
         self.lab = folder / "lab"
         states = folder / "hosts"
         states.mkdir()
+        (states / MAY_SET_TSN).mkdir()
+        (states / MAY_SET_TSN / "agent.toml").write_text(
+            'interfaces = ["eth1"]\naddresses = ["10.88.0.0/24"]\ntsn = true\n'
+        )
         hosts = [f"{name}={clock}" if clock else name for name, clock in CLOCKS.items()]
         program = str(agent_program())
         self._process = subprocess.Popen(
@@ -259,6 +266,46 @@ def test_what_hosts_cannot_do_is_refused_before_anything_is_sent(world: World) -
     assert "it allows at most 100Mbit/s" in fast.err + fast.out
     long = world.run("probe", "alpha", "--duration", "2h", "--period", "1s")
     assert "this host allows at most 3600 s" in long.err + long.out
+
+
+TSN = """<host-tsn>
+      <traffic-class number="0" priorities="7"/><traffic-class number="1" priorities="0 1 2 3 4 5 6"/>
+      <classify flow="10" priority="7"/>
+    </host-tsn>"""
+
+
+def test_hosts_set_up_their_interfaces_only_where_they_allow_it(world: World) -> None:
+    """On a kernel without the queue disciplines the host says which it lacks; with them, the run is an ordinary one."""
+    text = TEST.format(synchronise="").replace(
+        '<end-system name="controller"/>', f'<end-system name="controller">{TSN}</end-system>'
+    )
+    (world.folder / "tsn.xml").write_text(text)
+    inventory = world.lab / "lab.toml"
+    before = inventory.read_text()
+    dry = world.run("run", "tsn.xml", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert dry.out.startswith("# controller, interface eth1: before a run\ntc qdisc add dev eth1 clsact\n"), (
+        dry.out
+    )
+    # The addresses are those that the hosts have.
+    assert (
+        "ip_proto udp src_ip 10.88.0.2 dst_ip 10.88.0.3 dst_port 61188 action skbedit priority 7" in dry.out
+    )
+    assert not (world.folder / "two-hosts-run").exists()
+    refused = world.run("run", "tsn.xml", "--out", "refused")
+    assert refused.code == 3
+    assert "this host allows no TSN settings of its interfaces; tsn = true" in refused.err
+    try:
+        inventory.write_text(before + 'end-systems = ["controller"]\n')
+        done = world.run("run", "tsn.xml", "--out", "allowed")
+    finally:
+        inventory.write_text(before)
+    if done.code == 3:
+        assert "eth1 takes no such TSN settings: its" in done.err, done.err
+    else:
+        assert_measured(done, world.folder / "allowed")
+    left = sorted(path.name for path in (world.folder / "hosts" / MAY_SET_TSN / "keys").glob("tsn.json*"))
+    assert left == []
 
 
 def test_an_agent_obeys_members_alone_within_their_roles(world: World) -> None:

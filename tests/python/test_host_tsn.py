@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wiregauge.benches import beyond_hosts, beyond_namespaces, host_commands
+from wiregauge.benches import beyond_hosts, beyond_namespaces
 from wiregauge.cli import app
 from wiregauge.config import (
     Cbs,
@@ -33,11 +33,11 @@ from wiregauge.config import (
     TrafficClass,
     load,
 )
-from wiregauge.plan import Campaign
+from wiregauge.plan import Campaign, host_commands
 from wiregauge.runner import BeyondBenchError, bench_named
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples" / "host_tsn.xml"
+EXAMPLE = ROOT / "examples" / "lab" / "host_tsn.xml"
 ANSWERS_OF_THE_KERNEL = (
     "Specified qdisc kind is unknown",
     "Failed to find specified qdisc",
@@ -58,7 +58,7 @@ ANSWERS_OF_THE_KERNEL = (
 
 
 def refused_words(lines: Iterable[str]) -> list[str]:
-    """The lines whose arguments a program did not read, each with what it said; run on the loopback of a new namespace."""
+    """The lines whose arguments a program did not read, with what it said; run on the loopback of a new namespace."""
     if os.geteuid() != 0:
         pytest.skip("this host grants no virtual interfaces to this user")
     for program in ("tc", "ethtool", "unshare"):
@@ -185,6 +185,10 @@ def test_the_dry_run_prints_every_host(tmp_path: Path) -> None:
         "tc qdisc replace dev enp3s0 root handle 5747: taprio num_tc 3 map 2 2 2 1 2 2 2 0 2 2 2 2 2 2 2 2 "
         "queues 1@0 1@1 2@2 base-time 0 sched-entry S 01 200000 sched-entry S 06 800000 clockid CLOCK_TAI"
     )
+    # What comes between stops the schedule's timer: it is stated again, behind filters' root and shapers.
+    before = lines[: lines.index("# after it")]
+    order = [line.split("enp3s0 ")[1].split()[0] for line in before if " qdisc " in line]
+    assert order == ["clsact", "root", "parent", "parent", "root"]
     # 20 Mbit/s of 1 Gbit/s and frames of 1542 B: 1542 · 0.02 = 30.84 and 1542 · 0.98 = 1511.16.
     assert any(
         "cbs idleslope 20000 sendslope -980000 hicredit 31 locredit -1512 offload 0" in line for line in lines

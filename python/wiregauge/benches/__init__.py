@@ -10,7 +10,6 @@ from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
 from wiregauge.benches.netns import NetnsBench
 from wiregauge.benches.programs import programs_here
 from wiregauge.benches.simulator import simulator_facts
-from wiregauge.benches.tsn import HostCommands, host_commands
 
 __all__ = [
     "Access",
@@ -19,7 +18,6 @@ __all__ = [
     "BenchError",
     "Fact",
     "Findings",
-    "HostCommands",
     "HostInterface",
     "InterfacesBench",
     "NetnsBench",
@@ -29,7 +27,6 @@ __all__ = [
     "beyond_simulator",
     "enclose",
     "examine",
-    "host_commands",
     "is_enclosed",
     "lend",
     "namespaces_here",

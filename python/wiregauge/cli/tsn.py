@@ -13,8 +13,7 @@ from wiregauge.cli.shared import AsJson, Settings, TestFile, load_test
 from wiregauge.terminal import BAD_INPUT, fail
 
 if TYPE_CHECKING:
-    from wiregauge.benches import HostCommands
-    from wiregauge.plan import Campaign
+    from wiregauge.plan import Campaign, HostCommands
 
 __all__ = ["show_host_commands", "tsn"]
 
@@ -54,11 +53,11 @@ def tsn(
 
 def show_host_commands(campaign: Campaign, interfaces: Mapping[str, str], *, as_json: bool) -> None:
     """Prints the commands of every host that has any."""
-    from wiregauge.benches import BenchError, host_commands
+    from wiregauge.plan import PlanError, host_commands
 
     try:
         hosts = host_commands(campaign, interfaces)
-    except BenchError as error:
+    except PlanError as error:
         fail(str(error), BAD_INPUT)
     if as_json:
         print(json.dumps({"schema": 1, "hosts": [asdict(host) for host in hosts]}, indent=1))

@@ -149,7 +149,7 @@ class Test:
         clock: Clock | None = None,
         tsn: HostTsn | None = None,
     ) -> Self:
-        """A host that sends, receives or relays; `host` names its model or replaces figures of it, `tsn` is of its interface."""
+        """A host that sends, receives or relays; `host` names its model or replaces figures, `tsn` its interface."""
         model = host if isinstance(host, str) else None
         node = self._child(self._section("network"), "end-system", {"name": name, "host": model})
         self._clock(node, clock)

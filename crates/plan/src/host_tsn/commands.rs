@@ -130,15 +130,22 @@ pub fn apply(network: &Network, run: &Run, node: NodeIndex, interface: &str) -> 
     if changes.hardware_filters {
         commands.push(set_hardware_filters(interface, true));
     }
+    // First, because it resets the queue discipline at the root, and with it the timer of a schedule.
+    if changes.filters {
+        commands.push(Command::tc(&format!("qdisc add dev {interface} clsact")));
+    }
     if changes.root {
         commands.push(root(tsn, interface));
         let rate = rate_of(network, run, node);
-        for (place, class) in tsn.classes.iter().enumerate() {
-            commands.extend(shaper(tsn, (place, class), rate, interface));
-        }
+        let classes = tsn.classes.iter().enumerate();
+        let shapers: Vec<Command> =
+            classes.filter_map(|class| shaper(tsn, class, rate, interface)).collect();
+        // So does each of these (`taprio_reset`, Linux 6.1): to state the schedule again starts its timer.
+        let again = tsn.schedule.is_some() && tsn.offload == TsnOffload::Off && !shapers.is_empty();
+        commands.extend(shapers);
+        commands.extend(again.then(|| root(tsn, interface)));
     }
     if changes.filters {
-        commands.push(Command::tc(&format!("qdisc add dev {interface} clsact")));
         commands.extend(egress(tsn, network, run, node).into_iter().map(|filter| filter.command(interface)));
         commands.extend(ingress(tsn, network, run, node).into_iter().map(|filter| filter.command(interface)));
     }

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wiregauge import _native
-from wiregauge.benches.base import BenchError
-from wiregauge.plan import Campaign, as_json
+from wiregauge.plan.campaign import Campaign, PlanError, as_json
 
 __all__ = ["HostCommands", "host_commands"]
 
@@ -29,7 +28,7 @@ class HostCommands:
 def host_commands(campaign: Campaign, interfaces: Mapping[str, str]) -> Sequence[HostCommands]:
     """The commands of every host with TSN settings; runs with the same ones together.
 
-    `interfaces` names the interface of each end system in the network under test. Raises BenchError for no such name.
+    `interfaces` names the interface of each end system in the network under test. Raises PlanError for no such name.
     """
     network = as_json(campaign.network)
     found: list[HostCommands] = []
@@ -42,7 +41,7 @@ def host_commands(campaign: Campaign, interfaces: Mapping[str, str]) -> Sequence
             try:
                 told = _native.tsn_commands(network, as_json(run), number, interface)
             except _native.NativeError as error:
-                raise BenchError(f"{node.name}: {error}") from None
+                raise PlanError(f"{node.name}: {error}") from None
             by_lines.setdefault(told, []).append(run.index)
         for told, runs in by_lines.items():
             lines = {name: tuple(part) for name, part in json.loads(told).items()}
