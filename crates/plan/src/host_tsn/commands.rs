@@ -138,8 +138,7 @@ pub fn apply(network: &Network, run: &Run, node: NodeIndex, interface: &str) -> 
         commands.push(root(tsn, interface));
         let rate = rate_of(network, run, node);
         let classes = tsn.classes.iter().enumerate();
-        let shapers: Vec<Command> =
-            classes.filter_map(|class| shaper(tsn, class, rate, interface)).collect();
+        let shapers: Vec<Command> = classes.filter_map(|class| shaper(tsn, class, rate, interface)).collect();
         // So does each of these (`taprio_reset`, Linux 6.1): to state the schedule again starts its timer.
         let again = tsn.schedule.is_some() && tsn.offload == TsnOffload::Off && !shapers.is_empty();
         commands.extend(shapers);
