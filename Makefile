@@ -17,7 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy notebook proto limit-names json-schemas reference clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm notebook proto limit-names json-schemas reference clean
 
 help:
 	@sed -n '1,10s/^# //p' Makefile
@@ -114,6 +114,12 @@ limit-names: setup
 
 json-schemas: setup
 	$(BIN)/python tools/json_schemas.py
+
+# Minutes, and programs of the distribution that nothing else needs: no part of `make test`.
+check-tsn-vm: setup
+	@tests=$$(cargo test -p wg-agent -p wg-net --lib --locked --no-run --message-format=json | \
+		$(BIN)/python -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))'); \
+	tools/check-tsn-vm "$${TSN_VM:-target/tsn-vm}" "$$PWD/$(BIN)/wiregauge" $$tests
 
 reference: setup
 	$(BIN)/python tools/reference_pages.py

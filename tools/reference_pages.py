@@ -106,6 +106,17 @@ _ARGUMENTS = (
     config.Ptp,
     config.Window,
     config.Fault,
+    config.HostTsn,
+    config.TrafficClass,
+    config.Cbs,
+    config.Etf,
+    config.GateSchedule,
+    config.GateEntry,
+    config.Classify,
+    config.Ingress,
+    config.StreamGate,
+    config.StreamGateEntry,
+    config.Police,
 )
 
 

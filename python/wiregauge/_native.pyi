@@ -89,5 +89,12 @@ def store_truth(
     Returns JSON: null, or what was wrong with the spooled file, whose rows up to there are stored. Raises NativeError.
     """
 
+def tsn_commands(network_json: str, run_json: str, node: int, interface: str) -> str:
+    """The commands that make the TSN settings of a host, and those that take them off again.
+
+    Returns JSON: `apply` and `undo`, lists of lines, and `restored`, what else gets its former value.
+    Raises NativeError.
+    """
+
 def version() -> str:
     """Version of the program."""

@@ -17,12 +17,17 @@ HERE = Path(__file__).parent
 class World:
     """The lab and its enclosure; commands run inside it, as on a testmaster of its own."""
 
-    def __init__(self, folder: Path, clocks: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, clocks: Mapping[str, str], configs: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.hosts = list(clocks)
         self.lab = folder / "lab"
         states = folder / "hosts"
         states.mkdir()
+        for name, text in (configs or {}).items():
+            (states / name).mkdir()
+            (states / name / "agent.toml").write_text(text)
         hosts = [f"{name}={clock}" if clock else name for name, clock in clocks.items()]
         program = str(agent_program())
         self._process = subprocess.Popen(

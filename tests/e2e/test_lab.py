@@ -18,11 +18,15 @@ from wiregauge.cli.schemas import schema_of
 CLOCKS = {"alpha": "", "beta": "3000000000,20000", "gamma": ""}
 """Offset (ns) and drift (ppb) of the clocks of hosts: one of them is three seconds ahead and runs 20 ppm fast."""
 
+MAY_SET_TSN = "gamma"
+"""The host that allows tests to set up its interface."""
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A lab of three hosts, which have joined it."""
-    made = World(tmp_path_factory.mktemp("lab"), CLOCKS)
+    config = 'interfaces = ["eth1", "eth2"]\naddresses = ["10.88.0.0/23"]\ntsn = true\n'
+    made = World(tmp_path_factory.mktemp("lab"), CLOCKS, {MAY_SET_TSN: config})
     try:
         made.enrol_all()
         yield made
@@ -171,6 +175,48 @@ def test_what_hosts_cannot_do_is_refused_before_anything_is_sent(world: World) -
     assert "it allows at most 100Mbit/s" in fast.err + fast.out
     long = world.run("probe", "alpha", "--duration", "2h", "--period", "1s")
     assert "this host allows at most 3600 s" in long.err + long.out
+
+
+TSN = """<host-tsn>
+      <traffic-class number="0" priorities="7"/><traffic-class number="1" priorities="0 1 2 3 4 5 6"/>
+      <classify flow="10" priority="7"/>
+    </host-tsn>"""
+
+
+def test_hosts_set_up_their_interfaces_only_where_they_allow_it(world: World) -> None:
+    """On a kernel without the queue disciplines the host says which it lacks; with them, the run is an ordinary one."""
+    text = TEST.format(synchronise="").replace(
+        '<end-system name="controller"/>', f'<end-system name="controller">{TSN}</end-system>'
+    )
+    # What a veth pair says of itself; settings for another rate are refused.
+    text = text.replace('"controller sw" rate="1Gbit/s"', '"controller sw" rate="10Gbit/s"')
+    (world.folder / "tsn.xml").write_text(text)
+    inventory = world.lab / "lab.toml"
+    before = inventory.read_text()
+    dry = world.run("run", "tsn.xml", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert dry.out.startswith("# controller, interface eth1: before a run\ntc qdisc add dev eth1 clsact\n"), (
+        dry.out
+    )
+    # The addresses are those that the hosts have.
+    assert (
+        "ip_proto udp src_ip 10.88.0.2 dst_ip 10.88.0.3 dst_port 61188 action skbedit priority 7" in dry.out
+    )
+    assert not (world.folder / "two-hosts-run").exists()
+    refused = world.run("run", "tsn.xml", "--out", "refused")
+    assert refused.code == 4
+    assert "this host allows no TSN settings of its interfaces; tsn = true" in refused.err
+    try:
+        inventory.write_text(before + 'end-systems = ["controller"]\n')
+        done = world.run("run", "tsn.xml", "--out", "allowed")
+    finally:
+        inventory.write_text(before)
+    if done.code == 4:
+        assert "eth1 takes no such TSN settings: its kernel has no " in done.err, done.err
+    else:
+        assert_measured(done, world.folder / "allowed")
+    left = sorted(path.name for path in (world.folder / "hosts" / MAY_SET_TSN / "keys").glob("tsn*.json*"))
+    assert left == []
 
 
 def test_an_agent_obeys_members_alone_within_their_roles(world: World) -> None:

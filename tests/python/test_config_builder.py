@@ -13,7 +13,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from wiregauge.config import Clock, Exchange, Fault, FlowPath, Host, Ptp, Test, TestError, Window, load
+from wiregauge.config import (
+    Cbs,
+    Classify,
+    Clock,
+    Etf,
+    Exchange,
+    Fault,
+    FlowPath,
+    GateEntry,
+    GateSchedule,
+    Host,
+    HostTsn,
+    Ingress,
+    Police,
+    Ptp,
+    StreamGate,
+    StreamGateEntry,
+    Test,
+    TestError,
+    TrafficClass,
+    Window,
+    load,
+)
 from wiregauge.config.schema import declarations
 from wiregauge.plan import Campaign
 
@@ -88,6 +110,32 @@ def test_the_file_means_what_the_builder_means(test: Test) -> None:
     assert without_lines(loaded.campaign) == compiled.campaign
 
 
+def rule() -> Ingress:
+    entries = [StreamGateEntry("open", "900us", max_octets="8kB"), StreamGateEntry("closed", "100us")]
+    gate = StreamGate(entries, base_time="1us", cycle_time="1ms")
+    return Ingress(7, gate, Police("10Mbit/s", "4kB"), offload="on")
+
+
+def talker() -> HostTsn:
+    return HostTsn(
+        classes=[
+            TrafficClass(0, "7", shaper=Etf(delta="200us", offload="on", deadline="off")),
+            TrafficClass(1, "6", shaper=Cbs("1Mbit/s", "500B", "600B", offload="off")),
+            TrafficClass(2, "0 1 2 3 4 5", queues=2),
+        ],
+        schedule=GateSchedule([GateEntry("300us", "0"), GateEntry("700us", "1 2")], "1us", "1ms"),
+        classify=[Classify(5, 6)],
+        channels=4,
+    )
+
+
+def assisted() -> HostTsn:
+    """Launched by the schedule."""
+    only = TrafficClass(0, "0 1 2 3 4 5 6 7", shaper=Etf())
+    schedule = GateSchedule([GateEntry("1ms", "0")])
+    return HostTsn([only], schedule, offload="txtime-assist", txtime_delay="500us")
+
+
 def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> None:  # noqa: PLR0915 - all of them
     """Nothing in the schema that Python cannot say."""
     test = Test("built", 7, bench="sim", host="ideal", routing="unique")
@@ -114,6 +162,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
             ring=64,
             egress="64KiB",
         ),
+        tsn=HostTsn(ingress=[rule()]),
     )
     test.switch(
         "sw1",
@@ -139,7 +188,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     for node in ("mac", "sensor", "other"):
         test.link(node, "sw1", rate="1Gbit/s", delay="50ns")
     test.link("mac", "sw2", rate="1Gbit/s", network="B").link("sensor", "sw2", rate="1Gbit/s", network="B")
-    test.end_system("h1").end_system("h2").hub("hub", delay="500ns")
+    test.end_system("h1", tsn=talker()).end_system("h2", tsn=assisted()).hub("hub", delay="500ns")
     test.link("h1", "hub", rate="10Mbit/s").link("h2", "hub", rate="10Mbit/s")
     test.timing(warm_up="1ms", duration="1s", drain="1ms")
     test.flow(1, protocol="raw", from_="mac", to="sensor", deadline="1s", vlan=5, priority=6, networks="A")

@@ -18,9 +18,31 @@ from wiregauge.plan import Campaign
 
 RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   <network>
-    <end-system name="mac"><clock><temperature at="1s" drift="5ppm"/></clock></end-system>
-    <end-system name="sensor"><host interrupts="coalesced" interrupt-wait="50us"/></end-system>
-    <end-system name="other"/><end-system name="h1"/><end-system name="h2"/>
+    <end-system name="mac"><clock><temperature at="1s" drift="5ppm"/></clock>
+      <host-tsn>
+        <traffic-class number="0" priorities="7"><etf/></traffic-class>
+        <traffic-class number="1" priorities="3"><cbs idle-slope="20Mbit/s"/></traffic-class>
+        <traffic-class number="2" priorities="0 1 2 4 5 6"/>
+        <gate-schedule><gate-entry open="0" for="500us"/><gate-entry open="0 1 2" for="500us"/></gate-schedule>
+        <classify flow="60" priority="3"/>
+      </host-tsn>
+    </end-system>
+    <end-system name="sensor"><host interrupts="coalesced" interrupt-wait="50us"/>
+      <host-tsn>
+        <ingress flow="60">
+          <stream-gate>
+            <stream-gate-entry state="open" for="900us"/><stream-gate-entry state="closed" for="100us"/>
+          </stream-gate>
+          <police rate="10Mbit/s" burst="4kB"/>
+        </ingress>
+      </host-tsn>
+    </end-system>
+    <end-system name="other">
+      <host-tsn offload="txtime-assist" txtime-delay="500us">
+        <traffic-class number="0" priorities="0 1 2 3 4 5 6 7"><etf/></traffic-class>
+        <gate-schedule><gate-entry open="0" for="1ms"/></gate-schedule>
+      </host-tsn>
+    </end-system><end-system name="h1"/><end-system name="h2"/>
     <switch name="sw1" kind="mixed-criticality"><vlan id="0" ports="1 2 3"/><vlan id="5" ports="1 2"/></switch>
     <switch name="sw2" kind="arinc664"/>
     <switch name="sw3"/>
@@ -47,7 +69,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
       <window port="sw1:2" offset="1ms"/>
     </flow>
     <flow id="50" protocol="udp" from="h1" to="h2"/>
-    <flow id="60" protocol="udp" from="mac" to="sensor"/>
+    <flow id="60" protocol="udp" from="mac" to="sensor" destination-port="7001"/>
     <flow id="70" protocol="rc" from="other" to="sensor" bag="8ms"/>
     <flow id="80" protocol="udp" from="p1" to="p2"><path via="r1:3 r2"/></flow>
     <flow id="91-92" protocol="udp" from="mac" to="sensor"/>
@@ -97,7 +119,14 @@ SHAPING: dict[str, Edit] = {
     "backend": {"backend": "packet"},
 }
 
-CHECKED = {("relay", "on"), ("path", "to"), ("path", "network")}
+CHECKED = {
+    ("relay", "on"),
+    ("path", "to"),
+    ("path", "network"),
+    ("traffic-class", "number"),
+    ("gate-schedule", "cycle-time"),
+    ("stream-gate", "cycle-time"),
+}
 """Says again what is known already: another value is refused."""
 FRAME_FAULT: dict[str, Edit] = {
     "link": {"link": "sensor sw1"},
@@ -115,6 +144,34 @@ OTHER: dict[str, dict[str, Edit]] = {
     "network": {"host": {"host": "ideal"}, "routing": {"routing": "shortest"}},
     "path": {"via": {"via": "r1:2 r2"}, "to": {"to": "mac"}, "network": {"network": "B"}},
     "end-system": {"name": {"name": "renamed"}, "host": {"host": "ideal"}},
+    "host-tsn": {
+        "channels": {"channels": "4"},
+        "offload": {"offload": "full"},
+        "txtime-delay": {"txtime-delay": "600us"},
+    },
+    "traffic-class": {
+        "number": {"number": "5"},
+        "priorities": {"priorities": "6 7"},
+        "queues": {"queues": "3"},
+    },
+    "cbs": {
+        "idle-slope": {"idle-slope": "30Mbit/s"},
+        "max-frame": {"max-frame": "500B"},
+        "max-interference": {"max-interference": "600B"},
+        "offload": {"offload": "on"},
+    },
+    "etf": {"delta": {"delta": "200us"}, "offload": {"offload": "on"}, "deadline": {"deadline": "on"}},
+    "gate-schedule": {"base-time": {"base-time": "1us"}, "cycle-time": {"cycle-time": "9ms"}},
+    "gate-entry": {"open": {"open": "0 1"}, "for": {"for": "600us"}},
+    "classify": {"flow": {"flow": "10"}, "priority": {"priority": "2"}},
+    "ingress": {"flow": {"flow": "20", "offload": "on"}, "offload": {"offload": "on"}},
+    "stream-gate": {"base-time": {"base-time": "1us"}, "cycle-time": {"cycle-time": "9ms"}},
+    "stream-gate-entry": {
+        "state": {"state": "open"},
+        "for": {"for": "800us"},
+        "max-octets": {"max-octets": "9kB"},
+    },
+    "police": {"rate": {"rate": "20Mbit/s"}, "burst": {"burst": "5kB"}},
     "clock": {
         "offset": {"offset": "-5us"},
         "drift": {"drift": "-20ppm"},
@@ -280,7 +337,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "burst": {"burst": "11"},
         "frame": {"frame": "165B"},
         "distribution": {"distribution": "exponential"},
-        "launch": {"launch": "on"},
+        "launch": {"launch": "off"},
         **SHAPING,
     },
     "capture": {"on": {"on": "sw2"}, "snap": {"snap": "96B"}},
@@ -329,6 +386,9 @@ WHICH: dict[tuple[str, str], int] = {
     ("send", "sub-link"): 2,
     ("relay", "vl"): 1,
     **{("send", name): 4 for name in ("frame", "seed", "ramp-to", "launch", "transmit-time", *SHAPING)},
+    ("host-tsn", "txtime-delay"): 2,
+    ("traffic-class", "queues"): 2,
+    ("stream-gate-entry", "state"): 1,
     ("end-system", "name"): 4,
     ("end-system", "host"): 2,
     ("switch", "name"): 1,
@@ -347,6 +407,10 @@ WHICH: dict[tuple[str, str], int] = {
 # What must change with it elsewhere: tag, which, attributes.
 WITH: dict[tuple[str, str], list[tuple[str, int, Edit]]] = {
     ("end-system", "name"): [("link", 6, {"between": "renamed hub"}), ("flow", 4, {"to": "renamed"})],
+    ("traffic-class", "priorities"): [("traffic-class", 2, {"priorities": "0 1 2 4 5"})],
+    ("replay", "launch"): [("classify", 0, {"priority": "7"})],
+    ("classify", "flow"): [("flow", 1, {"vlan": "5"})],
+    ("ingress", "flow"): [("flow", 1, {"vlan": "5"})],
     ("switch", "name"): [
         ("link", 3, {"between": "mac renamed"}),
         ("link", 4, {"between": "sensor renamed"}),

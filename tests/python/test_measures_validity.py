@@ -340,3 +340,35 @@ def test_an_unfinished_campaign_is_recognised(tmp_path: Path) -> None:
     assert judgement.validity == Grade.INVALID
     assert judgement.exit_code == 4
     assert any("not finished" in reason for reason in judgement.reasons)
+
+
+def tsn_grants(*grants: dict[str, Any]) -> Change:
+    """What the agents of a run say of TSN settings."""
+
+    def change(manifest: dict[str, Any], _: dict[str, Any]) -> None:
+        for run in manifest["runs"]:
+            for one in run["agents"].values():
+                one["grants"] = [*one.get("grants", []), *grants]
+
+    return change
+
+
+def test_tsn_settings_of_hosts_are_shown_and_a_tai_that_nobody_set_is_noted(tmp_path: Path) -> None:
+    made = {"name": "host-tsn", "granted": True, "detail": "taprio with 3 classes by the kernel"}
+    known = {"name": "tai-offset", "granted": True, "detail": "37 s"}
+    good = judged(tmp_path / "good", change=tsn_grants(made, known))
+    assert grade(good, "host-tsn") == Grade.OK
+    unset = judged(
+        tmp_path / "unset", change=tsn_grants(made, {**known, "granted": False, "detail": "0 s: nobody"})
+    )
+    assert grade(unset, "host-tsn") == Grade.NOTE
+    (found,) = [check for check in unset.runs[0].checks if check.name == "host-tsn"]
+    assert "tai-offset 0 s: nobody" in found.reason
+    # It is no request to the scheduler, which that check is about.
+    (asked,) = [check for check in unset.runs[0].checks if check.name == "grants"]
+    assert "tai-offset" not in asked.reason
+    left = judged(
+        tmp_path / "left", change=tsn_grants(made, {**made, "granted": False, "detail": "still there"})
+    )
+    assert grade(left, "host-tsn") == Grade.NOTE
+    assert not [check for check in judged(tmp_path / "none").runs[0].checks if check.name == "host-tsn"]

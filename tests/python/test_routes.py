@@ -154,7 +154,7 @@ def test_plans_of_schema_2_become_what_they_were() -> None:
         raw = plan.plain(load(test).campaign)
         old = _of_schema_2(raw)
         new = upgraded(old)
-        assert new["schema"] == _native.PLAN_SCHEMA == 4
+        assert new["schema"] == _native.PLAN_SCHEMA == 5
         for one, other in zip(raw["runs"], new["runs"], strict=True):
             assert [flow["routes"] for flow in one["flows"]] == [flow["routes"] for flow in other["flows"]]
         assert len(plan.decode(old).runs) == len(raw["runs"])

@@ -10,6 +10,7 @@
 //! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
 //! | [`places`] | where an agent keeps what it keeps |
 //! | [`remote`] | control over a network: enrolment, callers and their roles, signed plans, what the host allows, the audit log |
+//! | [`tsn`] | TSN settings of the interface: queue disciplines and filters made before a run and taken off after it |
 //! | [`tools`] | measuring loops and checks that need no run |
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -26,6 +27,7 @@ pub mod remote;
 pub mod stream;
 pub mod timestamps;
 pub mod tools;
+pub mod tsn;
 
 /// The control plane, generated from `proto/agent.proto`.
 pub mod proto {

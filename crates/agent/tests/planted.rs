@@ -58,6 +58,7 @@ fn network() -> Network {
         mac: MacAddress([2, 0, 0, 0, 0, i as u8 + 1]),
         ipv4: [198, 18, 0, i as u8 + 1],
         clock: Clock::default(),
+        tsn: None,
     };
     Network { nodes: (0..NODES).map(node).collect(), links: Vec::new() }
 }

@@ -32,7 +32,7 @@ pub fn monotonic_raw() -> i64 {
 }
 
 /// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, ns: whole seconds, 0 where nobody told the kernel.
-pub(crate) fn tai_ahead() -> i64 {
+pub fn tai_ahead() -> i64 {
     let difference = read(libc::CLOCK_TAI) - read(libc::CLOCK_REALTIME);
     (difference + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::error::NetError;
 use crate::interface::Interface;
-use crate::netlink::{self, attribute, word};
+use crate::netlink::{self, attribute, word, half};
 
 /// A queue discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,43 @@ pub(crate) struct Qdisc {
     pub(crate) kind: String,
     /// Every frame of the interface passes it.
     pub(crate) is_root: bool,
+    /// Its number, major and minor.
+    pub(crate) handle: u32,
+    /// The class that it hangs at: the handle of the queue discipline above and a number.
+    pub(crate) parent: u32,
+    /// Which queues frames of each priority take, of `mqprio` and `taprio`.
+    pub(crate) queues: Option<Queues>,
     /// Its parameters, of `etf`.
     pub(crate) etf: Option<Etf>,
+}
+
+/// Traffic classes (`struct tc_mqprio_qopt`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Queues {
+    /// By priority its class.
+    class_of: [u8; PRIORITIES],
+    /// By class its queues: how many, from which on.
+    ranges: [(u16, u16); PRIORITIES],
+}
+
+impl Queues {
+    /// The queues that frames of this priority take.
+    pub(crate) fn of(&self, priority: u8) -> std::ops::Range<u16> {
+        let class = self.class_of.get(usize::from(priority)).copied().unwrap_or(0);
+        let (count, first) = self.ranges.get(usize::from(class)).copied().unwrap_or((0, 0));
+        first..first.saturating_add(count)
+    }
+
+    /// `num_tc`, the map of 16 priorities, `hw`, 16 counts and 16 offsets.
+    pub(crate) fn read(given: &[u8]) -> Option<Self> {
+        let class_of = given.get(1..1 + PRIORITIES)?.try_into().ok()?;
+        let mut ranges = [(0, 0); PRIORITIES];
+        for (class, range) in ranges.iter_mut().enumerate() {
+            let count = half(given, 2 + PRIORITIES + 2 * class)?;
+            *range = (count, half(given, 2 + 3 * PRIORITIES + 2 * class)?);
+        }
+        Some(Self { class_of, ranges })
+    }
 }
 
 /// Parameters of `etf` (`struct tc_etf_qopt`).
@@ -34,6 +69,9 @@ pub(crate) struct Etf {
 const TC_HEADER: usize = 20;
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_ETF_PARMS: u16 = 1;
+const TCA_TAPRIO_PRIOMAP: u16 = 1;
+/// `TC_QOPT_BITMASK` and `TC_QOPT_MAX_QUEUE`.
+const PRIORITIES: usize = 16;
 
 /// Those of `interface`.
 ///
@@ -73,7 +111,15 @@ fn qdisc(body: &[u8], index: u32) -> Option<Qdisc> {
             offload: flags & 2 != 0,
         })
     });
-    Some(Qdisc { kind, is_root: word(body, 12)? == TC_H_ROOT, etf })
+    let options = attribute(attributes, libc::TCA_OPTIONS);
+    let queues = match &*kind {
+        "mqprio" => options,
+        "taprio" => options.and_then(|inner| attribute(inner, TCA_TAPRIO_PRIOMAP)),
+        _ => None,
+    };
+    let (handle, parent) = (word(body, 8)?, word(body, 12)?);
+    let queues = queues.and_then(Queues::read);
+    Some(Qdisc { kind, is_root: parent == TC_H_ROOT, handle, parent, queues, etf })
 }
 
 #[cfg(test)]
@@ -122,10 +168,36 @@ mod tests {
         assert_eq!(
             found,
             [
-                Qdisc { kind: "etf".into(), is_root: true, etf: Some(etf) },
-                Qdisc { kind: "pfifo".into(), is_root: false, etf: None },
+                Qdisc {
+                    kind: "etf".into(),
+                    is_root: true,
+                    handle: 0,
+                    parent: TC_H_ROOT,
+                    queues: None,
+                    etf: Some(etf)
+                },
+                Qdisc {
+                    kind: "pfifo".into(),
+                    is_root: false,
+                    handle: 0,
+                    parent: 0x10000,
+                    queues: None,
+                    etf: None
+                },
             ]
         );
+    }
+
+    /// What the kernel 6.1 tells of `num_tc 3 map 2 2 1 0 2 … queues 1@0 1@1 2@2`.
+    #[test]
+    fn queues_of_priorities_are_read() {
+        let mut given = vec![3, 2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0];
+        for values in [[1_u16, 1, 2], [0, 1, 2]] {
+            given.extend((0..16).flat_map(|class| values.get(class).copied().unwrap_or(0).to_ne_bytes()));
+        }
+        let queues = Queues::read(&given).expect("whole");
+        assert_eq!([queues.of(3), queues.of(2), queues.of(0), queues.of(9)], [0..1, 1..2, 2..4, 2..4]);
+        assert_eq!(Queues::read(&given[..81]), None);
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use wg_frame::time::Span;
 use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Ptp, Run, Synchronise};
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::disturbances::Disturbances;
+use crate::host_tsn;
 use crate::limits;
 use crate::model::Model;
 use crate::point::{PointCheck, Said, check_belongings};
@@ -58,6 +59,7 @@ pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign,
     limits::warn_of_few(&limits, fewest, &mut found);
     warn_of_length(&runs, &mut found);
     check_traces(&test, &runs, &mut found);
+    host_tsn::check(&test.nodes, &topology, &runs, &mut found);
     let warnings = found.finish()?;
     let axes = sweep.axes.into_iter().map(|axis| Axis { of: axis.of, values: axis.written }).collect();
     Ok(Campaign {

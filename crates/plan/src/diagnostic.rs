@@ -94,6 +94,11 @@ impl Findings {
         }
     }
 
+    /// Diagnostics so far.
+    pub(crate) fn count(&self) -> usize {
+        self.by_order.len()
+    }
+
     /// True while nothing is wrong.
     pub(crate) fn clean(&self) -> bool {
         self.by_order.is_empty()

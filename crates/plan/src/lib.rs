@@ -14,6 +14,7 @@ mod campaign;
 mod compile;
 mod diagnostic;
 mod disturbances;
+pub mod host_tsn;
 mod limits;
 mod measures;
 mod model;

@@ -18,6 +18,7 @@ pub use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
 use crate::campaign::{Hop, Route};
+use crate::host_tsn::HostTsn;
 
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = u16;
@@ -65,6 +66,9 @@ pub struct Node {
     /// Its clock; a perfect one where the test gives none.
     #[serde(default, skip_serializing_if = "Clock::is_perfect")]
     pub clock: Clock,
+    /// TSN settings of the interface of an end system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tsn: Option<Box<HostTsn>>,
 }
 
 impl Node {
@@ -77,6 +81,7 @@ impl Node {
             mac: MacAddress([0x02, 0x57, 0x47, 0x00, high, low]),
             ipv4: [198, 18, high, low],
             clock: Clock::default(),
+            tsn: None,
         }
     }
 

@@ -36,6 +36,8 @@ fn naming_attribute(tag: &str) -> Option<&'static str> {
         "bit-errors" | "loss" | "duplicate" | "delay" | "corrupt" | "cut" => "link",
         "babble" => "flow",
         "restart" => "switch",
+        "traffic-class" => "number",
+        "classify" | "ingress" => "flow",
         "flow" => "id",
         "send" | "replay" | "receive" | "relay" => "flow",
         "inject" | "capture" | "step-clock" => "on",

@@ -9,6 +9,8 @@ use crate::campaign::{Protocol, VlanTag};
 pub const PROBE_HEADER: u32 = bytes(probe::LEN);
 /// Largest payload of an Ethernet frame (IEEE 802.3-2022, 3.2.7).
 pub const MTU: u32 = 1_500;
+/// UDP port of every access point: outside the ranges hosts give to outgoing connections.
+pub const PROBE_PORT: u16 = 61_188;
 const IP_UDP: u32 = bytes(ipv4::HEADER_LEN + udp::HEADER_LEN);
 const SEQUENCE_NUMBER: u32 = bytes(arinc664::SEQUENCE_LEN);
 const SMALLEST_FRAME: u32 = bytes(ethernet::MIN_FRAME_LEN);

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use wg_capture::Files;
 use wg_capture::taps::{self, Order};
+use wg_plan::host_tsn::commands;
 use wg_plan::quantity::{self, Kind};
 use wg_plan::{Network, Run};
 use wg_record::tracking::{Gap, RunSummary};
@@ -36,7 +37,7 @@ mod _native {
     #[pymodule_export]
     use super::{
         NativeError, compile_plan, process_run, read_quantity, retrack, simulate_run, store_truth,
-        take_captures, track_part, version,
+        take_captures, track_part, tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -220,6 +221,30 @@ fn read_quantity(kind: &str, text: &str) -> PyResult<u128> {
         _ => return Err(PyValueError::new_err(format!("{kind} is no kind of quantity"))),
     };
     quantity::parse(kind, text).map_err(|error| NativeError::new_err(error.sentence(kind, text)))
+}
+
+/// The commands that make the TSN settings of a host, and those that take them off again.
+///
+/// `node` is a number of the network's nodes, `interface` that of the host in the network under test. Returns JSON: `apply` and
+/// `undo`, lists of lines, and `restored`, what else gets its former value. Raises NativeError.
+#[pyfunction]
+fn tsn_commands(network_json: &str, run_json: &str, node: u16, interface: &str) -> PyResult<String> {
+    let (network, run) = parse_plan(network_json, run_json)?;
+    if !commands::is_interface_name(interface) {
+        return Err(NativeError::new_err(format!("\"{interface}\" is no name of an interface")));
+    }
+    let lines = |all: Vec<commands::Command>| all.iter().map(commands::Command::line).collect::<Vec<_>>();
+    let changes = commands::changes(&network, &run, node);
+    let restored = [
+        changes.channels.map(|_| "channels (ethtool -L)"),
+        changes.hardware_filters.then_some("hw-tc-offload (ethtool -K)"),
+    ];
+    let answer = serde_json::json!({
+        "apply": lines(commands::apply(&network, &run, node, interface)),
+        "undo": lines(commands::undo(&changes, &commands::Before::default(), interface)),
+        "restored": restored.iter().flatten().collect::<Vec<_>>(),
+    });
+    Ok(answer.to_string())
 }
 
 /// Version of the program.

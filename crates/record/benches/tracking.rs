@@ -110,6 +110,7 @@ fn plan() -> (Network, Run) {
         mac: MacAddress([2, 0, 0, 0, 0, i]),
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
+        tsn: None,
     };
     let flow = Flow { deadline: Some(Span::from_millis(1)), ..Flow::plain(FLOW, Protocol::Udp, cable()) };
     let send = Send::periodic(FLOW, Span::from_micros(100), 64, MESSAGES);

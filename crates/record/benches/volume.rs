@@ -89,6 +89,7 @@ fn plan(records: u64) -> (Network, Run) {
         mac: MacAddress([2, 0, 0, 0, 0, i]),
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
+        tsn: None,
     };
     let count = u32::try_from(records / 2 / u64::from(FLOWS)).expect("a count a flow can have");
     let flows = (1..=FLOWS).map(|id| Flow::plain(id, Protocol::Udp, cable())).collect();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wiregauge.benches.base import Access, AgentBench, AgentPlace, BenchError, Fact, agent_program
-from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces
+from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces, beyond_simulator
 from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
@@ -24,6 +24,7 @@ __all__ = [
     "agent_program",
     "beyond_hosts",
     "beyond_namespaces",
+    "beyond_simulator",
     "enclose",
     "examine",
     "is_enclosed",

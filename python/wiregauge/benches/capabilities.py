@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from wiregauge.plan import Campaign, Capacity, Clock, Hub, Network, Run, Switch, Synchronise
 
-__all__ = ["beyond_hosts", "beyond_namespaces"]
+__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator"]
 
 _PROTOCOLS = {
     "rc": "virtual links need an end system and a switch that know them",
@@ -38,10 +38,27 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
 
 def beyond_namespaces(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
-    found = [*_network(campaign.network), *_synchronise(campaign.synchronise), *beyond_hosts(campaign)]
+    no_tsn = "ports between namespaces have a shaper where its queue disciplines would have to be"
+    found = [
+        *_network(campaign.network),
+        *_host_tsn(campaign.network, no_tsn),
+        *_synchronise(campaign.synchronise),
+        *beyond_hosts(campaign),
+    ]
     for run in campaign.runs:
         found.extend(_run(run, campaign.network))
     return list(dict.fromkeys(found))
+
+
+def beyond_simulator(campaign: Campaign) -> list[str]:
+    """One sentence for everything in the plan that the simulator has no model of; without it figures would flatter."""
+    return list(_host_tsn(campaign.network, "the simulator models no queue disciplines of Linux"))
+
+
+def _host_tsn(network: Network, why: str) -> Iterator[str]:
+    for node in network.nodes:
+        if node.tsn is not None:
+            yield f'"{node.name}" has <host-tsn>: {why}; leave it out, or use --bench lab'
 
 
 def _end_systems(network: Network) -> Iterator[str]:

@@ -19,6 +19,7 @@ from wiregauge.cli.new import new
 from wiregauge.cli.probe import probe
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
+from wiregauge.cli.tsn import tsn
 from wiregauge.cli.verifying import verify
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
 
@@ -60,6 +61,7 @@ for _command in (
     export,
     dissector,
     doctor,
+    tsn,
 ):
     app.command()(_command)
 app.command("import")(import_captures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +25,7 @@ from wiregauge.cli.shared import (
     open_run,
     show_judgement,
 )
+from wiregauge.cli.tsn import show_host_commands
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
 
 if TYPE_CHECKING:
@@ -171,37 +172,19 @@ def run(
             "reverse-path filter, socket buffers, governor), and as before when it ends.",
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="lab: only ask the hosts, and print the tc and ethtool commands of their TSN settings.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
-    from wiregauge.benches import BenchError
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
-    from wiregauge.runner import BeyondBenchError
 
-    if resume is not None:
-        fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
-        for name, value in fixed.items():
-            if value is not None:
-                fail(
-                    f"{name} has no effect with --resume: the run directory says it; leave it out", BAD_INPUT
-                )
-        if engine != "local":
-            fail("--engine ray has no effect with --resume; leave it out", BAD_INPUT)
-        options = {
-            "rootless": rootless or None,
-            "realtime": realtime,
-            "jobs": jobs,
-            "lab": lab,
-            "wait": _seconds(wait),
-            "fix": fix or None,
-        }
-        raise typer.Exit(_resumed(resume, options, as_json=as_json))
-    if test is None:
-        fail("name a test file, or an interrupted run directory with --resume", BAD_INPUT)
-    beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
-    loaded = load_test(test, beside)
-    chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
     given = {
         "rootless": rootless or None,
@@ -211,22 +194,24 @@ def run(
         "wait": _seconds(wait),
         "fix": fix or None,
     }
-    opened = _opened(chosen, given)
-    check_engine(engine, storage, chosen)
+    if resume is not None:
+        fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
+        fixed |= {"--engine ray": None if engine == "local" else engine, "--dry-run": dry_run or None}
+        raise typer.Exit(_resumed(resume, given, fixed, as_json=as_json))
+    if test is None:
+        fail("name a test file, or an interrupted run directory with --resume", BAD_INPUT)
+    beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
+    loaded = load_test(test, beside)
+    opened = _opened(bench if bench is not None else loaded.campaign.bench, given)
+    check_engine(engine, storage, opened.name)
+    if dry_run:
+        _show_dry_run(opened, test, loaded.campaign, as_json=as_json)
+        return
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     RunDirectory.check_free(target)
-    try:
+    with _refusals(test, opened.name):
         opened.carried(loaded.campaign)
         opened.enter()
-    except BeyondBenchError as error:
-        for line in error.reasons:
-            say(f"{test}: {line}")
-        fail(
-            f"this test cannot run on bench {chosen}; change what is named above, or run it with --bench sim",
-            NO_ENVIRONMENT,
-        )
-    except BenchError as error:
-        fail(str(error), NO_ENVIRONMENT)
     with leaving_at_second_request(INCOMPLETE):
         with contextlib.ExitStack() as ending:
             if engine != "local":
@@ -241,6 +226,38 @@ def run(
             )
         code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def _refusals(test: Path, bench: str) -> Iterator[None]:
+    """Ends the command with what a bench cannot do."""
+    from wiregauge.benches import BenchError
+    from wiregauge.runner import BeyondBenchError
+
+    try:
+        yield
+    except BeyondBenchError as error:
+        for line in error.reasons:
+            say(f"{test}: {line}")
+        fail(
+            f"this test cannot run on bench {bench}; change what is named above, or run it with --bench sim",
+            NO_ENVIRONMENT,
+        )
+    except BenchError as error:
+        fail(str(error), NO_ENVIRONMENT)
+
+
+def _show_dry_run(opened: Bench, test: Path, campaign: Campaign, *, as_json: bool) -> None:
+    """Prints what hosts would be told."""
+    from wiregauge.runner import OnHosts
+
+    if not isinstance(opened, OnHosts):
+        fail(
+            f"--dry-run has no effect with --bench {opened.name}; leave it out or run with --bench lab",
+            BAD_INPUT,
+        )
+    with _refusals(test, opened.name):
+        show_host_commands(opened.carried(campaign), opened.interfaces, as_json=as_json)
 
 
 def _seconds(text: str | None) -> float | None:
@@ -266,8 +283,10 @@ def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
         fail(f"--{no}{error.option} {error}", BAD_INPUT)
 
 
-def _resumed(place: Path, options: Mapping[str, object], *, as_json: bool) -> int:
-    """Makes the runs that a run directory lacks; the exit code."""
+def _resumed(
+    place: Path, options: Mapping[str, object], fixed: Mapping[str, object], *, as_json: bool
+) -> int:
+    """Makes the runs that a run directory lacks; the exit code. What is `fixed` by the directory may not be given."""
     from wiregauge import runner
     from wiregauge.benches import BenchError
     from wiregauge.cli.progress import ProgressView
@@ -275,6 +294,9 @@ def _resumed(place: Path, options: Mapping[str, object], *, as_json: bool) -> in
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
 
+    for name, value in fixed.items():
+        if value is not None:
+            fail(f"{name} has no effect with --resume: the run directory says it; leave it out", BAD_INPUT)
     directory = RunDirectory.open(place)
     if directory.is_being_written():
         fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "compare": "measures/comparing/compare.schema.json",
     "trend": "measures/comparing/trend.schema.json",
     "verify": "records/verify.schema.json",
+    "tsn": "plan/tsn.schema.json",
     "doctor": "benches/doctor.schema.json",
     **{
         f"calibrate {kind}": _CALIBRATION

@@ -28,6 +28,7 @@ from typing import Any, Self
 
 from lxml import etree
 
+from wiregauge.config.builder_tsn import TAGS, HostTsn, Part, parts_of
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.loading import Loaded, compile_tree
 from wiregauge.config.schema import NAMESPACE
@@ -141,13 +142,22 @@ class Test:
             self._section(required)
         self._set(self._section("network"), {"host": host, "routing": routing})
 
-    def end_system(self, name: str, host: str | Host | None = None, *, clock: Clock | None = None) -> Self:
-        """A host that sends, receives or relays; `host` names its model, or replaces figures of it."""
+    def end_system(
+        self,
+        name: str,
+        host: str | Host | None = None,
+        *,
+        clock: Clock | None = None,
+        tsn: HostTsn | None = None,
+    ) -> Self:
+        """A host that sends, receives or relays; `host` names its model or replaces figures, `tsn` its interface."""
         model = host if isinstance(host, str) else None
         node = self._child(self._section("network"), "end-system", {"name": name, "host": model})
         self._clock(node, clock)
         if isinstance(host, Host):
             self._child(node, "host", _attributes(host))
+        if tsn is not None:
+            self._tsn(node, tsn)
         return self
 
     def switch(
@@ -481,6 +491,13 @@ class Test:
         node = self._child(parent, "clock", attributes)
         for at, drift in clock.temperature:
             self._child(node, "temperature", {"at": at, "drift": drift})
+
+    def _tsn(self, parent: etree._Element, part: Part) -> None:
+        names, below = parts_of(part)
+        attributes = {field.name: getattr(part, field.name) for field in fields(part)}
+        node = self._child(parent, TAGS[type(part)], _given(attributes, *names))
+        for one in below:
+            self._tsn(node, one)
 
     def _set(self, node: etree._Element, attributes: dict[str, Value]) -> None:
         for name, value in attributes.items():

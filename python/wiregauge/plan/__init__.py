@@ -14,6 +14,7 @@ from wiregauge.plan.campaign import (
     decode,
     plain,
 )
+from wiregauge.plan.host_commands import HostCommands, host_commands
 from wiregauge.plan.network import (
     Attachment,
     Capacity,
@@ -40,6 +41,7 @@ __all__ = [
     "EndSystem",
     "Flow",
     "Hop",
+    "HostCommands",
     "Hub",
     "Inject",
     "Limit",
@@ -59,5 +61,6 @@ __all__ = [
     "TemperatureStep",
     "as_json",
     "decode",
+    "host_commands",
     "plain",
 ]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from wiregauge.plan.base import NodeIndex, Picoseconds, Plan, Variant, written
+from wiregauge.plan.tsn import HostTsn
 
 __all__ = [
     "Attachment",
@@ -178,6 +179,8 @@ class Node(Plan, frozen=True):
     ipv4: tuple[int, ...]
     clock: Clock | None = None
     """None: a perfect one."""
+    tsn: HostTsn | None = None
+    """TSN settings of its interface, of an end system."""
 
     @property
     def is_end_system(self) -> bool:

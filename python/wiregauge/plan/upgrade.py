@@ -13,6 +13,9 @@ ROUTES = 3
 NAMES = 4
 """Since this schema the plan calls things what version 2 of the test language calls them."""
 
+HOST_TSN = 5
+"""Since this schema end systems may have TSN settings, which a reader of before would pass over."""
+
 _FAULTS = {"lose": "loss", "drop": "loss", "swap": "reorder"}
 _FAULT_OF_A_LINK = {"from": "sent_by", "begin": "from", "end": "until"}
 _MEASURES = {
@@ -27,7 +30,8 @@ def upgraded(plan: Mapping[str, Any]) -> Mapping[str, Any]:
     """A raw plan in the newest schema; one that cannot be upgraded, being damaged or of the future, as it is."""
     try:
         newer = _routed(plan) if plan.get("schema") == ROUTES - 1 else plan
-        return _renamed(newer) if newer.get("schema") == NAMES - 1 else plan
+        newer = _renamed(newer) if newer.get("schema") == NAMES - 1 else newer
+        return {**newer, "schema": HOST_TSN} if newer.get("schema") == HOST_TSN - 1 else plan
     except (KeyError, TypeError, IndexError, AttributeError, ValueError):
         return plan
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from wiregauge.master import Observer
 from wiregauge.runner.bench import Bench, BeyondBenchError
 from wiregauge.runner.fetching import fetch
+from wiregauge.runner.lab import OnHosts
 from wiregauge.runner.live import Live
 from wiregauge.runner.registry import BENCHES, OptionError, bench_named, options_of
 from wiregauge.runner.simulated import Simulated
@@ -27,6 +28,7 @@ __all__ = [
     "Live",
     "NothingRunError",
     "Observer",
+    "OnHosts",
     "OptionError",
     "Simulated",
     "Trials",

@@ -53,6 +53,12 @@ class OnHosts(Bench):
         self.traits = Traits(one_clock=together, driver=f"hosts: {', '.join(drivers)}")
         return HostsBench.with_addresses(campaign, self._placed)
 
+    @property
+    def interfaces(self) -> Mapping[str, str]:
+        """By end system its interface, of the campaign that was carried last."""
+        placed = {end: host.interface for end, host in self._placed.items()}
+        return {end: interface.name for end, interface in placed.items() if interface is not None}
+
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """Which host each end system is on, and what is seen of the network."""
         return self._made_for(campaign).facts()

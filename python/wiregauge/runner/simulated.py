@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from wiregauge.benches import Fact, Findings, simulator_facts
+from wiregauge.benches import Fact, Findings, beyond_simulator, simulator_facts
 from wiregauge.master import Observer, simulate
 from wiregauge.master.simulation import Simulator
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
-from wiregauge.runner.bench import Bench
+from wiregauge.runner.bench import Bench, BeyondBenchError
 
 __all__ = ["Simulated"]
 
@@ -30,6 +30,12 @@ class Simulated(Bench):
         """Everywhere."""
         del found
         return True, "virtual time; needs no privilege", ""
+
+    def carried(self, campaign: Campaign) -> Campaign:
+        """See `Bench`. Raises BeyondBenchError for what would flatter the figures if it were passed over."""
+        if beyond := beyond_simulator(campaign):
+            raise BeyondBenchError(beyond)
+        return campaign
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """What is modelled, and how."""

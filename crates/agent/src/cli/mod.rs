@@ -84,8 +84,8 @@ struct ServeOptions {
     /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others, host below a service's STATE_DIRECTORY.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// With tls: file (TOML) that says what callers may do: interfaces, addresses, rate, duration. Default:
-    /// /etc/wiregauge/agent.toml where there is one; else every interface but loopback, private addresses, 100 Mbit/s and 1 h.
+    /// With tls: file (TOML) that says what callers may do: interfaces, addresses, rate, duration, tsn. Default:
+    /// /etc/wiregauge/agent.toml where there is one; else every interface but loopback, private addresses, 100 Mbit/s, 1 h and no TSN settings.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: with tls `records` in the

@@ -77,11 +77,15 @@ pub(super) fn serve(
     let drain =
         Drain::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
     let spool = spool(options, &identity)?;
+    if let Err(problem) = wg_agent::tsn::recover(identity.folder()) {
+        eprintln!("wiregauge-agent: {problem}");
+    }
     let mending = Arc::new(Mending::in_folder(identity.folder(), Some(Arc::clone(&audit))));
     // An agent that was killed has left settings changed.
     mending.restore_all();
     let service = AgentService::new(ROLES, spool, planted)
         .with_clock(options.planted_clock)
+        .with_tsn(allowance.allows_tsn().then(|| identity.folder().to_owned()))
         .bounded(allowance, drain)
         .with_mending(Arc::clone(&mending));
     let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));

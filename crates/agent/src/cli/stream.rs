@@ -291,6 +291,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, F
         tried_later: false,
         plain_headers: std::net::UdpSocket::bind((*options.from.ip(), 0)).is_ok(),
         launch: options.launch.into(),
+        priority: 0,
     })
     .map_err(environment)?;
     place_thread(options.core, options.fifo)?;

@@ -72,6 +72,8 @@ pub struct Setup {
     pub planted_hardware: Option<PlantedHardware>,
     /// A clock in place of the host's own, likewise.
     pub planted_clock: Option<PlantedHostClock>,
+    /// Where it is kept what TSN settings change; `None`: this agent makes none.
+    pub tsn_folder: Option<PathBuf>,
 }
 
 impl Setup {

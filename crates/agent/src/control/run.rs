@@ -71,6 +71,8 @@ impl ActiveRun {
         // From here on threads wait at the gate; whoever fails must send them home.
         let mut guard =
             CancelOnDrop { gate: Arc::clone(&run.gate), stop: Arc::clone(&run.stop), armed: true };
+        // Before the role looks at the queues it sends by; whoever fails from here on has them taken off.
+        let tsn = crate::tsn::make(setup, &mut run.grants)?;
         let active = role.open(setup, &mut run)?;
         let (gate, commands) = (Arc::clone(&run.gate), Arc::new(Commands::default()));
         let rings = run.records.iter().map(|records| Arc::clone(&records.dropped)).collect();
@@ -88,6 +90,7 @@ impl ActiveRun {
             writer: start_writer(writer, &mut run, &setup.spool)?,
             host_counters: start_host_counters(setup, &run, rings)?,
             stop: Arc::clone(&run.stop),
+            tsn,
             _awake: awake,
         };
         let counters = run.counters.clone();

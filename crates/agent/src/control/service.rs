@@ -60,6 +60,8 @@ pub struct AgentService {
     pub(super) remote: Option<Arc<Rules>>,
     /// Sets the host for measuring where callers may ask for it.
     pub(super) mending: Option<Arc<Mending>>,
+    /// Where it is kept what TSN settings change, where they are allowed.
+    tsn_folder: Option<PathBuf>,
 }
 
 /// What holds for callers from a network.
@@ -82,6 +84,7 @@ impl AgentService {
             planted_clock: None,
             remote: None,
             mending: None,
+            tsn_folder: None,
             shared: Arc::new(Shared {
                 spool,
                 own: Arc::new(Session::new(None, None)),
@@ -108,6 +111,12 @@ impl AgentService {
     #[must_use]
     pub fn with_mending(self, mending: Arc<Mending>) -> Self {
         Self { mending: Some(mending), ..self }
+    }
+
+    /// The same that makes TSN settings of its interface, and keeps in `folder` what they change.
+    #[must_use]
+    pub fn with_tsn(self, folder: Option<PathBuf>) -> Self {
+        Self { tsn_folder: folder, ..self }
     }
 
     /// Ends when the testmaster asks for it.
@@ -227,6 +236,7 @@ fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
         fifo_priority: request.fifo_priority,
         planted_hardware: None,
         planted_clock: None,
+        tsn_folder: None,
     })
 }
 
@@ -337,6 +347,7 @@ impl Agent for AgentService {
             Status::failed_precondition(e.to_string())
         })?;
         (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
+        setup.tsn_folder.clone_from(&self.tsn_folder);
         let roles = self.roles;
         let run = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
         let run = match run {

@@ -15,6 +15,7 @@ use wg_net::realtime::AwakeCores;
 use super::gate::Gate;
 use super::role::{ActiveRole, Counters, RoleReport, Timetable};
 use crate::recording::record_writer::{self, RecordWriterStats};
+use crate::tsn::{self, InForce};
 use crate::{proto, timestamps};
 
 /// How long senders that run late may go on after the planned end.
@@ -111,6 +112,7 @@ pub(super) struct RunThreads {
     pub(super) writer: JoinHandle<record_writer::Outcome>,
     pub(super) host_counters: JoinHandle<Option<String>>,
     pub(super) stop: Arc<AtomicBool>,
+    pub(super) tsn: Option<InForce>,
     pub(super) _awake: Option<AwakeCores>,
 }
 
@@ -120,7 +122,7 @@ impl RunThreads {
         self,
         name: String,
         outcome: Outcome,
-        grants: Vec<proto::Grant>,
+        mut grants: Vec<proto::Grant>,
     ) -> proto::AgentReport {
         let Outcome { epoch, reason, steal_ns } = outcome;
         self.stop.store(true, Ordering::Relaxed);
@@ -146,6 +148,9 @@ impl RunThreads {
             .join()
             .unwrap_or_else(|_| Some(defect("the thread that reads the host's counters")));
         incomplete = incomplete.or(counted);
+        if let Some(Err(problem)) = self.tsn.map(InForce::take_off) {
+            grants.push(tsn::left_behind(problem));
+        }
         let ended = clock::realtime().get();
         let started = epoch.map_or(ended, |epoch| epoch.wall().get());
         let RoleReport { access_points, tasks, streams, timestamps, involuntary_switches, .. } = role;

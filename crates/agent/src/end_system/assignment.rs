@@ -7,6 +7,7 @@ use std::sync::Arc;
 use wg_frame::layout::{raw_frame_len, udp_frame_len};
 use wg_frame::probe;
 use wg_frame::time::{RunTime, Span};
+use wg_plan::host_tsn::HostTsn;
 use wg_plan::{
     Addresses, Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn,
 };
@@ -15,8 +16,7 @@ use crate::end_system::addressing::{AccessKind, FlowAddresses};
 use crate::end_system::buffer::MAX_PAYLOAD;
 use wg_plan::schedule::Schedule;
 
-/// UDP port of every access point: outside the ranges hosts give to outgoing connections.
-pub const PROBE_PORT: u16 = 61_188;
+pub use wg_plan::wire::PROBE_PORT;
 /// UDP port background load is sent to (discard, RFC 863).
 pub const DISCARD_PORT: u16 = 9;
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
@@ -228,6 +228,8 @@ pub struct Assignment {
     measured_until: RunTime,
     /// Wait for frames still under way.
     pub drain: Span,
+    /// TSN settings of this host's interface.
+    pub tsn: Option<Box<HostTsn>>,
 }
 
 /// What may wait while a task has no core.
@@ -305,6 +307,7 @@ impl Assignment {
             last_send: RunTime::ZERO + run.warm_up + run.duration,
             measured_until: RunTime::ZERO + run.warm_up + run.duration,
             drain: run.drain,
+            tsn: this.tsn.clone(),
         };
         for flow in &run.flows {
             assignment.add_flow(flow)?;
@@ -479,6 +482,17 @@ impl Assignment {
     /// Senders, relays and injectors that use the link of this end system.
     pub fn sources_here(&self) -> usize {
         self.sends.len() + self.relays.len() + self.loads.len()
+    }
+
+    /// Whether nothing else goes by this link and nothing holds frames back, so that queues may be passed by.
+    pub fn may_pass_queues(&self) -> bool {
+        self.sources_here() == 1 && self.tsn.as_ref().is_none_or(|tsn| tsn.classes.is_empty())
+    }
+
+    /// The priority that filters give to frames of this flow here.
+    pub fn priority(&self, facts: &FlowFacts) -> u8 {
+        let tag = facts.vlan_tci.map(|tci| (tci >> 13) as u8);
+        self.tsn.as_ref().map_or(0, |tsn| tsn.priority_of(facts.id, tag))
     }
 
     /// Messages the senders here will send, warm-up included.

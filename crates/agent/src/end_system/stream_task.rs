@@ -142,9 +142,10 @@ impl StreamTask {
             least_gap_ps,
             constant_gap_ps: constant.then_some(least_gap_ps),
             recorded: true,
-            alone: assignment.sources_here() == 1,
+            alone: assignment.may_pass_queues(),
             plain_headers: facts.addresses.is_none(),
             launch: wish_of(task.send.launch),
+            priority: assignment.priority(facts),
             distrusted,
             tried_later: true,
         })?;
@@ -173,9 +174,10 @@ impl StreamTask {
             least_gap_ps: gap,
             constant_gap_ps: one_by_one.then_some(gap),
             recorded: false,
-            alone: assignment.sources_here() == 1,
+            alone: assignment.may_pass_queues(),
             plain_headers: true,
             launch: wish_of(inject.launch),
+            priority: 0,
             distrusted,
             tried_later: true,
         })?;

@@ -1,12 +1,13 @@
 //! What the host's own configuration lets callers do with it, whatever their role and their signature.
 //!
-//! A file of four lines, read when the agent starts:
+//! A file of five lines, read when the agent starts:
 //!
 //! ```toml
 //! interfaces = ["eth1"]           # those a test may use; default: all but loopback
 //! addresses = ["10.20.0.0/16"]    # of this host and of those it exchanges frames with; default: private ones
 //! rate = "100Mbit/s"              # of all this host sends in a run, on the wire
 //! duration = "1h"                 # of a run
+//! tsn = true                      # tests may set queue disciplines of those interfaces; default: false
 //! ```
 
 use std::fs;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use ipnet::Ipv4Net;
 use serde::Deserialize;
 use wg_frame::time::Span;
+use wg_plan::host_tsn::commands;
 use wg_plan::wire::wire_bits;
 use wg_plan::{FlowId, Network, NodeIndex, Pattern, Protocol, Run, quantity};
 
@@ -35,6 +37,7 @@ struct File {
     addresses: Option<Vec<String>>,
     rate: Option<String>,
     duration: Option<String>,
+    tsn: Option<bool>,
 }
 
 /// Why a configuration cannot be used.
@@ -49,7 +52,7 @@ pub enum AllowanceError {
         source: std::io::Error,
     },
     /// It does not say what it must.
-    #[error("{path}: {why}; it may have interfaces, addresses, rate and duration")]
+    #[error("{path}: {why}; it may have interfaces, addresses, rate, duration and tsn")]
     Wrong {
         /// The file.
         path: PathBuf,
@@ -66,6 +69,7 @@ pub struct Allowance {
     addresses: Vec<Ipv4Net>,
     rate_bps: u64,
     duration: Span,
+    tsn: bool,
 }
 
 impl Allowance {
@@ -102,6 +106,7 @@ impl Allowance {
             addresses: ranges.iter().map(range).collect::<Result<_, _>>()?,
             rate_bps,
             duration,
+            tsn: file.tsn.unwrap_or(false),
         })
     }
 
@@ -115,6 +120,11 @@ impl Allowance {
         format!("this host allows no test on its interface {interface}; it allows {}", self.described()[0])
     }
 
+    /// Whether tests may set queue disciplines and filters of interfaces.
+    pub const fn allows_tsn(&self) -> bool {
+        self.tsn
+    }
+
     /// All of it, a line each.
     pub fn described(&self) -> Vec<String> {
         let interfaces =
@@ -125,6 +135,8 @@ impl Allowance {
             format!("addresses {}", addresses.join(", ")),
             format!("at most {} in all", quantity::show_rate(self.rate_bps)),
             format!("runs of at most {}", seconds(self.duration)),
+            (if self.tsn { "TSN settings of interfaces" } else { "no TSN settings of interfaces" })
+                .to_owned(),
         ]
     }
 
@@ -153,6 +165,12 @@ impl Allowance {
             if let Some(chosen) = flow.addresses.ipv4.destination {
                 self.check_address(&format!("flow {}", flow.id), chosen.into())?;
             }
+        }
+        if commands::settings(network, node).is_some() && !self.tsn {
+            return Err(
+                "this host allows no TSN settings of its interfaces; tsn = true in its configuration allows them"
+                    .to_owned(),
+            );
         }
         let length = run.warm_up + run.duration + run.drain;
         if length > self.duration {
@@ -254,7 +272,8 @@ mod tests {
                 "interfaces eth1",
                 "addresses 10.20.0.0/16, 10.9.0.1/32",
                 "at most 1Mbit/s in all",
-                "runs of at most 3600 s"
+                "runs of at most 3600 s",
+                "no TSN settings of interfaces"
             ]
         );
         assert!(allowed.check_address("a", Ipv4Addr::new(10, 20, 255, 1)).is_ok());

@@ -28,6 +28,8 @@ pub struct StreamNeeds<'a> {
     pub plain_headers: bool,
     /// Whether the interface is to launch frames at their instants.
     pub launch: LaunchPolicy,
+    /// Priority of its frames at the queues of the interface.
+    pub priority: u8,
     /// Backends whose frames did not arrive when they were tried on this path, each with what was seen.
     pub distrusted: &'a [(Backend, String)],
     /// Whether the choice is tried on the path before it is used.
@@ -157,10 +159,10 @@ fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
             let backend = demand.forced.map_or("", Backend::name);
             Err(BackendError::Unfit { backend, reason: "launch times need backend packet" })
         }
-        LaunchPolicy::On => Ok(Some(Launch::at(demand.interface)??)),
+        LaunchPolicy::On => Ok(Some(Launch::at(demand.interface, demand.priority)??)),
         // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch nothing.
         LaunchPolicy::Auto => {
-            let found = Launch::at(demand.interface).ok().and_then(Result::ok);
+            let found = Launch::at(demand.interface, demand.priority).ok().and_then(Result::ok);
             Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps >= FAST_GAP_PS))
         }
     }

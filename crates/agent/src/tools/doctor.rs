@@ -32,6 +32,12 @@ pub const NAMES: [&str; 7] = [
 
 /// All findings. Changes nothing on the host or of this process: what has to be tried is tried in a thread or process of its own.
 pub fn examine() -> Vec<Finding> {
+    let mut found = of_instrument();
+    found.extend(crate::tsn::findings());
+    found
+}
+
+fn of_instrument() -> Vec<Finding> {
     vec![
         tried(
             "sched-fifo",

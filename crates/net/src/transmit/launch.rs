@@ -91,13 +91,13 @@ fn cure(interface: &str) -> String {
 }
 
 impl Launch {
-    /// How this interface launches frames.
+    /// How this interface launches frames of this priority.
     ///
     /// # Errors
     /// It does not, with the reason and the cure; or the kernel does not tell.
-    pub fn at(interface: &Interface) -> Result<Result<Self, NoLaunch>, NetError> {
+    pub fn at(interface: &Interface, priority: u8) -> Result<Result<Self, NoLaunch>, NetError> {
         let qdiscs = qdisc::of(interface)?;
-        Ok(judge(&interface.name, &qdiscs).map(|(delta, by_hardware)| Self {
+        Ok(judge(&interface.name, priority, &qdiscs).map(|(delta, by_hardware)| Self {
             by_hardware,
             ahead_ns: i64::from(delta) + MARGIN,
             tai_ns: clock::tai_ahead(),
@@ -121,11 +121,19 @@ impl Launch {
     }
 }
 
-/// The delta of a queue discipline that launches at the root of an interface, ns, and whether the card does it.
-fn judge(interface: &str, qdiscs: &[Qdisc]) -> Result<(i32, bool), NoLaunch> {
+/// The delta of the queue discipline that launches frames of this priority, ns, and whether the card does it. It is at the root of
+/// the interface, or at the only queue that the priority has below `mqprio` or `taprio`.
+fn judge(interface: &str, priority: u8, qdiscs: &[Qdisc]) -> Result<(i32, bool), NoLaunch> {
     let name = || interface.to_owned();
     let root = qdiscs.iter().find(|qdisc| qdisc.is_root);
-    let Some(etf) = root.and_then(|qdisc| qdisc.etf) else {
+    let below = root.and_then(|root| {
+        let queues = root.queues.as_ref()?.of(priority);
+        // Its classes are numbered from 1 on, a class for each queue.
+        let class = root.handle | (u32::from(queues.start) + 1);
+        let found = qdiscs.iter().find(|qdisc| !qdisc.is_root && qdisc.parent == class)?;
+        found.etf.filter(|_| queues.len() == 1)
+    });
+    let Some(etf) = root.and_then(|qdisc| qdisc.etf).or(below) else {
         let found = root.map_or("none", |qdisc| &qdisc.kind).to_owned();
         return Err(NoLaunch::NoEtf { interface: name(), found });
     };
@@ -188,33 +196,49 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::qdisc::Etf;
+    use crate::qdisc::{Etf, Queues};
 
     const ETF: Etf = Etf { delta_ns: 300_000, clock: libc::CLOCK_TAI, deadline_mode: false, offload: false };
 
     fn qdisc(kind: &str, is_root: bool, etf: Option<Etf>) -> Qdisc {
-        Qdisc { kind: kind.into(), is_root, etf }
+        Qdisc { kind: kind.into(), is_root, handle: 0x5747_0000, parent: 0, queues: None, etf }
     }
 
     #[test]
     fn an_interface_launches_where_etf_is_at_its_root_and_counts_tai() {
-        assert_eq!(judge("eth0", &[qdisc("etf", true, Some(ETF))]), Ok((300_000, false)));
+        assert_eq!(judge("eth0", 0, &[qdisc("etf", true, Some(ETF))]), Ok((300_000, false)));
         let offload = Etf { offload: true, ..ETF };
         assert_eq!(
-            judge("eth0", &[qdisc("ingress", false, None), qdisc("etf", true, Some(offload))]),
+            judge("eth0", 0, &[qdisc("ingress", false, None), qdisc("etf", true, Some(offload))]),
             Ok((300_000, true))
         );
         let below = [qdisc("mqprio", true, None), qdisc("etf", false, Some(ETF))];
-        let refused = judge("eth0", &below).expect_err("the frames of a socket take the root").to_string();
+        let refused = judge("eth0", 0, &below).expect_err("the frames of a socket take the root").to_string();
         assert!(
             refused.contains("eth0 has the queue discipline mqprio")
                 && refused.contains("tc qdisc replace dev eth0 root etf")
         );
-        assert!(judge("eth0", &[]).expect_err("nothing there").to_string().contains("discipline none"));
-        let monotonic = judge("eth0", &[qdisc("etf", true, Some(Etf { clock: 1, ..ETF }))]);
+        assert!(judge("eth0", 0, &[]).expect_err("nothing there").to_string().contains("discipline none"));
+        let monotonic = judge("eth0", 0, &[qdisc("etf", true, Some(Etf { clock: 1, ..ETF }))]);
         assert_eq!(monotonic, Err(NoLaunch::Clock { interface: "eth0".into(), clock: 1 }));
-        let deadlines = judge("eth0", &[qdisc("etf", true, Some(Etf { deadline_mode: true, ..ETF }))]);
+        let deadlines = judge("eth0", 0, &[qdisc("etf", true, Some(Etf { deadline_mode: true, ..ETF }))]);
         assert!(matches!(deadlines, Err(NoLaunch::Deadlines { .. })));
+    }
+
+    #[test]
+    fn below_traffic_classes_the_queue_of_the_priority_launches() {
+        // Priority 7 has queue 0, all else queues 1 and 2.
+        let mut map = vec![2, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0];
+        for values in [[1_u16, 2], [0, 1]] {
+            map.extend((0..16).flat_map(|class| values.get(class).copied().unwrap_or(0).to_ne_bytes()));
+        }
+        let root = Qdisc { queues: Queues::read(&map), ..qdisc("taprio", true, None) };
+        let below = |class: u32| Qdisc { parent: 0x5747_0000 | class, ..qdisc("etf", false, Some(ETF)) };
+        assert_eq!(judge("eth0", 7, &[root.clone(), below(1)]), Ok((300_000, false)));
+        for (priority, class) in [(7, 2), (0, 1), (0, 2)] {
+            let refused = judge("eth0", priority, &[root.clone(), below(class)]);
+            assert!(matches!(refused, Err(NoLaunch::NoEtf { .. })), "{priority} {class}: {refused:?}");
+        }
     }
 
     #[test]
@@ -262,5 +286,35 @@ mod tests {
         let mut sum = Unlaunched::default();
         take_unlaunched(&socket, &mut sum).expect("an empty queue is no error");
         assert_eq!(sum, Unlaunched::default());
+    }
+
+    /// On an interface whose priority 7 leaves by etf below taprio, and whose filter gives every frame that priority.
+    #[test]
+    #[ignore = "needs etf and taprio: make check-tsn-vm"]
+    fn etf_launches_what_comes_in_time_and_tells_of_the_rest() {
+        let name = std::env::var("WIREGAUGE_TSN_INTERFACE").expect("the script of the machine names it");
+        let interface = crate::interface_named(&name).expect("it is there");
+        let peer = std::env::var("WIREGAUGE_TSN_PEER").expect("likewise");
+        let arrived = || crate::link_counters(&peer).expect("it is there").received;
+        let before = arrived();
+        let refused = Launch::at(&interface, 0).expect("the kernel tells");
+        assert!(matches!(refused, Err(NoLaunch::NoEtf { .. })), "{refused:?}");
+        let launch = Launch::at(&interface, 7).expect("the kernel tells").expect("etf is there");
+        let mut sender =
+            crate::transmit::Transmitter::launching(&interface, launch).expect("a packet socket");
+        let mut send = |ahead_ns: i64| {
+            let slot = sender.slot().expect("one at a time");
+            slot.bytes[..12].copy_from_slice(&[0x02; 12]);
+            slot.bytes[12..14].copy_from_slice(&[0x88, 0xB5]);
+            sender.commit(60);
+            sender.launch_at(WallNanos::new(clock::realtime().get() + ahead_ns));
+            sender.flush().expect("the socket lives").taken
+        };
+        assert!((0..10).all(|_| send(200_000_000) == 1));
+        // What has passed is refused where it is handed over.
+        assert!((0..5).all(|_| send(-50_000_000) == 0));
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        let not = sender.unlaunched().expect("the error queue can be read");
+        assert_eq!((not, arrived() - before), (Unlaunched { missed: 0, invalid: 5 }, 10));
     }
 }

@@ -27,7 +27,7 @@ pub use self::tasks::{
 use crate::network::{LineRate, Network, SwitchChange};
 
 /// Version of the JSON form of [`Campaign`]; raised when a reader of an older form would misread it.
-pub const PLAN_SCHEMA: u32 = 4;
+pub const PLAN_SCHEMA: u32 = 5;
 
 /// A whole test: one network and the runs its sweep expands to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

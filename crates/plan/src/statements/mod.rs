@@ -4,6 +4,7 @@
 mod addresses;
 mod faults;
 mod flows;
+mod host_tsn;
 mod network;
 mod replay;
 mod shaping;
@@ -21,6 +22,7 @@ use crate::tree::Element;
 
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
 pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, PathStatement, check_bag, homes};
+pub(crate) use host_tsn::HostTsnStatement;
 pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
     check_rate,

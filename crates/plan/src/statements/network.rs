@@ -2,6 +2,7 @@
 
 use wg_frame::time::Span;
 
+use super::host_tsn::{HostTsnStatement, host_tsn};
 use crate::diagnostic::{Findings, Place};
 use crate::network::{
     Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts, NetworkId,
@@ -18,6 +19,7 @@ pub(crate) struct NodeStatement {
     pub(crate) name: Maybe<String>,
     pub(crate) what: What,
     pub(crate) clock: Clock,
+    pub(crate) tsn: Option<Box<HostTsnStatement>>,
 }
 
 impl NodeStatement {
@@ -116,14 +118,15 @@ pub(super) fn node(element: &Element, host: &HostModel, found: &mut Findings) ->
     };
     let (name, place) = (reader.name("name"), reader.place);
     let clock = only(element, "clock", found).map(|clock| self::clock(clock, found)).unwrap_or_default();
-    Some(NodeStatement { place, name, what, clock })
+    let tsn = only(element, "host-tsn", found).map(|tsn| host_tsn(tsn, found));
+    Some(NodeStatement { place, name, what, clock, tsn })
 }
 
 /// A class II repeater delays by 46 bit times at most (IEEE Std 802.3-2022, 27.3.1.1), here at 100 Mbit/s.
 const DEFAULT_HUB_DELAY: &str = "460ns";
 
 /// The child with this tag; a second one is refused.
-fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings) -> Option<&'e Element> {
+pub(super) fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings) -> Option<&'e Element> {
     let mut all = element.all(tag);
     let first = all.next();
     if let Some(second) = all.next() {

@@ -104,7 +104,8 @@ impl Topology {
             self.rasters.insert(index, written.clone());
         }
         let node = Node::new(index, name.value.clone(), nodes::kind(&statement.what));
-        self.network.nodes.push(Node { clock: statement.clock.clone(), ..node });
+        let tsn = statement.tsn.as_ref().map(|statement| Box::new(statement.tsn.clone()));
+        self.network.nodes.push(Node { clock: statement.clock.clone(), tsn, ..node });
         self.leaving.push(Vec::new());
         places.push(statement.place.clone());
         self.names.insert(name.value.clone(), index);

@@ -33,6 +33,7 @@ pub(crate) fn network() -> Network {
         mac: MacAddress([2, 0, 0, 0, 0, i]),
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
+        tsn: None,
     };
     let link = |end_system: u16, (switch, port, network)| Link {
         ends: [Attachment { node: end_system, port }, Attachment { node: switch, port: end_system + 1 }],

@@ -35,6 +35,8 @@ LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01
 NEGATIVE_INVALID = 0.01
 DURATION_DEGRADED, DURATION_INVALID = 0.001, 0.10
+_TSN = ("host-tsn", "tai-offset")
+"""Grants that are settings of the interface, not of the host's scheduler."""
 CLOCK_DEGRADED, CLOCK_INVALID = 1 / 3, 1.0
 
 
@@ -407,7 +409,7 @@ def _host(run: Evidence) -> Iterator[Check]:
             str(grant.get("name", "?"))
             for agent in run.agents.values()
             for grant in parts(agent, "grants")
-            if grant.get("granted") is not True
+            if grant.get("granted") is not True and grant.get("name") not in _TSN
         }
     )
     yield check(
@@ -418,6 +420,7 @@ def _host(run: Evidence) -> Iterator[Check]:
         Grade.NOTE if refused else Grade.OK,
         f"the host refused {', '.join(refused)}: expect longer tails",
     )
+    yield from _host_tsn(run)
     planted = sum(flow.plan.planted_faults for flow in run.flows) + len(run.plan.disturbances)
     yield check(
         "planted-faults",
@@ -426,4 +429,30 @@ def _host(run: Evidence) -> Iterator[Check]:
         str(planted),
         Grade.NOTE if planted else Grade.OK,
         f"{planted} faults are planted by the test: losses and damage may be intended",
+    )
+
+
+def _host_tsn(run: Evidence) -> Iterator[Check]:
+    """TSN settings that agents made, where any did."""
+    told = [
+        (name, grant)
+        for name, agent in sorted(run.agents.items())
+        for grant in parts(agent, "grants")
+        if grant.get("name") in _TSN
+    ]
+    if not told:
+        return
+    made = [f"{name}: {grant.get('detail')}" for name, grant in told if grant.get("name") == "host-tsn"]
+    wrong = [
+        f"{name}: {grant.get('name')} {grant.get('detail')}"
+        for name, grant in told
+        if grant.get("granted") is not True
+    ]
+    yield check(
+        "host-tsn",
+        "TSN settings of interfaces",
+        "noted: settings that could not be taken off, and schedules by a TAI that nobody set",
+        "; ".join(made),
+        Grade.NOTE if wrong else Grade.OK,
+        "; ".join(wrong),
     )

@@ -1,0 +1,103 @@
+//! What an agent changed, kept on the disk until it is taken off; and what is there at present.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use wg_plan::host_tsn::commands::{Before, Changes, Command, Program};
+
+use super::programs::Programs;
+use crate::remote::private_file;
+
+/// What was changed, and what was there before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) interface: String,
+    pub(super) changes: Changes,
+    pub(super) before: Before,
+}
+
+impl Kept {
+    pub(super) fn write(&self, file: &Path) -> Result<(), String> {
+        let text = serde_json::to_string(self).map_err(|error| error.to_string())?;
+        private_file::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))
+    }
+
+    /// `None` where nothing is in force.
+    pub(super) fn read(file: &Path) -> Result<Option<Self>, String> {
+        let text = private_file::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let Some(text) = text else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|error| {
+            format!(
+                "{} does not say which TSN settings are in force ({error}); look at `tc qdisc show` and remove the file",
+                file.display()
+            )
+        })
+    }
+}
+
+/// A queue discipline at the root of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Root {
+    pub(super) kind: String,
+    /// 0: the kernel's own.
+    pub(super) handle: u16,
+}
+
+/// What is at an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Present {
+    pub(super) root: Option<Root>,
+    /// A queue discipline that filters hang at.
+    pub(super) filters: bool,
+}
+
+/// A line of `tc -j qdisc show`.
+#[derive(Deserialize)]
+struct Shown {
+    kind: String,
+    #[serde(default)]
+    handle: String,
+    #[serde(default)]
+    root: bool,
+}
+
+/// What is at an interface now.
+pub(super) fn present(interface: &str, programs: &dyn Programs) -> Result<Present, String> {
+    let arguments = ["-j", "qdisc", "show", "dev", interface].map(str::to_owned).to_vec();
+    let told = programs.run(&Command { program: Program::Tc, arguments })?;
+    read_present(&told)
+        .ok_or_else(|| "tc answers something else than its JSON; use iproute2 5 or later".to_owned())
+}
+
+pub(super) fn read_present(told: &str) -> Option<Present> {
+    let shown: Vec<Shown> = serde_json::from_str(told.trim()).ok()?;
+    let mut present = Present::default();
+    for one in shown {
+        present.filters |= matches!(one.kind.as_str(), "clsact" | "ingress");
+        if one.root {
+            let handle = u16::from_str_radix(one.handle.trim_end_matches(':'), 16).ok()?;
+            present.root = Some(Root { kind: one.kind, handle });
+        }
+    }
+    Some(present)
+}
+
+/// The present number of combined channels in what `ethtool -l` prints: the second of its two lists.
+pub(super) fn channels(told: &str) -> Option<u16> {
+    let (_, current) = told.split_once("Current hardware settings:")?;
+    value_of(current, "Combined")?.parse().ok()
+}
+
+/// Whether the card filters, in what `ethtool -k` prints; `None` where it cannot.
+pub(super) fn filters_in_hardware(told: &str) -> Option<bool> {
+    match value_of(told, "hw-tc-offload")? {
+        "on" => Some(true),
+        "off" => Some(false),
+        // "off [fixed]"
+        _ => None,
+    }
+}
+
+fn value_of<'a>(told: &'a str, name: &str) -> Option<&'a str> {
+    told.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}

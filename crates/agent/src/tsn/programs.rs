@@ -1,0 +1,100 @@
+//! The programs of the host that make settings: found in the system's folders only, started without a shell and with an
+//! environment of their own.
+
+use std::path::PathBuf;
+use std::process::{Command as Process, Stdio};
+
+use wg_plan::host_tsn::commands::{Command, Program};
+
+/// Where the distributions have them; a path of the environment is not looked at.
+const FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+/// What runs commands.
+pub(super) trait Programs {
+    /// What the program printed.
+    ///
+    /// # Errors
+    /// Why it did not do it, as a sentence.
+    fn run(&self, command: &Command) -> Result<String, String>;
+}
+
+/// Those of this host.
+pub(super) struct Tools;
+
+/// Where a program of the host is.
+pub(super) fn found(program: Program) -> Option<PathBuf> {
+    FOLDERS.iter().map(|folder| PathBuf::from(folder).join(program.name())).find(|path| path.is_file())
+}
+
+impl Programs for Tools {
+    fn run(&self, command: &Command) -> Result<String, String> {
+        let name = command.program.name();
+        let package = match command.program {
+            Program::Tc => "iproute2",
+            Program::Ethtool => "ethtool",
+        };
+        let path = found(command.program)
+            .ok_or_else(|| format!("this host has no program {name}; install the package {package}"))?;
+        let done = Process::new(path)
+            .args(&command.arguments)
+            .env_clear()
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        // tc goes on where a message was too short for its arguments, and sends what fitted.
+        if done.status.success() && !said.contains("ERROR") {
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+        }
+        Err(explained(command, &said))
+    }
+}
+
+/// What a program's refusal means, with the cure where it is known.
+pub(super) fn explained(command: &Command, said: &str) -> String {
+    let kind = kind_of(command);
+    let module = |prefix: &str, what: &str| {
+        format!(
+            "its kernel has no {what} {kind}; load the module {prefix}_{kind}, or use a kernel with CONFIG_NET_{}_{}",
+            prefix.to_uppercase(),
+            kind.to_uppercase()
+        )
+    };
+    let said_so = |part: &str| said.contains(part);
+    if said_so("qdisc kind is unknown") {
+        return module("sch", "queue discipline");
+    }
+    if said_so("TC classifier not found") {
+        return "its kernel has no filter flower; load the module cls_flower, or use a kernel with CONFIG_NET_CLS_FLOWER"
+            .into();
+    }
+    if said_so("TC action module") || said_so("action not found") {
+        return format!(
+            "its kernel lacks an action of `{}`; load act_skbedit, act_police and act_gate",
+            command.line()
+        );
+    }
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
+    let line = line.trim_start_matches("Error: ").trim_end_matches('.');
+    let cure = if said_so("Multi-queue device") || said_so("exceeds maximum") || said_so("queues") {
+        "; its interface has too few transmit queues"
+    } else if said_so("PTP clock") || said_so("offload") || said_so("Operation not supported") {
+        "; the card or its driver cannot do it: write offload=\"off\", or use another card"
+    } else if said_so("Operation not permitted") || said_so("permission") {
+        "; the agent needs CAP_NET_ADMIN"
+    } else {
+        ""
+    };
+    format!("{line}{cure} (`{}`)", command.line())
+}
+
+/// The queue discipline that a command is about.
+fn kind_of(command: &Command) -> &str {
+    let known = ["taprio", "mqprio", "cbs", "etf", "clsact"];
+    let named = command.arguments.iter().map(String::as_str).find(|argument| known.contains(argument));
+    match named {
+        Some("clsact") => "ingress",
+        named => named.unwrap_or("of that kind"),
+    }
+}

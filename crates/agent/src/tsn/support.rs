@@ -1,0 +1,84 @@
+//! What this host has of what TSN settings need: the kernel's modules, the programs, the offset of TAI.
+
+use wg_plan::host_tsn::commands::Program;
+
+use super::programs::found;
+use crate::tools::doctor::Finding;
+use wg_net::{clock, host};
+
+/// The kernel's parts, each with what it is for.
+const PARTS: [&str; 9] = [
+    "sch_taprio",
+    "sch_mqprio",
+    "sch_cbs",
+    "sch_etf",
+    "sch_ingress",
+    "cls_flower",
+    "act_skbedit",
+    "act_police",
+    "act_gate",
+];
+
+/// What is there and what is missing. Loads nothing and changes nothing.
+pub fn findings() -> Vec<Finding> {
+    let folder = format!("/lib/modules/{}", host::kernel_release());
+    let lists: Vec<String> = ["modules.builtin", "modules.dep"]
+        .iter()
+        .filter_map(|list| std::fs::read_to_string(format!("{folder}/{list}")).ok())
+        .collect();
+    let loaded = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+    let missing = missing(&PARTS, &lists, &loaded);
+    let kernel = if missing.is_empty() {
+        granted("tsn-kernel", "queue disciplines, filters and actions are there".into())
+    } else {
+        let whence = if lists.is_empty() { format!(" ({folder} lists no modules)") } else { String::new() };
+        refused(
+            "tsn-kernel",
+            format!("no {}{whence}", missing.join(", ")),
+            "use a kernel with these modules, such as a distribution's, for <host-tsn>",
+        )
+    };
+    let absent: Vec<&str> = [Program::Tc, Program::Ethtool]
+        .into_iter()
+        .filter(|one| found(*one).is_none())
+        .map(Program::name)
+        .collect();
+    let programs = match absent.is_empty() {
+        true => granted("tsn-programs", "tc and ethtool".into()),
+        false => refused(
+            "tsn-programs",
+            format!("no {}", absent.join(", ")),
+            "install the packages iproute2 and ethtool",
+        ),
+    };
+    let tai = match clock::tai_ahead() {
+        0 => refused(
+            "tai-offset",
+            "0 s: CLOCK_TAI is CLOCK_REALTIME".into(),
+            "let ptp4l and phc2sys, or chrony with leapsectz, tell the kernel how far TAI is ahead",
+        ),
+        ahead => granted("tai-offset", format!("{} s", ahead / 1_000_000_000)),
+    };
+    vec![kernel, programs, tai]
+}
+
+/// Those of `parts` that are neither loaded nor on a list of modules.
+pub(super) fn missing<'a>(parts: &[&'a str], lists: &[String], loaded: &str) -> Vec<&'a str> {
+    let there = |part: &str| {
+        loaded.lines().any(|line| line.split_whitespace().next() == Some(part))
+            || lists.iter().flat_map(|list| list.lines()).any(|line| {
+                // kernel/net/sched/sch_etf.ko.xz: what it needs
+                let path = line.split(':').next().unwrap_or(line);
+                path.rsplit('/').next().is_some_and(|file| file.split('.').next() == Some(part))
+            })
+    };
+    parts.iter().copied().filter(|part| !there(part)).collect()
+}
+
+fn granted(name: &'static str, detail: String) -> Finding {
+    Finding { name, granted: true, detail, cure: "" }
+}
+
+fn refused(name: &'static str, detail: String, cure: &'static str) -> Finding {
+    Finding { name, granted: false, detail, cure }
+}

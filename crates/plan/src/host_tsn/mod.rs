@@ -1,0 +1,215 @@
+//! The TSN settings of a host's interface: queue disciplines of Linux and what frames meet them.
+//!
+//! The plan says what is wanted in terms of IEEE Std 802.1Q; [`commands`] says it in those of tc(8) and ethtool(8), and is
+//! the only place that does: an agent runs what it says, a dry run prints it.
+
+mod check;
+pub mod commands;
+mod credits;
+mod matching;
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+pub(crate) use self::check::check;
+pub use self::credits::{Credits, credits};
+pub use self::matching::{FrameMatch, arrivals, departures};
+use crate::campaign::FlowId;
+
+/// Traffic classes of an interface, at most (`TC_QOPT_MAX_QUEUE` of linux/pkt_sched.h).
+pub const MOST_CLASSES: usize = 16;
+/// Transmit queues of an interface, at most.
+pub const MOST_QUEUES: u16 = 256;
+/// Entries of a gate control list that tc(8) of iproute2 carries: it lays them into a message of 1024 bytes.
+pub const MOST_GATE_ENTRIES: usize = 28;
+/// The same of a stream gate, beside the filter that it belongs to.
+pub const MOST_STREAM_GATE_ENTRIES: usize = 24;
+/// Longest cycle that the kernel's queue discipline takes: nanoseconds of 31 bits.
+pub const LONGEST_CYCLE: Span = Span::from_nanos(i32::MAX as i64);
+
+/// TSN settings of an end system's interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostTsn {
+    /// Queues the interface is to have, as `ethtool -L`; absent: as many as it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u16>,
+    /// Who keeps the classes and the schedule.
+    #[serde(default)]
+    pub offload: TsnOffload,
+    /// Most time from the queue discipline to the card, of [`TsnOffload::TxtimeAssist`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txtime_delay: Option<Span>,
+    /// Traffic classes by number; none: the interface keeps its queue discipline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<TrafficClass>,
+    /// When each class may send; absent: whenever the line is free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<GateSchedule>,
+    /// Priorities of flows that carry none in a tag, or another one within the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classify: Vec<Classify>,
+    /// What arriving frames have to keep to, at most one of a flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ingress: Vec<IngressRule>,
+}
+
+impl HostTsn {
+    /// The class that frames of this priority belong to, by its place.
+    pub fn class_of(&self, priority: u8) -> Option<usize> {
+        self.classes.iter().position(|class| class.priorities.contains(&priority))
+    }
+
+    /// The priority of a flow's frames within the host; `tag` is that of their tag.
+    pub fn priority_of(&self, flow: FlowId, tag: Option<u8>) -> u8 {
+        let stated = self.classify.iter().find(|one| one.flow == flow).map(|one| one.priority);
+        stated.or(tag).unwrap_or(0)
+    }
+
+    /// Transmit queues of all classes.
+    pub fn queues(&self) -> u16 {
+        self.classes.iter().map(|class| class.queues).fold(0, u16::saturating_add)
+    }
+
+    /// The first transmit queue of a class: they follow one another in the order of the classes.
+    pub fn first_queue(&self, class: usize) -> u16 {
+        self.classes.iter().take(class).map(|class| class.queues).fold(0, u16::saturating_add)
+    }
+}
+
+/// Who keeps the classes and the schedule of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TsnOffload {
+    /// The kernel.
+    #[default]
+    Off,
+    /// The card.
+    Full,
+    /// The kernel says when each frame is to leave, the card launches it then (taprio with etf below it).
+    TxtimeAssist,
+}
+
+/// A traffic class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficClass {
+    /// Priorities of its frames, ascending.
+    pub priorities: Vec<u8>,
+    /// Its transmit queues, behind those of the classes before it.
+    pub queues: u16,
+    /// What holds its frames back; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
+}
+
+/// What holds the frames of a class back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Shaper {
+    /// The credit-based shaper (IEEE Std 802.1Q-2022, 8.6.8.2).
+    Cbs {
+        /// Its share of the line.
+        idle_slope_bps: u64,
+        /// Largest frame of the class, on the wire, bytes.
+        max_frame: u32,
+        /// Largest frame of classes that are not shaped, on the wire, bytes.
+        max_interference: u32,
+        /// By the card.
+        offload: bool,
+    },
+    /// Frames leave at the time that each of them names.
+    Etf {
+        /// How long before it a frame is given to the driver.
+        delta: Span,
+        /// Launched by the card.
+        offload: bool,
+        /// The time is the latest one.
+        deadline: bool,
+    },
+}
+
+/// A gate control list, which repeats (IEEE Std 802.1Q-2022, 8.6.9).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateSchedule {
+    /// An instant, in TAI since 1970, at which a cycle begins; others begin whole cycles before and after it.
+    pub base_time: Span,
+    /// Its entries.
+    pub entries: Vec<GateEntry>,
+}
+
+impl GateSchedule {
+    /// How long all entries take.
+    pub fn cycle(&self) -> Span {
+        Span::from_picos(self.entries.iter().fold(0, |sum, entry| sum + entry.length.as_picos()))
+    }
+}
+
+/// A line of a gate control list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateEntry {
+    /// Classes whose gates are open, ascending.
+    pub open: Vec<u8>,
+    /// For how long.
+    pub length: Span,
+}
+
+impl GateEntry {
+    /// Its gates, the lowest bit that of class 0.
+    pub fn mask(&self) -> u16 {
+        self.open.iter().fold(0, |mask, class| mask | 1_u16.checked_shl(u32::from(*class)).unwrap_or(0))
+    }
+}
+
+/// Gives the frames of a flow a priority within the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classify {
+    /// The flow, which this host sends or returns.
+    pub flow: FlowId,
+    /// 0 to 7.
+    pub priority: u8,
+}
+
+/// What the frames of a flow have to keep to where they arrive (IEEE Std 802.1Q-2022, 8.6.5.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IngressRule {
+    /// The flow.
+    pub flow: FlowId,
+    /// By the card.
+    #[serde(default)]
+    pub offload: bool,
+    /// When they may come; absent: at any time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<StreamGate>,
+    /// How many may come; absent: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<Meter>,
+}
+
+/// A stream gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamGate {
+    /// As in [`GateSchedule`].
+    pub base_time: Span,
+    /// Its entries.
+    pub entries: Vec<StreamGateEntry>,
+}
+
+/// A line of a stream gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamGateEntry {
+    /// Whether frames pass.
+    pub open: bool,
+    /// For how long.
+    pub length: Span,
+    /// Most bytes of frames that pass in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_octets: Option<u32>,
+}
+
+/// A flow meter: what is above it is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meter {
+    /// Bits of frames a second, by the length of the frames without their FCS.
+    pub rate_bps: u64,
+    /// Bytes that may come at once.
+    pub burst: u32,
+}

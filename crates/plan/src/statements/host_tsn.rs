@@ -1,0 +1,481 @@
+//! `<host-tsn>`: what an interface of Linux is to do with the frames that leave and arrive.
+//!
+//! What concerns the settings alone is checked here; what concerns flows and the rate of the link, where those are known
+//! (`host_tsn::check`).
+
+use std::collections::BTreeMap;
+
+use wg_frame::time::Span;
+
+use crate::diagnostic::{Findings, Place};
+use crate::host_tsn::{
+    Classify, GateEntry, GateSchedule, HostTsn, IngressRule, LONGEST_CYCLE, MOST_CLASSES, MOST_GATE_ENTRIES,
+    MOST_QUEUES, MOST_STREAM_GATE_ENTRIES, Meter, Shaper, StreamGate, StreamGateEntry, TrafficClass,
+    TsnOffload,
+};
+use crate::quantity::{self, Kind};
+use crate::reader::{Maybe, Reader, Sourced};
+use crate::tree::Element;
+
+/// The settings, and where each part of them is written.
+#[derive(Clone, Debug)]
+pub(crate) struct HostTsnStatement {
+    pub(crate) place: Place,
+    pub(crate) tsn: HostTsn,
+    pub(crate) classes: Vec<Place>,
+    pub(crate) entries: Vec<Place>,
+    pub(crate) classify: Vec<Place>,
+    pub(crate) ingress: Vec<Place>,
+    /// Nothing of it was refused, so what is wrong with the flows is no consequence of it.
+    pub(crate) whole: bool,
+}
+
+const PRIORITIES: u8 = 8;
+const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
+const OFFLOADS: [(&str, TsnOffload); 3] =
+    [("off", TsnOffload::Off), ("full", TsnOffload::Full), ("txtime-assist", TsnOffload::TxtimeAssist)];
+/// Of a launch: what is longer is no margin of a queue discipline.
+const DELTA: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
+const LENGTH: (Span, Span, &str) = (Span::from_nanos(1), LONGEST_CYCLE, "1ns to 2147483647ns");
+const BASE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(86_400_000), "0s to 24h");
+/// A frame on the wire, preamble and gap included: the smallest, and the largest that this program knows of.
+const FRAME: (u64, u64, &str) = (84, 9_238, "84B to 9238B");
+/// The largest tagged frame of IEEE Std 802.3 on the wire.
+const USUAL_FRAME: &str = "1542B";
+const BURST: (u64, u64, &str) = (64, 1 << 24, "64B to 16MiB");
+const MOST_RULES: usize = 1_024;
+
+/// Reads the settings of an end system.
+pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnStatement> {
+    let clean = found.count();
+    let mut reader = Reader::new(element, found);
+    let channels = reader.optional_whole("channels", 1, u64::from(MOST_QUEUES)).flatten();
+    let offload = reader.optional_choice("offload", &OFFLOADS).flatten();
+    let written = element.get("txtime-delay");
+    let txtime_delay = written.and_then(|written| whole_time(&mut reader, "txtime-delay", written, DELTA));
+    let place = reader.place;
+    let (classes, class_places) = classes(element, found);
+    let (schedule, entries) = match super::network::only(element, "gate-schedule", found) {
+        None => (None, Vec::new()),
+        Some(gates) => gate_schedule(gates, classes.len(), found),
+    };
+    let (classify, classify_places) = several(element, "classify", self::classify, found);
+    let (ingress, ingress_places) = several(element, "ingress", self::ingress, found);
+    let tsn = HostTsn {
+        channels: channels.map(|channels: Sourced<u16>| channels.value),
+        offload: offload.map_or_else(TsnOffload::default, |offload| offload.value),
+        txtime_delay,
+        classes,
+        schedule,
+        classify,
+        ingress,
+    };
+    let mut statement = HostTsnStatement {
+        place,
+        tsn,
+        classes: class_places,
+        entries,
+        classify: classify_places,
+        ingress: ingress_places,
+        whole: true,
+    };
+    if found.count() == clean {
+        check_classes(&statement, found);
+        check_schedule(&statement, found);
+        check_offload(&statement, found);
+        check_twice(&statement, found);
+    }
+    statement.whole = found.count() == clean;
+    Box::new(statement)
+}
+
+/// Reads every child with this tag, with its place; what could not be read is left out.
+fn several<T>(
+    element: &Element,
+    tag: &str,
+    read: impl Fn(&Element, &mut Findings) -> Option<T>,
+    found: &mut Findings,
+) -> (Vec<T>, Vec<Place>) {
+    if let Some(beyond) = element.all(tag).nth(MOST_RULES) {
+        let message = format!("there are more than {MOST_RULES} <{tag}> elements");
+        found.error(&beyond.place(), message, MOST_RULES.to_string(), "name fewer flows");
+    }
+    let all = element.all(tag).take(MOST_RULES);
+    all.filter_map(|child| Some((read(child, found)?, child.place()))).unzip()
+}
+
+/// A time that is a whole number of nanoseconds, as the kernel counts.
+fn whole_time(
+    reader: &mut Reader<'_>,
+    attribute: &'static str,
+    written: &str,
+    bounds: (Span, Span, &str),
+) -> Option<Span> {
+    let time = reader.time_within(attribute, written, bounds)?.value;
+    if time.as_picos() % 1_000 == 0 {
+        return Some(time);
+    }
+    let cure = "write a whole number of nanoseconds";
+    reader.refuse(attribute, written, "is finer than the kernel counts", "1ns", cure);
+    None
+}
+
+fn on(reader: &mut Reader<'_>, attribute: &'static str) -> bool {
+    reader.optional_choice(attribute, &SWITCH).flatten().is_some_and(|on| on.value)
+}
+
+/// Numbers from 0 with spaces between, ascending in the result.
+fn numbers(reader: &mut Reader<'_>, attribute: &'static str, written: &str, below: u64) -> Option<Vec<u8>> {
+    let mut numbers = Vec::new();
+    for word in written.split_whitespace() {
+        let number: Sourced<u8> = reader.whole(attribute, word, 0, below.saturating_sub(1))?;
+        if numbers.contains(&number.value) {
+            reader.refuse(attribute, written, &format!("names {word} twice"), "", "name each number once");
+            return None;
+        }
+        numbers.push(number.value);
+    }
+    numbers.sort_unstable();
+    Some(numbers)
+}
+
+fn classes(element: &Element, found: &mut Findings) -> (Vec<TrafficClass>, Vec<Place>) {
+    let (classes, places): (Vec<_>, Vec<_>) = several(element, "traffic-class", traffic_class, found);
+    if let Some(beyond) = places.get(MOST_CLASSES) {
+        let message = format!("there are more than {MOST_CLASSES} traffic classes");
+        found.error(beyond, message, MOST_CLASSES.to_string(), "put priorities together into one class");
+    }
+    // A class that could not be read leaves a gap, which is no mistake of the others.
+    let whole = classes.len() == element.all("traffic-class").count();
+    for ((expected, (number, _)), place) in classes.iter().enumerate().zip(&places).filter(|_| whole) {
+        if usize::from(*number) != expected {
+            let message = format!("number {number} stands where {expected} should");
+            let cure = "number the classes from 0, in the order of the file";
+            found.error(place, message, "0, 1, 2, …", cure);
+            break;
+        }
+    }
+    (classes.into_iter().map(|(_, class)| class).collect(), places)
+}
+
+fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, TrafficClass)> {
+    let shapers = element.children.iter().filter(|child| matches!(child.tag.as_str(), "cbs" | "etf"));
+    if let Some(second) = shapers.clone().nth(1) {
+        let message = "the class has two shapers";
+        found.error(&second.place(), message, "1 of <cbs> and <etf>", "keep one of them");
+    }
+    let shaper = shapers.clone().next().map(|child| shaper(child, found));
+    let mut reader = Reader::new(element, found);
+    let most = MOST_CLASSES as u64;
+    let number = reader.required("number").and_then(|w| reader.whole::<u8>("number", w, 0, most - 1));
+    let priorities = reader
+        .required("priorities")
+        .and_then(|w| numbers(&mut reader, "priorities", w, u64::from(PRIORITIES)));
+    let queues =
+        reader.whole::<u16>("queues", element.get("queues").unwrap_or("1"), 1, u64::from(MOST_QUEUES))?;
+    let priorities = priorities?;
+    if priorities.is_empty() {
+        reader.refuse(
+            "priorities",
+            "",
+            "names no priority",
+            "at least 1",
+            "list priorities, or remove the class",
+        );
+        return None;
+    }
+    if shaper.is_some() && queues.value != 1 {
+        let message = "a class with a shaper has several queues, each of which would get the whole of it";
+        reader.found.error(&reader.place, message, "queues=\"1\"", "write queues=\"1\" or remove the shaper");
+    }
+    let shaper = match shaper {
+        None => None,
+        Some(shaper) => Some(shaper?),
+    };
+    Some((number?.value, TrafficClass { priorities, queues: queues.value, shaper }))
+}
+
+fn shaper(element: &Element, found: &mut Findings) -> Option<Shaper> {
+    let mut reader = Reader::new(element, found);
+    let offload = on(&mut reader, "offload");
+    if element.tag == "etf" {
+        let deadline = on(&mut reader, "deadline");
+        let delta = whole_time(&mut reader, "delta", element.get("delta").unwrap_or("300us"), DELTA)?;
+        return Some(Shaper::Etf { delta, offload, deadline });
+    }
+    let slope = reader
+        .required("idle-slope")
+        .and_then(|written| reader.quantity("idle-slope", written, Kind::Rate, quantity::rate));
+    let mut frame = |attribute: &'static str| {
+        let written = element.get(attribute).unwrap_or(USUAL_FRAME);
+        let size: Maybe<u64> = reader.size_within(attribute, written, FRAME);
+        size.and_then(|size| u32::try_from(size.value).ok())
+    };
+    let (max_frame, max_interference) = (frame("max-frame"), frame("max-interference"));
+    let slope = slope?;
+    if slope.value == 0 || slope.value % 1_000 != 0 {
+        let problem = "cannot be told to the kernel";
+        let limit = "a whole number of kbit/s, more than 0";
+        reader.refuse("idle-slope", &slope.written, problem, limit, "round it up to a kbit/s");
+        return None;
+    }
+    Some(Shaper::Cbs {
+        idle_slope_bps: slope.value,
+        max_frame: max_frame?,
+        max_interference: max_interference?,
+        offload,
+    })
+}
+
+/// Checks that what a list of entries adds up to is what was meant, and that the kernel takes it.
+fn check_cycle(reader: &mut Reader<'_>, lengths: &[Span], (fewest, most): (usize, usize)) -> bool {
+    if !(fewest..=most).contains(&lengths.len()) {
+        let message = format!("the schedule has {} entries", lengths.len());
+        let cure = "write fewer, longer entries; tc carries no more in one message";
+        let cure = if lengths.is_empty() { "add entries, or remove the schedule" } else { cure };
+        reader.found.error(&reader.place, message, format!("{fewest} to {most}"), cure);
+        return false;
+    }
+    let sum = Span::from_picos(lengths.iter().fold(0, |sum, length| sum + length.as_picos()));
+    if sum > LONGEST_CYCLE {
+        let message = format!("the entries add up to {sum}");
+        reader.found.error(&reader.place, message, "2147483647ns", "shorten them");
+        return false;
+    }
+    let Some(written) = reader.element.get("cycle-time") else { return true };
+    match reader.time_within("cycle-time", written, LENGTH) {
+        Some(cycle) if cycle.value != sum => {
+            let problem = format!("is not the {sum} that its entries add up to");
+            let cure = "correct an entry or the cycle-time";
+            reader.refuse("cycle-time", written, &problem, "the sum of the entries", cure);
+            false
+        }
+        cycle => cycle.is_some(),
+    }
+}
+
+fn gate_schedule(
+    element: &Element,
+    classes: usize,
+    found: &mut Findings,
+) -> (Option<GateSchedule>, Vec<Place>) {
+    let entry = |child: &Element, found: &mut Findings| {
+        let mut reader = Reader::new(child, found);
+        let length =
+            reader.required("for").and_then(|written| whole_time(&mut reader, "for", written, LENGTH));
+        let open = numbers(&mut reader, "open", child.get("open").unwrap_or(""), classes.max(1) as u64);
+        Some(GateEntry { open: open?, length: length? })
+    };
+    let (entries, places) = several(element, "gate-entry", entry, found);
+    let mut reader = Reader::new(element, found);
+    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
+    let lengths: Vec<Span> = entries.iter().map(|entry| entry.length).collect();
+    if element.all("gate-entry").count() != entries.len()
+        || !check_cycle(&mut reader, &lengths, (1, MOST_GATE_ENTRIES))
+    {
+        return (None, places);
+    }
+    (base.map(|base_time| GateSchedule { base_time, entries }), places)
+}
+
+fn classify(element: &Element, found: &mut Findings) -> Option<Classify> {
+    let mut reader = Reader::new(element, found);
+    let flow = reader.flow_id("flow");
+    let last = u64::from(PRIORITIES - 1);
+    let priority = reader.required("priority").and_then(|w| reader.whole("priority", w, 0, last));
+    Some(Classify { flow: flow?.value, priority: priority?.value })
+}
+
+fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
+    let gate = super::network::only(element, "stream-gate", found).map(|gate| stream_gate(gate, found));
+    let meter = super::network::only(element, "police", found).map(|police| meter(police, found));
+    let mut reader = Reader::new(element, found);
+    let flow = reader.flow_id("flow");
+    let offload = on(&mut reader, "offload");
+    if gate.is_none() && meter.is_none() {
+        let message = "nothing is asked of the frames of the flow";
+        let cure = "add <stream-gate> or <police>, or remove the rule";
+        reader.found.error(&reader.place, message, "at least 1", cure);
+        return None;
+    }
+    let gate = gate.map_or(Some(None), |gate| gate.map(Some))?;
+    let meter = meter.map_or(Some(None), |meter| meter.map(Some))?;
+    Some(IngressRule { flow: flow?.value, offload, gate, meter })
+}
+
+fn meter(element: &Element, found: &mut Findings) -> Option<Meter> {
+    let mut reader = Reader::new(element, found);
+    let rate = reader
+        .required("rate")
+        .and_then(|written| reader.quantity("rate", written, Kind::Rate, quantity::rate));
+    let burst = reader.required("burst").and_then(|written| reader.size_within("burst", written, BURST));
+    let rate = rate?;
+    if !(8_000..=400_000_000_000).contains(&rate.value) {
+        let cure = "write the most that may arrive, for example 10Mbit/s";
+        reader.refuse("rate", &rate.written, "is out of range", "8kbit/s to 400Gbit/s", cure);
+        return None;
+    }
+    Some(Meter { rate_bps: rate.value, burst: u32::try_from(burst?.value).ok()? })
+}
+
+fn stream_gate(element: &Element, found: &mut Findings) -> Option<StreamGate> {
+    let (entries, _) = several(element, "stream-gate-entry", stream_gate_entry, found);
+    let mut reader = Reader::new(element, found);
+    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
+    let lengths: Vec<Span> = entries.iter().map(|entry| entry.length).collect();
+    if element.all("stream-gate-entry").count() != entries.len()
+        || !check_cycle(&mut reader, &lengths, (1, MOST_STREAM_GATE_ENTRIES))
+    {
+        return None;
+    }
+    if entries.iter().all(|entry| !entry.open) {
+        let cure = "write state=\"open\" in one of its entries";
+        reader.found.error(&reader.place, "the gate is never open: no message would arrive", "", cure);
+        return None;
+    }
+    Some(StreamGate { base_time: base?, entries })
+}
+
+fn stream_gate_entry(element: &Element, found: &mut Findings) -> Option<StreamGateEntry> {
+    let mut reader = Reader::new(element, found);
+    let states = [("open", true), ("closed", false)];
+    let open = reader.required("state").and_then(|written| reader.choice("state", written, &states));
+    let length = reader.required("for").and_then(|written| whole_time(&mut reader, "for", written, LENGTH));
+    let octets = match element.get("max-octets") {
+        None => None,
+        Some(written) => Some(reader.size_within("max-octets", written, BURST)?),
+    };
+    let open = open?.value;
+    if !open && octets.is_some() {
+        let message = "max-octets has no effect while the gate is closed";
+        reader.found.error(&reader.place, message, "", "remove max-octets or write state=\"open\"");
+        return None;
+    }
+    let max_octets = octets.and_then(|octets| u32::try_from(octets.value).ok());
+    Some(StreamGateEntry { open, length: length?, max_octets })
+}
+
+/// Every priority in one class, and the queues of all classes within those of the interface.
+fn check_classes(statement: &HostTsnStatement, found: &mut Findings) {
+    let HostTsnStatement { tsn, place, classes: places, .. } = statement;
+    if tsn.classes.is_empty() {
+        return;
+    }
+    for (number, (class, place)) in tsn.classes.iter().zip(places).enumerate() {
+        let before = &tsn.classes[..number];
+        for priority in &class.priorities {
+            if let Some(other) = before.iter().position(|other| other.priorities.contains(priority)) {
+                let message = format!("priority {priority} is in class {other} already");
+                found.error(place, message, "1 class per priority", "remove it from one of them");
+            }
+        }
+    }
+    let missing: Vec<String> =
+        (0..PRIORITIES).filter(|priority| tsn.class_of(*priority).is_none()).map(|p| p.to_string()).collect();
+    if !missing.is_empty() {
+        let message = format!("no class has priority {}", missing.join(", "));
+        found.error(place, message, "priorities 0 to 7", "add what is missing to a class");
+    }
+    let queues = tsn.queues();
+    if let Some(channels) = tsn.channels.filter(|channels| *channels < queues) {
+        let message = format!("the classes have {queues} queues, the interface {channels}");
+        found.error(place, message, format!("{channels} queues"), "raise channels or use fewer queues");
+    }
+    let shaped = tsn.classes.iter().filter(|class| matches!(class.shaper, Some(Shaper::Cbs { .. }))).count();
+    if shaped > 2 {
+        let message = format!("{shaped} classes have a credit-based shaper");
+        let limit = "2: SR classes A and B of IEEE 802.1Q, Annex L";
+        found.error(place, message, limit, "shape the two most urgent classes");
+    }
+    // Frames of ARP, PTP and all else the host sends name no time, and etf drops what names none.
+    let zero = tsn.class_of(0).filter(|class| {
+        tsn.offload != TsnOffload::TxtimeAssist
+            && matches!(tsn.classes[*class].shaper, Some(Shaper::Etf { .. }))
+    });
+    if let Some(place) = zero.and_then(|class| places.get(class)) {
+        let message = "priority 0 is in a class with <etf>, which drops frames that name no launch time";
+        let cure = "give priority 0, that of ARP and all else the host sends, a class of its own";
+        found.error(place, message, "", cure);
+    }
+}
+
+fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
+    let HostTsnStatement { tsn, place, .. } = statement;
+    if tsn.classes.is_empty() {
+        for (there, what) in [
+            (tsn.schedule.is_some(), "a <gate-schedule>"),
+            (!tsn.classify.is_empty(), "<classify>"),
+            (tsn.offload != TsnOffload::Off, "offload"),
+        ] {
+            if there {
+                let message = format!("{what} has no effect without traffic classes");
+                found.error(place, message, "", "add <traffic-class> elements");
+            }
+        }
+        if tsn.ingress.is_empty() && tsn.channels.is_none() {
+            let cure = "add <traffic-class> or <ingress> elements, or remove it";
+            found.error(place, "nothing is set", "at least 1", cure);
+        }
+    }
+    let Some(schedule) = &tsn.schedule else { return };
+    for class in 0..tsn.classes.len() {
+        if !schedule.entries.iter().any(|entry| entry.open.iter().any(|open| usize::from(*open) == class)) {
+            let message = format!("class {class} is never open: its frames would never leave");
+            found.error(place, message, "", "name it in open of a <gate-entry>");
+        }
+    }
+}
+
+fn check_offload(statement: &HostTsnStatement, found: &mut Findings) {
+    let HostTsnStatement { tsn, place, classes: places, .. } = statement;
+    if tsn.offload != TsnOffload::TxtimeAssist {
+        if tsn.txtime_delay.is_some() {
+            let cure = "write offload=\"txtime-assist\" or remove txtime-delay";
+            found.error(place, "txtime-delay belongs to offload=\"txtime-assist\"", "", cure);
+        }
+        return;
+    }
+    if tsn.schedule.is_none() {
+        let cure = "add <gate-schedule> or write another offload";
+        found.error(place, "offload \"txtime-assist\" is of a gate schedule, and there is none", "", cure);
+    }
+    let Some(delay) = tsn.txtime_delay else {
+        let cure = "add txtime-delay=\"500us\", more than the delta of every <etf>";
+        found.error(place, "offload \"txtime-assist\" needs a txtime-delay", "", cure);
+        return;
+    };
+    for (number, (class, place)) in tsn.classes.iter().zip(places).enumerate() {
+        match class.shaper {
+            Some(Shaper::Etf { delta, .. }) if delta < delay => {}
+            Some(Shaper::Etf { delta, .. }) => {
+                let message = format!("its delta {delta} is not less than the txtime-delay {delay}");
+                found.error(place, message, "less than txtime-delay", "raise txtime-delay or lower delta");
+            }
+            _ => {
+                let message = format!(
+                    "class {number} has no <etf>, by which offload \"txtime-assist\" launches frames"
+                );
+                found.error(place, message, "", "add <etf/> to the class");
+            }
+        }
+    }
+}
+
+/// Flows named twice.
+fn check_twice(statement: &HostTsnStatement, found: &mut Findings) {
+    let HostTsnStatement { tsn, classify, ingress, .. } = statement;
+    let lists = [
+        (tsn.classify.iter().map(|one| one.flow).collect::<Vec<_>>(), classify),
+        (tsn.ingress.iter().map(|one| one.flow).collect(), ingress),
+    ];
+    for (flows, places) in lists {
+        let mut seen = BTreeMap::new();
+        for (flow, place) in flows.iter().zip(places) {
+            if let Some(first) = seen.insert(*flow, place.line) {
+                let line = crate::topology::on_line(first);
+                let message = format!("flow {flow} is named{line} already");
+                found.error(place, message, "once per flow", "keep one of them");
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+"""TSN settings of hosts: the commands are those of the real tc and ethtool; benches that have none of it refuse it.
+
+The kernel at hand may lack every queue discipline. tc reads its arguments before it asks the kernel, so what it says
+tells a word it does not know from a part that the kernel does not have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wiregauge.benches import beyond_hosts, beyond_namespaces
+from wiregauge.cli import app
+from wiregauge.config import (
+    Cbs,
+    Classify,
+    Etf,
+    GateEntry,
+    GateSchedule,
+    HostTsn,
+    Ingress,
+    Police,
+    StreamGate,
+    StreamGateEntry,
+    Test,
+    TrafficClass,
+    load,
+)
+from wiregauge.plan import Campaign, host_commands
+from wiregauge.runner import BeyondBenchError, bench_named
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "lab" / "host_tsn.xml"
+ANSWERS_OF_THE_KERNEL = (
+    "Specified qdisc kind is unknown",
+    "Failed to find specified qdisc",
+    "TC classifier not found",
+    "Parent Qdisc doesn't exist",
+    "Cannot delete qdisc with handle of zero",
+    "Cannot find specified qdisc",
+    "Invalid handle",
+    "RTNETLINK answers: ",
+    "netlink error: Operation not supported",
+    "Could not change any device features",
+    "Failed to load TC action module",
+    "We have an error talking to the kernel",
+    "Actual changes:",
+    "hw-tc-offload: off [requested on]",
+)
+"""What is said of arguments that were read."""
+
+
+def refused_words(lines: Iterable[str]) -> list[str]:
+    """The lines whose arguments a program did not read, with what it said; run on the loopback of a new namespace."""
+    if os.geteuid() != 0:
+        pytest.skip("this host grants no virtual interfaces to this user")
+    for program in ("tc", "ethtool", "unshare"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is missing")
+    refused = []
+    for line in lines:
+        # A namespace of its own for each: nothing is left of the one before, and nothing of this host is touched.
+        script = f"tc qdisc add dev lo clsact; {line}" if " filter " in line else line
+        done = subprocess.run(
+            ["unshare", "--net", "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        said = [one.strip() for one in (done.stdout + done.stderr).splitlines() if one.strip()]
+        odd = [one for one in said if not any(answer in one for answer in ANSWERS_OF_THE_KERNEL)]
+        if odd:
+            refused.append(f"{line}: {odd[0]}")
+    return refused
+
+
+def base(talker: HostTsn | None = None, listener: HostTsn | None = None, launch: str | None = None) -> Test:
+    return (
+        Test("t", bench="lab")
+        .end_system("talker", tsn=talker)
+        .end_system("listener", tsn=listener)
+        .link("talker", "listener", rate="1Gbit/s")
+        .flow(10, protocol="raw", from_="talker", to="listener")
+        .flow(20, protocol="udp", from_="talker", to="listener")
+        .timing(duration="1s")
+        .send(10, period="10ms", payload="100B", launch=launch)
+        .receive(10)
+        .send(20, period="10ms", payload="100B")
+        .receive(20)
+    )
+
+
+def all_in_one_class() -> TrafficClass:
+    return TrafficClass(0, "0 1 2 3 4 5 6 7", shaper=Etf(offload="on"))
+
+
+def commands_of(campaign: Campaign) -> list[str]:
+    found = host_commands(campaign, dict.fromkeys(campaign.network.names, "lo"))
+    return [line for host in found for line in (*host.apply, *host.undo)]
+
+
+def variants() -> dict[str, Campaign]:
+    gates = [StreamGateEntry("open", "1ms", max_octets="16MiB"), StreamGateEntry("closed", "1us")] * 12
+    plain = [TrafficClass(0, "7", queues=2), TrafficClass(1, "0 1 2 3 4 5 6", queues=6)]
+    shaped = [
+        TrafficClass(0, "3", shaper=Cbs("20Mbit/s", offload="on")),
+        TrafficClass(1, "2", shaper=Cbs("3Mbit/s", "300B", "1000B")),
+        TrafficClass(2, "0 1 4 5 6 7"),
+    ]
+    launched = [
+        TrafficClass(0, "7", shaper=Etf("1ms", offload="on", deadline="on")),
+        TrafficClass(1, "0 1 2 3 4 5 6"),
+    ]
+    eight = [TrafficClass(number, str(number)) for number in range(8)]
+    long = GateSchedule([GateEntry("76ms", "0 1 2 3 4 5 6 7")] * 28, base_time="24h")
+    one = GateSchedule([GateEntry("1ms", "0")], cycle_time="1ms")
+    police = Police("400Gbit/s", "16MiB")
+    tests = {
+        "mqprio": base(HostTsn(plain, channels=8)),
+        "mqprio by the card": base(HostTsn(plain, offload="full")),
+        "cbs": base(HostTsn(shaped, classify=[Classify(20, 3), Classify(10, 2)])),
+        "etf": base(HostTsn(launched, classify=[Classify(10, 7)]), launch="on"),
+        "taprio, the longest": base(HostTsn(eight, long)),
+        "taprio by the card": base(HostTsn(eight, long, offload="full")),
+        "taprio by launch times": base(
+            HostTsn([all_in_one_class()], one, offload="txtime-assist", txtime_delay="500us")
+        ),
+        "the longest gate": base(None, HostTsn(ingress=[Ingress(20, StreamGate(gates, "24h"), police)])),
+        "by the card": base(None, HostTsn(ingress=[Ingress(20, StreamGate(gates[:2]), offload="on")])),
+        "police": base(None, HostTsn(ingress=[Ingress(10, police=Police("8kbit/s", "114B"))])),
+    }
+    made = {name: test.compile().campaign for name, test in tests.items()}
+    return {**made, "example": load(EXAMPLE).campaign}
+
+
+@pytest.mark.parametrize("name", sorted(variants()))
+def test_the_real_programs_read_every_command(name: str) -> None:
+    lines = commands_of(variants()[name])
+    assert lines
+    assert refused_words(lines) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tc qdisc replace dev lo root handle 5747: taprio num_tc 1 maps 0",
+        "tc qdisc replace dev lo root handle 5747: mqprio num_tc 2 map 0 1 queue 1@0",
+        "tc qdisc replace dev lo parent 5747:1 etf clockid CLOCK_TIA delta 1",
+        "tc qdisc replace dev lo parent 5747:1 cbs idleslope 1 sendslope -1 hicredit 1 locredit x",
+        "tc filter add dev lo ingress pref 1 protocol ip flower dst_prt 7 action police rate 1mbit burst 2k",
+        "tc filter add dev lo ingress pref 1 protocol ip flower action gate base-time 0 sched-entry ajar 1000",
+        "tc filter add dev lo ingress pref 1 protocol ip flower action police rate 1mbit burst 2k"
+        " conform-exceed drops/ok",
+        "ethtool -L lo combine 4",
+    ],
+)
+def test_a_wrong_word_is_told_from_a_missing_part(line: str) -> None:
+    assert refused_words([line]) != []
+
+
+def test_an_entry_more_does_not_fit_into_a_message_of_tc() -> None:
+    entries = "sched-entry S ff 76000000 " * 32
+    classes = "num_tc 8 map 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 queues 1@0 1@1 1@2 1@3 1@4 1@5 1@6 1@7"
+    line = (
+        f"tc qdisc replace dev lo root handle 5747: taprio {classes} base-time 1 {entries}clockid CLOCK_TAI"
+    )
+    assert "exceeded bound" in "".join(refused_words([line]))
+
+
+def test_the_dry_run_prints_every_host(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["tsn", str(EXAMPLE), "--interface", "talker=enp3s0"])
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert lines[0] == "# talker, interface enp3s0: before a run"
+    root = next(line for line in lines if "taprio" in line)
+    assert root == (
+        "tc qdisc replace dev enp3s0 root handle 5747: taprio num_tc 3 map 2 2 2 1 2 2 2 0 2 2 2 2 2 2 2 2 "
+        "queues 1@0 1@1 2@2 base-time 0 sched-entry S 01 200000 sched-entry S 06 800000 clockid CLOCK_TAI"
+    )
+    # What comes between stops the schedule's timer: it is stated again, behind filters' root and shapers.
+    before = lines[: lines.index("# after it")]
+    order = [line.split("enp3s0 ")[1].split()[0] for line in before if " qdisc " in line]
+    assert order == ["clsact", "root", "parent", "parent", "root"]
+    # 20 Mbit/s of 1 Gbit/s and frames of 1542 B: 1542 · 0.02 = 30.84 and 1542 · 0.98 = 1511.16.
+    assert any(
+        "cbs idleslope 20000 sendslope -980000 hicredit 31 locredit -1512 offload 0" in line for line in lines
+    )
+    assert "tc qdisc del dev enp3s0 root" in lines
+    assert "# listener, interface eth1: before a run" in lines
+    told = CliRunner().invoke(app, ["tsn", str(EXAMPLE), "--json"])
+    hosts = json.loads(told.output)["hosts"]
+    assert [host["end_system"] for host in hosts] == ["talker", "listener"]
+    assert hosts[0]["restored"] == ["channels (ethtool -L)"]
+    for wrong, why in (
+        ("talker", "write END=NAME"),
+        ("nobody=eth1", "no end system nobody"),
+        ("talker=a b", "no name"),
+    ):
+        refused = CliRunner().invoke(app, ["tsn", str(EXAMPLE), "--interface", wrong])
+        assert refused.exit_code == 2, refused.output
+        assert why in refused.output
+
+
+def test_a_test_without_settings_says_so() -> None:
+    shown = CliRunner().invoke(app, ["tsn", str(ROOT / "examples" / "first.xml")])
+    assert (shown.exit_code, shown.output) == (
+        0,
+        "no end system of this test has <host-tsn>: nothing would be set\n",
+    )
+
+
+def test_benches_without_queue_disciplines_refuse_by_name() -> None:
+    campaign = load(EXAMPLE).campaign
+    assert beyond_hosts(campaign) == []
+    namespaces = "\n".join(beyond_namespaces(campaign))
+    assert '"talker" has <host-tsn>' in namespaces
+    assert '"listener" has <host-tsn>' in namespaces
+    with pytest.raises(
+        BeyondBenchError, match='"talker" has <host-tsn>: the simulator models no queue disciplines'
+    ):
+        bench_named("sim").carried(campaign)
+    refused = CliRunner().invoke(app, ["run", str(EXAMPLE), "--bench", "sim", "--dry-run"])
+    assert refused.exit_code == 2
+    assert "--dry-run has no effect with --bench sim" in refused.output
