@@ -138,7 +138,7 @@ def first_figures(world: World) -> tuple[float, float | None]:
         time.sleep(0.3)
         begin = time.monotonic()
         client = subprocess.Popen(
-            [*enter, "irtt", "client", "-i", "1ms", "-d", "1s", ADDRESS], stdout=subprocess.PIPE, text=True
+            [*enter, "irtt", "client", "-i", "10ms", "-d", "1s", ADDRESS], stdout=subprocess.PIPE, text=True
         )
         assert client.stdout is not None
         theirs = next((time.monotonic() - begin for line in client.stdout if "rtt=" in line), float("nan"))

@@ -346,7 +346,7 @@ def test_a_host_that_is_used_is_waited_for_where_that_is_asked(world: World) -> 
         TEST.format(synchronise="")
         .replace('<end-system name="drive"/>', '<end-system name="drive"/><end-system name="third"/>')
         .replace("</network>", '<link between="third sw" rate="1Gbit/s"/></network>')
-        .replace('count="300"', 'count="5000"')
+        .replace('count="300"', 'count="8000"')
     )
     first = world.begin("run", "all.xml", "--out", "first")
     end = time.monotonic() + 30
@@ -360,6 +360,6 @@ def test_a_host_that_is_used_is_waited_for_where_that_is_asked(world: World) -> 
     out, err = first.communicate(timeout=60)
     assert first.returncode in (0, 4), out + err
     for place in ("first", "waited"):
-        assert {flow["sent"] for flow in flows_of(world.folder / place).values()} == {5000}
+        assert {flow["sent"] for flow in flows_of(world.folder / place).values()} == {8000}
     assert world.run("run", "all.xml", "--wait", "long").code == 2
     assert world.run("run", "all.xml", "--bench", "sim", "--wait", "1s").code == 2

@@ -480,7 +480,7 @@ CALLS = {
         ),
         *("Release", "ListRecords", "DiscardRecords", "Drain", "Reach"),
     },
-    "administrator": {"Mend", "Restore", "Shutdown"},
+    "administrator": {"Mend", "Restore", "Revoke", "Shutdown"},
 }
 """By role the calls that those below it may not make."""
 
@@ -547,3 +547,24 @@ def test_a_call_without_a_session_or_with_somebody_elses_is_refused(host: Host) 
             with pytest.raises(AgentLostError, match="there is no such session, or its lease is over"):
                 agent._call(name, request, reply)
     agent.close()
+
+
+def test_a_revoked_member_is_heard_no_more(host: Host) -> None:
+    host.lab.add_member("eve", "administrator")
+    eve, own = host.agent(host.lab.member("eve")), host.agent()
+    eve.hello("test", 60_000, CAMPAIGN)
+    own.revoke("eve", host.lab.fingerprint("eve"))
+    for call in (eve.received_frames, eve.kept):
+        with pytest.raises(AgentLostError, match="the certificate of eve was revoked"):
+            call()
+    assert own.describe().agent_version
+    with pytest.raises(AgentLostError, match="a fingerprint has 32 bytes, not 3"):
+        own.revoke("eve", b"abc")
+    (host.lab.folder / "keys" / "eve.pem").unlink()
+    host.lab.add_member("eve", "observer")
+    again = host.agent(host.lab.member("eve"))
+    assert again.describe().agent_version
+    with pytest.raises(LabError, match="there is no certificate of nobody to revoke"):
+        host.lab.fingerprint("nobody")
+    for agent in (eve, own, again):
+        agent.close()

@@ -209,6 +209,34 @@ def drain(
 
 
 @app.command()
+def revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The member.", show_default=False)],
+    folder: LabFolder = None,
+) -> None:
+    """Have every host take no more orders from a member; repeat it for hosts that could not be reached.
+
+    Needs the role administrator. A key that is made for NAME afterwards counts again.
+    """
+    from wiregauge.lab import LabError
+    from wiregauge.lab.hosts import agent_of
+
+    try:
+        fingerprint = opened_lab(folder).fingerprint(name)
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+
+    def act(host: Host, member: Member) -> str:
+        agent = agent_of(host, member)
+        try:
+            agent.revoke(name, fingerprint)
+        finally:
+            agent.close()
+        return f"{host.name} takes no more orders from {name}"
+
+    _with_each(folder, None, act)
+
+
+@app.command()
 def clean(
     hosts: Hosts = None,
     remove: Annotated[

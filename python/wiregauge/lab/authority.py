@@ -131,6 +131,15 @@ class Lab:
         _store(file, _pem(key) + certificate)
         return file
 
+    def fingerprint(self, name: str) -> bytes:
+        """SHA-256 of a member's certificate. Raises LabError where the lab has none of that name."""
+        file = self.folder / "keys" / f"{name}.pem"
+        try:
+            certificate = x509.load_pem_x509_certificate(file.read_bytes())
+        except (OSError, ValueError) as error:
+            raise LabError(f"{file}: there is no certificate of {name} to revoke ({error})") from error
+        return certificate.fingerprint(hashes.SHA256())
+
     def certify_host(self, name: str, request: str) -> bytes:
         """The certificate of a host for its request (PKCS #10, PEM). Raises LabError for one that is not in order."""
         try:

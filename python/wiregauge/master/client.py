@@ -377,6 +377,10 @@ class Agent:
         """Has the host take no new sessions."""
         self._call("Drain", pb.DrainRequest(drained=True, reason=reason), pb.DrainReply)
 
+    def revoke(self, name: str, fingerprint: bytes) -> None:
+        """Has the host take no more orders under a member's certificate, whose SHA-256 this is."""
+        self._call("Revoke", pb.RevokeRequest(name=name, fingerprint=fingerprint), pb.RevokeReply)
+
     def undrain(self) -> None:
         """Has the host take sessions again."""
         self._call("Drain", pb.DrainRequest(drained=False), pb.DrainReply)

@@ -25,6 +25,7 @@ use wg_agent::remote::identity::{Identity, Membership};
 use wg_agent::remote::join_code::{Invitation, JoinCode};
 use wg_agent::remote::posted_code::PostedCode;
 use wg_agent::remote::private_file;
+use wg_agent::remote::revoked::Revoked;
 use wg_agent::timestamps::planted::PlantedHardware;
 use wg_agent::tools::mending::Mending;
 use wg_net::clock;
@@ -76,6 +77,9 @@ pub(super) fn serve(
     };
     let drain =
         Drain::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
+    let revoked = Revoked::open(identity.folder())
+        .map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
+    let revoked = Arc::new(revoked);
     let spool = spool(options, &identity)?;
     if let Err(problem) = wg_agent::tsn::recover(identity.folder()) {
         eprintln!("wiregauge-agent: {problem}");
@@ -86,9 +90,16 @@ pub(super) fn serve(
     let service = AgentService::new(ROLES, spool, planted)
         .with_clock(options.planted_clock)
         .with_tsn(allowance.allows_tsn().then(|| identity.folder().to_owned()))
-        .bounded(allowance, drain)
+        .bounded(allowance, drain, Arc::clone(&revoked))
         .with_mending(Arc::clone(&mending));
-    let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));
+    let outcome = runtime.block_on(members(
+        address,
+        options,
+        &identity.key(),
+        &membership,
+        Guard(audit, revoked),
+        service,
+    ));
     mending.restore_all();
     // Streams of callers that went away must not keep the program alive.
     runtime.shutdown_background();
@@ -214,14 +225,14 @@ async fn members(
     options: &ServeOptions,
     key: &str,
     membership: &Membership,
-    audit: Arc<Audit>,
+    guard: Guard,
     service: AgentService,
 ) -> Result<(), Failure> {
     let problem = problem(address);
     let tls = ServerTlsConfig::new()
         .identity(TlsIdentity::from_pem(&membership.certificate, key))
         .client_ca_root(Certificate::from_pem(&membership.authority));
-    let server = Server::builder().tls_config(tls).map_err(|e| problem(&e))?.layer(Guard(audit));
+    let server = Server::builder().tls_config(tls).map_err(|e| problem(&e))?.layer(guard);
     let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
     let bound = listener.local_addr().map_err(|e| problem(&e))?;
     if options.announce {

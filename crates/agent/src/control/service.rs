@@ -30,6 +30,7 @@ use crate::proto::{self, agent_server::Agent};
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::remote::allowance::Allowance;
 use crate::remote::drain::Drain;
+use crate::remote::revoked::Revoked;
 use crate::remote::{interfaces, reach};
 use crate::timestamps::planted::PlantedHardware;
 use crate::tools::examination;
@@ -68,6 +69,7 @@ pub struct AgentService {
 pub(super) struct Rules {
     pub(super) allowance: Allowance,
     pub(super) drain: Drain,
+    revoked: Arc<Revoked>,
 }
 
 impl AgentService {
@@ -103,8 +105,8 @@ impl AgentService {
     /// The same for callers from a network, who are told apart by the [`Caller`] beside each call: plans have to be signed
     /// and to stay within what is allowed, and an interface that is used keeps others out.
     #[must_use]
-    pub fn bounded(self, allowance: Allowance, drain: Drain) -> Self {
-        Self { remote: Some(Arc::new(Rules { allowance, drain })), ..self }
+    pub fn bounded(self, allowance: Allowance, drain: Drain, revoked: Arc<Revoked>) -> Self {
+        Self { remote: Some(Arc::new(Rules { allowance, drain, revoked })), ..self }
     }
 
     /// The same, and callers may have settings of the host changed for measuring, which are restored in the end.
@@ -527,6 +529,22 @@ impl Agent for AgentService {
             .map_err(|error| Status::internal(format!("the records cannot be removed: {error}")))?;
         self.tidy(&campaign);
         Ok(Response::new(proto::DiscardRecordsReply {}))
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<proto::RevokeRequest>,
+    ) -> Result<Response<proto::RevokeReply>, Status> {
+        let Some(rules) = &self.remote else {
+            return Err(Status::failed_precondition("over a Unix socket there are no certificates"));
+        };
+        let proto::RevokeRequest { name, fingerprint } = request.into_inner();
+        let fingerprint: [u8; 32] = fingerprint.as_slice().try_into().map_err(|_| {
+            Status::invalid_argument(format!("a fingerprint has 32 bytes, not {}", fingerprint.len()))
+        })?;
+        let done = rules.revoked.add(&fingerprint, &name);
+        done.map_err(|error| Status::internal(format!("this cannot be kept: {error}")))?;
+        Ok(Response::new(proto::RevokeReply {}))
     }
 
     async fn drain(

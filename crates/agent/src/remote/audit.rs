@@ -1,10 +1,10 @@
 //! What was asked of an agent over a network, by whom, and what came of it: a line of JSON each, on the disk at once.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
@@ -38,9 +38,16 @@ struct Line<'a> {
     done: Option<&'a str>,
 }
 
-/// The log, which is only ever added to.
+/// Bytes of the log, at most; then it is put aside and begun anew.
+const LARGEST: u64 = 16 << 20;
+/// Logs that are kept aside, `audit.log.1` the newest.
+const ASIDE: u32 = 4;
+const NAME: &str = "audit.log";
+
+/// The log, which is only ever added to. Of a long life the last 64 MiB and more are kept.
 #[derive(Debug)]
 pub struct Audit {
+    folder: PathBuf,
     file: Mutex<File>,
 }
 
@@ -50,8 +57,7 @@ impl Audit {
     /// # Errors
     /// The disk refuses.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.join("audit.log"))?;
-        Ok(Self { file: Mutex::new(file) })
+        Ok(Self { folder: folder.to_owned(), file: Mutex::new(opened(folder)?) })
     }
 
     /// Adds a call. A disk that refuses is told on standard error, with the line.
@@ -67,8 +73,49 @@ impl Audit {
         let Ok(mut text) = serde_json::to_string(&line) else { return };
         text.push('\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.metadata().is_ok_and(|found| found.len() > LARGEST) {
+            match put_aside(&self.folder).and_then(|()| opened(&self.folder)) {
+                Ok(fresh) => *file = fresh,
+                Err(error) => eprintln!("wiregauge-agent: the audit log cannot be put aside: {error}"),
+            }
+        }
         if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_data()) {
             eprintln!("wiregauge-agent: the audit log cannot be written ({error}): {}", text.trim_end());
         }
+    }
+}
+
+fn opened(folder: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(folder.join(NAME))
+}
+
+fn put_aside(folder: &Path) -> io::Result<()> {
+    let aside = |number: u32| folder.join(format!("{NAME}.{number}"));
+    for number in (1..ASIDE).rev().filter(|number| aside(*number).exists()) {
+        fs::rename(aside(number), aside(number + 1))?;
+    }
+    fs::rename(folder.join(NAME), aside(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_log_is_put_aside_and_the_oldest_goes() {
+        let folder = std::env::temp_dir().join(format!("wiregauge-audit-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for round in 0_u64..6 {
+            let log = Audit::open(&folder).unwrap();
+            let entry = Entry { who: "a", from: None, call: "Hello", refused: None, done: None };
+            log.write(&entry);
+            log.file.lock().unwrap().set_len(LARGEST + 1 + round).unwrap();
+            log.write(&entry);
+            assert!(fs::metadata(folder.join(NAME)).unwrap().len() < 1_000);
+        }
+        let length = |number| fs::metadata(folder.join(format!("{NAME}.{number}"))).map(|found| found.len());
+        assert_eq!([1, 2, 3, 4].map(|n| length(n).unwrap() - LARGEST), [6, 5, 4, 3]);
+        assert!(length(5).is_err());
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -17,6 +17,7 @@ use tower::{Layer, Service};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::audit::{Audit, Entry};
+use super::revoked::Revoked;
 
 /// What a caller may do; each may all that those before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +49,7 @@ impl Right {
             | "Finish" | "Collect" | "Release" | "ListRecords" | "DiscardRecords" | "Drain" | "Reach" => {
                 Some(Self::Operator)
             }
-            "Shutdown" | "Mend" | "Restore" => Some(Self::Administrator),
+            "Shutdown" | "Mend" | "Restore" | "Revoke" => Some(Self::Administrator),
             _ => None,
         }
     }
@@ -113,13 +114,13 @@ impl fmt::Display for Caller {
 
 /// Puts [`Guarded`] before a service.
 #[derive(Clone, Debug)]
-pub struct Guard(pub Arc<Audit>);
+pub struct Guard(pub Arc<Audit>, pub Arc<Revoked>);
 
 impl<S> Layer<S> for Guard {
     type Service = Guarded<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Guarded { inner, audit: Arc::clone(&self.0) }
+        Guarded { inner, audit: Arc::clone(&self.0), revoked: Arc::clone(&self.1) }
     }
 }
 
@@ -128,6 +129,7 @@ impl<S> Layer<S> for Guard {
 pub struct Guarded<S> {
     inner: S,
     audit: Arc<Audit>,
+    revoked: Arc<Revoked>,
 }
 
 type Answer =
@@ -149,7 +151,7 @@ where
     fn call(&mut self, mut request: Request<Body>) -> Answer {
         let call = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
         let audit = Arc::clone(&self.audit);
-        let caller = match admitted(&request, &call) {
+        let caller = match admitted(&request, &call, &self.revoked) {
             Ok(caller) => caller,
             Err((who, from, refusal)) => {
                 let refused = Some(refusal.message());
@@ -176,7 +178,7 @@ where
 
 type Refusal = (String, Option<SocketAddr>, Status);
 
-fn admitted(request: &Request<Body>, call: &str) -> Result<Caller, Refusal> {
+fn admitted(request: &Request<Body>, call: &str, revoked: &Revoked) -> Result<Caller, Refusal> {
     let connection = request.extensions().get::<TlsConnectInfo<TcpConnectInfo>>();
     let (from, to) = connection.map_or((None, None), |connection| {
         let tcp = connection.get_ref();
@@ -189,6 +191,9 @@ fn admitted(request: &Request<Body>, call: &str) -> Result<Caller, Refusal> {
     };
     let caller = Caller::of(certificate).map_err(nobody)?;
     let denied = |message: String| (caller.to_string(), from, Status::permission_denied(message));
+    if revoked.has(&caller.fingerprint) {
+        return Err(denied(format!("the certificate of {} was revoked", caller.name)));
+    }
     match Right::needed(call) {
         Some(needed) if caller.right >= needed => Ok(Caller { from, to, ..caller }),
         Some(needed) => Err(denied(format!(

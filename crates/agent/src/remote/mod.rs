@@ -17,4 +17,5 @@ pub mod join_code;
 pub mod posted_code;
 pub mod private_file;
 pub mod reach;
+pub mod revoked;
 pub mod signed_plan;

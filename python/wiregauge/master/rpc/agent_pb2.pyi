@@ -472,6 +472,18 @@ class DiscardRecordsReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class RevokeRequest(_message.Message):
+    __slots__ = ("name", "fingerprint")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    fingerprint: bytes
+    def __init__(self, name: _Optional[str] = ..., fingerprint: _Optional[bytes] = ...) -> None: ...
+
+class RevokeReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class DrainRequest(_message.Message):
     __slots__ = ("drained", "reason")
     DRAINED_FIELD_NUMBER: _ClassVar[int]
