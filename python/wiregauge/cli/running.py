@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from wiregauge.cli.lookout import (
+    AlarmTexts,
+    DiskSize,
+    MetricsAddress,
+    OnAlarm,
+    check_alarms,
+    lookout_options,
+)
 from wiregauge.cli.shared import (
     AsJson,
     EngineName,
@@ -163,6 +171,10 @@ def run(
             show_default=False,
         ),
     ] = None,
+    alarm: AlarmTexts = None,
+    on_alarm: OnAlarm = None,
+    metrics: MetricsAddress = None,
+    disk: DiskSize = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
@@ -171,6 +183,15 @@ def run(
     from wiregauge.records import RunDirectory
     from wiregauge.runner import BeyondBenchError
 
+    # An option that would change nothing is a mistake somebody should know of.
+    given = {
+        "rootless": rootless or None,
+        "realtime": realtime,
+        "jobs": jobs,
+        "lab": lab,
+        "wait": _seconds(wait),
+        **lookout_options(alarm, on_alarm, metrics, disk),
+    }
     if resume is not None:
         fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
         for name, value in fixed.items():
@@ -180,28 +201,14 @@ def run(
                 )
         if engine != "local":
             fail("--engine ray has no effect with --resume; leave it out", BAD_INPUT)
-        options = {
-            "rootless": rootless or None,
-            "realtime": realtime,
-            "jobs": jobs,
-            "lab": lab,
-            "wait": _seconds(wait),
-        }
-        raise typer.Exit(_resumed(resume, options, as_json=as_json))
+        raise typer.Exit(_resumed(resume, given, as_json=as_json))
     if test is None:
         fail("name a test file, or an interrupted run directory with --resume", BAD_INPUT)
     beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
     loaded = load_test(test, beside)
     chosen = bench if bench is not None else loaded.campaign.bench
-    # An option that would change nothing is a mistake somebody should know of.
-    given = {
-        "rootless": rootless or None,
-        "realtime": realtime,
-        "jobs": jobs,
-        "lab": lab,
-        "wait": _seconds(wait),
-    }
     opened = _opened(chosen, given)
+    check_alarms(given["alarm"], loaded.campaign)
     check_engine(engine, storage, chosen)
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     RunDirectory.check_free(target)
@@ -253,7 +260,7 @@ def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
         return bench_named(chosen, **given)
     except OptionError as error:
         no = "no-" if given[error.option] is False else ""
-        fail(f"--{no}{error.option} {error}", BAD_INPUT)
+        fail(f"--{no}{error.option.replace('_', '-')} {error}", BAD_INPUT)
 
 
 def _resumed(place: Path, options: Mapping[str, object], *, as_json: bool) -> int:

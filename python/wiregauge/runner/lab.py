@@ -9,7 +9,7 @@ from typing import Final
 
 from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts
 from wiregauge.benches.hosts import Described, HostsBench, fitting
-from wiregauge.master import Observer
+from wiregauge.master import AlarmLimit, Lookout, Observer
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench, BeyondBenchError
@@ -32,7 +32,9 @@ class OnHosts(Bench):
         *,
         realtime: bool = True,
         failures: Mapping[str, Callable[[], str | None]] | None = None,
+        lookout: Lookout | None = None,
     ) -> None:
+        self._lookout = lookout
         self._place = place
         self._realtime = realtime
         self._failures = failures
@@ -51,6 +53,11 @@ class OnHosts(Bench):
         self.traits = Traits(one_clock=together, driver=f"hosts: {', '.join(drivers)}")
         return HostsBench.with_addresses(campaign, self._placed)
 
+    def enter(self) -> None:
+        """Takes the address that live figures are served at. Raises BenchError where it is not to be had."""
+        if self._lookout is not None:
+            self._lookout.enter()
+
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """Which host each end system is on, and what is seen of the network."""
         return self._made_for(campaign).facts()
@@ -61,7 +68,8 @@ class OnHosts(Bench):
         from wiregauge.master.campaign import run_on_agents
 
         bench = self._made_for(directory.plan)
-        run_on_agents(directory, bench, observer, one_clock=self.traits.one_clock)
+        one_clock = self.traits.one_clock
+        run_on_agents(directory, bench, observer, one_clock=one_clock, lookout=self._lookout)
 
     def _made_for(self, campaign: Campaign) -> HostsBench:
         return HostsBench(campaign, self._placed, realtime=self._realtime, failures=self._failures)
@@ -73,10 +81,20 @@ class LabBench(OnHosts):
     Hosts that are used by other tests are waited for, `wait` seconds at most.
     """
 
-    def __init__(self, *, realtime: bool = True, lab: Path | None = None, wait: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        realtime: bool = True,
+        lab: Path | None = None,
+        wait: float = 0.0,
+        alarm: Sequence[AlarmLimit] = (),
+        on_alarm: Sequence[str] = (),
+        metrics: tuple[str, int] | None = None,
+    ) -> None:
         self._wait = wait
         self._file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab
-        super().__init__(self._fitting, realtime=realtime)
+        lookout = Lookout(alarm, on_alarm, metrics)
+        super().__init__(self._fitting, realtime=realtime, lookout=lookout)
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:

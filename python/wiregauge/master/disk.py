@@ -1,0 +1,113 @@
+"""How much of the disk a campaign may take, and whether there is room for it before it begins."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from wiregauge.master.stopping import Interrupted
+from wiregauge.plan import Run
+
+__all__ = ["DiskBound", "DiskExit", "needed_bytes", "size_of", "size_text"]
+
+_LOOK_S: Final = 1.0
+_SIZES: Final = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_WRITTEN: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s?([A-Za-z]+)\s*")
+_SEGMENT_BYTES: Final = 25
+"""Of a record, while a run goes on: what it takes in a segment."""
+_KEPT_BYTES: Final = 12
+"""Of a record, when it is over: in the tables of records and messages, which are written before the segments go."""
+_RECORDS: Final = 5
+"""Of a message on its way: intended, application and driver as it is sent; driver and application as it arrives."""
+_SHARE_OF_SEGMENTS: Final = _SEGMENT_BYTES / (_SEGMENT_BYTES + _KEPT_BYTES)
+
+
+class DiskExit(Interrupted):
+    """The run directory has come to its bound."""
+
+
+def size_of(text: str) -> int:
+    """Bytes, from `10GB`. Raises ValueError with a sentence."""
+    found = _WRITTEN.fullmatch(text)
+    size = _SIZES.get(found[2]) if found is not None else None
+    if found is None or size is None:
+        raise ValueError(f'"{text}" is no size; write a number and one of {", ".join(_SIZES)}, for example 10GB')
+    bound = int(float(found[1]) * size)
+    if bound < 10**6:
+        raise ValueError(f'"{text}" is too little for any run; write 1MB at least')
+    return bound
+
+
+def size_text(bytes_: float) -> str:
+    """A size with three digits."""
+    for unit in ("TB", "GB", "MB", "kB"):
+        if bytes_ >= _SIZES[unit]:
+            return f"{bytes_ / _SIZES[unit]:.3g} {unit}"
+    return f"{bytes_:.0f} B"
+
+
+def needed_bytes(runs: Sequence[Run]) -> int:
+    """What these runs take at most, roughly: all that is kept, and the segments of the longest of them."""
+    records = [_records(run) for run in runs]
+    return sum(records) * _KEPT_BYTES + max(records, default=0) * _SEGMENT_BYTES
+
+
+def _records(run: Run) -> int:
+    """Records that a run is going to leave."""
+    relayed = {relay.flow for relay in run.relays}
+    return sum(
+        (send.count + send.warm_up_count) * _RECORDS * (2 if send.flow in relayed else 1) for send in run.sends
+    )
+
+
+class DiskBound:
+    """Ends a campaign before its directory comes to more than `most` bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._due = 0.0
+
+    def look(self, root: Path) -> None:
+        """Raises DiskExit where what is there, and the tables that are made of its segments, would come to the bound."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + _LOOK_S
+        segments, kept = _taken(root / "spool"), _taken(root)
+        if kept - segments + segments / _SHARE_OF_SEGMENTS >= self.most:
+            raise DiskExit(
+                f"ended at the bound of the disk, --disk {size_text(self.most)}: {size_text(segments)} of segments, and "
+                "the tables that are made of them"
+            )
+
+
+def room(root: Path, runs: Sequence[Run], bound: int | None) -> str | None:
+    """What to say of a disk that these runs, or what they may take of it, do not fit on; None where they do."""
+    free, needed = shutil.disk_usage(root).free, needed_bytes(runs)
+    if bound is not None:
+        if bound > free:
+            return f"--disk {size_text(bound)} is more than the {size_text(free)} that are free"
+        return None
+    if needed > free:
+        return (
+            f"records may come to about {size_text(needed)}, and {size_text(free)} are free: the run may fill the disk and "
+            "end; free some, run for a shorter time, or end it in time with --disk"
+        )
+    return None
+
+
+def _taken(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(place) / name).lstat().st_size
+            except OSError:
+                continue
+    return total
