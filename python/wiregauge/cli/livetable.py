@@ -23,7 +23,7 @@ def _gravest(now: RunNow) -> list[FlowNow]:
 
 
 def _time(ns: float | None) -> str:
-    return "–" if ns is None else duration_text(ns)
+    return "-" if ns is None else duration_text(ns)
 
 
 def live_table(now: RunNow) -> RenderableType:
@@ -35,7 +35,9 @@ def live_table(now: RunNow) -> RenderableType:
     rows = _gravest(now)
     for flow in rows[:MOST_ROWS]:
         times = (flow.p50_ns, flow.p99_ns, flow.max_ns)
-        label = f"{flow.flow}  {flow.source} → {flow.destination}{' and back' if flow.measure == 'rtt' else ''}"
+        label = (
+            f"{flow.flow}  {flow.source} → {flow.destination}{' and back' if flow.measure == 'rtt' else ''}"
+        )
         table.add_row(Text(label), f"{flow.rate:.0f}", str(flow.lost), *(_time(value) for value in times))
     notes = [_PROVISIONAL]
     hidden = len(rows) - MOST_ROWS

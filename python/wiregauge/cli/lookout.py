@@ -104,7 +104,10 @@ def _check_action(action: str) -> None:
     except ValueError as error:
         fail(f"--on-alarm '{action}': {error}; close what is open", BAD_INPUT)
     if not words or shutil.which(words[0]) is None:
-        fail(f"--on-alarm '{action}': there is no such program; write exit, or a command and its words", BAD_INPUT)
+        fail(
+            f"--on-alarm '{action}': there is no such program; write exit, or a command and its words",
+            BAD_INPUT,
+        )
 
 
 def _address(text: str | None) -> tuple[str, int] | None:

@@ -168,7 +168,7 @@ class ProgressView(Observer):
         if self._progress is not None:
             self._progress.below = live_table(now)
 
-    def alarm_raised(self, line: str) -> None:
+    def told(self, line: str) -> None:
         """Says it at once, above the line that moves."""
         if self._progress is not None:
             self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)

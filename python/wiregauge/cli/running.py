@@ -276,6 +276,7 @@ def _resumed(place: Path, options: Mapping[str, object], *, as_json: bool) -> in
     if directory.is_being_written():
         fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
     bench = _opened(directory.manifest["bench"], options)
+    check_alarms(options["alarm"], directory.plan)
     troubles: list[str] = []
     try:
         bench.enter()

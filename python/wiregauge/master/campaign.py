@@ -67,7 +67,9 @@ def run_on_agents(
     Raises Interrupted, BenchError, or RunDirectoryError for a failing disk. The bench is closed in any case.
     """
     keeper: ClockKeeper | None = None
+    lookout = lookout or Lookout()
     try:
+        lookout.check_room(directory.root, directory.plan.runs, observer.told)
         places = bench.open(directory.root / "spool")
         # Agents of other hosts keep what they record under this name until it has been fetched.
         directory.manifest.setdefault("campaign", secrets.token_hex(16))
@@ -75,7 +77,6 @@ def run_on_agents(
         keeper = _keeper(directory, bench, places)
         if keeper is not None:
             keeper.start()
-        lookout = lookout or Lookout()
         lookout.begin({"test": directory.plan.name, "bench": str(directory.manifest["bench"])})
         hearing = _Hearing(directory, observer, lookout)
         _Campaign(directory, bench, places, hearing, keeper, one_clock=one_clock).run()
@@ -84,8 +85,7 @@ def run_on_agents(
     finally:
         if keeper is not None:
             keeper.stop()
-        if lookout is not None:
-            lookout.close()
+        lookout.close()
         bench.close()
 
 
@@ -129,7 +129,7 @@ class _Hearing:
             self._due, self._fresh = now + _SECOND_S, False
             measured = self._figures.now()
             self.observer.run_measured(measured)
-            self.lookout.look(measured, share, self.observer.alarm_raised)
+            self.lookout.look(measured, share, self.observer.told)
         self.lookout.look_at_disk(self._directory.root)
 
 

@@ -16,11 +16,22 @@ from wiregauge.plan import Run
 __all__ = ["DiskBound", "DiskExit", "needed_bytes", "size_of", "size_text"]
 
 _LOOK_S: Final = 1.0
-_SIZES: Final = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_LOOKS_AHEAD: Final = 2
+"""How many looks ahead it must still fit: agents take a while to end."""
+_SIZES: Final = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
 _WRITTEN: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s?([A-Za-z]+)\s*")
-_SEGMENT_BYTES: Final = 25
+_SEGMENT_BYTES: Final = 16
 """Of a record, while a run goes on: what it takes in a segment."""
-_KEPT_BYTES: Final = 12
+_KEPT_BYTES: Final = 10
 """Of a record, when it is over: in the tables of records and messages, which are written before the segments go."""
 _RECORDS: Final = 5
 """Of a message on its way: intended, application and driver as it is sent; driver and application as it arrives."""
@@ -36,7 +47,9 @@ def size_of(text: str) -> int:
     found = _WRITTEN.fullmatch(text)
     size = _SIZES.get(found[2]) if found is not None else None
     if found is None or size is None:
-        raise ValueError(f'"{text}" is no size; write a number and one of {", ".join(_SIZES)}, for example 10GB')
+        raise ValueError(
+            f'"{text}" is no size; write a number and one of {", ".join(_SIZES)}, for example 10GB'
+        )
     bound = int(float(found[1]) * size)
     if bound < 10**6:
         raise ValueError(f'"{text}" is too little for any run; write 1MB at least')
@@ -61,7 +74,8 @@ def _records(run: Run) -> int:
     """Records that a run is going to leave."""
     relayed = {relay.flow for relay in run.relays}
     return sum(
-        (send.count + send.warm_up_count) * _RECORDS * (2 if send.flow in relayed else 1) for send in run.sends
+        (send.count + send.warm_up_count) * _RECORDS * (2 if send.flow in relayed else 1)
+        for send in run.sends
     )
 
 
@@ -71,18 +85,21 @@ class DiskBound:
     def __init__(self, most: int) -> None:
         self.most = most
         self._due = 0.0
+        self._before = 0.0
 
     def look(self, root: Path) -> None:
-        """Raises DiskExit where what is there, and the tables that are made of its segments, would come to the bound."""
+        """Raises DiskExit where what is there, and the tables made of its segments, are soon to pass the bound."""
         now = time.monotonic()
         if now < self._due:
             return
         self._due = now + _LOOK_S
         segments, kept = _taken(root / "spool"), _taken(root)
-        if kept - segments + segments / _SHARE_OF_SEGMENTS >= self.most:
+        taken = kept - segments + segments / _SHARE_OF_SEGMENTS
+        growth, self._before = max(taken - self._before, 0.0) if self._before else 0.0, taken
+        if taken + _LOOKS_AHEAD * growth >= self.most:
             raise DiskExit(
-                f"ended at the bound of the disk, --disk {size_text(self.most)}: {size_text(segments)} of segments, and "
-                "the tables that are made of them"
+                f"ended before the directory comes to --disk {size_text(self.most)}: it has {size_text(segments)} of "
+                "segments, and tables are still to be made of them"
             )
 
 
@@ -95,8 +112,8 @@ def room(root: Path, runs: Sequence[Run], bound: int | None) -> str | None:
         return None
     if needed > free:
         return (
-            f"records may come to about {size_text(needed)}, and {size_text(free)} are free: the run may fill the disk and "
-            "end; free some, run for a shorter time, or end it in time with --disk"
+            f"records may come to about {size_text(needed)}, and {size_text(free)} are free: the run may fill the disk "
+            "and end; free some, run for a shorter time, or end it in time with --disk"
         )
     return None
 

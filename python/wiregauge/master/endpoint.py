@@ -192,7 +192,9 @@ def _counts(now: RunNow, run: str) -> Iterator[Metric]:
         ("received", "Different messages that arrived intact."),
         ("repeats", "Messages that arrived once more."),
     ):
-        counter = CounterMetricFamily(f"wiregauge_live_{name}_messages", text, labels=_LABELS, unit="messages")
+        counter = CounterMetricFamily(
+            f"wiregauge_live_{name}_messages", text, labels=_LABELS, unit="messages"
+        )
         for flow in now.flows:
             counter.add_metric(_of(flow, run), getattr(flow, name))
         families[name] = counter
@@ -228,7 +230,9 @@ def _times(now: RunNow, run: str) -> Iterator[Metric]:
 def _alarms(raised: Mapping[str, int], active: Mapping[str, int]) -> Iterator[Metric]:
     if not raised:
         return
-    total = CounterMetricFamily("wiregauge_alarms_raised", "How often it was raised in this run.", labels=["alarm"])
+    total = CounterMetricFamily(
+        "wiregauge_alarms_raised", "How often it was raised in this run.", labels=["alarm"]
+    )
     going = GaugeMetricFamily(
         "wiregauge_alarm_active_flows", "Flows that are beyond it in the last second.", labels=["alarm"]
     )

@@ -1,7 +1,7 @@
 """A command that is started when an alarm is raised, with what was raised as JSON on its standard input.
 
-One at a time, and one a second at most: what is raised meanwhile goes to the next. No shell is involved: the words of the
-command are what the user wrote, and nothing of the test becomes one of them.
+One at a time, and one a second at most: what is raised meanwhile goes to the next. No shell is involved: the words of
+the command are what the user wrote, and nothing of the test becomes one of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is known of a run while it goes on: the figures agents sum up each second, put together by flow.
 
-They are provisional: they come from the records as these are written, before any of them is tracked, and no verdict rests
-on them. Where something is not known they are on the safe side: a percentile is the upper edge of its bucket, and a
-message that was sent long enough ago and has not been seen counts as lost until it is.
+They are provisional: they come from the records as these are written, before any of them is tracked, and no verdict
+rests on them. Where something is not known they are on the safe side: a percentile is the upper edge of its bucket, and
+a message that was sent long enough ago and has not been seen counts as lost until it is.
 """
 
 from __future__ import annotations

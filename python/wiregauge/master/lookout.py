@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from wiregauge.benches.base import BenchError
 from wiregauge.master.alarms import AlarmExit, AlarmLimit, Alarms, sentence
 from wiregauge.master.disk import DiskBound, room
 from wiregauge.master.hook import Hook
@@ -33,8 +34,8 @@ _MOST_TOLD: Final = 20
 class Lookout:
     """Looks at a campaign, second by second.
 
-    `on_alarm` are `exit` and commands as a user writes them; `metrics` is the address to serve at, `disk` the most bytes
-    that the run directory may come to.
+    `on_alarm` are `exit` and commands as a user writes them; `metrics` is the address to serve at, `disk` the most
+    bytes that the run directory may come to.
     """
 
     def __init__(
@@ -82,9 +83,14 @@ class Lookout:
         if self._endpoint is not None:
             self._endpoint.serve(facts)
 
-    def room(self, root: Path, runs: Sequence[Run]) -> str | None:
-        """What to say before a campaign of a disk that is too small for it."""
-        return room(root, runs, self._bound.most if self._bound is not None else None)
+    def check_room(self, root: Path, runs: Sequence[Run], tell: Callable[[str], object]) -> None:
+        """Before a campaign: tells of a disk that it may fill. Raises BenchError for a bound beyond what is free."""
+        said = room(root, runs, self._bound.most if self._bound is not None else None)
+        if said is None:
+            return
+        if self._bound is not None:
+            raise BenchError(said)
+        tell(said)
 
     def run_begins(self) -> None:
         """The next run of the campaign: everything is counted anew."""

@@ -30,7 +30,7 @@ class Observer:
     def run_measured(self, now: RunNow) -> None:
         """Live figures of a run in real time, once a second; provisional."""
 
-    def alarm_raised(self, line: str) -> None:
+    def told(self, line: str) -> None:
         """A live figure is beyond an alarm's limit, or something else of the run needs saying at once."""
 
     def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
