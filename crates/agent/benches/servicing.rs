@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wg_agent::recording::live::{LiveBoard, LiveFigures, LiveFlow, LivePart};
+use wg_agent::recording::live::{LiveFigures, LiveFlow, LivePart};
 use wg_agent::recording::record_ring::{self, MessageInfo, RecordProducer};
 use wg_agent::recording::record_writer::{self, Sources, WriterConfig};
 use wg_frame::time::{Epoch, RunTime, WallNanos};

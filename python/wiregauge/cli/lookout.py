@@ -125,8 +125,9 @@ def _bytes(text: str | None) -> int | None:
     if text is None:
         return None
     from wiregauge.master.disk import size_of
+    from wiregauge.plan.quantity import QuantityError
 
     try:
         return size_of(text)
-    except ValueError as error:
+    except QuantityError as error:
         fail(f"--disk {error}", BAD_INPUT)

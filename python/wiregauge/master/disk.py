@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -12,23 +11,14 @@ from typing import Final
 
 from wiregauge.master.stopping import Interrupted
 from wiregauge.plan import Run
+from wiregauge.plan.quantity import QuantityError, storage
 
 __all__ = ["DiskBound", "DiskExit", "needed_bytes", "size_of", "size_text"]
 
 _LOOK_S: Final = 1.0
 _LOOKS_AHEAD: Final = 2
 """How many looks ahead it must still fit: agents take a while to end."""
-_SIZES: Final = {
-    "B": 1,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-}
-_WRITTEN: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s?([A-Za-z]+)\s*")
+_LEAST: Final = 10**6
 _SEGMENT_BYTES: Final = 16
 """Of a record, while a run goes on: what it takes in a segment."""
 _KEPT_BYTES: Final = 10
@@ -43,25 +33,19 @@ class DiskExit(Interrupted):
 
 
 def size_of(text: str) -> int:
-    """Bytes, from `10GB`. Raises ValueError with a sentence."""
-    found = _WRITTEN.fullmatch(text)
-    size = _SIZES.get(found[2]) if found is not None else None
-    if found is None or size is None:
-        raise ValueError(
-            f'"{text}" is no size; write a number and one of {", ".join(_SIZES)}, for example 10GB'
-        )
-    bound = int(float(found[1]) * size)
-    if bound < 10**6:
-        raise ValueError(f'"{text}" is too little for any run; write 1MB at least')
+    """Bytes, from `10GB`. Raises QuantityError with a sentence."""
+    bound = storage(text)
+    if bound < _LEAST:
+        raise QuantityError(f'"{text}" is too little for any run; write 1MB at least')
     return bound
 
 
 def size_text(bytes_: float) -> str:
     """A size with three digits."""
-    for unit in ("TB", "GB", "MB", "kB"):
-        if bytes_ >= _SIZES[unit]:
-            return f"{bytes_ / _SIZES[unit]:.3g} {unit}"
-    return f"{bytes_:.0f} B"
+    for unit in ("TB", "GB", "MB"):
+        if bytes_ >= storage(f"1{unit}"):
+            return f"{bytes_ / storage(f'1{unit}'):.3g} {unit}"
+    return f"{bytes_ / storage('1MB'):.3g} MB"
 
 
 def needed_bytes(runs: Sequence[Run]) -> int:

@@ -140,7 +140,8 @@ class _Flow:
         self.received, self.missing, self.repeats = told.received, told.missing, told.repeats
         self.heard_ns = at_ns
         if told.measured:
-            self.buckets.update(dict(zip(told.buckets, told.counts, strict=True)))
+            for bucket, count in zip(told.buckets, told.counts, strict=True):
+                self.buckets[bucket] += count
             self.measured += told.measured
             self.sum_ns += told.sum_ns
             self.max_ns = told.max_ns if self.max_ns is None else max(self.max_ns, told.max_ns)
