@@ -1,4 +1,4 @@
-"""Runs that are looked at while they go on, on real frames: a loss that is injected raises an alarm, and what follows."""
+"""Runs that are looked at while they go on, on real frames: an injected loss raises an alarm, and what follows."""
 
 from __future__ import annotations
 
