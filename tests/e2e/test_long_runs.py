@@ -83,7 +83,7 @@ def test_live_figures_are_served_while_the_run_lasts_and_agree_with_the_report(t
                 text = answer.read().decode()
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return running.poll() is not None
-        scrapes.append({family.name: family for family in text_string_to_metric_families(text)})
+        scrapes.append({family.name: family for family in text_string_to_metric_families(text)})  # type: ignore[no-untyped-call]
         return running.poll() is not None
 
     arguments = ["run", "t.xml", "--out", "r", "--alarm", "lost <= 0", "--metrics", str(port)]

@@ -148,6 +148,11 @@ def test_the_longest_of_seconds_nobody_heard_of_is_not_forgotten(figures: Figure
     assert flow_of(figures.now(), 10).max_ns == 70_000
 
 
+def test_no_word_of_an_agent_makes_a_number_without_bound(figures: Figures) -> None:
+    figures.take("b", word(1, arrives(10, 1, measured=1, max_ns=2**62, buckets=[2**32 - 1], counts=[1])))
+    assert flow_of(figures.now(), 10).p50_ns == bucket_end_ns(639)
+
+
 def test_the_rate_is_of_the_time_between_two_words(figures: Figures) -> None:
     figures.take("b", word(1, arrives(10, 1000)))
     figures.now()
@@ -346,7 +351,7 @@ def scraped(port: int) -> dict[str, Any]:
     )
     with urllib.request.urlopen(asked, timeout=10) as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
-        families = text_string_to_metric_families(answer.read().decode())
+        families = text_string_to_metric_families(answer.read().decode())  # type: ignore[no-untyped-call]
         return {family.name: family for family in families}
 
 

@@ -70,6 +70,11 @@ class DiskBound:
         self.most = most
         self._due = 0.0
         self._before = 0.0
+        self._kept: int | None = None
+
+    def run_begins(self) -> None:
+        """What is kept of earlier runs is looked at again."""
+        self._kept = None
 
     def look(self, root: Path) -> None:
         """Raises DiskExit where what is there, and the tables made of its segments, are soon to pass the bound."""
@@ -77,8 +82,12 @@ class DiskBound:
         if now < self._due:
             return
         self._due = now + _LOOK_S
-        segments, kept = _taken(root / "spool"), _taken(root)
-        taken = kept - segments + segments / _SHARE_OF_SEGMENTS
+        spool = root / "spool"
+        if self._kept is None:
+            # While a run goes on nothing is added but segments, and there may be many files.
+            self._kept = _taken(root) - _taken(spool)
+        segments = _taken(spool)
+        taken = self._kept + segments / _SHARE_OF_SEGMENTS
         growth, self._before = max(taken - self._before, 0.0) if self._before else 0.0, taken
         if taken + _LOOKS_AHEAD * growth >= self.most:
             raise DiskExit(

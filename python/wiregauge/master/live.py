@@ -21,6 +21,8 @@ _LEAST_SETTLE_NS: Final = 1_000_000_000
 _REMEMBERED_NS: Final = 30_000_000_000
 """How far the word of a receiver may lie behind that of its sender."""
 _PARTS: Final = 16
+_LAST_BUCKET: Final = 639
+"""More than two hours: longer times are in it, too."""
 
 
 class FlowFromAgent(Protocol):
@@ -141,7 +143,7 @@ class _Flow:
         self.heard_ns = at_ns
         if told.measured:
             for bucket, count in zip(told.buckets, told.counts, strict=True):
-                self.buckets[bucket] += count
+                self.buckets[min(bucket, _LAST_BUCKET)] += count
             self.measured += told.measured
             self.sum_ns += told.sum_ns
             self.max_ns = told.max_ns if self.max_ns is None else max(self.max_ns, told.max_ns)

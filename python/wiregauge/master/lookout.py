@@ -95,6 +95,8 @@ class Lookout:
     def run_begins(self) -> None:
         """The next run of the campaign: everything is counted anew."""
         self._alarms = Alarms(self._limits)
+        if self._bound is not None:
+            self._bound.run_begins()
         self._hooks = [Hook(command, self._network) for command in self._commands]
 
     def look(self, now: RunNow, share: float, tell: Callable[[str], object]) -> None:
