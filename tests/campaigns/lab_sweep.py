@@ -66,7 +66,7 @@ def flows_of(place: Path) -> dict[tuple[str, int], dict[str, Any]]:
 
 
 def refused_alike(world: World) -> bool:
-    """What no live bench carries is refused with the same sentence; namespaces say more, whose switch is the kernel's."""
+    """What no live bench carries is refused with one sentence; namespaces, whose switch is the kernel's, say more."""
     beyond = (
         sweep(10)
         .replace('<switch name="sw"/>', '<switch name="sw" kind="mixed-criticality"/>')

@@ -152,6 +152,22 @@ def test_a_test_file_runs_on_the_hosts_it_names(world: World) -> None:
     assert {number: flow["sent"] for number, flow in flows.items()} == {10: 300, 20: 300}
 
 
+def test_hosts_tell_live_figures_and_an_alarm_ends_the_run_on_all_of_them(world: World) -> None:
+    long = TEST.replace('count="300"', 'count="15000"').replace("{synchronise}", "")
+    (world.folder / "long.xml").write_text(long)
+    done = world.run("run", "long.xml", "--out", "alarmed", "--alarm", "rtt.p50 <= 1ns", "--on-alarm", "exit")
+    assert done.code == 4, done.err
+    manifest = json.loads((world.folder / "alarmed" / "manifest.json").read_text())
+    assert manifest["state"] == "interrupted"
+    assert "flow 20 (controller → drive): rtt.p50 is" in manifest["reason"]
+    (incident,) = manifest["runs"][0]["alarms"]["incidents"]
+    assert (incident["flow"], incident["unit"]) == (20, "ns")
+    # A switch and two veth pairs there and back, on a host that may be busy.
+    assert 1_000 < incident["first"] < 1e9
+    flows = flows_of(world.folder / "alarmed")
+    assert 0 < flows[20]["delivered"] < 15_000
+
+
 def test_what_hosts_cannot_do_is_refused_before_anything_is_sent(world: World) -> None:
     (world.folder / "four.xml").write_text(
         TEST.format(synchronise="")

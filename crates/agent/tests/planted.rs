@@ -162,7 +162,7 @@ fn perform_behind(
         }
         let mut reports = Vec::new();
         for agent in &mut agents {
-            let request = proto::WatchRequest { interval_ms: 50 };
+            let request = proto::WatchRequest { interval_ms: 50, live: false };
             let mut stream = agent.client.watch(request).await.expect("it can be watched").into_inner();
             while let Some(progress) = stream.message().await.expect("the stream lasts to the end") {
                 if progress.done {

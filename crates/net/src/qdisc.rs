@@ -4,7 +4,7 @@ use std::io;
 
 use crate::error::NetError;
 use crate::interface::Interface;
-use crate::netlink::{self, attribute, word, half};
+use crate::netlink::{self, attribute, half, word};
 
 /// A queue discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]

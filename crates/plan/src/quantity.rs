@@ -24,10 +24,12 @@ pub enum Kind {
     Share,
     /// In thousandths of one per second.
     Frequency,
+    /// Room on a disk, in bytes.
+    Storage,
 }
 
 /// Units of each kind with their size in the kind's base unit.
-const UNITS: [(Kind, &[(&str, u128)]); 7] = [
+const UNITS: [(Kind, &[(&str, u128)]); 8] = [
     (
         Kind::Time,
         &[
@@ -47,6 +49,17 @@ const UNITS: [(Kind, &[(&str, u128)]); 7] = [
     (Kind::Drift, &[("ppb", 1), ("ppm", 1_000)]),
     (Kind::Share, &[("%", 10_000_000), ("ppm", 1_000), ("ppb", 1)]),
     (Kind::Frequency, &[("/s", 1_000), ("k/s", 1_000_000), ("M/s", 1_000_000_000)]),
+    (
+        Kind::Storage,
+        &[
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("TB", 1_000_000_000_000),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+            ("TiB", 1 << 40),
+        ],
+    ),
 ];
 
 /// Longest run of digits that is read; more cannot be meant and would not fit.
@@ -63,6 +76,7 @@ impl Kind {
             Self::Drift => "ppb, ppm",
             Self::Share => "%, ppm, ppb",
             Self::Frequency => "/s, k/s, M/s",
+            Self::Storage => "MB, GB, TB, MiB, GiB, TiB",
         }
     }
 
@@ -75,6 +89,7 @@ impl Kind {
             Self::Drift => "a drift",
             Self::Share => "a share",
             Self::Frequency => "a number per second",
+            Self::Storage => "room on a disk",
         }
     }
 
@@ -87,6 +102,7 @@ impl Kind {
             Self::Drift => "ppb",
             Self::Share => "ppb",
             Self::Frequency => "thousandths per second",
+            Self::Storage => "bytes",
         }
     }
 
@@ -99,6 +115,7 @@ impl Kind {
             Self::Drift => "ppm",
             Self::Share => "%",
             Self::Frequency => "/s",
+            Self::Storage => "GB",
         }
     }
 
@@ -111,6 +128,7 @@ impl Kind {
             Self::Drift => UNITS[4].1,
             Self::Share => UNITS[5].1,
             Self::Frequency => UNITS[6].1,
+            Self::Storage => UNITS[7].1,
         }
     }
 }

@@ -218,6 +218,7 @@ fn read_quantity(kind: &str, text: &str) -> PyResult<u128> {
         "size" => Kind::Size,
         "rate" => Kind::Rate,
         "share" => Kind::Share,
+        "storage" => Kind::Storage,
         _ => return Err(PyValueError::new_err(format!("{kind} is no kind of quantity"))),
     };
     quantity::parse(kind, text).map_err(|error| NativeError::new_err(error.sentence(kind, text)))

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from wiregauge.master import Observer
+from wiregauge.cli.livetable import live_table, live_text
+from wiregauge.master import Observer, RunNow
 from wiregauge.plan import Run
 
 Clock = Callable[[], float]
 
 EVERY_S: Final = 10.0
 """A log says how it goes on after so much silence; after some minutes less often."""
+LASTS_S: Final = 3.0
+"""Live figures are shown of runs that last longer."""
 _SELDOM: Final = 60
 """Silence is at least this part of the time so far: lines grow with the logarithm of a long trial."""
 MOST_TOLD: Final = 100
@@ -72,9 +75,21 @@ class _Log:
         return now - self._last >= max(EVERY_S, (now - self._begin) / _SELDOM)
 
 
-def _bar(console: Console, *, disable: bool = False) -> Progress:
+class _Moving(Progress):
+    """A line, and below it what else is known at the moment."""
+
+    below: RenderableType | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The line and what is below it."""
+        yield self.make_tasks_table(self.tasks)
+        if self.below is not None:
+            yield self.below
+
+
+def _bar(console: Console, *, disable: bool = False) -> _Moving:
     """One line that is gone when it is done."""
-    return Progress(
+    return _Moving(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         TextColumn("{task.fields[left]}"),
@@ -97,9 +112,10 @@ class ProgressView(Observer):
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console, self._clock = console, clock
-        self._progress: Progress | None = None
+        self._progress: _Moving | None = None
         self._task: TaskID | None = None
         self._log: _Log | None = None
+        self._now: RunNow | None = None
 
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
         """Begins the line, or the log."""
@@ -121,12 +137,17 @@ class ProgressView(Observer):
 
     def run_began(self, position: int) -> None:
         """Names the run."""
+        self._now = None
+        if self._progress is not None:
+            self._progress.below = None
         self.run_progressed(position, 0.0)
 
     def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
         """Moves the line, or writes one if that is due."""
         self._elapsed[position] = share * self._planned[position]
         traffic = f"{sent} sent, {received} received" if sent else ""
+        if self._log is not None and self._now is not None:
+            traffic += live_text(self._now)
         if self._progress is not None and self._task is not None:
             self._progress.update(
                 self._task,
@@ -139,9 +160,27 @@ class ProgressView(Observer):
         elif self._log is not None:
             self._tell(self._log, position, traffic)
 
+    def run_measured(self, now: RunNow) -> None:
+        """Shows live figures, of a run that lasts."""
+        if now.seconds < LASTS_S:
+            return
+        self._now = now
+        if self._progress is not None:
+            self._progress.below = live_table(now)
+
+    def told(self, line: str) -> None:
+        """Says it at once, above the line that moves."""
+        if self._progress is not None:
+            self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        elif self._log is not None:
+            self._log.write(line)
+
     def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
         """Writes a line for the run where none moves."""
         self._ended += 1
+        self._now = None
+        if self._progress is not None:
+            self._progress.below = None
         self._begun.add(position)
         self.run_progressed(position, 1.0)
         reason = entry["reason"]

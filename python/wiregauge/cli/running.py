@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from wiregauge.cli.lookout import (
+    AlarmTexts,
+    DiskSize,
+    MetricsAddress,
+    OnAlarm,
+    check_alarms,
+    lookout_options,
+)
 from wiregauge.cli.shared import (
     AsJson,
     EngineName,
@@ -179,6 +187,10 @@ def run(
             help="lab: only ask the hosts, and print the tc and ethtool commands of their TSN settings.",
         ),
     ] = False,
+    alarm: AlarmTexts = None,
+    on_alarm: OnAlarm = None,
+    metrics: MetricsAddress = None,
+    disk: DiskSize = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
@@ -193,6 +205,7 @@ def run(
         "lab": lab,
         "wait": _seconds(wait),
         "fix": fix or None,
+        **lookout_options(alarm, on_alarm, metrics, disk),
     }
     if resume is not None:
         fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
@@ -203,6 +216,7 @@ def run(
     beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
     loaded = load_test(test, beside)
     opened = _opened(bench if bench is not None else loaded.campaign.bench, given)
+    check_alarms(given["alarm"], loaded.campaign)
     check_engine(engine, storage, opened.name)
     if dry_run:
         _show_dry_run(opened, test, loaded.campaign, as_json=as_json)
@@ -280,7 +294,7 @@ def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
         return bench_named(chosen, **given)
     except OptionError as error:
         no = "no-" if given[error.option] is False else ""
-        fail(f"--{no}{error.option} {error}", BAD_INPUT)
+        fail(f"--{no}{error.option.replace('_', '-')} {error}", BAD_INPUT)
 
 
 def _resumed(
@@ -301,6 +315,7 @@ def _resumed(
     if directory.is_being_written():
         fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
     bench = _opened(directory.manifest["bench"], options)
+    check_alarms(options["alarm"], directory.plan)
     troubles: list[str] = []
     try:
         bench.enter()

@@ -22,6 +22,8 @@ from wiregauge.clocks.keeper import EndSystem
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
 from wiregauge.master.collecting import Collected
 from wiregauge.master.crew import Crew
+from wiregauge.master.live import Figures, FromAgent
+from wiregauge.master.lookout import Lookout
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.master.trial import try_streams
@@ -46,17 +48,28 @@ _AGAIN_S: Final = 0.5
 """Time between attempts to reach an agent that was lost."""
 _REACH_MS: Final = 300
 """How long answers are waited for where an agent asks who is on the network."""
+_SECOND_S: Final = 0.95
+"""Time between two looks at live figures: agents have new ones once a second."""
 _STARTS: Final = 3
 """How often a run is prepared and started before its agents count as unable to start together."""
 
 
-def run_on_agents(directory: RunDirectory, bench: AgentBench, observer: Observer, *, one_clock: bool) -> None:
-    """Runs every run of the plan, until one does not come to its end.
+def run_on_agents(
+    directory: RunDirectory,
+    bench: AgentBench,
+    observer: Observer,
+    *,
+    one_clock: bool,
+    lookout: Lookout | None = None,
+) -> None:
+    """Runs every run of the plan, until one does not come to its end; `lookout` may bring that about.
 
     Raises Interrupted, BenchError, or RunDirectoryError for a failing disk. The bench is closed in any case.
     """
     keeper: ClockKeeper | None = None
+    lookout = lookout or Lookout()
     try:
+        lookout.check_room(directory.root, directory.plan.runs, observer.told)
         places = bench.open(directory.root / "spool")
         # Agents of other hosts keep what they record under this name until it has been fetched.
         directory.manifest.setdefault("campaign", secrets.token_hex(16))
@@ -64,12 +77,15 @@ def run_on_agents(directory: RunDirectory, bench: AgentBench, observer: Observer
         keeper = _keeper(directory, bench, places)
         if keeper is not None:
             keeper.start()
-        _Campaign(directory, bench, places, observer, keeper, one_clock=one_clock).run()
+        lookout.begin({"test": directory.plan.name, "bench": str(directory.manifest["bench"])})
+        hearing = _Hearing(directory, observer, lookout)
+        _Campaign(directory, bench, places, hearing, keeper, one_clock=one_clock).run()
     except ClockError as error:
         raise BenchError(str(error)) from error
     finally:
         if keeper is not None:
             keeper.stop()
+        lookout.close()
         bench.close()
 
 
@@ -83,13 +99,47 @@ def _keeper(directory: RunDirectory, bench: AgentBench, places: Sequence[AgentPl
     return ClockKeeper(plan, reference, hosts)
 
 
+class _Hearing:
+    """Hands on how a run goes on: to the observer, and once a second to whoever acts on it."""
+
+    def __init__(self, directory: RunDirectory, observer: Observer, lookout: Lookout) -> None:
+        self._directory = directory
+        self.observer = observer
+        self.lookout = lookout
+
+    def begin(self, position: int, run: Run) -> None:
+        """A run begins."""
+        self._position = position
+        self._figures = Figures(position, run, self._directory.plan.network.names)
+        self._due, self._fresh = time.monotonic(), False
+        self.lookout.run_begins()
+
+    def hear(self, agent: str, told: FromAgent) -> None:
+        """An agent has summed up a second."""
+        self._figures.take(agent, told)
+        self._fresh = True
+
+    def show(self, share: float, sent: int, received: int) -> None:
+        """So much of the run is done. Raises Interrupted where the lookout ends it."""
+        self.observer.run_progressed(self._position, share, sent, received)
+        now = time.monotonic()
+        if now < self._due:
+            return
+        if self._fresh:
+            self._due, self._fresh = now + _SECOND_S, False
+            measured = self._figures.now()
+            self.observer.run_measured(measured)
+            self.lookout.look(measured, share, self.observer.told)
+        self.lookout.look_at_disk(self._directory.root)
+
+
 class _Campaign:
     def __init__(
         self,
         directory: RunDirectory,
         bench: AgentBench,
         places: Sequence[AgentPlace],
-        observer: Observer,
+        hearing: _Hearing,
         keeper: ClockKeeper | None,
         *,
         one_clock: bool,
@@ -97,7 +147,8 @@ class _Campaign:
         self._keeper = keeper
         self._directory = directory
         self._bench = bench
-        self._observer = observer
+        self._hearing = hearing
+        self._observer = hearing.observer
         self._one_clock = one_clock
         # Their agents write times as the wrong clock the test gives them would have shown them.
         self._planted = {node.name for node in directory.plan.network.nodes if node.clock is not None}
@@ -161,11 +212,12 @@ class _Campaign:
         self._directory.runs.append(entry)
         stop: Interrupted | None = None
         trouble: list[str] = []
+        self._hearing.begin(position, run)
         try:
             self._start(entry, run)
             # What is sent late is waited for as long as what is sent in time.
             planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
-            watch(self._crew, planned_s, partial(self._observer.run_progressed, position))
+            watch(self._crew, planned_s, self._hearing.show, self._hearing.hear)
         except AgentLostError as error:
             trouble.append(self._explain(error))
         except BenchError as error:
@@ -177,6 +229,7 @@ class _Campaign:
             self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
             self._count_ports(entry)
             self._relate_clocks(entry)
+            self._hearing.lookout.run_ends(entry)
             entry["captures"] = self._bench.end_captures()
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"

@@ -284,7 +284,7 @@ class Agent:
             response_deserializer=pb.Progress.FromString,
         )
         while True:
-            stream = ask(pb.WatchRequest(interval_ms=interval_ms), metadata=self._metadata)
+            stream = ask(pb.WatchRequest(interval_ms=interval_ms, live=True), metadata=self._metadata)
             self._watched = stream
             if over.is_set():
                 stream.cancel()

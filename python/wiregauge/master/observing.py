@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wiregauge.master.live import RunNow
 from wiregauge.plan import Run
 
 __all__ = ["Observer"]
@@ -25,6 +26,12 @@ class Observer:
 
     def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
         """So much of a run is done, 0 to 1; messages sent and received by then where they are counted meanwhile."""
+
+    def run_measured(self, now: RunNow) -> None:
+        """Live figures of a run in real time, once a second; provisional."""
+
+    def told(self, line: str) -> None:
+        """A live figure is beyond an alarm's limit, or something else of the run needs saying at once."""
 
     def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
         """A run has ended; `entry` is its entry of the manifest."""

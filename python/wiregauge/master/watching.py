@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.crew import Crew
+from wiregauge.master.live import FromAgent
 
 __all__ = ["watch"]
 
@@ -17,11 +19,16 @@ _EVERY_MS: Final = 100
 _EACH_MS: Final = 4
 """Time between two words of an agent, for each agent there is: together they say 250 a second at most."""
 _LOOK_S: Final = 0.1
+_MOST_KEPT: Final = 60
+"""Seconds whose figures wait to be looked at, of an agent."""
 _OVERTIME_S: Final = 12.0
 """How long after its planned end a run may take before its agents count as stuck."""
 
 Show = Callable[[float, int, int], None]
 """Takes the share of the planned time that is over, and the messages sent and received by then."""
+
+Hear = Callable[[str, FromAgent], None]
+"""Takes the live figures of a second from the agent of an end system."""
 
 
 class _Watched:
@@ -35,12 +42,15 @@ class _Watched:
         self.words = 0
         self.done = False
         self.error: AgentLostError | None = None
+        self.figures: deque[FromAgent] = deque(maxlen=_MOST_KEPT)
         self.heard = 0
         self.silent_s = 0.0
 
 
-def watch(crew: Crew, planned_s: float, show: Show) -> None:
+def watch(crew: Crew, planned_s: float, show: Show, hear: Hear | None = None) -> None:
     """Waits until every agent is done with its part; those that are stay on and are looked after until the last is.
+
+    What agents have summed up of a second is heard before the share is shown, both on the thread that waits.
 
     Raises AgentLostError, naming the agent, for one that is gone or has been silent too long.
     """
@@ -50,7 +60,7 @@ def watch(crew: Crew, planned_s: float, show: Show) -> None:
     listeners = ThreadPoolExecutor(len(watched) or 1, thread_name_prefix="watch")
     following: list[Future[None]] = [listeners.submit(_follow, one, interval, over) for one in watched]
     try:
-        _until_done(watched, changed, planned_s, show)
+        _until_done(watched, changed, planned_s, show, hear)
     finally:
         over.set()
         for agent in crew.agents:
@@ -64,6 +74,8 @@ def _follow(one: _Watched, interval_ms: int, over: threading.Event) -> None:
         for progress in one.agent.watch(interval_ms, over):
             one.sent, one.received = progress.sent, progress.received
             one.words += 1
+            if progress.HasField("live"):
+                one.figures.append(progress.live)
             if progress.done and not one.done:
                 one.done = True
                 one.changed.set()
@@ -75,7 +87,13 @@ def _follow(one: _Watched, interval_ms: int, over: threading.Event) -> None:
         one.changed.set()
 
 
-def _until_done(watched: list[_Watched], changed: threading.Event, planned_s: float, show: Show) -> None:
+def _until_done(
+    watched: list[_Watched],
+    changed: threading.Event,
+    planned_s: float,
+    show: Show,
+    hear: Hear | None,
+) -> None:
     begin = last = time.monotonic()
     while not all(one.done for one in watched):
         changed.wait(_LOOK_S)
@@ -83,6 +101,9 @@ def _until_done(watched: list[_Watched], changed: threading.Event, planned_s: fl
         now = time.monotonic()
         # A testmaster that was stopped itself has heard nobody meanwhile: what it slept is nobody's silence.
         passed, last = min(now - last, 5 * _LOOK_S), now
+        for one in watched:
+            while hear is not None and one.figures:
+                hear(one.agent.place.end_system, one.figures.popleft())
         show(
             min((now - begin) / planned_s, 1.0),
             sum(one.sent for one in watched),

@@ -9,7 +9,7 @@ from typing import Final
 
 from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts
 from wiregauge.benches.hosts import Described, HostsBench, fitting
-from wiregauge.master import Observer
+from wiregauge.master import AlarmLimit, Lookout, Observer
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench, BeyondBenchError
@@ -33,7 +33,9 @@ class OnHosts(Bench):
         realtime: bool = True,
         fix: bool = False,
         failures: Mapping[str, Callable[[], str | None]] | None = None,
+        lookout: Lookout | None = None,
     ) -> None:
+        self._lookout = lookout
         self._place = place
         self._realtime = realtime
         self._fix = fix
@@ -59,6 +61,11 @@ class OnHosts(Bench):
         placed = {end: host.interface for end, host in self._placed.items()}
         return {end: interface.name for end, interface in placed.items() if interface is not None}
 
+    def enter(self) -> None:
+        """Takes the address that live figures are served at. Raises BenchError where it is not to be had."""
+        if self._lookout is not None:
+            self._lookout.enter()
+
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """Which host each end system is on, and what is seen of the network."""
         return self._made_for(campaign).facts()
@@ -69,7 +76,8 @@ class OnHosts(Bench):
         from wiregauge.master.campaign import run_on_agents
 
         bench = self._made_for(directory.plan)
-        run_on_agents(directory, bench, observer, one_clock=self.traits.one_clock)
+        one_clock = self.traits.one_clock
+        run_on_agents(directory, bench, observer, one_clock=one_clock, lookout=self._lookout)
 
     def _made_for(self, campaign: Campaign) -> HostsBench:
         return HostsBench(
@@ -85,11 +93,20 @@ class LabBench(OnHosts):
     """
 
     def __init__(
-        self, *, realtime: bool = True, lab: Path | None = None, wait: float = 0.0, fix: bool = False
+        self,
+        *,
+        realtime: bool = True,
+        lab: Path | None = None,
+        wait: float = 0.0,
+        fix: bool = False,
+        alarm: Sequence[AlarmLimit] = (),
+        on_alarm: Sequence[str] = (),
+        metrics: tuple[str, int] | None = None,
     ) -> None:
         self._wait = wait
         self._file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab
-        super().__init__(self._fitting, realtime=realtime, fix=fix)
+        lookout = Lookout(alarm, on_alarm, metrics)
+        super().__init__(self._fitting, realtime=realtime, fix=fix, lookout=lookout)
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:

@@ -17,7 +17,7 @@ from wiregauge.benches import (
     lend,
     namespaces_here,
 )
-from wiregauge.master import Observer
+from wiregauge.master import AlarmLimit, Lookout, Observer
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench, BeyondBenchError
@@ -36,8 +36,17 @@ class Live(Bench):
     traits = Traits(one_clock=True, driver="veth")
 
     def __init__(
-        self, *, realtime: bool = True, rootless: bool = False, interfaces: Sequence[str] | None = None
+        self,
+        *,
+        realtime: bool = True,
+        rootless: bool = False,
+        interfaces: Sequence[str] | None = None,
+        alarm: Sequence[AlarmLimit] = (),
+        on_alarm: Sequence[str] = (),
+        metrics: tuple[str, int] | None = None,
+        disk: int | None = None,
     ) -> None:
+        self._lookout = Lookout(alarm, on_alarm, metrics, disk)
         self._realtime = realtime
         self._rootless = rootless
         # They are seen before the enclosure only.
@@ -62,7 +71,9 @@ class Live(Bench):
     def enter(self) -> None:
         """Begins this command anew inside an enclosure, unless it is there. Raises BenchError where that cannot be."""
         if not is_enclosed():
+            self._lookout.before_enclosure()
             enclose(rootless=self._rootless)
+        self._lookout.enter()
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """What it is made of and cannot emulate."""
@@ -74,7 +85,8 @@ class Live(Bench):
         from wiregauge.master.campaign import run_on_agents
 
         network = self._made_for(directory.plan)
-        run_on_agents(directory, network, observer, one_clock=self.traits.one_clock)
+        one_clock = self.traits.one_clock
+        run_on_agents(directory, network, observer, one_clock=one_clock, lookout=self._lookout)
 
     def _made_for(self, campaign: Campaign) -> NetnsBench:
         if self._network is None:

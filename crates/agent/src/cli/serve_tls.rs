@@ -77,8 +77,8 @@ pub(super) fn serve(
     };
     let drain =
         Drain::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
-    let revoked = Revoked::open(identity.folder())
-        .map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
+    let revoked =
+        Revoked::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
     let revoked = Arc::new(revoked);
     let spool = spool(options, &identity)?;
     if let Err(problem) = wg_agent::tsn::recover(identity.folder()) {

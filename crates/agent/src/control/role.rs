@@ -18,6 +18,7 @@ use super::gate::Gate;
 use super::grants;
 use super::trial::{TrialClient, TrialServer, trial};
 use crate::proto;
+use crate::recording::live::{LiveBoard, LiveFlow};
 use crate::recording::packet_capture::CaptureError;
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::recording::record_ring::{RecordConsumer, RecordProducer, record_ring};
@@ -185,6 +186,9 @@ pub struct RunContext {
     pub grants: Vec<proto::Grant>,
     /// The access points in use, one line each.
     pub access_points: Vec<String>,
+    /// Flows whose figures may be watched while the run goes on.
+    pub live: Vec<LiveFlow>,
+    pub(super) board: Arc<LiveBoard>,
     pub(super) trials: Vec<(proto::StreamChoice, TrialClient)>,
     pub(super) counters: Vec<Arc<Counters>>,
     pub(super) records: Vec<RecordConsumer>,

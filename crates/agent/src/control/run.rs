@@ -14,6 +14,7 @@ use super::role::{Counters, Fault, OpenError, Role, RunContext, Setup, Timetable
 use super::supervision::{Commands, RunThreads, supervise};
 use super::trial::TrialClient;
 use crate::proto;
+use crate::recording::live::{LiveBoard, LiveFigures};
 use crate::recording::planted_clock::PlantedClock;
 use crate::recording::{host_counters, record_writer};
 
@@ -46,6 +47,7 @@ pub struct ActiveRun {
     gate: Arc<Gate>,
     commands: Arc<Commands>,
     counters: Vec<Arc<Counters>>,
+    board: Arc<LiveBoard>,
     supervisor: Option<JoinHandle<proto::AgentReport>>,
     grants: Vec<proto::Grant>,
     access_points: Vec<String>,
@@ -112,6 +114,7 @@ impl ActiveRun {
             gate,
             commands,
             counters,
+            board: run.board,
             supervisor: Some(supervisor),
             grants: run.grants,
             access_points: run.access_points,
@@ -172,8 +175,8 @@ impl ActiveRun {
         if self.gate.open(Epoch::new(epoch)) { Ok(()) } else { Err(StartError::Started) }
     }
 
-    /// Where the run stands.
-    pub fn progress(&self) -> proto::Progress {
+    /// Where the run stands; with live figures where there are others than those of second `known`.
+    pub fn progress(&self, known: Option<u32>) -> proto::Progress {
         let sum = |pick: fn(&Counters) -> &AtomicU64| {
             self.counters.iter().map(|c| pick(c).load(Ordering::Relaxed)).sum()
         };
@@ -182,6 +185,7 @@ impl ActiveRun {
             sent: sum(|c| &c.sent),
             received: sum(|c| &c.received),
             to_send: self.timetable.to_send,
+            live: known.and_then(|known| self.board.newer_than(known)).map(Arc::unwrap_or_clone),
         }
     }
 
@@ -234,10 +238,12 @@ fn start_writer(
 ) -> Result<JoinHandle<record_writer::Outcome>, OpenError> {
     let (records, clocks) = (std::mem::take(&mut run.records), std::mem::take(&mut run.hardware_clocks));
     let (gate, spool) = (Arc::clone(&run.gate), spool.to_owned());
+    let live = LiveFigures::new(std::mem::take(&mut run.live), Arc::clone(&run.board));
     spawn("log", move || {
         // The kernel always lets a thread step back.
         let _ = wg_net::realtime::background();
-        gate.wait().map(|epoch| record_writer::run(&spool, writer, epoch, records, clocks))
+        let sources = record_writer::Sources { rings: records, clocks, live };
+        gate.wait().map(|epoch| record_writer::run(&spool, writer, epoch, sources))
     })
 }
 

@@ -427,12 +427,14 @@ impl Agent for AgentService {
         let session = self.session(&request)?;
         session.alive();
         let run = session.active()?;
-        let interval = request.into_inner().interval_ms.max(LEAST_INTERVAL_MS);
+        let proto::WatchRequest { interval_ms, live } = request.into_inner();
+        let interval = interval_ms.max(LEAST_INTERVAL_MS);
+        let mut known = live.then_some(0);
         let (sender, receiver) = mpsc::channel(4);
         tokio::spawn(async move {
             let mut done = false;
             loop {
-                let progress = lock(&run).as_ref().map(ActiveRun::progress);
+                let progress = lock(&run).as_ref().map(|run| run.progress(known));
                 let Some(progress) = progress else {
                     if done {
                         return;
@@ -442,6 +444,9 @@ impl Agent for AgentService {
                     return;
                 };
                 done |= progress.done;
+                if let Some(live) = &progress.live {
+                    known = Some(live.second);
+                }
                 // A stream nobody reads fills up and, like one that was closed, gives no sign of life.
                 if sender.send(Ok(progress)).await.is_err() {
                     return;

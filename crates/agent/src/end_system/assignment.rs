@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use wg_core::pacing::Pacing;
 use wg_frame::layout::{raw_frame_len, udp_frame_len};
 use wg_frame::probe;
 use wg_frame::time::{RunTime, Span};
@@ -207,6 +208,8 @@ pub struct Assignment {
     by_id: Vec<u16>,
     /// Sender tasks here.
     pub sends: Vec<SendTask>,
+    /// When the messages of flows that end here are due, by positions, where their senders keep to the plan.
+    pub due: Vec<(u16, Schedule)>,
     /// Flows with a receiver task here.
     pub receives: Vec<u16>,
     /// Relay tasks here.
@@ -297,6 +300,7 @@ impl Assignment {
             flows: Vec::new(),
             by_id: vec![u16::MAX; usize::from(u16::MAX) + 1],
             sends: Vec::new(),
+            due: Vec::new(),
             receives: Vec::new(),
             relays: Vec::new(),
             loads: Vec::new(),
@@ -408,6 +412,8 @@ impl Assignment {
             if facts.from == self.node {
                 let stream = is_stream(send, run);
                 self.sends.push(SendTask { send: send.clone(), flow, schedule, stream });
+            } else if facts.to == self.node && send.pacing.unwrap_or_default() == Pacing::Rate {
+                self.due.push((flow, schedule));
             }
         }
         if let Some(last) = last {

@@ -17,6 +17,7 @@ pub mod addressing;
 pub mod assignment;
 pub mod buffer;
 pub mod framing;
+mod live_figures;
 pub mod load_sink;
 pub mod message_builder;
 pub mod outbox;

@@ -8,6 +8,7 @@ use wg_plan::Node;
 
 use super::access_points::{check_interface, describe, open, silence};
 use super::assignment::{Assignment, AssignmentError, DISCARD_PORT};
+use super::live_figures;
 use super::report::Gathered;
 use super::threads::{AccessPoint, CaptureThread, LoadSinkThread, Starter, Stream};
 use crate::control::role::{
@@ -44,6 +45,7 @@ impl Role for EndSystem {
             drain: assignment.drain,
             to_send: assignment.to_send(),
         };
+        run.live = live_figures::of(&assignment);
         let interface = check_interface(setup, &assignment)?;
         let here = SocketAddrV4::new(assignment.address().ipv4, DISCARD_PORT);
         let mut sinks = vec![DiscardSocket::bind(here)?];

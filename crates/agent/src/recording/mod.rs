@@ -1,6 +1,7 @@
 //! What is written during a run, by threads of the lowest priority.
 
 pub mod host_counters;
+pub mod live;
 pub mod packet_capture;
 pub mod planted_clock;
 pub mod record_ring;

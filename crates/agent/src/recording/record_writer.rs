@@ -12,6 +12,7 @@ use wg_plan::NodeIndex;
 use wg_record::segment::{SegmentInfo, SegmentWriter};
 use wg_record::{Record, RecordError};
 
+use crate::recording::live::LiveFigures;
 use crate::recording::planted_clock::{PlantedClock, PlantedHostClock};
 use crate::recording::record_ring::RecordConsumer;
 use crate::timestamps::PhcTracker;
@@ -105,8 +106,17 @@ pub struct WriterConfig {
 /// What a writer thread comes to; `None` where the run never began.
 pub type Outcome = Option<Result<RecordWriterStats, RecordError>>;
 
+/// What a writer takes records from.
+pub struct Sources {
+    /// Their rings.
+    pub rings: Vec<RecordConsumer>,
+    /// The hardware clocks of ports, by which their timestamps are translated.
+    pub clocks: Vec<(u16, PhcTracker)>,
+    /// Who follows them as they pass.
+    pub live: LiveFigures,
+}
+
 /// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one.
-/// `clocks` are the hardware clocks of ports, by which their timestamps are translated.
 ///
 /// # Errors
 /// The spool cannot be written at all; later failures are in the statistics.
@@ -114,8 +124,7 @@ pub fn run(
     spool: &Path,
     config: WriterConfig,
     epoch: Epoch,
-    mut sources: Vec<RecordConsumer>,
-    clocks: Vec<(u16, PhcTracker)>,
+    Sources { rings: mut sources, clocks, mut live }: Sources,
 ) -> Result<RecordWriterStats, RecordError> {
     let host = config.planted_host;
     let read = || {
@@ -135,7 +144,7 @@ pub fn run(
             && let Some((source, until)) = earliest(&sources)
         {
             writer.translate();
-            moved += writer.drain(&mut sources[source], until);
+            moved += writer.drain(&mut sources[source], until, &mut live);
         }
         writer.translate();
         if flushed.elapsed() >= FLUSH_EVERY {
@@ -148,6 +157,7 @@ pub fn run(
             if let Some(step) = watch.look(wall, raw) {
                 writer.stats.add_step(step);
             }
+            live.look(epoch.run_time(clock::realtime()), || lost_in(&sources));
             watched = Instant::now();
         }
         if moved > 0 {
@@ -160,8 +170,13 @@ pub fn run(
         }
     }
     let mut stats = writer.finish();
-    stats.dropped += sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum::<u64>();
+    stats.dropped += lost_in(&sources);
     Ok(stats)
+}
+
+/// Records that rings had no room for.
+fn lost_in(sources: &[RecordConsumer]) -> u64 {
+    sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum()
 }
 
 /// The ring whose next record is the oldest, and how far it may be emptied before another has its turn, ps. Rings that wait
@@ -226,7 +241,7 @@ impl Writer {
     }
 
     /// Writes what waits in a ring, up to the first record later than `until`, and at least one.
-    fn drain(&mut self, source: &mut RecordConsumer, until: i64) -> usize {
+    fn drain(&mut self, source: &mut RecordConsumer, until: i64, live: &mut LiveFigures) -> usize {
         let waiting = source.ring.slots().min(CHUNK);
         let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
         let (first, second) = chunk.as_slices();
@@ -236,6 +251,7 @@ impl Writer {
         let taken = (of_first + of_second).max(1).min(waiting);
         let split = taken.min(first.len());
         for part in [&first[..split], &second[..taken - split]] {
+            live.take(part);
             self.write(part);
         }
         chunk.commit(taken);

@@ -243,22 +243,76 @@ class StartReply(_message.Message):
     def __init__(self) -> None: ...
 
 class WatchRequest(_message.Message):
-    __slots__ = ("interval_ms",)
+    __slots__ = ("interval_ms", "live")
     INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
     interval_ms: int
-    def __init__(self, interval_ms: _Optional[int] = ...) -> None: ...
+    live: bool
+    def __init__(self, interval_ms: _Optional[int] = ..., live: _Optional[bool] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("sent", "received", "to_send", "done")
+    __slots__ = ("sent", "received", "to_send", "done", "live")
     SENT_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
     TO_SEND_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
     sent: int
     received: int
     to_send: int
     done: bool
-    def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ...) -> None: ...
+    live: LiveFigures
+    def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ..., live: _Optional[_Union[LiveFigures, _Mapping]] = ...) -> None: ...
+
+class LiveFigures(_message.Message):
+    __slots__ = ("second", "at_ns", "records_dropped", "flows", "flows_left_out")
+    SECOND_FIELD_NUMBER: _ClassVar[int]
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_DROPPED_FIELD_NUMBER: _ClassVar[int]
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
+    FLOWS_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    second: int
+    at_ns: int
+    records_dropped: int
+    flows: _containers.RepeatedCompositeFieldContainer[LiveFlow]
+    flows_left_out: int
+    def __init__(self, second: _Optional[int] = ..., at_ns: _Optional[int] = ..., records_dropped: _Optional[int] = ..., flows: _Optional[_Iterable[_Union[LiveFlow, _Mapping]]] = ..., flows_left_out: _Optional[int] = ...) -> None: ...
+
+class LiveFlow(_message.Message):
+    __slots__ = ("flow", "sent", "refused", "received", "missing", "repeats", "late_ns", "arrives", "round_trip", "measured", "min_ns", "max_ns", "sum_ns", "buckets", "counts", "worst_ns")
+    FLOW_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    REPEATS_FIELD_NUMBER: _ClassVar[int]
+    LATE_NS_FIELD_NUMBER: _ClassVar[int]
+    ARRIVES_FIELD_NUMBER: _ClassVar[int]
+    ROUND_TRIP_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_FIELD_NUMBER: _ClassVar[int]
+    MIN_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    SUM_NS_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    WORST_NS_FIELD_NUMBER: _ClassVar[int]
+    flow: int
+    sent: int
+    refused: int
+    received: int
+    missing: int
+    repeats: int
+    late_ns: int
+    arrives: bool
+    round_trip: bool
+    measured: int
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+    buckets: _containers.RepeatedScalarFieldContainer[int]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    worst_ns: int
+    def __init__(self, flow: _Optional[int] = ..., sent: _Optional[int] = ..., refused: _Optional[int] = ..., received: _Optional[int] = ..., missing: _Optional[int] = ..., repeats: _Optional[int] = ..., late_ns: _Optional[int] = ..., arrives: _Optional[bool] = ..., round_trip: _Optional[bool] = ..., measured: _Optional[int] = ..., min_ns: _Optional[int] = ..., max_ns: _Optional[int] = ..., sum_ns: _Optional[int] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ..., worst_ns: _Optional[int] = ...) -> None: ...
 
 class FinishRequest(_message.Message):
     __slots__ = ("abort",)

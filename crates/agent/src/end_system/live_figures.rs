@@ -1,0 +1,24 @@
+//! Which flows of an end system have figures while a run goes on: those that begin or end at it.
+
+use crate::end_system::assignment::{Assignment, FlowRole};
+use crate::recording::live::{LiveFlow, LivePart};
+
+/// In the order of the plan.
+pub(super) fn of(assignment: &Assignment) -> Vec<LiveFlow> {
+    (0_u16..)
+        .zip(&assignment.flows)
+        .filter_map(|(position, facts)| {
+            let part = match facts.role {
+                FlowRole::RoundTripSender => LivePart::RoundTrip,
+                FlowRole::Receiver => {
+                    let due = assignment.due.iter().find(|(flow, _)| *flow == position);
+                    LivePart::Receiver(due.map(|(_, schedule)| schedule.clone()))
+                }
+                FlowRole::Unexpected if facts.from == assignment.node => LivePart::Sender,
+                _ => return None,
+            };
+            let (planned, in_half_a_second) = (facts.planned, facts.in_half_a_second);
+            Some(LiveFlow { id: facts.id, part, planned, in_half_a_second })
+        })
+        .collect()
+}

@@ -1,0 +1,391 @@
+//! Figures of a run while it goes on: what the record writer sees pass, summed up once a second for the testmaster.
+//!
+//! The record writer is the last to get a core, and everything here is done on its thread: no other thread counts, waits or
+//! allocates for it. What it shows is provisional. Records that were lost before they came here are missing from it, which
+//! it says, and nothing rests on it when the run is judged.
+//!
+//! The receiver of a one-way flow does not know when a message was sent, but it knows when it was to be: the schedule of
+//! its sender follows from the plan. So a latency here begins at the intended send, and what the sender was late is in it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wg_frame::time::{RunTime, Span};
+use wg_plan::FlowId;
+use wg_plan::schedule::Schedule;
+use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
+
+use crate::proto;
+
+/// Flows of an agent with figures, at most; more are left out and counted.
+pub const MOST_FLOWS: usize = 256;
+/// Instants that all flows together remember, at most.
+const MOST_REMEMBERED: usize = 1 << 20;
+const LEAST_REMEMBERED: usize = 64;
+/// How far back a message that comes late is still told from one that comes twice, in numbers of its flow.
+const WINDOW: u32 = 1_024;
+const WORDS: usize = WINDOW as usize / 64;
+/// Between two figures.
+const SECOND: i64 = 1_000_000_000_000;
+/// Parts of each doubling in a distribution: a percentile is told too high by a sixteenth at most.
+const PARTS: u32 = 16;
+const PARTS_LOG: u32 = 4;
+/// Buckets up to 2^43 ns, which is more than two hours.
+const BUCKETS: usize = (40 * PARTS) as usize;
+
+/// What an agent has to do with a flow.
+#[derive(Clone, Debug)]
+pub enum LivePart {
+    /// It sends it.
+    Sender,
+    /// It receives it; its messages are due then, where that follows from the plan.
+    Receiver(Option<Schedule>),
+    /// It sends it and gets it back.
+    RoundTrip,
+}
+
+/// A flow whose figures are wanted.
+#[derive(Clone, Debug)]
+pub struct LiveFlow {
+    /// Its number.
+    pub id: FlowId,
+    /// What is seen of it here.
+    pub part: LivePart,
+    /// Messages of it, warm-up included.
+    pub planned: u64,
+    /// Messages in half a second, at most.
+    pub in_half_a_second: u64,
+}
+
+/// The figures of the last second, for whoever watches.
+#[derive(Debug, Default)]
+pub struct LiveBoard(Mutex<Option<Arc<proto::LiveFigures>>>);
+
+impl LiveBoard {
+    /// The last figures, unless they are those of second `known`.
+    pub fn newer_than(&self, known: u32) -> Option<Arc<proto::LiveFigures>> {
+        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.as_ref().filter(|figures| figures.second != known).map(Arc::clone)
+    }
+
+    fn show(&self, figures: proto::LiveFigures) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(figures));
+    }
+}
+
+/// A distribution of times in ns, log-linear.
+#[derive(Debug)]
+struct Histogram {
+    counts: Box<[u32; BUCKETS]>,
+    n: u64,
+    minimum: i64,
+    maximum: i64,
+    sum: i64,
+}
+
+impl Histogram {
+    fn new() -> Self {
+        Self { counts: Box::new([0; BUCKETS]), n: 0, minimum: i64::MAX, maximum: i64::MIN, sum: 0 }
+    }
+
+    fn add(&mut self, ns: i64) {
+        let count = &mut self.counts[bucket_of(ns)];
+        *count = count.saturating_add(1);
+        self.n += 1;
+        self.minimum = self.minimum.min(ns);
+        self.maximum = self.maximum.max(ns);
+        self.sum = self.sum.saturating_add(ns);
+    }
+
+    /// Empties it into the figures of a flow.
+    fn drain_into(&mut self, figures: &mut proto::LiveFlow) {
+        figures.measured = self.n;
+        if self.n == 0 {
+            return;
+        }
+        (figures.min_ns, figures.max_ns, figures.sum_ns) = (self.minimum, self.maximum, self.sum);
+        for (bucket, count) in (0..).zip(self.counts.iter_mut()).filter(|(_, count)| **count > 0) {
+            figures.buckets.push(bucket);
+            figures.counts.push(std::mem::take(count));
+        }
+        (self.n, self.minimum, self.maximum, self.sum) = (0, i64::MAX, i64::MIN, 0);
+    }
+}
+
+/// The bucket of a time; what is negative, which only another clock makes it, counts as nothing.
+fn bucket_of(ns: i64) -> usize {
+    let value = ns.max(0).unsigned_abs();
+    if value < u64::from(PARTS) {
+        return usize::try_from(value).unwrap_or(0);
+    }
+    let doubling = value.ilog2();
+    let part = u32::try_from((value >> (doubling - PARTS_LOG)) & u64::from(PARTS - 1)).unwrap_or(0);
+    let bucket = (doubling - PARTS_LOG + 1) * PARTS + part;
+    usize::try_from(bucket).unwrap_or(BUCKETS).min(BUCKETS - 1)
+}
+
+/// The instants of the last messages of a flow, ps, by their numbers.
+#[derive(Debug)]
+struct Instants {
+    ring: Vec<i64>,
+    /// The first number that is not in it.
+    next: u32,
+}
+
+impl Instants {
+    fn new(room: usize) -> Self {
+        Self { ring: vec![0; room.next_power_of_two()], next: 0 }
+    }
+
+    fn place(&self, sequence: u32) -> usize {
+        sequence as usize & (self.ring.len() - 1)
+    }
+
+    /// Numbers come one after the other; one that was passed over had the instant of the one behind it.
+    fn put(&mut self, sequence: u32, at: i64) {
+        if sequence < self.next {
+            return;
+        }
+        let room = u32::try_from(self.ring.len()).unwrap_or(u32::MAX);
+        for passed in self.next.max(sequence.saturating_sub(room - 1))..=sequence {
+            let place = self.place(passed);
+            self.ring[place] = at;
+        }
+        self.next = sequence.saturating_add(1);
+    }
+
+    /// The instant of a message; of one longer ago that of the oldest known, so that no wait is told too short by much.
+    fn of(&self, sequence: u32) -> Option<i64> {
+        if sequence >= self.next {
+            return None;
+        }
+        let oldest = self.next.saturating_sub(u32::try_from(self.ring.len()).unwrap_or(u32::MAX));
+        Some(self.ring[self.place(sequence.max(oldest))])
+    }
+}
+
+/// What has come of a flow's numbers.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// The first number above all that came.
+    next: u32,
+    /// Of the last numbers below `next`, which came.
+    seen: [u64; WORDS],
+    received: u64,
+    repeats: u64,
+    missing: u64,
+    /// The fewest that were missing since the last figures, and in the second before.
+    fewest: [u64; 2],
+}
+
+impl Arrivals {
+    /// An intact message; whether it came for the first time.
+    fn take(&mut self, sequence: u32) -> bool {
+        let (word, bit) = (sequence as usize / 64 % WORDS, 1_u64 << (sequence % 64));
+        if sequence >= self.next {
+            let passed = sequence - self.next;
+            self.forget(self.next, passed.min(WINDOW));
+            self.missing += u64::from(passed);
+            self.next = sequence.saturating_add(1);
+            // Its own place held a number a window ago.
+            self.seen[word] |= bit;
+        } else if self.next - sequence > WINDOW || self.seen[word] & bit != 0 {
+            self.repeats += 1;
+            return false;
+        } else {
+            self.seen[word] |= bit;
+            self.missing = self.missing.saturating_sub(1);
+        }
+        self.received += 1;
+        self.fewest[0] = self.fewest[0].min(self.missing);
+        true
+    }
+
+    fn forget(&mut self, from: u32, count: u32) {
+        for sequence in from..from.saturating_add(count) {
+            self.seen[sequence as usize / 64 % WORDS] &= !(1 << (sequence % 64));
+        }
+    }
+
+    /// How many are missing, less those that only came in another order: the fewest there were in two seconds.
+    fn settle(&mut self) -> u64 {
+        let settled = self.fewest[0].min(self.fewest[1]);
+        self.fewest = [self.missing, self.fewest[0]];
+        settled
+    }
+}
+
+#[derive(Debug)]
+struct Followed {
+    id: FlowId,
+    sent: u64,
+    refused: u64,
+    /// The number and instant of the last intended send.
+    intended: (u32, i64),
+    latest_ns: i64,
+    planned: u32,
+    schedule: Option<Schedule>,
+    round_trip: bool,
+    arrives: bool,
+    instants: Instants,
+    arrivals: Arrivals,
+    latency: Histogram,
+    worst_ns: i64,
+}
+
+impl Followed {
+    fn new(flow: LiveFlow, room: usize) -> Self {
+        let (schedule, round_trip, arrives) = match flow.part {
+            LivePart::Sender => (None, false, false),
+            LivePart::Receiver(schedule) => (schedule, false, true),
+            LivePart::RoundTrip => (None, true, true),
+        };
+        let wanted = usize::try_from(flow.in_half_a_second.saturating_mul(4)).unwrap_or(usize::MAX);
+        let timed = schedule.is_some() || round_trip;
+        Self {
+            id: flow.id,
+            sent: 0,
+            refused: 0,
+            intended: (u32::MAX, 0),
+            latest_ns: 0,
+            planned: u32::try_from(flow.planned).unwrap_or(u32::MAX),
+            schedule,
+            round_trip,
+            arrives,
+            instants: Instants::new(if timed { wanted.clamp(LEAST_REMEMBERED, room) } else { 1 }),
+            arrivals: Arrivals::default(),
+            latency: Histogram::new(),
+            worst_ns: i64::MIN,
+        }
+    }
+
+    fn sent(&mut self, record: &Record) {
+        self.sent += 1;
+        let (sequence, at) = (record.sequence, record.time.as_picos());
+        if self.intended.0 == sequence {
+            self.latest_ns = self.latest_ns.max((at - self.intended.1) / 1_000);
+        }
+        if self.round_trip {
+            self.instants.put(sequence, at);
+        }
+    }
+
+    fn received(&mut self, record: &Record) {
+        let back = record.flags.has(RecordFlags::RETURN);
+        if !self.arrives || back != self.round_trip || record.sequence >= self.planned {
+            return;
+        }
+        if !self.arrivals.take(record.sequence) {
+            return;
+        }
+        self.recall(record.sequence, record.time);
+        if let Some(begin) = self.instants.of(record.sequence) {
+            let ns = record.time.as_picos().saturating_sub(begin) / 1_000;
+            self.latency.add(ns);
+            self.worst_ns = self.worst_ns.max(ns);
+        }
+    }
+
+    /// Carries the schedule on to a message; not beyond a second ahead of `now`, since no message comes before it is due.
+    fn recall(&mut self, sequence: u32, now: RunTime) {
+        let Some(schedule) = &mut self.schedule else { return };
+        let until = now + Span::from_picos(SECOND);
+        while self.instants.next <= sequence {
+            let Some(due) = schedule.next() else { return };
+            if !due.warm_up {
+                self.instants.put(due.sequence, due.at.as_picos());
+            }
+            if due.at > until {
+                return;
+            }
+        }
+    }
+
+    fn figures(&mut self) -> proto::LiveFlow {
+        let mut figures = proto::LiveFlow {
+            flow: u32::from(self.id),
+            sent: self.sent - self.refused.min(self.sent),
+            refused: self.refused,
+            received: self.arrivals.received,
+            missing: self.arrivals.settle(),
+            repeats: self.arrivals.repeats,
+            late_ns: std::mem::take(&mut self.latest_ns),
+            arrives: self.arrives,
+            round_trip: self.round_trip,
+            worst_ns: self.worst_ns.max(0),
+            ..proto::LiveFlow::default()
+        };
+        self.latency.drain_into(&mut figures);
+        figures
+    }
+}
+
+/// Follows the flows of an agent, by their records.
+#[derive(Debug)]
+pub struct LiveFigures {
+    flows: Vec<Followed>,
+    /// Places in `flows` by flow number; `u16::MAX`: not followed.
+    by_id: Vec<u16>,
+    left_out: u32,
+    second: i64,
+    board: Arc<LiveBoard>,
+}
+
+impl LiveFigures {
+    /// Follows these flows, or the first of them, and shows their figures on `board`.
+    pub fn new(mut flows: Vec<LiveFlow>, board: Arc<LiveBoard>) -> Self {
+        let left_out = u32::try_from(flows.len().saturating_sub(MOST_FLOWS)).unwrap_or(u32::MAX);
+        flows.truncate(MOST_FLOWS);
+        let room = (MOST_REMEMBERED / flows.len().max(1)).min(1 << 16);
+        let most = flows.iter().map(|flow| usize::from(flow.id) + 1).max().unwrap_or(0);
+        let mut by_id = vec![u16::MAX; most];
+        for (place, flow) in (0..).zip(&flows) {
+            by_id[usize::from(flow.id)] = place;
+        }
+        let flows = flows.into_iter().map(|flow| Followed::new(flow, room)).collect();
+        Self { flows, by_id, left_out, second: 0, board }
+    }
+
+    /// Records that pass, in the order of each thread that made them.
+    pub fn take(&mut self, records: &[Record]) {
+        for record in records {
+            let counted = matches!(
+                record.point,
+                Point::IntendedSend | Point::ApplicationSend | Point::ApplicationReceive | Point::Drop
+            );
+            if !counted || record.flags.has(RecordFlags::WARM_UP) {
+                continue;
+            }
+            let place = self.by_id.get(usize::from(record.flow)).copied().unwrap_or(u16::MAX);
+            let Some(flow) = self.flows.get_mut(usize::from(place)) else { continue };
+            let back = record.flags.has(RecordFlags::RETURN);
+            match record.point {
+                Point::IntendedSend => flow.intended = (record.sequence, record.time.as_picos()),
+                Point::ApplicationSend if !back => flow.sent(record),
+                Point::ApplicationReceive if record.crc == Crc::Ok => flow.received(record),
+                Point::Drop if record.reason == DropReason::SendRefused && !back => flow.refused += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Shows the figures once a second of the run's time; `dropped` are records that never came here.
+    pub fn look(&mut self, now: Option<RunTime>, dropped: impl FnOnce() -> u64) {
+        let Some(now) = now else { return };
+        let second = now.as_picos() / SECOND;
+        if second <= self.second || self.flows.is_empty() {
+            return;
+        }
+        self.second = second;
+        self.board.show(proto::LiveFigures {
+            second: u32::try_from(second).unwrap_or(u32::MAX),
+            at_ns: now.as_picos() / 1_000,
+            records_dropped: dropped(),
+            flows: self.flows.iter_mut().map(Followed::figures).collect(),
+            flows_left_out: self.left_out,
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

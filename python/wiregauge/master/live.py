@@ -1,0 +1,244 @@
+"""What is known of a run while it goes on: the figures agents sum up each second, put together by flow.
+
+They are provisional: they come from the records as these are written, before any of them is tracked, and no verdict
+rests on them. Where something is not known they are on the safe side: a percentile is the upper edge of its bucket, and
+a message that was sent long enough ago and has not been seen counts as lost until it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+from wiregauge.plan import Run
+
+__all__ = ["Figures", "FlowNow", "FromAgent", "RunNow", "bucket_end_ns"]
+
+_LEAST_SETTLE_NS: Final = 1_000_000_000
+"""How long a message may be under way before it counts as lost; the drain of the test where that is longer."""
+_REMEMBERED_NS: Final = 30_000_000_000
+"""How far the word of a receiver may lie behind that of its sender."""
+_PARTS: Final = 16
+_LAST_BUCKET: Final = 639
+"""More than two hours: longer times are in it, too."""
+
+
+class FlowFromAgent(Protocol):
+    """`LiveFlow` of agent.proto."""
+
+    flow: int
+    sent: int
+    refused: int
+    received: int
+    missing: int
+    repeats: int
+    late_ns: int
+    arrives: bool
+    round_trip: bool
+    measured: int
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+    worst_ns: int
+
+    @property
+    def buckets(self) -> Sequence[int]: ...
+    @property
+    def counts(self) -> Sequence[int]: ...
+
+
+class FromAgent(Protocol):
+    """`LiveFigures` of agent.proto."""
+
+    second: int
+    at_ns: int
+    records_dropped: int
+    flows_left_out: int
+
+    @property
+    def flows(self) -> Sequence[FlowFromAgent]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FlowNow:
+    """A flow: counts since the run began, times of the last second; None where no message had one."""
+
+    flow: int
+    source: str
+    destination: str
+    measure: Literal["latency", "rtt"]
+    sent: int
+    received: int
+    lost: int
+    repeats: int
+    rate: float
+    """Messages that arrived in a second."""
+    measured: int
+    p50_ns: float | None
+    p99_ns: float | None
+    mean_ns: float | None
+    max_ns: float | None
+    late_ns: int
+    """The most that a message was sent late."""
+
+    @property
+    def label(self) -> str:
+        """Its number and ends."""
+        return f"flow {self.flow} ({self.source} → {self.destination})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """A run at one moment."""
+
+    position: int
+    index: int
+    seconds: float
+    """Of the run's time that the figures extend to."""
+    flows: tuple[FlowNow, ...]
+    left_out: int
+    """Flows without live figures, since an agent follows 256 at most."""
+    dropped: int
+    """Records that the instrument lost, which are in no figure."""
+
+
+@dataclass(slots=True)
+class _Flow:
+    source: str
+    destination: str
+    relayed: bool
+    sent: int = 0
+    refused: int = 0
+    history: deque[tuple[int, int]] = field(default_factory=deque)
+    """When, and what had been sent by then."""
+    received: int = 0
+    missing: int = 0
+    repeats: int = 0
+    heard_ns: int = 0
+    """Until when its receiver has told what arrived."""
+    known: bool = False
+    late_ns: int = 0
+    buckets: Counter[int] = field(default_factory=Counter)
+    measured: int = 0
+    sum_ns: int = 0
+    max_ns: int | None = None
+    worst_ns: int = 0
+    before: tuple[int, int] = (0, 0)
+    """What had been received at the last look, and until when."""
+
+    def take(self, told: FlowFromAgent, at_ns: int, *, missed: bool, settle_ns: int) -> None:
+        """What an agent says of it."""
+        self.known = True
+        if told.round_trip or not told.arrives:
+            self.sent, self.refused = told.sent, told.refused
+            self.late_ns = max(self.late_ns, told.late_ns)
+            self.history.append((at_ns, told.sent))
+            while len(self.history) > 2 and self.history[1][0] < at_ns - 4 * settle_ns - _REMEMBERED_NS:
+                self.history.popleft()
+        if not told.arrives:
+            return
+        self.received, self.missing, self.repeats = told.received, told.missing, told.repeats
+        self.heard_ns = at_ns
+        if told.measured:
+            for bucket, count in zip(told.buckets, told.counts, strict=True):
+                self.buckets[min(bucket, _LAST_BUCKET)] += count
+            self.measured += told.measured
+            self.sum_ns += told.sum_ns
+            self.max_ns = told.max_ns if self.max_ns is None else max(self.max_ns, told.max_ns)
+        # Figures of a second that did not come through: what was longest in it is known all the same.
+        if missed and told.worst_ns > self.worst_ns:
+            self.max_ns = max(self.max_ns or 0, told.worst_ns)
+        self.worst_ns = max(self.worst_ns, told.worst_ns)
+
+    def lost(self, settle_ns: int) -> int:
+        """Messages passed over, or sent so long ago that they should have come."""
+        due = max((sent for at, sent in self.history if at <= self.heard_ns - settle_ns), default=0)
+        return max(self.missing - self.refused, due - self.received, 0)
+
+    def now(self, number: int, settle_ns: int) -> FlowNow:
+        """What is shown of it; the next second begins."""
+        received, until = self.before
+        passed_s = (self.heard_ns - until) / 1e9
+        rate = (self.received - received) / passed_s if passed_s > 0 else 0.0
+        shown = FlowNow(
+            number,
+            self.source,
+            self.destination,
+            "rtt" if self.relayed else "latency",
+            self.sent,
+            self.received,
+            self.lost(settle_ns),
+            self.repeats,
+            rate,
+            self.measured,
+            self._quantile(0.5),
+            self._quantile(0.99),
+            self.sum_ns / self.measured if self.measured else None,
+            None if self.max_ns is None else float(self.max_ns),
+            self.late_ns,
+        )
+        self.before = (self.received, self.heard_ns)
+        self.buckets.clear()
+        self.measured = self.sum_ns = self.late_ns = 0
+        self.max_ns = None
+        return shown
+
+    def _quantile(self, q: float) -> float | None:
+        """Nearest rank, at the upper edge of its bucket."""
+        if not self.measured or self.max_ns is None:
+            return None
+        left = q * self.measured
+        for bucket in sorted(self.buckets):
+            left -= self.buckets[bucket]
+            if left <= 0:
+                return float(min(bucket_end_ns(bucket), self.max_ns))
+        return float(self.max_ns)
+
+
+class Figures:
+    """Puts together what the agents of a run say. `nodes` are the names of end systems, by number."""
+
+    def __init__(self, position: int, run: Run, nodes: Sequence[str]) -> None:
+        self._position, self._index = position, run.index
+        self._settle_ns = max(_LEAST_SETTLE_NS, run.drain // 1000)
+        relayed = {relay.flow for relay in run.relays}
+        self._flows = {
+            flow.id: _Flow(nodes[flow.from_], nodes[flow.to], flow.id in relayed)
+            for flow in run.flows
+            if not flow.exchange
+        }
+        self._seconds: dict[str, int] = {}
+        self._told: dict[str, tuple[int, int, int]] = {}
+
+    def take(self, agent: str, told: FromAgent) -> None:
+        """The figures of a second by the agent of an end system; what was heard before changes nothing."""
+        last = self._seconds.get(agent, 0)
+        if told.second <= last:
+            return
+        self._seconds[agent] = told.second
+        self._told[agent] = (told.at_ns, told.records_dropped, told.flows_left_out)
+        for one in told.flows:
+            flow = self._flows.get(one.flow)
+            if flow is not None:
+                flow.take(one, told.at_ns, missed=told.second > last + 1, settle_ns=self._settle_ns)
+
+    def now(self) -> RunNow:
+        """The run at this moment; times are of what came since the last call."""
+        told: Mapping[str, tuple[int, int, int]] = self._told
+        return RunNow(
+            self._position,
+            self._index,
+            max((at for at, _, _ in told.values()), default=0) / 1e9,
+            tuple(flow.now(number, self._settle_ns) for number, flow in self._flows.items() if flow.known),
+            sum(1 for flow in self._flows.values() if not flow.known),
+            sum(dropped for _, dropped, _ in told.values()),
+        )
+
+
+def bucket_end_ns(bucket: int) -> int:
+    """Where a bucket of `LiveFlow` ends, ns: no time in it is longer."""
+    following = bucket + 1
+    edge = following if following < _PARTS else (_PARTS + following % _PARTS) << (following // _PARTS - 1)
+    return edge - 1

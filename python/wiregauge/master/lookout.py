@@ -1,0 +1,140 @@
+"""Whoever acts on live figures: alarms with what they bring about, the endpoint, and a bound on the disk.
+
+A bench that makes runs by agents has one; options of the command line fill it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from wiregauge.benches.base import BenchError
+from wiregauge.master.alarms import AlarmExit, AlarmLimit, Alarms, sentence
+from wiregauge.master.disk import DiskBound, room
+from wiregauge.master.hook import Hook
+from wiregauge.master.live import RunNow
+from wiregauge.plan import Run
+
+if TYPE_CHECKING:
+    from wiregauge.master.endpoint import Endpoint
+
+__all__ = ["Lookout"]
+
+_NETWORK: Final = "WIREGAUGE_HOST_NETWORK"
+"""The descriptor of the network that a command had before it began anew inside an enclosure."""
+_MOST_TOLD: Final = 20
+"""Alarms of one second that get a line each."""
+
+
+class Lookout:
+    """Looks at a campaign, second by second.
+
+    `on_alarm` are `exit` and commands as a user writes them; `metrics` is the address to serve at, `disk` the most
+    bytes that the run directory may come to.
+    """
+
+    def __init__(
+        self,
+        alarms: Sequence[AlarmLimit] = (),
+        on_alarm: Sequence[str] = (),
+        metrics: tuple[str, int] | None = None,
+        disk: int | None = None,
+    ) -> None:
+        self._limits = tuple(alarms)
+        self._exits = "exit" in on_alarm
+        self._commands = [shlex.split(one) for one in on_alarm if one != "exit"]
+        self._endpoint: Endpoint | None = None
+        if metrics is not None:
+            # It is loaded where it is wanted: it costs every other command its start.
+            from wiregauge.master.endpoint import Endpoint
+
+            self._endpoint = Endpoint(metrics)
+        self._bound = DiskBound(disk) if disk is not None else None
+        self._hooks: list[Hook] = []
+        self._network: int | None = None
+        self._alarms = Alarms(self._limits)
+
+    def before_enclosure(self) -> None:
+        """Takes what only the host's own network has, and leaves it to the process that this one becomes."""
+        if self._endpoint is not None:
+            self._endpoint.open()
+            self._endpoint.hand_on()
+        if self._commands:
+            network = os.open("/proc/self/ns/net", os.O_RDONLY)
+            os.set_inheritable(network, True)
+            os.environ[_NETWORK] = str(network)
+
+    def enter(self) -> None:
+        """Takes it over. Raises BenchError where the address is not to be had."""
+        if self._endpoint is not None:
+            self._endpoint.open()
+        network = os.environ.pop(_NETWORK, None)
+        if network is not None:
+            self._network = int(network)
+            os.set_inheritable(self._network, False)
+
+    def begin(self, facts: Mapping[str, str]) -> None:
+        """A campaign begins."""
+        if self._endpoint is not None:
+            self._endpoint.serve(facts)
+
+    def check_room(self, root: Path, runs: Sequence[Run], tell: Callable[[str], object]) -> None:
+        """Before a campaign: tells of a disk that it may fill. Raises BenchError for a bound beyond what is free."""
+        said = room(root, runs, self._bound.most if self._bound is not None else None)
+        if said is None:
+            return
+        if self._bound is not None:
+            raise BenchError(said)
+        tell(said)
+
+    def run_begins(self) -> None:
+        """The next run of the campaign: everything is counted anew."""
+        self._alarms = Alarms(self._limits)
+        if self._bound is not None:
+            self._bound.run_begins()
+        self._hooks = [Hook(command, self._network) for command in self._commands]
+
+    def look(self, now: RunNow, share: float, tell: Callable[[str], object]) -> None:
+        """One second of a run; lines for the user are told. Raises Interrupted to end the run."""
+        fresh = self._alarms.look(now)
+        if self._endpoint is not None:
+            active = Counter(alarm for alarm, _ in self._alarms.active)
+            self._endpoint.show(now, share, self._alarms.raised_by, active)
+        lines = [sentence(limit, incident, flow) for limit, incident, flow in fresh]
+        for line in lines[:_MOST_TOLD]:
+            tell(line)
+        if len(lines) > _MOST_TOLD:
+            tell(f"alarms of {len(lines) - _MOST_TOLD} more flows; the run directory names them")
+        if fresh:
+            raised = [{"run": now.index, **asdict(incident)} for _, incident, _ in fresh]
+            for hook in self._hooks:
+                hook.tell(raised)
+            if self._exits:
+                raise AlarmExit(lines[0])
+
+    def look_at_disk(self, root: Path) -> None:
+        """Raises Interrupted where the run directory has come to its bound."""
+        if self._bound is not None:
+            self._bound.look(root)
+
+    def run_ends(self, entry: dict[str, Any]) -> None:
+        """What was raised goes into the run's entry."""
+        for hook in self._hooks:
+            hook.close()
+        if self._limits:
+            entry["alarms"] = {
+                **self._alarms.as_json(),
+                "exit": self._exits,
+                "commands": [hook.as_json() for hook in self._hooks],
+            }
+        self._hooks = []
+
+    def close(self) -> None:
+        """Ends what it serves."""
+        if self._endpoint is not None:
+            self._endpoint.close()

@@ -1,0 +1,441 @@
+"""Live figures from planted words of agents: what is lost, how long messages took, and which alarms that raises."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from rich.console import Console
+
+from wiregauge.benches.base import BenchError
+from wiregauge.cli.livetable import MOST_ROWS, live_table, live_text
+from wiregauge.config import load
+from wiregauge.master import AlarmError, AlarmLimit, Lookout
+from wiregauge.master.alarms import MEASURES, MOST_KEPT, AlarmExit, Alarms
+from wiregauge.master.disk import DiskBound, DiskExit, needed_bytes, room, size_of
+from wiregauge.master.endpoint import Endpoint, EndpointError, address_of
+from wiregauge.master.hook import Hook
+from wiregauge.master.live import Figures, FlowNow, RunNow, bucket_end_ns
+from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.plan import Campaign
+from wiregauge.plan.quantity import QuantityError
+
+TEST = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1" bench="netns">
+<network><end-system name="a"/><end-system name="b"/><switch name="sw1"/>
+<link between="a sw1" rate="1Gbit/s"/><link between="b sw1" rate="1Gbit/s"/></network>
+<flows><flow id="10" protocol="udp" from="a" to="b"/><flow id="20" protocol="udp" from="a" to="b"/></flows>
+<tasks warm-up="200ms" duration="10s" drain="500ms"><send flow="10" period="1ms" payload="64B"/><receive flow="10"/>
+<send flow="20" period="2ms" payload="64B"/><relay flow="20"/></tasks></test>"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Campaign:
+    file = tmp_path / "t.xml"
+    file.write_text(TEST)
+    return load(file).campaign
+
+
+@pytest.fixture
+def figures(plan: Campaign) -> Figures:
+    return Figures(0, plan.runs[0], plan.network.names)
+
+
+def word(second: int, *flows: pb.LiveFlow, dropped: int = 0, late_s: float = 0.0) -> Any:
+    at = int((second + late_s) * 1e9)
+    return pb.LiveFigures(second=second, at_ns=at, records_dropped=dropped, flows=flows)
+
+
+def sends(flow: int, sent: int, **more: Any) -> pb.LiveFlow:
+    return pb.LiveFlow(flow=flow, sent=sent, **more)
+
+
+def arrives(flow: int, received: int, **more: Any) -> pb.LiveFlow:
+    return pb.LiveFlow(flow=flow, received=received, arrives=True, **more)
+
+
+def bucket_of(ns: int) -> int:
+    return next(bucket for bucket in range(640) if ns <= bucket_end_ns(bucket))
+
+
+def times(*ns: int) -> dict[str, Any]:
+    return {
+        "measured": len(ns),
+        "min_ns": min(ns),
+        "max_ns": max(ns),
+        "sum_ns": sum(ns),
+        "buckets": [bucket_of(one) for one in ns],
+        "counts": [1] * len(ns),
+    }
+
+
+def flow_of(now: RunNow, number: int) -> FlowNow:
+    (found,) = (flow for flow in now.flows if flow.flow == number)
+    return found
+
+
+def test_what_was_passed_over_is_lost_and_what_is_under_way_is_not(figures: Figures) -> None:
+    figures.take("a", word(1, sends(10, 1000)))
+    figures.take("b", word(1, arrives(10, 990, missing=3)))
+    flow = flow_of(figures.now(), 10)
+    assert (flow.sent, flow.received, flow.lost) == (1000, 990, 3)
+    assert (flow.source, flow.destination, flow.measure) == ("a", "b", "latency")
+
+
+def test_of_a_cut_link_what_was_sent_a_second_ago_is_lost(figures: Figures) -> None:
+    """Nothing comes behind it, so the receiver sees no gap."""
+    for second in (1, 2, 3):
+        figures.take("a", word(second, sends(10, 1000 * second)))
+        figures.take("b", word(second, arrives(10, 1000)))
+    assert flow_of(figures.now(), 10).lost == 1000
+
+
+def test_a_receiver_that_is_not_heard_makes_nothing_lost(figures: Figures) -> None:
+    figures.take("b", word(1, arrives(10, 1000)))
+    for second in (1, 2, 3, 4):
+        figures.take("a", word(second, sends(10, 1000 * second)))
+    assert flow_of(figures.now(), 10).lost == 0
+
+
+def test_what_the_kernel_refused_was_not_sent_and_is_not_lost(figures: Figures) -> None:
+    figures.take("a", word(1, sends(10, 997, refused=3)))
+    figures.take("b", word(1, arrives(10, 997, missing=3)))
+    assert flow_of(figures.now(), 10).lost == 0
+
+
+def test_a_round_trip_is_told_by_its_sender(figures: Figures) -> None:
+    told = pb.LiveFlow(
+        flow=20, sent=500, received=498, missing=1, arrives=True, round_trip=True, **times(40_000, 50_000)
+    )
+    figures.take("a", word(1, told))
+    flow = flow_of(figures.now(), 20)
+    assert (flow.measure, flow.lost, flow.max_ns) == ("rtt", 1, 50_000)
+
+
+def test_percentiles_are_never_below_the_values_nor_above_the_longest(figures: Figures) -> None:
+    values = [10_000 + 137 * k for k in range(100)]
+    figures.take("b", word(1, arrives(10, 100, **times(*values))))
+    flow = flow_of(figures.now(), 10)
+    assert flow.p50_ns is not None
+    assert flow.p99_ns is not None
+    assert values[49] <= flow.p50_ns <= values[49] * 17 / 16
+    assert values[98] <= flow.p99_ns <= values[99] == flow.max_ns
+    assert flow.mean_ns == pytest.approx(sum(values) / 100)
+
+
+def test_times_are_of_the_last_second_and_a_word_counts_once(figures: Figures) -> None:
+    told = word(1, arrives(10, 2, **times(1_000, 9_000)))
+    figures.take("b", told)
+    figures.take("b", told)
+    assert flow_of(figures.now(), 10).measured == 2
+    flow = flow_of(figures.now(), 10)
+    assert (flow.measured, flow.p50_ns, flow.max_ns, flow.received) == (0, None, None, 2)
+
+
+def test_the_longest_of_seconds_nobody_heard_of_is_not_forgotten(figures: Figures) -> None:
+    figures.take("b", word(1, arrives(10, 1, worst_ns=5_000, **times(5_000))))
+    figures.now()
+    figures.take("b", word(5, arrives(10, 9, worst_ns=70_000, **times(3_000))))
+    assert flow_of(figures.now(), 10).max_ns == 70_000
+
+
+def test_no_word_of_an_agent_makes_a_number_without_bound(figures: Figures) -> None:
+    figures.take("b", word(1, arrives(10, 1, measured=1, max_ns=2**62, buckets=[2**32 - 1], counts=[1])))
+    assert flow_of(figures.now(), 10).p50_ns == bucket_end_ns(639)
+
+
+def test_the_rate_is_of_the_time_between_two_words(figures: Figures) -> None:
+    figures.take("b", word(1, arrives(10, 1000)))
+    figures.now()
+    figures.take("b", word(2, arrives(10, 2500), late_s=0.5))
+    assert flow_of(figures.now(), 10).rate == pytest.approx(1000)
+
+
+def now(
+    seconds: float, *, lost: int = 0, longest: float | None = None, flow: int = 10, dropped: int = 0
+) -> RunNow:
+    one = FlowNow(
+        flow,
+        "a",
+        "b",
+        "latency",
+        1000,
+        900,
+        lost,
+        0,
+        1.0,
+        1 if longest else 0,
+        longest,
+        longest,
+        longest,
+        longest,
+        0,
+    )
+    return RunNow(0, 0, seconds, (one,), 0, dropped)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_live_measure_can_be_limited(measure: str) -> None:
+    value = "3" if measure in ("lost", "duplicated") else "1%" if measure == "loss" else "2ms"
+    limit = AlarmLimit.read(f" {measure}  <=  {value} ")
+    assert limit.written == f"{measure} <= {value}"
+    assert limit.most == {"3": 3.0, "1%": 0.01, "2ms": 2e6}[value]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lost", "write a measure, <= and a value"),
+        ("lost <= 1.5", "whole number"),
+        ("lost >= 1", "how much is too much"),
+        ("latency.max <= 3", "unit"),
+        ("ipdv.p99 <= 1ms", "no live figures of ipdv.p99"),
+        ("latency.p999 <= 1ms", "no live figures"),
+    ],
+)
+def test_what_is_no_alarm_is_refused_with_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(AlarmError, match=said):
+        AlarmLimit.read(text)
+
+
+def test_an_alarm_is_of_flows_that_have_its_measure(plan: Campaign, tmp_path: Path) -> None:
+    assert AlarmLimit.read("rtt.max <= 1ms").is_of(plan.runs[0])
+    assert AlarmLimit.read("latency.max <= 1ms").is_of(plan.runs[0])
+    only = tmp_path / "gap.xml"
+    only.write_text(TEST.replace("/><receive", ' pacing="gap"/><receive').replace("relay", "receive"))
+    (run,) = load(only).campaign.runs
+    assert not AlarmLimit.read("rtt.max <= 1ms").is_of(run)
+    assert AlarmLimit.read("latency.max <= 1ms").is_of(run), "flow 20 keeps to the plan"
+    assert not AlarmLimit.read("latency.max <= 1ms").is_of(msgspec.structs.replace(run, sends=run.sends[:1]))
+
+
+def test_a_loss_is_raised_as_often_as_it_grows_and_a_long_latency_as_long_as_it_lasts() -> None:
+    alarms = Alarms([AlarmLimit.read("lost <= 2"), AlarmLimit.read("latency.max <= 1ms")])
+    told = []
+    for second, (lost, longest) in enumerate(
+        [(0, 5e5), (2, 1e6), (3, 2e6), (3, 3e6), (3, 9e5), (4, None), (5, 1.1e6)], start=1
+    ):
+        fresh = alarms.look(now(float(second), lost=lost, longest=longest))
+        told += [(second, limit.measure) for limit, _, _ in fresh]
+    assert told == [(3, "lost"), (3, "latency.max"), (6, "lost"), (7, "latency.max")]
+    assert [(one.begin_s, one.end_s, one.first, one.worst) for one in alarms.kept] == [
+        (3, 3, 3, 3),
+        (3, 4, 2e6, 3e6),
+        (6, 7, 4, 5),
+        (7, 7, 1.1e6, 1.1e6),
+    ]
+    assert alarms.raised == 4
+
+
+def test_what_is_kept_of_alarms_is_bounded() -> None:
+    alarms = Alarms([AlarmLimit.read("lost <= 0")])
+    for flow in range(MOST_KEPT + 5):
+        alarms.look(now(1.0, lost=1, flow=flow))
+    kept = alarms.as_json()
+    assert (kept["raised"], len(kept["incidents"])) == (MOST_KEPT + 5, MOST_KEPT)
+
+
+def until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_command_gets_alarms_as_json_and_no_shell_sees_them(tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    code = f"import sys; open({str(got)!r}, 'ab').write(sys.stdin.buffer.read() + repr(sys.argv[1:]).encode() + b'\\n')"
+    hook = Hook([sys.executable, "-c", code, "$(touch never)"])
+    hook.tell([{"flow": 10, "alarm": "lost <= 0; rm -r /"}])
+    until(lambda: got.exists() and got.read_bytes().count(b"\n") == 2)
+    for flow in range(150):
+        hook.tell([{"flow": flow}])
+    hook.close()
+    lines = got.read_text().splitlines()
+    first, second = (json.loads(line) for line in lines[::2])
+    assert first == {"schema": 1, "alarms": [{"flow": 10, "alarm": "lost <= 0; rm -r /"}], "more": 0}
+    assert (len(second["alarms"]), second["more"]) == (100, 50)
+    assert lines[1] == "['$(touch never)']"
+    assert (hook.started, hook.failed) == (2, 0)
+
+
+def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
+    hook = Hook([sys.executable, "-c", "raise SystemExit(3)"])
+    hook.tell([{}])
+    hook.close()
+    assert (hook.started, hook.failed, hook.reason) == (1, 1, "it ended with code 3")
+
+
+def test_an_alarm_ends_the_run_where_that_is_asked_for_and_stands_in_its_entry(tmp_path: Path) -> None:
+    lookout = Lookout([AlarmLimit.read("lost <= 0")], ["exit"])
+    lookout.run_begins()
+    lines: list[str] = []
+    lookout.look(now(1.0), 0.1, lines.append)
+    with pytest.raises(
+        AlarmExit, match=r"alarm at 2 s: flow 10 \(a → b\): lost is 7, the limit is lost <= 0"
+    ):
+        lookout.look(now(2.0, lost=7, dropped=9), 0.2, lines.append)
+    assert len(lines) == 1
+    assert "the instrument lost 9 records" in lines[0]
+    entry: dict[str, Any] = {}
+    lookout.run_ends(entry)
+    assert entry["alarms"]["exit"]
+    assert entry["alarms"]["incidents"][0]["worst"] == 7
+    lookout.run_begins()
+    other: dict[str, Any] = {}
+    lookout.run_ends(other)
+    assert other["alarms"]["raised"] == 0
+
+
+def test_a_run_without_alarms_keeps_no_word_of_them() -> None:
+    lookout = Lookout()
+    lookout.run_begins()
+    lookout.look(now(2.0, lost=7), 0.2, pytest.fail)
+    entry: dict[str, Any] = {}
+    lookout.run_ends(entry)
+    assert entry == {}
+
+
+def test_of_many_flows_some_alarms_get_a_line(plan: Campaign) -> None:
+    lookout = Lookout([AlarmLimit.read("lost <= 0")])
+    lookout.run_begins()
+    flows = tuple(now(1.0, lost=1, flow=flow).flows[0] for flow in range(100))
+    lines: list[str] = []
+    lookout.look(RunNow(0, 0, 1.0, flows, 0, 0), 0.1, lines.append)
+    assert len(lines) == 21
+    assert "80 more flows" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("9464", ("127.0.0.1", 9464)),
+        ("localhost:9464", ("127.0.0.1", 9464)),
+        ("192.0.2.7:1", ("192.0.2.7", 1)),
+        ("[::1]:9464", ("::1", 9464)),
+    ],
+)
+def test_an_address_is_a_loopback_one_unless_another_is_given_in_full(
+    text: str, address: tuple[str, int]
+) -> None:
+    assert address_of(text) == address
+
+
+@pytest.mark.parametrize(
+    "text", ["0.0.0.0:9464", "[::]:9464", ":9464", "host:9464", "127.0.0.1", "1.2.3.4:0", "65536", ""]
+)
+def test_what_is_no_address_or_every_address_is_refused(text: str) -> None:
+    with pytest.raises(EndpointError):
+        address_of(text)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def scraped(port: int) -> dict[str, Any]:
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
+    )
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        families = text_string_to_metric_families(answer.read().decode())  # type: ignore[no-untyped-call]
+        return {family.name: family for family in families}
+
+
+def test_the_endpoint_serves_openmetrics_that_the_librarys_parser_reads(port: int) -> None:
+    endpoint = Endpoint(("127.0.0.1", port))
+    endpoint.serve({"test": 'a "name"', "bench": "netns"})
+    try:
+        assert set(scraped(port)) == {"wiregauge_live_test"}
+        endpoint.show(now(4.0, lost=7, longest=2e6, dropped=5), 0.4, {"lost <= 0": 1}, {"lost <= 0": 1})
+        families = scraped(port)
+    finally:
+        endpoint.close()
+    assert families["wiregauge_live_sent_messages"].type == "counter"
+    (lost,) = families["wiregauge_live_lost_messages"].samples
+    assert lost.value == 7
+    assert lost.labels == {"run": "0", "flow": "10", "source": "a", "destination": "b"}
+    quantiles = {
+        one.labels["quantile"]: one.value for one in families["wiregauge_live_latency_seconds"].samples
+    }
+    assert quantiles == {"0.5": 0.002, "0.99": 0.002, "1": 0.002}
+    assert families["wiregauge_alarms_raised"].samples[0].value == 1
+    assert families["wiregauge_live_run_done_ratio"].samples[0].value == 0.4
+    assert families["wiregauge_live_records_dropped"].samples[0].value == 5
+    with pytest.raises(OSError, match="refused"):
+        scraped(port)
+
+
+def test_an_address_in_use_is_named(port: int) -> None:
+    first = Endpoint(("127.0.0.1", port))
+    first.open()
+    try:
+        with pytest.raises(BenchError, match=f"port {port}.*in use"):
+            Endpoint(("127.0.0.1", port)).open()
+    finally:
+        first.close()
+
+
+def test_a_campaign_ends_before_its_directory_comes_to_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wiregauge.master.disk._LOOK_S", 0.0)
+    bound = DiskBound(size_of("1MB"))
+    (tmp_path / "spool").mkdir()
+    segment = tmp_path / "spool" / "s"
+    for size in (100_000, 200_000, 300_000):
+        segment.write_bytes(bytes(size))
+        bound.look(tmp_path)
+    segment.write_bytes(bytes(450_000))
+    with pytest.raises(DiskExit, match=r"--disk 1 MB: it has 0.45 MB of segments"):
+        bound.look(tmp_path)
+
+
+def test_room_on_the_disk_is_reckoned_before(
+    plan: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 10 200 messages one way with five records, 5100 there and back with ten.
+    records = 10_200 * 5 + 5_100 * 10
+    assert needed_bytes(plan.runs) == records * 26
+    assert room(tmp_path, plan.runs, None) is None
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 2_000_000})())
+    assert "about 2.65 MB, and 2 MB are free" in str(room(tmp_path, plan.runs, None))
+    assert room(tmp_path, plan.runs, 1_500_000) is None
+    with pytest.raises(BenchError, match="--disk 3 MB is more than the 2 MB that are free"):
+        Lookout(disk=3_000_000).check_room(tmp_path, plan.runs, pytest.fail)
+
+
+@pytest.mark.parametrize("text", ["10", "10gb", "GB", "-1GB", "10kB", "0.5MB", "0.3GiB.1"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(QuantityError, match="write"):
+        size_of(text)
+
+
+def test_the_table_shows_the_gravest_flows_and_says_that_it_is_provisional() -> None:
+    flows = tuple(now(1.0, lost=flow, longest=1e6, flow=flow).flows[0] for flow in range(MOST_ROWS + 4))
+    file = io.StringIO()
+    Console(file=file, width=120).print(live_table(RunNow(0, 0, 5.0, flows, 2, 3)))
+    lines = file.getvalue().splitlines()
+    assert lines[1].split()[0] == str(MOST_ROWS + 3)
+    assert MOST_ROWS + 2 <= len(lines) <= MOST_ROWS + 3
+    for said in (
+        "lost 3 records",
+        "2 flows have no live figures",
+        "4 more flows",
+        "provisional; the report's count",
+    ):
+        assert said in " ".join(lines[MOST_ROWS + 1 :])
+    assert live_text(RunNow(0, 0, 5.0, flows, 0, 0)) == ", 66 lost so far, latency up to 1 ms (provisional)"
