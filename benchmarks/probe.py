@@ -38,8 +38,8 @@ FIFO = 50
 PORT = 21_111
 ADDRESS = "10.88.0.2"
 SOCKPERF, IRTT = (shutil.which(name) is not None for name in ("sockperf", "irtt"))
-LIVE = re.compile(r"(round trip|rtt|latency|p50|messages/s)")
-"""Part of a line with a figure that is printed while a probe runs."""
+LIVE = re.compile(r"^first figures")
+"""A line with a figure that is printed while a probe runs."""
 
 
 def flow_of(place: Path) -> dict[str, Any]:

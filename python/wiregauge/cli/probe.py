@@ -266,7 +266,8 @@ def _run(
 
     bench = OnHosts(place, realtime=realtime, failures={HERE: own.failure})
     try:
-        with runner.open(bench, observer=ProgressView(Console(stderr=True)), told=troubles.append) as trials:
+        observer = ProgressView(Console(stderr=True), eager=True)
+        with runner.open(bench, observer=observer, told=troubles.append) as trials:
             return trials.run(loaded, out, file=f"{loaded.campaign.name}.xml")
     except runner.NothingRunError as error:
         fail(str(error), INCOMPLETE if error.stopped else NO_ENVIRONMENT)

@@ -108,9 +108,14 @@ def _left(seconds: float) -> str:
 
 
 class ProgressView(Observer):
-    """Shows a trial as it goes on. The work is measured in planned seconds, which are known beforehand."""
+    """Shows a trial as it goes on. The work is measured in planned seconds, which are known beforehand.
 
-    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
+    Live figures are shown of runs that last; `eager` shows them from the first second on, and says the first in a line.
+    """
+
+    def __init__(self, console: Console, clock: Clock = time.monotonic, *, eager: bool = False) -> None:
+        self._lasts_s = 0.0 if eager else LASTS_S
+        self._to_say_first = eager
         self._console, self._clock = console, clock
         self._progress: _Moving | None = None
         self._task: TaskID | None = None
@@ -162,8 +167,11 @@ class ProgressView(Observer):
 
     def run_measured(self, now: RunNow) -> None:
         """Shows live figures, of a run that lasts."""
-        if now.seconds < LASTS_S:
+        if now.seconds < self._lasts_s:
             return
+        if self._to_say_first:
+            self._to_say_first = False
+            self.told(f"first figures, of a second{live_text(now)}")
         self._now = now
         if self._progress is not None:
             self._progress.below = live_table(now)
