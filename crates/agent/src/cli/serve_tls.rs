@@ -71,8 +71,8 @@ pub(super) fn serve(
             None => return Ok(()),
         },
     };
-    let drain = Drain::open(identity.folder())
-        .map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
+    let drain =
+        Drain::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
     let spool = spool(options, &identity)?;
     let service =
         AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance, drain);

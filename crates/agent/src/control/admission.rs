@@ -169,5 +169,7 @@ impl AgentService {
 
 fn in_use(session: &Session, interface: &str) -> Status {
     let used = session.holder.as_ref().map(Holder::described).unwrap_or_default();
-    Status::failed_precondition(format!("{interface} of this host is {used}; try again when that test is over"))
+    Status::failed_precondition(format!(
+        "{interface} of this host is {used}; try again when that test is over"
+    ))
 }

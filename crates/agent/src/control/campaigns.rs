@@ -32,7 +32,10 @@ impl Campaign {
         if right {
             Ok(Self(name.to_owned()))
         } else {
-            Err(format!("the name of a campaign is {DIGITS} hexadecimal digits, not \"{}\"", name.escape_debug()))
+            Err(format!(
+                "the name of a campaign is {DIGITS} hexadecimal digits, not \"{}\"",
+                name.escape_debug()
+            ))
         }
     }
 
@@ -193,7 +196,14 @@ mod tests {
     fn a_campaign_has_32_digits_and_nothing_else() {
         let right = "0123456789abcdef0123456789abcdef";
         assert_eq!(Campaign::named(right).unwrap().folder(), PathBuf::from(format!("campaign-{right}")));
-        for wrong in ["", "..", "0123", "0123456789ABCDEF0123456789ABCDEF", "../456789abcdef0123456789abcdef0", "0123456789abcdef0123456789abcde/"] {
+        for wrong in [
+            "",
+            "..",
+            "0123",
+            "0123456789ABCDEF0123456789ABCDEF",
+            "../456789abcdef0123456789abcdef0",
+            "0123456789abcdef0123456789abcde/",
+        ] {
             let refused = Campaign::named(wrong).unwrap_err();
             assert!(refused.starts_with("the name of a campaign is 32 hexadecimal digits"), "{refused}");
         }

@@ -112,7 +112,8 @@ impl Spool {
     /// One is there.
     pub fn lock(&self) -> Result<(), SpoolError> {
         let refused = refused(Path::new("the spool"));
-        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open("lock");
+        let file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open("lock");
         let file = file.map_err(refused)?;
         match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {

@@ -33,7 +33,9 @@ pub enum ReachError {
     #[error("{0} is no Ethernet interface")]
     NotEthernet(String),
     /// A request cannot be sent.
-    #[error("{interface} sends no frame of {bytes} bytes after its header: {why}; its MTU must be that large")]
+    #[error(
+        "{interface} sends no frame of {bytes} bytes after its header: {why}; its MTU must be that large"
+    )]
     Unsent {
         /// The interface.
         interface: String,
@@ -75,7 +77,8 @@ pub fn ask(
         let end = Instant::now() + wait / TRIES;
         // A second answer for an address may come right after the first.
         while let Some(left) = end.checked_duration_since(Instant::now()) {
-            if !socket.wait(None, i64::try_from(left.as_nanos()).unwrap_or(i64::MAX)).is_ok_and(|r| r.frames) {
+            if !socket.wait(None, i64::try_from(left.as_nanos()).unwrap_or(i64::MAX)).is_ok_and(|r| r.frames)
+            {
                 continue;
             }
             while let Ok(Some(received)) = socket.receive(&mut buffer, false) {
