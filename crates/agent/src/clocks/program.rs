@@ -148,10 +148,10 @@ impl Program {
 
     /// Sent while it has not been waited for, so that its number is nobody else's.
     fn signal(&self, signal: Signal) {
-        if let Some(child) = lock(&self.child).as_ref() {
-            if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                let _ = kill_process(pid, signal);
-            }
+        let child = lock(&self.child);
+        let pid = child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, signal);
         }
     }
 }
