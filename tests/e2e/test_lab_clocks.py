@@ -141,6 +141,11 @@ def test_clocks_are_set_only_where_the_host_says_so(world: World) -> None:
     assert (done.code, (world.folder / "steered").exists()) == (3, False)
     assert "lets no test set its clocks" in done.err
     assert "may-set-clock = true" in done.err
+    text = put(world).read_text().replace(' timestamps="software"', "")
+    (world.folder / "kept.xml").write_text(text)
+    done = world.run("run", "kept.xml", "--out", "steered", timeout=60)
+    assert done.code == 3
+    assert 'the agent of a: eth1 has no clock of its own; write timestamps="software" in <ptp>' in done.err
     # Hosts of one kernel have one clock, whatever they allow.
     put(world, steer="on")
     done = world.run("run", "kept.xml", "--out", "steered", timeout=60)

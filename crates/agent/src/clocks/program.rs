@@ -275,7 +275,7 @@ mod tests {
         let asked = |script: &str, most| {
             answer(Path::new("/bin/sh"), &["-c".into(), script.into()], Path::new("/"), most)
         };
-        assert_eq!(asked("echo $HOME$PATH:yes", PATIENCE).unwrap(), (true, ":yes\n".into()));
+        assert_eq!(asked("echo $HOME:$LC_ALL", PATIENCE).unwrap(), (true, ":C\n".into()));
         assert_eq!(asked("echo no >&2; exit 1", PATIENCE).unwrap(), (false, "no\n".into()));
         let silent = asked("sleep 60", Duration::from_millis(50)).unwrap_err().to_string();
         assert!(silent.contains("did not end"), "{silent}");

@@ -56,7 +56,6 @@ impl AgentService {
     /// Whether the host lets programs run as asked, and nobody is at its clock already.
     fn may_start(&self, session: &Arc<Session>, settings: &Settings) -> Result<(), Status> {
         of_session(session, &settings.interface)?;
-        wg_net::interface_named(&settings.interface).map_err(|error| Status::not_found(error.to_string()))?;
         if let Some(rules) = &self.remote {
             let allowed = &rules.allowance;
             allowed.check_program("ptp4l").map_err(Status::permission_denied)?;
@@ -69,6 +68,14 @@ impl AgentService {
         }
         if session.programs().is_some() {
             return Err(running());
+        }
+        wg_net::interface_named(&settings.interface).map_err(|error| Status::not_found(error.to_string()))?;
+        let clock = wg_net::timestamp_capability(&settings.interface).is_ok_and(|able| able.phc().is_some());
+        if settings.hardware && !clock {
+            return Err(Status::failed_precondition(format!(
+                "{} has no clock of its own; write timestamps=\"software\" in <ptp>",
+                settings.interface
+            )));
         }
         if settings.steer {
             let another = self.sessions().iter().any(|one| one.programs().is_some_and(|p| p.settings.steer));
