@@ -57,7 +57,8 @@ TOLD = {"mac": PtpRelation(0, 0), "sensor": PtpRelation(-1_500, 300)}
 
 
 def related(plan: Campaign, mac: PlantedAgent, sensor: PlantedAgent, **keeper: Any) -> ClockRelations:
-    planted: Any = PlantedKeeper(**({"told": TOLD, "bounds": {"mac": 0.0, "sensor": 900.0}} | keeper))
+    bounds = keeper.get("bounds", {"mac": 0.0, "sensor": 900.0})
+    planted: Any = PlantedKeeper(TOLD, bounds)
     agents: Any = [mac, sensor]
     return ClockRelations(agents, planted, plan)
 
