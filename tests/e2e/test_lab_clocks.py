@@ -185,6 +185,29 @@ def test_another_server_in_the_domain_keeps_the_gate_shut(world: World) -> None:
         better.wait()
 
 
+def test_a_control_network_that_comes_back_costs_no_line(world: World) -> None:
+    put(world, count=5_000)
+    running = world.begin("run", "kept.xml", "--out", "cut")
+    end = time.monotonic() + 90
+    while not entry_begun(world.folder / "cut"):
+        assert time.monotonic() < end, running.communicate()
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.1)
+    world.order("down beta 0")
+    time.sleep(4.0)
+    world.order("up beta 0")
+    out, err = running.communicate(timeout=90)
+    assert running.returncode in (0, 4), out + err
+    entry = entry_of(world.folder / "cut")
+    assert (entry["state"], entry["clock_gate"]["fit"]) == ("complete", True)
+    states = pl.read_parquet(world.folder / "cut" / "clocks" / "run-0000.parquet")
+    seen = states.filter((pl.col("node") == "b") & pl.col("offset_ns").is_not_null())["time"].cast(pl.Int64)
+    # PTP goes over the network under test: a free-running ptp4l says one offset a second, throughout.
+    gaps = np.diff(np.sort(seen.to_numpy())) / 1e12
+    assert len(seen) >= 10
+    assert gaps.max() < 2.5, gaps
+
+
 def test_a_killed_agent_leaves_no_program_and_neither_does_a_killed_testmaster(world: World) -> None:
     put(world, count=15_000)
     running = world.begin("run", "kept.xml", "--out", "killed")

@@ -127,9 +127,13 @@ def pmc(
     valid: int = 0,
     timescale: int = 1,
     grandmaster: str = "02.fffe.01",
+    steps: int = 1,
 ) -> str:
     """What pmc 3.1 prints of a port that follows a grandmaster."""
     return (
+        "sending: GET CURRENT_DATA_SET\n"
+        "\tb8cef6.fffe.000001-0 seq 0 RESPONSE MANAGEMENT CURRENT_DATA_SET \n"
+        f"\t\tstepsRemoved     {steps}\n\t\toffsetFromMaster -700.0\n"
         "sending: GET PARENT_DATA_SET\n"
         "\tb8cef6.fffe.000001-0 seq 1 RESPONSE MANAGEMENT PARENT_DATA_SET \n"
         f"\t\tparentPortIdentity                    {grandmaster}-1\n"
@@ -252,7 +256,7 @@ class Planted:
     def __init__(
         self, *lines: str, gone: str = "", answers: Answers | None = None, refuses: str = ""
     ) -> None:
-        self._lines, self._gone, self.answers, self._refuses = lines, gone, answers or Answers(), refuses
+        self._lines, self._gone, self.answers, self._refuses = lines, gone, answers or Answers(pmc()), refuses
         self.over = threading.Event()
         self.started: list[tuple[PlannedPtp, bool]] = []
 
@@ -301,7 +305,8 @@ def free(**gate: Any) -> Synchronise:
 
 
 def test_a_run_begins_when_every_clock_has_been_fit_for_a_while(keeper: Any) -> None:
-    mac, sensor = Planted(MASTER), Planted(HEARS, steady(-700))
+    mac, sensor = Planted(MASTER), Planted(HEARS, steady(-700), answers=Answers(pmc()))
+    mac.answers = Answers(pmc(steps=0))
     kept = keeper(free(max_offset="1us", on_failure="refuse"), sensor, mac)
     kept.start()
     assert kept.wait() is None
@@ -348,6 +353,12 @@ def test_a_server_that_others_outdo_is_named(keeper: Any) -> None:
     assert told in kept.wait()
 
 
+def test_a_ptp4l_that_pmc_gets_no_answer_from_is_not_fit(keeper: Any) -> None:
+    kept = keeper(free(wait="600ms"), Planted(HEARS, steady(1), answers=Answers()))
+    kept.start()
+    assert "sensor does not say whom it follows" in kept.wait()
+
+
 def test_a_leap_second_inside_the_run_keeps_the_gate_shut(
     keeper: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,6 +390,17 @@ def test_a_host_that_refuses_is_told(keeper: Any) -> None:
 
 def test_clocks_of_interfaces_that_run_free_say_nothing_of_system_clocks(keeper: Any) -> None:
     kept = keeper(planned(Ptp(steer="off")), Planted(HEARS, steady(-700)))
+    kept.start()
+    assert kept.wait() is None
+    assert kept.relations() == {}
+
+
+@pytest.mark.parametrize(("delay", "steps"), [("e2e", 2), ("p2p", 1)])
+def test_a_delay_that_is_not_that_of_the_whole_way_bounds_nothing(
+    keeper: Any, delay: str, steps: int
+) -> None:
+    plan = planned(Ptp(timestamps="software", steer="off", delay=delay))
+    kept = keeper(plan, Planted(HEARS, steady(-700), answers=Answers(pmc(steps=steps))))
     kept.start()
     assert kept.wait() is None
     assert kept.relations() == {}

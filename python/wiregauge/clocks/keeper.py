@@ -49,6 +49,8 @@ class _Kept:
     server: bool
     port: str = ""
     gone: str | None = None
+    steps: str = ""
+    """Between it and the grandmaster, as ptp4l said last: 1 where no clock is between them."""
     chrony_leap: str = ""
     chrony_trouble: str = ""
     states: deque[ClockState] = field(default_factory=lambda: deque(maxlen=_MOST))
@@ -259,12 +261,19 @@ class ClockKeeper:
         }
         ptp, now = self._plan.ptp, time.time()
         set_by_tai = ptp is not None and ptp.steer and ptp.timestamps == "hardware"
+        if ptp is not None:
+            silent = [name for name in self._clocks if name not in told or told[name].grandmaster is None]
+            if silent:
+                return [f"{silent[0]} does not say whom it follows: pmc gets no answer from its ptp4l"]
         return list(findings(told, self._reference, now_s=now, end_s=now + planned_s, set_by_tai=set_by_tai))
 
     def _answers(self) -> dict[str, Answers]:
         def asked(kept: _Kept) -> Answers | None:
             with contextlib.suppress(ClockError):
-                return kept.host.ask(ptp=self._plan.ptp is not None, chrony=False)
+                answers = kept.host.ask(ptp=self._plan.ptp is not None, chrony=False)
+                sets = linuxptp.read_pmc(answers.pmc)
+                kept.steps = sets.get("CURRENT_DATA_SET", {}).get("stepsRemoved", "")
+                return answers
             return None
 
         with ThreadPoolExecutor(min(_AT_ONCE, len(self._clocks)) or 1) as pool:
@@ -275,6 +284,10 @@ class ClockKeeper:
         ptp = self._plan.ptp
         if ptp is None or (ptp.timestamps == "hardware" and not ptp.steer):
             return None  # clocks of interfaces are compared, and nobody says what the systems' have to do with them
+        if ptp.delay == "p2p" or not (kept.server or kept.steps == "1"):
+            return (
+                None  # the delay that is printed is that of the last link, and not of the way from the server
+            )
         if ptp.timestamps == "software":
             return PtpRelation(0.0, 0.0) if kept.server else begun_with(kept.of("ptp4l"))
         parts = [begun_with(kept.of("phc2sys"))]

@@ -64,9 +64,10 @@ def findings(
     """
     server = told.get(reference)
     for name, one in told.items():
-        if server is not None and one.grandmaster is not None and one.grandmaster != server.grandmaster:
+        followed = (one.grandmaster, server.grandmaster if server is not None else None)
+        if None not in followed and followed[0] != followed[1]:
             yield (
-                f"{name} follows the grandmaster {one.grandmaster} and not {reference} ({server.grandmaster}): "
+                f"{name} follows the grandmaster {followed[0]} and not {reference} ({followed[1]}): "
                 "another server is in its domain; give the test a domain of its own"
             )
     yield from _offsets(told, set_by_tai=set_by_tai)
