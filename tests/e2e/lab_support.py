@@ -97,10 +97,16 @@ class World:
             assert done.code == 0, done.err
             assert done.out == f"{name} has joined the lab\n"
 
-    def space(self, host: str, *command: str) -> None:
-        """A command in the network of a host."""
-        enter = ["nsenter", "-t", str(self.pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
-        subprocess.run([*enter, *command], check=True)
+    def space(self, host: str, *command: str) -> str:
+        """A command in the network of a host; what it prints."""
+        done = subprocess.run(
+            [*self.into(host), *command], check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        return done.stdout
+
+    def into(self, host: str) -> list[str]:
+        """What to put before a command for the network of a host."""
+        return ["nsenter", "-t", str(self.pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
 
     def _inside(self, arguments: tuple[object, ...], member: str | None) -> list[str]:
         environment = [f"WIREGAUGE_LAB={self.lab}", *([f"WIREGAUGE_MEMBER={member}"] if member else [])]

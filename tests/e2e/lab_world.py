@@ -80,7 +80,8 @@ def serve(host: str, number: int, folder: Path, agent: str, clock: str) -> subpr
     state.mkdir(exist_ok=True)
     config = state / "agent.toml"
     if not config.exists():
-        config.write_text('interfaces = ["eth1", "eth2"]\naddresses = ["10.88.0.0/23"]\n', encoding="utf-8")
+        allowed = 'interfaces = ["eth1", "eth2"]\naddresses = ["10.88.0.0/23"]\nprograms = ["ptp4l"]\n'
+        config.write_text(allowed, encoding="utf-8")
     command = [
         agent,
         "serve",

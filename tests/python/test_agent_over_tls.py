@@ -7,6 +7,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -479,6 +480,7 @@ CALLS = {
             "Collect",
         ),
         *("Release", "ListRecords", "DiscardRecords", "Drain", "Reach"),
+        *("StartClockPrograms", "WatchClockPrograms", "AskClockPrograms", "StopClockPrograms"),
     },
     "administrator": {"Mend", "Restore", "Revoke", "Shutdown"},
 }
@@ -568,3 +570,38 @@ def test_a_revoked_member_is_heard_no_more(host: Host) -> None:
         host.lab.fingerprint("nobody")
     for agent in (eve, own, again):
         agent.close()
+
+
+def test_programs_run_where_the_host_allows_it_on_the_session_s_interface(host: Host) -> None:
+    """The configuration of this host lists no programs; nothing a caller says makes it start one."""
+    agent = host.agent()
+    start = partial(pb.StartClockProgramsRequest, interface="eth7")
+
+    def refused(request: pb.StartClockProgramsRequest) -> str:
+        with pytest.raises(AgentLostError) as error:
+            agent.start_clock_programs(request)
+        return str(error.value)
+
+    assert "call Hello first" in refused(start())
+    agent.hello("test", 60_000, CAMPAIGN)
+    assert 'this host starts no ptp4l for tests; write programs = ["ptp4l"] into its agent.toml' in refused(
+        start()
+    )
+    assert "this session is for eth7, not for lo0" in refused(start(interface="lo0"))
+    assert "domain is 128; it must be from 0 to 127" in refused(start(domain=128))
+    with pytest.raises(AgentLostError, match="this host starts no chronyc for tests"):
+        agent.ask_clock_programs(ptp=False, chrony=True)
+    told = agent.ask_clock_programs(ptp=True, chrony=False)
+    assert (told.pmc, told.kernel.leap in (-1, 0, 1)) == ("", True)
+    with pytest.raises(AgentLostError, match="no program runs for this session"):
+        list(agent.watch_clock_programs())
+    agent.stop_clock_programs()
+    agent.release()
+    agent.close()
+    host.lab.add_member("second", "observer")
+    looking = host.agent(host.lab.member("second"))
+    with pytest.raises(AgentLostError, match="StartClockPrograms needs the role operator"):
+        looking.start_clock_programs(start())
+    looking.close()
+    calls = [line["call"] for line in host.audit() if line.get("refused")]
+    assert calls.count("StartClockPrograms") == 5

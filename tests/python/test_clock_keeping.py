@@ -1,34 +1,30 @@
-"""Programs that keep clocks: what they are given, what they say, and when clocks are fit for a run.
+"""Programs that keep clocks: what they say, and when clocks are fit for a run.
 
-No daemon runs here: a script in its place prints what ptp4l prints. The real one is run by the end-to-end tests.
+No program runs here: hosts say what ptp4l, pmc, chronyc and the kernel would. The real ones are run by the end-to-end
+tests, and their configurations are tested where they are written, in `crates/agent/src/clocks`.
 """
 
 from __future__ import annotations
 
-import os
-import signal
+import threading
 import time
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiregauge.clocks import ClockError, ClockKeeper
+from wiregauge.clocks import Answers, ClockError, ClockKeeper, Line
 from wiregauge.clocks.chrony import read_tracking
-from wiregauge.clocks.keeper import EndSystem
-from wiregauge.clocks.linuxptp import (
-    phc2sys_command,
-    ptp4l_configuration,
-    read_line,
-    read_pmc,
-)
+from wiregauge.clocks.linuxptp import read_line, read_pmc
+from wiregauge.clocks.relation import begun_with, bound_ns
+from wiregauge.clocks.state import ClockState
+from wiregauge.clocks.timescale import Timescale, findings
 from wiregauge.config import Ptp, Test
 from wiregauge.plan import Ptp as PlannedPtp
 from wiregauge.plan import Synchronise
-
-SECOND = 10**12
 
 
 def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: Any) -> Synchronise:
@@ -41,47 +37,13 @@ def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: Any) -> Syn
     return found
 
 
-def protocol(ptp: Ptp) -> PlannedPtp:
-    """As the keeper of clocks gets it."""
-    found = planned(ptp).ptp
-    assert found is not None
-    return found
-
-
-def options(text: str) -> dict[str, str]:
-    section, *lines = text.splitlines()
-    assert section == "[global]"
-    return dict(line.split(" ", 1) for line in lines if " " in line)
-
-
-def test_the_constants_are_those_of_the_paper_unless_the_test_says_otherwise() -> None:
-    command = phc2sys_command(protocol(Ptp()), server=False, interface="eth7")
-    assert command[command.index("-P") + 1 : command.index("-P") + 4] == ["0.35", "-I", "0.15"]
-    other = phc2sys_command(protocol(Ptp(kp="0.7", ki="0.3")), server=False, interface="eth7")
-    assert other[other.index("-P") + 1 : other.index("-P") + 4] == ["0.7", "-I", "0.3"]
-
-
-def test_time_flows_from_the_system_of_the_server_to_the_systems_of_the_others() -> None:
-    ptp = protocol(Ptp())
-    server, client = (phc2sys_command(ptp, server=s, interface="eth7") for s in (True, False))
-    assert server[server.index("-s") + 1 : server.index("-s") + 4] == ["CLOCK_REALTIME", "-c", "eth7"]
-    assert client[client.index("-s") + 1 : client.index("-s") + 4] == ["eth7", "-c", "CLOCK_REALTIME"]
-    assert all("-O" in command for command in (server, client))
-
-
-def test_configurations_say_who_serves_and_whether_clocks_are_set() -> None:
-    ptp = protocol(Ptp(timestamps="software", steer="off", interval="125ms"))
-    server = options(ptp4l_configuration(ptp, server=True, interface="eth0", socket="/s"))
-    client = options(ptp4l_configuration(ptp, server=False, interface="eth0", socket="/c"))
-    assert int(server["priority1"]) < 128 < int(client["priority1"])
-    assert (server["slaveOnly"], client["slaveOnly"]) == ("0", "1")
-    assert (client["free_running"], client["time_stamping"], client["uds_address"]) == ("1", "software", "/c")
-    assert (client["logSyncInterval"], client["logMinDelayReqInterval"]) == ("-3", "-3")
-    steered = options(ptp4l_configuration(protocol(Ptp()), server=False, interface="e", socket="/c"))
-    assert (steered["free_running"], steered["logSyncInterval"]) == ("0", "0")
-    # Where ptp4l sets the system's clock itself, the constants are its own.
-    assert client["pi_proportional_const"] == "0.35"
-    assert "pi_proportional_const" not in steered
+def test_a_domain_its_transport_and_its_delays_are_in_the_plan() -> None:
+    usual = planned(Ptp()).ptp
+    assert usual is not None
+    assert (usual.domain, usual.transport, usual.delay) == (0, "l2", "e2e")
+    chosen = planned(Ptp(domain=20, transport="udp", delay="p2p")).ptp
+    assert chosen is not None
+    assert (chosen.domain, chosen.transport, chosen.delay) == (20, "udp", "p2p")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +76,8 @@ def test_lines_that_say_nothing_of_a_clock_are_passed_over(line: str) -> None:
 @given(st.text())
 def test_no_text_breaks_a_reader(text: str) -> None:
     read_line(text)
-    read_pmc(text)
     read_tracking(text)
+    Timescale.of(Answers(pmc=text))
 
 
 def test_answers_of_pmc_are_read_by_data_set() -> None:
@@ -132,12 +94,15 @@ def test_answers_of_pmc_are_read_by_data_set() -> None:
     }
 
 
-def test_tracking_of_chrony_is_read_with_the_sign_of_an_offset() -> None:
-    line = (
-        "C0248F97,192.36.143.151,2,1700000000.123456789,0.000012345,-0.000001,0.000020,"
-        "-1.234,0.001,0.050,0.012,0.0005,64.2,Normal"
+def tracking_line(leap: str = "Normal", offset_s: float = 0.000012345) -> str:
+    return (
+        f"C0248F97,192.36.143.151,2,1700000000.123456789,{offset_s:.9f},-0.000001,0.000020,"
+        f"-1.234,0.001,0.050,0.012,0.0005,64.2,{leap}"
     )
-    found = read_tracking(line)
+
+
+def test_tracking_of_chrony_is_read_with_the_sign_of_an_offset() -> None:
+    found = read_tracking(tracking_line())
     assert found is not None
     # 12 µs "slow of NTP time": the clock shows less than the true time.
     assert found.offset_ns == pytest.approx(-12_345)
@@ -148,31 +113,186 @@ def test_tracking_of_chrony_is_read_with_the_sign_of_an_offset() -> None:
     assert not lost.synchronised
 
 
-# -- the gate ---------------------------------------------------------------------------------------------------
+# -- the scale of time --------------------------------------------------------------------------------------------
 
-SCRIPT = """#!/bin/sh
-case "$*" in
-  *mac.conf) echo 'ptp4l[1.0]: port 1: LISTENING to MASTER on X'; exec sleep 60 ;;
-  *) {client} ;;
-esac
-"""
-STEADY = (
-    "echo 'ptp4l[1.0]: port 1: LISTENING to UNCALIBRATED on RS_SLAVE'; "
-    "while :; do echo 'ptp4l[2.0]: master offset {offset} s0 freq +1 path delay 9'; sleep 0.02; done"
+NOON = 1_700_049_600 // 86_400 * 86_400 + 43_200.0
+"""Of some day, s since 1970."""
+
+
+def pmc(
+    *,
+    leap61: int = 0,
+    leap59: int = 0,
+    offset: int = 37,
+    valid: int = 0,
+    timescale: int = 1,
+    grandmaster: str = "02.fffe.01",
+    steps: int = 1,
+) -> str:
+    """What pmc 3.1 prints of a port that follows a grandmaster."""
+    return (
+        "sending: GET CURRENT_DATA_SET\n"
+        "\tb8cef6.fffe.000001-0 seq 0 RESPONSE MANAGEMENT CURRENT_DATA_SET \n"
+        f"\t\tstepsRemoved     {steps}\n\t\toffsetFromMaster -700.0\n"
+        "sending: GET PARENT_DATA_SET\n"
+        "\tb8cef6.fffe.000001-0 seq 1 RESPONSE MANAGEMENT PARENT_DATA_SET \n"
+        f"\t\tparentPortIdentity                    {grandmaster}-1\n"
+        f"\t\tgrandmasterIdentity                   {grandmaster}\n"
+        "sending: GET TIME_PROPERTIES_DATA_SET\n"
+        "\tb8cef6.fffe.000001-0 seq 2 RESPONSE MANAGEMENT TIME_PROPERTIES_DATA_SET \n"
+        f"\t\tcurrentUtcOffset      {offset}\n\t\tleap61                {leap61}\n\t\tleap59                {leap59}\n"
+        f"\t\tcurrentUtcOffsetValid {valid}\n\t\tptpTimescale          {timescale}\n\t\ttimeTraceable         0\n"
+    )
+
+
+def found(
+    mac: Answers, sensor: Answers, *, begin_s: float = NOON, takes_s: float = 60.0, set_by_tai: bool = False
+) -> list[str]:
+    told = {"mac": Timescale.of(mac), "sensor": Timescale.of(sensor)}
+    return list(findings(told, "mac", now_s=begin_s, end_s=begin_s + takes_s, set_by_tai=set_by_tai))
+
+
+def test_a_domain_that_vouches_for_nothing_has_nothing_wrong() -> None:
+    assert found(Answers(pmc()), Answers(pmc(offset=0))) == []
+    assert found(Answers(), Answers()) == []
+
+
+def test_another_grandmaster_is_named() -> None:
+    (why,) = found(Answers(pmc()), Answers(pmc(grandmaster="ec.fffe.99")))
+    assert "sensor follows the grandmaster ec.fffe.99 and not mac (02.fffe.01)" in why
+
+
+@pytest.mark.parametrize(
+    ("sensor", "which"),
+    [
+        (Answers(pmc(leap61=1)), "inserted"),
+        (Answers(pmc(leap59=1)), "left out"),
+        (Answers(pmc(), leap=1), "inserted"),
+        (Answers(leap=-1), "left out"),
+    ],
 )
+def test_a_leap_second_inside_the_run_is_found_and_one_after_it_is_not(sensor: Answers, which: str) -> None:
+    assert found(Answers(pmc()), sensor) == []
+    (why,) = found(Answers(pmc()), sensor, begin_s=NOON + 43_200 - 30)
+    assert f"sensor was told of a leap second, {which} at " in why
+    assert "00:00 UTC" in why
+    (why,) = found(Answers(pmc()), sensor, takes_s=43_200)
+    assert found(Answers(pmc()), sensor, begin_s=NOON + 43_205) == []
+
+
+def test_chrony_s_leap_second_counts_too() -> None:
+    told = {"mac": Timescale.of(Answers(), "Insert second")}
+    late = NOON + 43_190
+    assert len(list(findings(told, "mac", now_s=late, end_s=late + 60, set_by_tai=False))) == 1
+
+
+def test_offsets_from_utc_that_differ_are_found() -> None:
+    good = Answers(pmc(valid=1), tai_s=37)
+    assert found(good, good, set_by_tai=True) == []
+    (why, *_) = found(good, Answers(pmc(valid=1, offset=36), tai_s=36))
+    assert "PTP announces TAI less UTC differently: 37 s at mac, 36 s at sensor" in why
+    why = "; ".join(found(good, Answers(pmc(valid=1), tai_s=36)))
+    assert "kernels were told TAI less UTC differently: 37 s at mac, 36 s at sensor" in why
+    assert "the kernel of sensor was told that TAI is 36 s ahead of UTC, and PTP announces 37 s" in why
+    # PTP that is no TAI says nothing of the kernel's offset.
+    assert found(Answers(pmc(valid=1, timescale=0), tai_s=37), Answers(pmc(valid=1, timescale=0))) == []
+
+
+def test_a_kernel_that_was_told_nothing_is_wrong_where_clocks_are_set_from_tai() -> None:
+    good, untold = Answers(pmc(valid=1), tai_s=37), Answers(pmc(valid=1))
+    assert found(good, untold) == []
+    (why,) = found(good, untold, set_by_tai=True)
+    assert "its clock would be set to TAI" in why
+
+
+# -- how far clocks are from one another --------------------------------------------------------------------------
+
+
+def seen(offsets: Sequence[float], delay: float = 100.0) -> list[ClockState]:
+    """A look each second."""
+    return [
+        ClockState(at * 10**9, "sensor", "ptp4l", "s0", offset, delay) for at, offset in enumerate(offsets)
+    ]
+
+
+def test_a_start_goes_by_the_middle_of_the_last_offsets() -> None:
+    assert begun_with(seen([1, 2, 3, 4])) is None
+    relation = begun_with(seen([9000, 10, 20, 30, 40, 60]))
+    assert relation is not None
+    assert (relation.offset_ns, relation.uncertainty_ns) == (30, 30 + 100)
+
+
+def test_a_clock_is_bounded_by_what_was_seen_of_it_and_its_path() -> None:
+    states = seen([0, 0, 0, 0, 0, 0, 500, 200])
+    assert bound_ns(states, 0, 5 * 10**9, 7 * 10**9) == 500 + 100
+    # Two seconds that nobody saw, at the fastest it was seen to go.
+    assert bound_ns(states, 0, 5 * 10**9, 9 * 10**9) == 500 + 2 * 500 + 100
+    assert bound_ns(states, 200, 5 * 10**9, 7 * 10**9) == 300 + 100
+    assert bound_ns(states, 0, 7 * 10**9, 8 * 10**9) is None, "nothing was seen in the run"
+    assert bound_ns(states[6:], 0, 10**9, 8 * 10**9) is None, "nothing was seen before it"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=8, max_size=20), st.floats(0, 1e4), st.floats(-1, 1))
+def test_no_true_offset_is_outside_the_bound(true: list[float], delay: float, uneven: float) -> None:
+    """Whatever the two directions share of the delay, and however the clock moves from look to look."""
+    states = seen([offset + uneven * delay for offset in true], delay)
+    begun = begun_with(states[:6])
+    assert begun is not None
+    assert abs(begun.offset_ns - sorted(true[1:6])[2]) <= begun.uncertainty_ns + 1e-6
+    bound = bound_ns(states, begun.offset_ns, 5 * 10**9, (len(true) - 1) * 10**9)
+    assert bound is not None
+    assert all(abs(offset - begun.offset_ns) <= bound + 1e-6 for offset in true[5:])
+
+
+# -- the gate -----------------------------------------------------------------------------------------------------
+
+MASTER = "ptp4l[1.0]: port 1: LISTENING to MASTER on X"
+HEARS = "ptp4l[1.0]: port 1: LISTENING to UNCALIBRATED on RS_SLAVE"
+
+
+class Planted:
+    """A host that says what it was given: lines once, the last of them again and again."""
+
+    def __init__(
+        self, *lines: str, gone: str = "", answers: Answers | None = None, refuses: str = ""
+    ) -> None:
+        self._lines, self._gone, self.answers, self._refuses = lines, gone, answers or Answers(pmc()), refuses
+        self.over = threading.Event()
+        self.started: list[tuple[PlannedPtp, bool]] = []
+
+    def start(self, ptp: PlannedPtp, *, server: bool) -> None:
+        if self._refuses:
+            raise ClockError(self._refuses)
+        self.started.append((ptp, server))
+
+    def lines(self) -> Iterator[Line]:
+        for text in self._lines:
+            yield Line(text, time.time_ns() - 10**9)
+        if self._gone:
+            yield Line(self._gone, 0, gone=True)
+        while not self.over.wait(0.02):
+            yield Line(self._lines[-1], time.time_ns() - 2 * 10**9)
+
+    def ask(self, *, ptp: bool, chrony: bool) -> Answers:
+        del ptp
+        if chrony and self._refuses:
+            raise ClockError(self._refuses)
+        return self.answers
+
+    def stop(self) -> None:
+        self.over.set()
+
+
+def steady(offset: int, servo: str = "s0") -> str:
+    return f"ptp4l[2.0]: master offset {offset} {servo} freq +1 path delay 9"
 
 
 @pytest.fixture
-def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def keeper() -> Iterator[Any]:
     made: list[ClockKeeper] = []
 
-    def make(client: str, plan: Synchronise) -> ClockKeeper:
-        program = tmp_path / "ptp4l"
-        program.write_text(SCRIPT.replace("{client}", client))
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        places = [EndSystem(name, "eth0", ()) for name in ("mac", "sensor")]
-        made.append(ClockKeeper(plan, "mac", places))
+    def make(plan: Synchronise, sensor: Planted, mac: Planted | None = None) -> ClockKeeper:
+        made.append(ClockKeeper(plan, "mac", {"sensor": sensor, "mac": mac or Planted(MASTER)}))
         return made[-1]
 
     yield make
@@ -185,17 +305,26 @@ def free(**gate: Any) -> Synchronise:
 
 
 def test_a_run_begins_when_every_clock_has_been_fit_for_a_while(keeper: Any) -> None:
-    kept = keeper(STEADY.format(offset=-700), free(max_offset="1us", on_failure="refuse"))
+    mac, sensor = Planted(MASTER), Planted(HEARS, steady(-700), answers=Answers(pmc()))
+    mac.answers = Answers(pmc(steps=0))
+    kept = keeper(free(max_offset="1us", on_failure="refuse"), sensor, mac)
     kept.start()
     assert kept.wait() is None
     states = kept.states(0, time.time_ns() + 10**18)
     assert {state.node for state in states} == {"mac", "sensor"}
     assert sum(state.offset_ns == -700 for state in states) >= 5
+    assert [one.started[0][1] for one in (mac, sensor)] == [True, False]
+    relations = kept.relations()
+    assert (relations["mac"].uncertainty_ns, relations["sensor"].offset_ns) == (0, -700)
+    kept.stop()
+    assert mac.over.is_set()
+    assert sensor.over.is_set()
 
 
 def test_a_clock_that_is_off_is_refused_or_noted(keeper: Any) -> None:
     for otherwise in ("grade", "refuse"):
-        kept = keeper(STEADY.format(offset=5000), free(max_offset="1us", on_failure=otherwise, wait="600ms"))
+        plan = free(max_offset="1us", on_failure=otherwise, wait="600ms")
+        kept = keeper(plan, Planted(HEARS, steady(5000)))
         kept.start()
         if otherwise == "grade":
             assert "sensor: ptp4l is off by 5 µs" in kept.wait()
@@ -205,66 +334,100 @@ def test_a_clock_that_is_off_is_refused_or_noted(keeper: Any) -> None:
 
 
 def test_a_clock_that_does_not_lock_is_not_fit_where_clocks_are_set(keeper: Any) -> None:
-    plan = planned(Ptp(timestamps="software"), wait="600ms")
-    kept = keeper(STEADY.format(offset=1), plan)
+    kept = keeper(planned(Ptp(timestamps="software"), wait="600ms"), Planted(HEARS, steady(1)))
     kept.start()
     assert "has not locked" in kept.wait()
 
 
-def test_a_program_that_ends_is_told_in_its_own_words(keeper: Any) -> None:
-    kept = keeper("echo 'failed to create a clock'; exit 7", free())
+def test_an_end_system_that_hears_no_server_is_named_with_its_domain(keeper: Any) -> None:
+    plan = planned(Ptp(timestamps="software", steer="off", domain=7), wait="200ms")
+    kept = keeper(plan, Planted("ptp4l[1.0]: port 1: INITIALIZING to LISTENING on INIT_COMPLETE"))
     kept.start()
-    assert "ptp4l ended with code 7: failed to create a clock" in kept.wait()
+    assert "sensor hears no PTP server in domain 7 (its port is LISTENING)" in kept.wait()
+
+
+def test_a_server_that_others_outdo_is_named(keeper: Any) -> None:
+    kept = keeper(free(wait="200ms"), Planted(HEARS, steady(1)), Planted(HEARS))
+    kept.start()
+    told = "mac does not serve PTP yet (its port is UNCALIBRATED: another clock of the domain is preferred)"
+    assert told in kept.wait()
+
+
+def test_a_ptp4l_that_pmc_gets_no_answer_from_is_not_fit(keeper: Any) -> None:
+    kept = keeper(free(wait="600ms"), Planted(HEARS, steady(1), answers=Answers()))
+    kept.start()
+    assert "sensor does not say whom it follows" in kept.wait()
+
+
+def test_a_leap_second_inside_the_run_keeps_the_gate_shut(
+    keeper: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for otherwise in ("grade", "refuse"):
+        plan = free(max_offset="1us", on_failure=otherwise, wait="1500ms")
+        answers = Answers(pmc(leap61=1))
+        kept = keeper(plan, Planted(HEARS, steady(1), answers=answers), Planted(MASTER, answers=answers))
+        kept.start()
+        assert kept.wait(0.0) is None or time.time() % 86_400 > 86_390
+        if otherwise == "grade":
+            assert "was told of a leap second, inserted at" in kept.wait(86_400.0)
+        else:
+            with pytest.raises(ClockError, match="and the run goes on beyond; begin it after that"):
+                kept.wait(86_400.0)
+
+
+def test_a_program_that_ends_is_told_in_its_own_words(keeper: Any) -> None:
+    kept = keeper(free(), Planted(HEARS, gone="ptp4l ended with code 7: failed to create a clock"))
+    kept.start()
+    assert "sensor: ptp4l ended with code 7: failed to create a clock" in kept.wait()
     assert "failed to create a clock" in kept.ended()
 
 
-def test_a_program_that_is_missing_is_named_with_its_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ClockError, match="ptp4l is not installed; install the package linuxptp"):
-        ClockKeeper(free(), "mac", [EndSystem("mac", "eth0", ())]).start()
-    with pytest.raises(ClockError, match="chronyc is not installed; install the package chrony"):
-        ClockKeeper(planned(chrony=True), "mac", [EndSystem("mac", "eth0", ())]).start()
+def test_a_host_that_refuses_is_told(keeper: Any) -> None:
+    kept = keeper(free(), Planted(MASTER, refuses="this host starts no ptp4l for tests"))
+    with pytest.raises(ClockError, match="starts no ptp4l"):
+        kept.start()
 
 
-def test_nothing_runs_on_after_stop(keeper: Any, tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-    kept = keeper(f"echo $$ > {note}; " + STEADY.format(offset=0), free())
+def test_clocks_of_interfaces_that_run_free_say_nothing_of_system_clocks(keeper: Any) -> None:
+    kept = keeper(planned(Ptp(steer="off")), Planted(HEARS, steady(-700)))
     kept.start()
     assert kept.wait() is None
-    pid = int(note.read_text())
-    kept.stop()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, signal.SIGCONT)
+    assert kept.relations() == {}
 
 
-def test_chrony_is_asked_while_the_test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "chronyc"
-    line = "C0248F97,a,2,1.0,0.000002,0.0,0.0,1.5,0.0,0.05,0.012,0.0005,64.2,Normal"
-    program.write_text(f"#!/bin/sh\necho {line}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+@pytest.mark.parametrize(("delay", "steps"), [("e2e", 2), ("p2p", 1)])
+def test_a_delay_that_is_not_that_of_the_whole_way_bounds_nothing(
+    keeper: Any, delay: str, steps: int
+) -> None:
+    plan = planned(Ptp(timestamps="software", steer="off", delay=delay))
+    kept = keeper(plan, Planted(HEARS, steady(-700), answers=Answers(pmc(steps=steps))))
+    kept.start()
+    assert kept.wait() is None
+    assert kept.relations() == {}
+
+
+def test_chrony_is_asked_while_the_test_runs(keeper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wiregauge.clocks.keeper._ASK_S", 0.01)
-    kept = ClockKeeper(
-        planned(chrony=True, max_offset="1us", wait="3s"), "mac", [EndSystem("mac", "eth0", ())]
-    )
-    try:
-        kept.start()
-        assert "mac: chrony is off by 2 µs" in (kept.wait() or "")
-        assert kept.states(0, time.time_ns())[0].frequency_ppb == 1500
-    finally:
-        kept.stop()
+    answers = Answers(chrony=tracking_line(offset_s=0.000002))
+    plan = planned(chrony=True, max_offset="1us", wait="3s")
+    kept = keeper(plan, Planted(MASTER, answers=answers), Planted(MASTER, answers=answers))
+    kept.start()
+    assert "chrony is off by 2 µs" in (kept.wait() or "")
+    assert kept.states(0, time.time_ns())[0].frequency_ppb == pytest.approx(-1234)
 
 
-def test_a_chrony_that_says_nothing_is_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "chronyc"
-    program.write_text("#!/bin/sh\necho 506 Cannot talk to daemon\nexit 1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    kept = ClockKeeper(planned(chrony=True, wait="100ms"), "mac", [EndSystem("mac", "eth0", ())])
-    try:
+def test_a_chrony_that_says_nothing_is_not_fit(keeper: Any) -> None:
+    silent = Planted(MASTER, answers=Answers(chrony=""))
+    kept = keeper(planned(chrony=True, wait="100ms"), silent, replaced(silent))
+    kept.start()
+    assert "chrony does not answer or has no source of time" in (kept.wait() or "")
+
+
+def test_a_host_that_does_not_let_chrony_be_asked_is_told_at_once(keeper: Any) -> None:
+    kept = keeper(planned(chrony=True), Planted(MASTER, refuses="this host starts no chronyc for tests"))
+    with pytest.raises(ClockError, match="starts no chronyc"):
         kept.start()
-        assert "mac: chrony does not answer or has no source of time" in (kept.wait() or "")
-    finally:
-        kept.stop()
+
+
+def replaced(one: Planted) -> Planted:
+    return Planted(MASTER, answers=replace(one.answers))

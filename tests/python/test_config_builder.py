@@ -222,7 +222,8 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.send(4, period="10ms", payload="64B").receive(4)
     gate = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
     exchange = Exchange(period="20ms", to="sensor", protocol="raw")
-    ptp = Ptp(timestamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3")
+    more: dict[str, Any] = {"domain": 20, "transport": "udp", "delay": "p2p"}
+    ptp = Ptp(timestamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3", **more)
     test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
     shaping: dict[str, Any] = {"active": "10ms", "pause": "5ms", "pacing": "gap", "backend": "packet"}

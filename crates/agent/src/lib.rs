@@ -7,6 +7,7 @@
 //! | [`end_system`] | the role that sends, receives and relays messages |
 //! | [`stream`] | traffic too fast for a queue per message: paced senders, receivers, accounts; knows no plan |
 //! | [`timestamps`] | hardware timestamps: which are taken, how many, and what time they are |
+//! | [`clocks`] | the programs that keep the host's clock: linuxptp started, heard and stopped; chrony asked |
 //! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
 //! | [`places`] | where an agent keeps what it keeps |
 //! | [`remote`] | control over a network: enrolment, callers and their roles, signed plans, what the host allows, the audit log |
@@ -18,6 +19,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+pub mod clocks;
 pub mod control;
 pub mod end_system;
 pub mod places;

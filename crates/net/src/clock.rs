@@ -31,6 +31,49 @@ pub fn monotonic_raw() -> i64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
+/// `CLOCK_MONOTONIC` now, ns since an arbitrary start; what programs of linuxptp print.
+pub fn monotonic() -> i64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// A leap second that the kernel is to carry out at the end of the day (UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leap {
+    /// None.
+    None,
+    /// 23:59:60 comes.
+    Insert,
+    /// 23:59:59 is left out.
+    Delete,
+}
+
+/// What the kernel was told of its clock (adjtimex(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelClock {
+    /// TAI less UTC, s; 0 where nobody told it.
+    pub tai_s: i32,
+    /// A pending leap second.
+    pub leap: Leap,
+}
+
+/// What the kernel was told of its clock; changes nothing.
+///
+/// # Errors
+/// None on a supported kernel.
+pub fn kernel_clock() -> std::io::Result<KernelClock> {
+    // SAFETY: a timex of zeroes is valid; `modes` 0 only reads.
+    let mut told: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: `told` is a live timex the call fills.
+    crate::sys::check(unsafe { libc::adjtimex(&raw mut told) })?;
+    let leap = match told.status & (libc::STA_INS | libc::STA_DEL) {
+        libc::STA_INS => Leap::Insert,
+        libc::STA_DEL => Leap::Delete,
+        _ => Leap::None,
+    };
+    let tai_s = i32::try_from(tai_ahead() / 1_000_000_000).unwrap_or(i32::MAX);
+    Ok(KernelClock { tai_s, leap })
+}
+
 /// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, ns: whole seconds, 0 where nobody told the kernel.
 pub fn tai_ahead() -> i64 {
     let difference = read(libc::CLOCK_TAI) - read(libc::CLOCK_REALTIME);
@@ -114,6 +157,12 @@ pub fn read_cost_ns(rounds: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernel_tells_what_it_was_told_of_its_clock() {
+        let told = kernel_clock().expect("adjtimex reads without rights");
+        assert_eq!(i64::from(told.tai_s) * 1_000_000_000, tai_ahead());
+    }
 
     #[test]
     fn clocks_run_forward_and_sleep_ends_after_its_time() {

@@ -3,6 +3,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use crate::enclose::in_child;
 use crate::sys::check;
@@ -95,6 +97,24 @@ pub fn no_timer_slack() -> io::Result<()> {
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: an integer argument only.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+}
+
+/// Has the kernel kill the program that `command` starts when the calling thread ends, and with it when this process is killed.
+/// The thread that calls this has to be the one that starts it, and to outlive it.
+pub fn die_with_this_thread(command: &mut Command) -> &mut Command {
+    let starter = std::process::id();
+    // SAFETY: between fork and exec only prctl(2) and getppid(2) are called, which are async-signal-safe; nothing allocates.
+    unsafe {
+        command.pre_exec(move || {
+            die_with_parent()?;
+            // Whoever started it may be gone before the kernel was asked.
+            if u32::try_from(parent()) == Ok(starter) {
+                Ok(())
+            } else {
+                Err(io::Error::from_raw_os_error(libc::ESRCH))
+            }
+        })
+    }
 }
 
 /// Process id of the parent; 1 or another reaper once it has gone.

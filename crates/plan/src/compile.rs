@@ -126,6 +126,9 @@ fn synchronise(test: &Statements, topology: &Topology, found: &mut Findings) -> 
             interval: ptp.interval.as_ref()?.value,
             kp_thousandths: ptp.kp.as_ref()?.value,
             ki_thousandths: ptp.ki.as_ref()?.value,
+            domain: ptp.domain.as_ref()?.value,
+            transport: ptp.transport.as_ref()?.value,
+            delay: ptp.delay.as_ref()?.value,
         })
     });
     Some(Synchronise {

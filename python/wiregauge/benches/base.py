@@ -90,9 +90,6 @@ class AgentBench(Protocol):
 
     def facts(self) -> Sequence[Fact]: ...
 
-    def inside(self, end_system: str) -> Sequence[str]:
-        """What to put before a command so that it runs on the host of an end system, in the network under test."""
-
     def agent_failure(self, end_system: str) -> str | None:
         """Why the agent of this end system is gone, or None while it runs."""
 

@@ -344,10 +344,6 @@ class HostsBench:
             Fact("control", f"TLS, {control}", "no call is made while messages are measured but to look on"),
         ]
 
-    def inside(self, end_system: str) -> Sequence[str]:
-        """Commands of this machine cannot be run on a host."""
-        raise BenchError(f"no program can be started on the host of {end_system} from here")
-
     def agent_failure(self, end_system: str) -> str | None:
         """What is known of an agent that is a process of this host."""
         asked = self._failures.get(end_system)

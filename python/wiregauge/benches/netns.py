@@ -203,11 +203,6 @@ class NetnsBench:
             agent.reader.start()
         return places
 
-    def inside(self, end_system: str) -> Sequence[str]:
-        """The namespace of an end system."""
-        node = next(node for node in self._nodes if node.name == end_system)
-        return ["nsenter", f"--net=/run/netns/{space_name(node)}", "--"]
-
     def agent_failure(self, end_system: str) -> str | None:
         """Why this agent is gone, or None."""
         agent = self._agents.get(end_system)

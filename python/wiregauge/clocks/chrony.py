@@ -1,12 +1,11 @@
-"""chrony: what `chronyc -c tracking` says of the system's clock (chronyc(1), "tracking"; comma-separated with -c)."""
+"""What `chronyc -n -c tracking` says of the system's clock (chronyc(1), "tracking"; comma-separated with -c)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COMMAND", "Tracking", "read_tracking"]
+__all__ = ["Tracking", "read_tracking"]
 
-COMMAND = ("chronyc", "-n", "-c", "tracking")
 _FIELDS = 14
 _NO_SOURCE = "00000000"
 _NS = 1e9

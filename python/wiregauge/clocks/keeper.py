@@ -2,116 +2,118 @@
 
 The start-up sequence of the MAPS paper (2015, "Time-synchronization"): the server's interface clock is set, ptp4l and
 phc2sys start on the server and then on the others, and no run begins before every clock has been within its limit
-several times in a row. The programs run on the hosts of the end systems; `inside` of the bench says how to reach one.
+several times in a row. The programs run on the hosts of the end systems, whose agents start them; `ClockHost` is all
+that is known of these here.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
-import subprocess
-import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Final
 
 from wiregauge.clocks import chrony, linuxptp
-from wiregauge.clocks.daemon import Daemon
+from wiregauge.clocks.host import Answers, ClockError, ClockHost, Line
+from wiregauge.clocks.relation import PtpRelation, begun_with, bound_ns
 from wiregauge.clocks.state import ClockState
-from wiregauge.plan import Ptp, Synchronise
+from wiregauge.clocks.timescale import Timescale, findings
+from wiregauge.plan import Synchronise
 
-__all__ = ["ClockError", "ClockKeeper", "EndSystem"]
+__all__ = ["ClockError", "ClockKeeper"]
 
 IN_A_ROW: Final = 5
 """Observations of a clock that have to be good before it is."""
 _LOOK_S: Final = 0.05
 _ASK_S: Final = 1.0
-"""Time between two questions to chrony."""
-_COMMAND_S: Final = 10.0
+"""Time between two questions to chrony, and between two looks at the time scale."""
+_LEAVE_S: Final = 10.0
+_AT_ONCE: Final = 16
 _MOST: Final = 200_000
 """Observations of one clock that are kept until a run takes them."""
 _PORT_STATES: Final = ("SLAVE", "UNCALIBRATED")
 """Of a client that hears its server; one that runs free never leaves the second."""
 
 
-class ClockError(Exception):
-    """The clocks cannot be kept as the test wants; the text says whose fault it is and the cure."""
-
-
-@dataclass(frozen=True)
-class EndSystem:
-    """Where a clock is: its end system, the interface of the network under test, how to run a command on its host."""
-
-    name: str
-    interface: str
-    inside: Sequence[str]
-
-
 @dataclass
 class _Kept:
     """What is known of the clock of one end system."""
 
-    place: EndSystem
+    name: str
+    host: ClockHost
     server: bool
     port: str = ""
+    gone: str | None = None
+    steps: str = ""
+    """Between it and the grandmaster, as ptp4l said last: 1 where no clock is between them."""
+    chrony_leap: str = ""
+    chrony_trouble: str = ""
     states: deque[ClockState] = field(default_factory=lambda: deque(maxlen=_MOST))
-    daemons: list[Daemon] = field(default_factory=list)
 
-    def ended(self) -> str | None:
-        return next(
-            (f"{self.place.name}: {why}" for d in self.daemons if (why := d.ended()) is not None), None
-        )
+    def of(self, source: str) -> list[ClockState]:
+        """Observations by one program."""
+        return [state for state in self.states if state.source == source]
 
 
 class ClockKeeper:
     """Started once per campaign; `wait` before, `states` after every run; `stop` may be called at any time."""
 
-    def __init__(self, plan: Synchronise, reference: str, places: Sequence[EndSystem]) -> None:
-        """`plan` is `synchronise` of the campaign."""
+    def __init__(self, plan: Synchronise, reference: str, hosts: Mapping[str, ClockHost]) -> None:
+        """`plan` is `synchronise` of the campaign, `hosts` are those of the end systems."""
         self._plan = plan
-        self._clocks = {place.name: _Kept(place, place.name == reference) for place in places}
+        self._clocks = {name: _Kept(name, host, name == reference) for name, host in hosts.items()}
         self._reference = reference
-        self._folder: Path | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._asking: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Starts every program. Raises ClockError where one is missing or does not start."""
-        if self._plan.ptp is not None:
-            self._start_ptp(self._plan.ptp)
+        """Starts every program. Raises ClockError where one is missing, not allowed or does not start."""
+        ptp = self._plan.ptp
         if self._plan.chrony:
-            _program("chronyc", "chrony")
-            self._asking = threading.Thread(target=self._ask_chrony, name="chrony", daemon=True)
-            self._asking.start()
+            for kept in self._clocks.values():
+                kept.host.ask(ptp=False, chrony=True)
+            self._begin(self._ask_chrony, "chrony")
+        if ptp is not None:
+            for kept in sorted(self._clocks.values(), key=lambda kept: not kept.server):
+                kept.host.start(ptp, server=kept.server)
+                self._begin(partial(self._listen, kept), f"clock of {kept.name}")
 
-    def wait(self, look: Callable[[], None] = lambda: None) -> str | None:
-        """Waits until every clock is fit, for as long as the plan lets it.
+    def wait(self, planned_s: float = 0.0, look: Callable[[], None] = lambda: None) -> str | None:
+        """Waits until every clock is fit for a run of so many seconds, for as long as the plan lets it.
 
-        Returns None, or why the clocks are not fit. Raises ClockError instead where the plan refuses such a run.
+        `look` is called meanwhile, about once a second. Returns None, or why the clocks are not fit. Raises ClockError
+        instead where the plan refuses such a run.
         """
         if self._plan.ptp is None and not self._plan.chrony:
             return None
-        until = time.monotonic() + self._plan.wait / 1e12
+        until, looked = time.monotonic() + self._plan.wait / 1e12, 0.0
+        scale: list[str] | None = None
         while True:
-            dead = next((why for kept in self._clocks.values() if (why := kept.ended()) is not None), None)
+            dead = self.ended()
             if dead is not None:
                 return self._unfit(
                     f"{dead}; see that nothing else uses the interface's clock, and its rights"
                 )
             unfit = [why for kept in self._clocks.values() if (why := self._why_not(kept)) is not None]
-            if not unfit:
+            if time.monotonic() - looked > _ASK_S:
+                look()
+                scale = None if unfit else self._scale(planned_s)
+                looked = time.monotonic()
+            if not unfit and scale == []:
                 return None
             if time.monotonic() >= until:
                 waited = self._plan.wait / 1e12
-                return self._unfit(
-                    f"{'; '.join(unfit[:3])} after {waited:g} s; raise wait or within, or mend the clocks"
-                )
-            look()
+                found = unfit or (scale if scale is not None else self._scale(planned_s))
+                if not found:
+                    return None
+                cure = "" if not unfit else "; raise wait or within, or mend the clocks"
+                return self._unfit(f"{'; '.join(found[:3])} after {waited:g} s{cure}")
             time.sleep(_LOOK_S)
 
     def states(self, since_ns: int, until_ns: int) -> list[ClockState]:
@@ -127,100 +129,74 @@ class ClockKeeper:
 
     def ended(self) -> str | None:
         """The first program that is gone although nobody stopped it, in its own last words."""
-        return next((why for kept in self._clocks.values() if (why := kept.ended()) is not None), None)
+        return next((kept.gone for kept in self._clocks.values() if kept.gone is not None), None)
 
     def ask(self) -> dict[str, dict[str, dict[str, str]]]:
         """What pmc says of ptp4l by end system; of one that does not answer nothing, without PTP nothing at all."""
-        folder = self._folder
-        found = {name: self._ask(name, folder) for name in self._clocks} if folder is not None else {}
+        if self._plan.ptp is None:
+            return {}
+        found = {name: linuxptp.read_pmc(answers.pmc) for name, answers in self._answers().items()}
         return {name: sets for name, sets in found.items() if sets}
 
-    def _ask(self, name: str, folder: Path) -> dict[str, dict[str, str]]:
-        place = self._clocks[name].place
-        command = [*place.inside, *linuxptp.pmc_command(str(folder / f"{name}.socket"))]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return {}
-        return linuxptp.read_pmc(done.stdout)
+    def relations(self) -> dict[str, PtpRelation]:
+        """By end system its system clock against the reference's, by PTP; empty unless PTP tells of all of them."""
+        with self._lock:
+            found = {name: self._relation(kept) for name, kept in self._clocks.items()}
+        told = {name: one for name, one in found.items() if one is not None}
+        return told if len(told) == len(found) else {}
+
+    def bounds(self, began_with: Mapping[str, PtpRelation], since_ns: int, until_ns: int) -> dict[str, float]:
+        """How far each of these clocks was from where it was then, at most, ns; empty unless all were seen."""
+        with self._lock:
+            found = {
+                name: self._bound(self._clocks[name], one.offset_ns, since_ns, until_ns)
+                for name, one in began_with.items()
+            }
+        told = {name: one for name, one in found.items() if one is not None}
+        return told if len(told) == len(found) else {}
 
     def stop(self) -> None:
-        """Ends every program, clients first, and forgets their files. Never raises."""
+        """Ends every program, clients first. Never raises."""
         self._over.set()
-        for kept in sorted(self._clocks.values(), key=lambda kept: kept.server):
-            for daemon in reversed(kept.daemons):
-                daemon.stop()
-            kept.daemons.clear()
-        if self._asking is not None:
-            self._asking.join(_COMMAND_S)
-            self._asking = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._plan.ptp is not None:
+            for kept in sorted(self._clocks.values(), key=lambda kept: kept.server):
+                kept.host.stop()
+        for thread in self._threads:
+            thread.join(_LEAVE_S)
+        self._threads.clear()
+
+    def _begin(self, action: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=action, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     # -- linuxptp -------------------------------------------------------------------------------------------------
 
-    def _start_ptp(self, ptp: Ptp) -> None:
-        hardware = ptp.timestamps == "hardware"
-        for program in ("ptp4l", *(("phc2sys", "phc_ctl") if hardware and ptp.steer else ())):
-            _program(program, linuxptp.PACKAGE)
-        self._folder = Path(tempfile.mkdtemp(prefix="wiregauge-ptp-"))
-        ordered = sorted(self._clocks.values(), key=lambda kept: not kept.server)
-        for kept in ordered:
-            place = kept.place
-            if hardware and ptp.steer and kept.server:
-                self._set_once(place)
-            file = self._folder / f"{place.name}.conf"
-            file.write_text(
-                linuxptp.ptp4l_configuration(
-                    ptp,
-                    server=kept.server,
-                    interface=place.interface,
-                    socket=str(self._folder / f"{place.name}.socket"),
-                ),
-                encoding="utf-8",
-            )
-            self._begin(kept, "ptp4l", linuxptp.ptp4l_command(str(file)))
-            if hardware and ptp.steer:
-                command = linuxptp.phc2sys_command(ptp, server=kept.server, interface=place.interface)
-                self._begin(kept, "phc2sys", command)
-
-    def _set_once(self, place: EndSystem) -> None:
-        command = [*place.inside, *linuxptp.phc_ctl_command(place.interface)]
+    def _listen(self, kept: _Kept) -> None:
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ClockError(f"{place.name}: the clock of {place.interface} cannot be set: {error}") from None
-        if done.returncode != 0:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            why = said[-1] if said else "phc_ctl failed"
-            raise ClockError(
-                f"{place.name}: the clock of {place.interface} cannot be set: {why}; "
-                'an interface without a clock needs timestamps="software"'
-            )
+            for line in kept.host.lines():
+                self._hear(kept, line)
+        except ClockError as error:
+            kept.gone = f"{kept.name}: {error}"
+            return
+        if kept.gone is None and not self._over.is_set():
+            kept.gone = f"{kept.name}: nothing more is heard of its programs"
 
-    def _begin(self, kept: _Kept, program: str, command: Sequence[str]) -> None:
-        def listen(line: str) -> None:
-            self._hear(kept, line)
-
-        try:
-            kept.daemons.append(Daemon(program, [*kept.place.inside, *command], listen))
-        except OSError as error:
-            raise ClockError(f"{kept.place.name}: {program} cannot be started: {error}") from None
-
-    def _hear(self, kept: _Kept, line: str) -> None:
-        said = linuxptp.read_line(line)
+    def _hear(self, kept: _Kept, line: Line) -> None:
+        if line.gone:
+            kept.gone = f"{kept.name}: {line.text}"
+            return
+        said = linuxptp.read_line(line.text)
         if said is None:
             return
-        # The programs print CLOCK_MONOTONIC, which all namespaces of a host share.
-        at = time.time_ns() - time.monotonic_ns() + round(said.monotonic_s * 1e9)
+        at = line.realtime_less_monotonic_ns + round(said.monotonic_s * 1e9)
         with self._lock:
             if said.is_port:
                 kept.port = said.state
             kept.states.append(
                 ClockState(
                     at,
-                    kept.place.name,
+                    kept.name,
                     said.program,
                     said.state,
                     said.offset_ns,
@@ -237,10 +213,13 @@ class ClockKeeper:
         ptp = self._plan.ptp
         if ptp is not None and kept.server:
             if port not in ("MASTER", "GRAND_MASTER"):
-                return f"{kept.place.name} does not serve PTP yet (its port is {port or 'silent'})"
+                better = ": another clock of the domain is preferred" if port in _PORT_STATES else ""
+                return f"{kept.name} does not serve PTP yet (its port is {port or 'silent'}{better})"
         elif ptp is not None:
             if port not in _PORT_STATES:
-                return f"{kept.place.name} hears no PTP server (its port is {port or 'silent'})"
+                return (
+                    f"{kept.name} hears no PTP server in domain {ptp.domain} (its port is {port or 'silent'})"
+                )
             wanted.append("phc2sys" if ptp.timestamps == "hardware" and ptp.steer else "ptp4l")
         if self._plan.chrony:
             wanted.append("chrony")
@@ -250,9 +229,11 @@ class ClockKeeper:
                 last[-IN_A_ROW:], locked=bool(ptp and ptp.steer and source != "chrony")
             )
             if source == "chrony" and not last:
-                why = "does not answer or has no source of time; `chronyc tracking` there tells"
+                why = kept.chrony_trouble or (
+                    "does not answer or has no source of time; `chronyc tracking` there tells"
+                )
             if why is not None:
-                return f"{kept.place.name}: {source} {why}"
+                return f"{kept.name}: {source} {why}"
         return None
 
     def _why_not_steady(self, last: Sequence[ClockState], *, locked: bool) -> str | None:
@@ -271,29 +252,81 @@ class ClockKeeper:
             raise ClockError(f"the clocks are not fit for a run: {why}")
         return why
 
+    # -- the scale of time ----------------------------------------------------------------------------------------
+
+    def _scale(self, planned_s: float) -> list[str]:
+        told = {
+            name: Timescale.of(answers, self._clocks[name].chrony_leap)
+            for name, answers in self._answers().items()
+        }
+        ptp, now = self._plan.ptp, time.time()
+        set_by_tai = ptp is not None and ptp.steer and ptp.timestamps == "hardware"
+        if ptp is not None:
+            silent = [name for name in self._clocks if name not in told or told[name].grandmaster is None]
+            if silent:
+                return [f"{silent[0]} does not say whom it follows: pmc gets no answer from its ptp4l"]
+        return list(findings(told, self._reference, now_s=now, end_s=now + planned_s, set_by_tai=set_by_tai))
+
+    def _answers(self) -> dict[str, Answers]:
+        def asked(kept: _Kept) -> Answers | None:
+            with contextlib.suppress(ClockError):
+                answers = kept.host.ask(ptp=self._plan.ptp is not None, chrony=False)
+                sets = linuxptp.read_pmc(answers.pmc)
+                kept.steps = sets.get("CURRENT_DATA_SET", {}).get("stepsRemoved", "")
+                return answers
+            return None
+
+        with ThreadPoolExecutor(min(_AT_ONCE, len(self._clocks)) or 1) as pool:
+            found = dict(zip(self._clocks, pool.map(asked, self._clocks.values()), strict=True))
+        return {name: answers for name, answers in found.items() if answers is not None}
+
+    def _relation(self, kept: _Kept) -> PtpRelation | None:
+        ptp = self._plan.ptp
+        if ptp is None or (ptp.timestamps == "hardware" and not ptp.steer):
+            return None  # clocks of interfaces are compared, and nobody says what the systems' have to do with them
+        if ptp.delay == "p2p" or not (kept.server or kept.steps == "1"):
+            return (
+                None  # the delay that is printed is that of the last link, and not of the way from the server
+            )
+        if ptp.timestamps == "software":
+            return PtpRelation(0.0, 0.0) if kept.server else begun_with(kept.of("ptp4l"))
+        parts = [begun_with(kept.of("phc2sys"))]
+        if not kept.server:
+            parts.append(begun_with(kept.of("ptp4l")))
+        told = [one for one in parts if one is not None]
+        if len(told) < len(parts):
+            return None
+        return PtpRelation(0.0, sum(abs(one.offset_ns) + one.uncertainty_ns for one in told))
+
+    def _bound(self, kept: _Kept, offset_ns: float, since_ns: int, until_ns: int) -> float | None:
+        ptp = self._plan.ptp
+        if ptp is None or ptp.timestamps == "software":
+            return 0.0 if kept.server else bound_ns(kept.of("ptp4l"), offset_ns, since_ns, until_ns)
+        sources = ("phc2sys",) if kept.server else ("phc2sys", "ptp4l")
+        parts = [bound_ns(kept.of(source), 0.0, since_ns, until_ns) for source in sources]
+        told = [one for one in parts if one is not None]
+        return sum(told) if len(told) == len(parts) else None
+
     # -- chrony ---------------------------------------------------------------------------------------------------
 
     def _ask_chrony(self) -> None:
         while True:
             for kept in self._clocks.values():
-                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                    done = subprocess.run(
-                        [*kept.place.inside, *chrony.COMMAND],
-                        capture_output=True,
-                        text=True,
-                        timeout=_COMMAND_S,
-                        check=False,
-                    )
-                    tracking = chrony.read_tracking(done.stdout)
-                    if tracking is not None and tracking.synchronised:
-                        self._note_chrony(kept, tracking)
+                try:
+                    answers = kept.host.ask(ptp=False, chrony=True)
+                except ClockError as error:
+                    kept.chrony_trouble = str(error)
+                    continue
+                tracking = chrony.read_tracking(answers.chrony)
+                if tracking is not None and tracking.synchronised:
+                    self._note_chrony(kept, tracking)
             if self._over.wait(_ASK_S):
                 return
 
     def _note_chrony(self, kept: _Kept, tracking: chrony.Tracking) -> None:
         state = ClockState(
             time.time_ns(),
-            kept.place.name,
+            kept.name,
             "chrony",
             tracking.leap,
             tracking.offset_ns,
@@ -301,12 +334,5 @@ class ClockKeeper:
             tracking.frequency_ppm * 1e3,
         )
         with self._lock:
+            kept.chrony_leap = tracking.leap
             kept.states.append(state)
-
-
-def _program(name: str, package: str) -> None:
-    if shutil.which(name) is None:
-        raise ClockError(
-            f"the program {name} is not installed; install the package {package} (apt install {package}), "
-            "or leave it out of <synchronise>"
-        )

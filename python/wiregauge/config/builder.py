@@ -97,6 +97,9 @@ class Ptp:
     interval: str | None = None
     kp: str | None = None
     ki: str | None = None
+    domain: int | None = None
+    transport: str | None = None
+    delay: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

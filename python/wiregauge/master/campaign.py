@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from wiregauge.benches.base import AgentBench, AgentPlace, BenchError, Fact
 from wiregauge.clocks import ClockError, ClockKeeper
-from wiregauge.clocks.keeper import EndSystem
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+from wiregauge.master.clock_hosts import AgentClockHost
+from wiregauge.master.clock_relations import ClockRelations
 from wiregauge.master.collecting import Collected
 from wiregauge.master.crew import Crew
 from wiregauge.master.live import Figures, FromAgent
@@ -66,7 +67,6 @@ def run_on_agents(
 
     Raises Interrupted, BenchError, or RunDirectoryError for a failing disk. The bench is closed in any case.
     """
-    keeper: ClockKeeper | None = None
     lookout = lookout or Lookout()
     try:
         lookout.check_room(directory.root, directory.plan.runs, observer.told)
@@ -74,29 +74,23 @@ def run_on_agents(
         # Agents of other hosts keep what they record under this name until it has been fetched.
         directory.manifest.setdefault("campaign", secrets.token_hex(16))
         directory.save()
-        keeper = _keeper(directory, bench, places)
-        if keeper is not None:
-            keeper.start()
         lookout.begin({"test": directory.plan.name, "bench": str(directory.manifest["bench"])})
         hearing = _Hearing(directory, observer, lookout)
-        _Campaign(directory, bench, places, hearing, keeper, one_clock=one_clock).run()
+        _Campaign(directory, bench, places, hearing, one_clock=one_clock).run()
     except ClockError as error:
         raise BenchError(str(error)) from error
     finally:
-        if keeper is not None:
-            keeper.stop()
         lookout.close()
         bench.close()
 
 
-def _keeper(directory: RunDirectory, bench: AgentBench, places: Sequence[AgentPlace]) -> ClockKeeper | None:
+def _keeper(directory: RunDirectory, crew: Crew) -> ClockKeeper | None:
     """Who keeps the clocks, where the test has programs for it."""
     plan = directory.plan.synchronise
     if plan is None or (plan.ptp is None and not plan.chrony):
         return None
     reference = directory.plan.network.names[plan.reference]
-    hosts = [EndSystem(place.end_system, place.interface, bench.inside(place.end_system)) for place in places]
-    return ClockKeeper(plan, reference, hosts)
+    return ClockKeeper(plan, reference, {name: AgentClockHost(one) for name, one in crew.by_name.items()})
 
 
 class _Hearing:
@@ -140,11 +134,9 @@ class _Campaign:
         bench: AgentBench,
         places: Sequence[AgentPlace],
         hearing: _Hearing,
-        keeper: ClockKeeper | None,
         *,
         one_clock: bool,
     ) -> None:
-        self._keeper = keeper
         self._directory = directory
         self._bench = bench
         self._hearing = hearing
@@ -154,6 +146,8 @@ class _Campaign:
         self._planted = {node.name for node in directory.plan.network.nodes if node.clock is not None}
         self._name = str(directory.manifest["campaign"])
         self._crew = Crew(places, self._name)
+        self._keeper = _keeper(directory, self._crew)
+        self._relations = ClockRelations(self._crew.agents, self._keeper, directory.plan)
         # Namespaces are all of this host.
         hosts = {place.end_system: place.address if place.access is not None else "" for place in places}
         of_host = Counter(hosts.values())
@@ -166,6 +160,8 @@ class _Campaign:
             self._crew.greet()
             self._look()
             self._mend()
+            if self._keeper is not None:
+                self._keeper.start()
             missing = set(missing_runs(self._directory))
             for position, run in enumerate(self._directory.plan.runs):
                 if run.index not in missing:
@@ -176,6 +172,8 @@ class _Campaign:
         except AgentLostError as error:
             raise AgentLostError(self._explain(error)) from error
         finally:
+            if self._keeper is not None:
+                self._keeper.stop()
             self._crew.close()
 
     def _look(self) -> None:
@@ -203,7 +201,7 @@ class _Campaign:
 
     def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""
-        unfit = self._keeper.wait() if self._keeper is not None else None
+        unfit = self._fit(run)
         together = [name for name in self._crew.names if self._one_clock and name not in self._planted]
         entry = begun(run.index, together, method="same-clock")
         if self._keeper is not None:
@@ -228,7 +226,7 @@ class _Campaign:
         with deaf():
             self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
             self._count_ports(entry)
-            self._relate_clocks(entry)
+            entry["clock_offsets"] |= self._relations.after(entry)
             self._hearing.lookout.run_ends(entry)
             entry["captures"] = self._bench.end_captures()
             entry["finished"] = utc_now()
@@ -243,6 +241,25 @@ class _Campaign:
         if stop is not None:
             raise stop
         return not trouble
+
+    def _fit(self, run: Run) -> str | None:
+        """Why the clocks are not fit for a run that begins now; None where they are, or nobody keeps them."""
+        if self._keeper is None:
+            return None
+        planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
+        unfit = self._keeper.wait(planned_s, self._stay_in_touch)
+        contradiction = self._relations.choose()
+        if contradiction is None:
+            return unfit
+        synchronise = self._directory.plan.synchronise
+        if synchronise is not None and synchronise.refuse:
+            raise ClockError(f"the clocks are not fit for a run: {contradiction}")
+        return unfit or contradiction
+
+    def _stay_in_touch(self) -> None:
+        """Agents that wait for clocks know that somebody waits with them."""
+        for _ in self._crew.outcomes(Agent.touch):
+            pass
 
     def _start(self, entry: dict[str, Any], run: Run) -> None:
         """Has every agent begin at one instant: all of them, or none and all once more.
@@ -313,27 +330,6 @@ class _Campaign:
             for name, port in after.items()
             if name in before
         }
-
-    def _relate_clocks(self, entry: dict[str, Any]) -> None:
-        """What control connections tell of clocks that are their host's own: the run began at one instant but for this.
-
-        The offset before the run was taken out of its start; how far it has moved since is part of the uncertainty.
-        """
-        for agent in self._crew.agents:
-            name, before = agent.place.end_system, agent.clock
-            if not agent.place.own_clock or name not in entry["agents"]:
-                continue
-            with contextlib.suppress(AgentLostError):
-                after = agent.relate_clock()
-                moved = abs(after.offset_ns - before.offset_ns)
-                bound = before.uncertainty_ns + after.uncertainty_ns + moved
-                entry["clock_offsets"][name] = {
-                    "offset_ns": 0,
-                    "uncertainty_ns": bound,
-                    "method": "control-connection",
-                }
-                # The next run of the campaign begins by what is known now.
-                agent.clock = after
 
     def _keep_states(self, entry: dict[str, Any]) -> None:
         """What was seen of the clocks since the run's epoch, and a little before, goes beside its records."""

@@ -393,6 +393,41 @@ class Agent:
         reply = self._call("Reach", request, pb.ReachReply)
         return [[tuple(mac) for mac in one.macs] for one in reply.answers]
 
+    def start_clock_programs(self, request: pb.StartClockProgramsRequest) -> list[str]:
+        """Has the host start the programs that keep its clock; those that run."""
+        reply = self._call("StartClockPrograms", request, pb.StartClockProgramsReply)
+        return list(reply.programs)
+
+    def watch_clock_programs(self) -> Iterator[pb.ClockProgramLine]:
+        """What they print, until they are stopped; a connection that breaks is made anew, and no line comes twice."""
+        ask = self._channel.unary_stream(
+            f"{_SERVICE}WatchClockPrograms",
+            request_serializer=pb.WatchClockProgramsRequest.SerializeToString,
+            response_deserializer=pb.ClockProgramLine.FromString,
+        )
+        after, broken = 0, 0.0
+        while True:
+            try:
+                for line in ask(pb.WatchClockProgramsRequest(after=after), metadata=self._metadata):
+                    after, broken = line.sequence, 0.0
+                    yield line
+            except grpc.RpcError as error:
+                broken = broken or time.monotonic()
+                if time.monotonic() - broken > self.place.patience_s or not self._may_return(error):
+                    raise self._lost(error) from error
+                time.sleep(_RETRY_S)
+            else:
+                return
+
+    def ask_clock_programs(self, *, ptp: bool, chrony: bool) -> pb.AskClockProgramsReply:
+        """What pmc, chronyc and the kernel say of the host's clock."""
+        request = pb.AskClockProgramsRequest(ptp=ptp, chrony=chrony)
+        return self._call("AskClockPrograms", request, pb.AskClockProgramsReply)
+
+    def stop_clock_programs(self) -> None:
+        """Has the host end the programs that keep its clock."""
+        self._call("StopClockPrograms", pb.StopClockProgramsRequest(), pb.StopClockProgramsReply)
+
     @property
     def _metadata(self) -> tuple[tuple[str, bytes], ...] | None:
         return (("session-bin", self._session),) if self._session else None
@@ -467,6 +502,10 @@ class Agent:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise self.is_silent(_PATIENCE_S + seconds) from error
             raise self._lost(error) from error
+
+    def touch(self) -> None:
+        """Lets the agent know that somebody is still there. Raises AgentLostError where it is not itself."""
+        self._there(SILENCE_S)
 
     def is_silent(self, seconds: float | None = None) -> AgentLostError:
         """The error of an agent that gave no sign of life for so long."""

@@ -89,6 +89,9 @@ class Ptp(Plan, frozen=True):
     interval: Picoseconds
     kp_thousandths: int
     ki_thousandths: int
+    domain: int = written(0)
+    transport: Literal["l2", "udp"] = written("l2")
+    delay: Literal["e2e", "p2p"] = written("e2e")
 
 
 class Axis(Plan, frozen=True):

@@ -48,6 +48,9 @@ class OnHosts(Bench):
         if beyond:
             raise BeyondBenchError(beyond)
         self._placed = self._place(campaign)
+        shared = _steered_together(campaign, self._placed)
+        if shared:
+            raise BeyondBenchError([shared])
         together = all(host.same_host for host in self._placed.values())
         drivers = sorted(
             {host.interface.name for host in self._placed.values() if host.interface is not None}
@@ -142,16 +145,23 @@ class LabBench(OnHosts):
             time.sleep(_LOOK_S)
 
 
+def _steered_together(campaign: Campaign, placed: Mapping[str, Described]) -> str:
+    """Why PTP cannot set the clocks of these hosts; empty where it can."""
+    plan = campaign.synchronise
+    if plan is None or plan.ptp is None or not plan.ptp.steer:
+        return ""
+    seen: dict[str, str] = {}
+    for name, host in placed.items():
+        kernel = host.facts.get("boot-id", host.address)
+        if kernel in seen:
+            return f'PTP would steer the one clock that {seen[kernel]} and {name} share; write steer="off"'
+        seen[kernel] = name
+    return ""
+
+
 def _beyond_lab(campaign: Campaign) -> list[str]:
     """What the present hosts cannot do although agents elsewhere can."""
     found = []
-    plan = campaign.synchronise
-    if plan is not None and plan.ptp is not None:
-        found.append(
-            "the test starts PTP: agents of a lab start no programs; run ptp4l on the hosts and leave <ptp> out"
-        )
-    if plan is not None and plan.chrony:
-        found.append("the test asks chrony: agents of a lab start no programs; leave <chrony> out")
     if any(run.link_rate_bps is not None for run in campaign.runs):
         found.append("the sweep sets the rate of links: cables of a lab have the rate they have")
     return found

@@ -2,8 +2,10 @@
 
 mod admission;
 pub mod campaigns;
+mod clock_calls;
 pub mod gate;
 pub mod grants;
+mod request;
 pub mod role;
 pub mod run;
 mod sending;

@@ -14,13 +14,13 @@ use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
 use wg_frame::time::WallNanos;
 use wg_net::clock;
-use wg_net::transmit::Backend;
-use wg_plan::{Network, PLAN_SCHEMA, Run};
+use wg_plan::PLAN_SCHEMA;
 use wg_record::segment::SEGMENT_SCHEMA;
 
 use super::admission::{asker, caller, kept_at, may_have, named, of_session};
 use super::campaigns::{self, Campaign};
-use super::role::{Fault, OpenError, PortInterface, Role, Setup};
+use super::request::setup;
+use super::role::{Fault, OpenError, Role};
 use super::run::{ActiveRun, StartError};
 use super::session::Session;
 use super::versions;
@@ -55,7 +55,7 @@ pub(super) struct Shared {
 pub struct AgentService {
     pub(super) shared: Arc<Shared>,
     planted_hardware: Option<PlantedHardware>,
-    planted_clock: Option<PlantedHostClock>,
+    pub(super) planted_clock: Option<PlantedHostClock>,
     roles: &'static [&'static dyn Role],
     /// Of an agent that serves a network. Over a Unix socket only this user calls.
     pub(super) remote: Option<Arc<Rules>>,
@@ -191,58 +191,7 @@ fn not_started(error: &StartError) -> Status {
     }
 }
 
-/// What is asked for, if it is in order; where it is recorded, and what is planted, is not in it.
-fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
-    let network: Network = serde_json::from_slice(&request.network_json)
-        .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
-    let run: Run = serde_json::from_slice(&request.run_json)
-        .map_err(|e| Status::invalid_argument(format!("run_json is not a run: {e}")))?;
-    if request.fifo_priority > 99 {
-        let asked = request.fifo_priority;
-        return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it must be from 0 to 99")));
-    }
-    let node = network.nodes.iter().position(|node| node.name == request.end_system).ok_or_else(|| {
-        let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
-        Status::invalid_argument(format!(
-            "the plan has no node '{}'; it has {}",
-            request.end_system,
-            names.join(", ")
-        ))
-    })?;
-    let node =
-        u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))?;
-    let ports = request
-        .ports
-        .into_iter()
-        .map(|one| match u16::try_from(one.port) {
-            Ok(port) if port > 0 => Ok(PortInterface { port, interface: one.interface }),
-            _ => Err(Status::invalid_argument(format!(
-                "port {} is not a port; ports go from 1 to 65535",
-                one.port
-            ))),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Setup {
-        network,
-        run,
-        node,
-        ports,
-        spool: PathBuf::new(),
-        agents_on_host: request.agents_on_host,
-        distrusted: request
-            .distrusted
-            .into_iter()
-            .filter_map(|one| Some((Backend::named(&one.backend)?, one.seen)))
-            .collect(),
-        servicing_core: usize::try_from(request.servicing_core).ok(),
-        fifo_priority: request.fifo_priority,
-        planted_hardware: None,
-        planted_clock: None,
-        tsn_folder: None,
-    })
-}
-
-type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+pub(super) type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Facts of the host; one whose clock is planted shares its clock with nobody.
 fn host_facts(planted: bool) -> std::collections::BTreeMap<String, String> {
@@ -641,6 +590,39 @@ impl Agent for AgentService {
         let (mending, _) = self.may_change(&request)?;
         let who = asker(&request);
         answered(move || mending.answer_restore(&who)).await
+    }
+
+    async fn start_clock_programs(
+        &self,
+        request: Request<proto::StartClockProgramsRequest>,
+    ) -> Result<Response<proto::StartClockProgramsReply>, Status> {
+        self.start_programs(request).await.map(Response::new)
+    }
+
+    type WatchClockProgramsStream = Streamed<proto::ClockProgramLine>;
+
+    async fn watch_clock_programs(
+        &self,
+        request: Request<proto::WatchClockProgramsRequest>,
+    ) -> Result<Response<Self::WatchClockProgramsStream>, Status> {
+        self.watch_programs(&request).map(Response::new)
+    }
+
+    async fn ask_clock_programs(
+        &self,
+        request: Request<proto::AskClockProgramsRequest>,
+    ) -> Result<Response<proto::AskClockProgramsReply>, Status> {
+        self.ask_programs(request).await.map(Response::new)
+    }
+
+    async fn stop_clock_programs(
+        &self,
+        request: Request<proto::StopClockProgramsRequest>,
+    ) -> Result<Response<proto::StopClockProgramsReply>, Status> {
+        let session = self.session(&request)?;
+        session.alive();
+        session.stop_programs().await;
+        Ok(Response::new(proto::StopClockProgramsReply {}))
     }
 }
 

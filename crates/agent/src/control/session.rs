@@ -15,6 +15,7 @@ use wg_net::clock;
 use super::campaigns::Campaign;
 use super::lock;
 use super::run::ActiveRun;
+use crate::clocks::ClockPrograms;
 use crate::proto;
 use crate::remote::callers::Caller;
 use crate::remote::signed_plan::Challenge;
@@ -77,6 +78,7 @@ pub(super) struct Session {
     planned_bps: AtomicU64,
     state: Mutex<State>,
     lease: Mutex<Lease>,
+    programs: Mutex<Option<Arc<ClockPrograms>>>,
 }
 
 impl Session {
@@ -87,7 +89,29 @@ impl Session {
             planned_bps: AtomicU64::new(0),
             state: Mutex::new(State::Idle(None)),
             lease: Mutex::new(Lease { length: None, seen: Instant::now() }),
+            programs: Mutex::default(),
         }
+    }
+
+    /// The programs that keep clocks for it, if any run.
+    pub(super) fn programs(&self) -> Option<Arc<ClockPrograms>> {
+        lock(&self.programs).clone()
+    }
+
+    /// Takes up programs, unless it has some: then they are ended, and `false` is returned.
+    pub(super) fn take_programs(&self, started: ClockPrograms) -> bool {
+        let mut programs = lock(&self.programs);
+        let free = programs.is_none();
+        if free {
+            *programs = Some(Arc::new(started));
+        }
+        free
+    }
+
+    /// Ends the programs that keep clocks for it, off the control thread.
+    pub(super) async fn stop_programs(&self) {
+        let Some(programs) = lock(&self.programs).take() else { return };
+        let _ = tokio::task::spawn_blocking(move || programs.stop()).await;
     }
 
     /// Where its records are, below the spool.
@@ -200,8 +224,9 @@ impl Session {
         report.ok_or_else(|| Status::internal("the run could not be ended; this is a defect of wiregauge"))
     }
 
-    /// Ends the run that is going on, if any, and keeps what it recorded.
+    /// Ends the run that is going on, if any, and keeps what it recorded; and the programs that keep clocks.
     pub(super) async fn abandon(&self) {
+        self.stop_programs().await;
         if self.recording().is_some() {
             let _ = self.end_run(true).await;
         }

@@ -1,6 +1,6 @@
 //! What the host's own configuration lets callers do with it, whatever their role and their signature.
 //!
-//! A file of five lines, read when the agent starts:
+//! A file of a few lines, read when the agent starts:
 //!
 //! ```toml
 //! interfaces = ["eth1"]           # those a test may use; default: all but loopback
@@ -8,6 +8,8 @@
 //! rate = "100Mbit/s"              # of all this host sends in a run, on the wire
 //! duration = "1h"                 # of a run
 //! tsn = true                      # tests may set queue disciplines of those interfaces; default: false
+//! programs = ["ptp4l", "chronyc"] # those a test may have started or asked; default: none
+//! may-set-clock = true            # whether such a program may set this host's clocks; default: false
 //! ```
 
 use std::fs;
@@ -28,16 +30,20 @@ const PRIVATE: [&str; 6] =
     ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "198.18.0.0/15", "127.0.0.0/8"];
 const RATE: &str = "100Mbit/s";
 const DURATION: &str = "1h";
+/// What may be allowed; pmc goes with ptp4l, phc_ctl with phc2sys.
+const PROGRAMS: [&str; 3] = ["ptp4l", "phc2sys", "chronyc"];
 
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     interfaces: Option<Vec<String>>,
     addresses: Option<Vec<String>>,
     rate: Option<String>,
     duration: Option<String>,
     tsn: Option<bool>,
+    programs: Option<Vec<String>>,
+    may_set_clock: Option<bool>,
 }
 
 /// Why a configuration cannot be used.
@@ -52,7 +58,9 @@ pub enum AllowanceError {
         source: std::io::Error,
     },
     /// It does not say what it must.
-    #[error("{path}: {why}; it may have interfaces, addresses, rate, duration and tsn")]
+    #[error(
+        "{path}: {why}; it may have interfaces, addresses, rate, duration, tsn, programs and may-set-clock"
+    )]
     Wrong {
         /// The file.
         path: PathBuf,
@@ -70,6 +78,8 @@ pub struct Allowance {
     rate_bps: u64,
     duration: Span,
     tsn: bool,
+    programs: Vec<String>,
+    may_set_clock: bool,
 }
 
 impl Allowance {
@@ -101,7 +111,13 @@ impl Allowance {
         let written = file.duration.as_deref().unwrap_or(DURATION);
         let duration = quantity::time(written)
             .map_err(|e| format!("duration: {}", e.sentence(quantity::Kind::Time, written)))?;
+        let programs = file.programs.unwrap_or_default();
+        if let Some(unknown) = programs.iter().find(|name| !PROGRAMS.contains(&name.as_str())) {
+            return Err(format!("programs: \"{unknown}\" is none of {}", PROGRAMS.join(", ")));
+        }
         Ok(Self {
+            programs,
+            may_set_clock: file.may_set_clock.unwrap_or(false),
             interfaces: file.interfaces,
             addresses: ranges.iter().map(range).collect::<Result<_, _>>()?,
             rate_bps,
@@ -137,7 +153,39 @@ impl Allowance {
             format!("runs of at most {}", seconds(self.duration)),
             (if self.tsn { "TSN settings of interfaces" } else { "no TSN settings of interfaces" })
                 .to_owned(),
+            self.clocks(),
         ]
+    }
+
+    fn clocks(&self) -> String {
+        let programs = if self.programs.is_empty() { "no programs".into() } else { self.programs.join(", ") };
+        format!("{programs}; its clocks are {}set", if self.may_set_clock { "" } else { "not " })
+    }
+
+    /// Whether a test may have a program started or asked.
+    ///
+    /// # Errors
+    /// Not, with the cure.
+    pub fn check_program(&self, name: &str) -> Result<(), String> {
+        if self.programs.iter().any(|one| one == name) {
+            return Ok(());
+        }
+        Err(format!(
+            "this host starts no {name} for tests; write programs = [\"{name}\"] into its agent.toml"
+        ))
+    }
+
+    /// Whether a test may have this host's clocks set.
+    ///
+    /// # Errors
+    /// Not, with the cure.
+    pub fn check_setting(&self) -> Result<(), String> {
+        if self.may_set_clock {
+            return Ok(());
+        }
+        Err("this host lets no test set its clocks; write steer=\"off\" in <ptp>, or may-set-clock = true into its \
+             agent.toml"
+            .into())
     }
 
     /// Whether a run stays within it, where others of this host send `others_bps`; what it sends itself at most, bit/s.
@@ -273,7 +321,8 @@ mod tests {
                 "addresses 10.20.0.0/16, 10.9.0.1/32",
                 "at most 1Mbit/s in all",
                 "runs of at most 3600 s",
-                "no TSN settings of interfaces"
+                "no TSN settings of interfaces",
+                "no programs; its clocks are not set"
             ]
         );
         assert!(allowed.check_address("a", Ipv4Addr::new(10, 20, 255, 1)).is_ok());
@@ -289,12 +338,25 @@ mod tests {
     }
 
     #[test]
+    fn programs_and_setting_of_clocks_need_a_word_of_the_host() {
+        let usual = Allowance::of("").unwrap();
+        assert!(usual.check_program("ptp4l").unwrap_err().contains("programs = [\"ptp4l\"]"));
+        assert!(usual.check_setting().unwrap_err().contains("may-set-clock = true"));
+        let allowed = Allowance::of("programs = [\"ptp4l\"]\nmay-set-clock = true").unwrap();
+        assert!(allowed.check_program("ptp4l").is_ok() && allowed.check_program("chronyc").is_err());
+        assert!(allowed.check_setting().is_ok());
+        assert_eq!(allowed.described().last().unwrap(), "ptp4l; its clocks are set");
+    }
+
+    #[test]
     fn a_file_that_says_something_else_is_refused() {
         for (text, why) in [
             ("interface = [\"eth1\"]", "unknown field `interface`"),
             ("addresses = [\"10.20\"]", "\"10.20\" is no range"),
             ("rate = \"fast\"", "rate: "),
             ("duration = \"1\"", "duration: "),
+            ("programs = [\"sh\"]", "programs: \"sh\" is none of ptp4l, phc2sys, chronyc"),
+            ("may_set_clock = true", "unknown field"),
             ("interfaces = ", "TOML"),
         ] {
             let refused = Allowance::of(text).unwrap_err();

@@ -46,7 +46,8 @@ impl Right {
         match call {
             "Describe" | "ReadClock" | "Examine" => Some(Self::Observer),
             "Hello" | "Prepare" | "TryStream" | "ReadInterface" | "Announce" | "Start" | "Watch"
-            | "Finish" | "Collect" | "Release" | "ListRecords" | "DiscardRecords" | "Drain" | "Reach" => {
+            | "Finish" | "Collect" | "Release" | "ListRecords" | "DiscardRecords" | "Drain" | "Reach"
+            | "StartClockPrograms" | "WatchClockPrograms" | "AskClockPrograms" | "StopClockPrograms" => {
                 Some(Self::Operator)
             }
             "Shutdown" | "Mend" | "Restore" | "Revoke" => Some(Self::Administrator),
@@ -167,7 +168,9 @@ where
             let refused =
                 Status::from_header_map(response.headers()).filter(|status| status.code() != tonic::Code::Ok);
             // Signs of life and looks are too many to be of use.
-            if refused.is_some() || !matches!(call.as_str(), "ReadClock" | "Describe" | "Watch") {
+            if refused.is_some()
+                || !matches!(call.as_str(), "ReadClock" | "Describe" | "Watch" | "AskClockPrograms")
+            {
                 let refused = refused.as_ref().map(Status::message);
                 audit.write(&Entry { who: &who, from, call: &call, refused, done: None });
             }

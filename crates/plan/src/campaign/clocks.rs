@@ -56,6 +56,37 @@ pub struct Ptp {
     pub kp_thousandths: u32,
     /// Its integral constant, in thousandths.
     pub ki_thousandths: u32,
+    /// Number of the PTP domain.
+    #[serde(default)]
+    pub domain: u8,
+    /// What carries its frames.
+    #[serde(default)]
+    pub transport: PtpTransport,
+    /// How delays are measured.
+    #[serde(default)]
+    pub delay: PtpDelay,
+}
+
+/// What carries the frames of a synchronisation protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtpTransport {
+    /// Ethernet (IEEE 1588-2019, annex E).
+    #[default]
+    L2,
+    /// UDP over IPv4 (annex C).
+    Udp,
+}
+
+/// How delays are measured (IEEE 1588-2019, 11.3 and 11.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtpDelay {
+    /// From end to end, through whatever is between.
+    #[default]
+    E2e,
+    /// From peer to peer: every switch between takes part.
+    P2p,
 }
 
 /// Where the timestamps of a synchronisation protocol are taken.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
 pub use self::addresses::{Addresses, Ends};
-pub use self::clocks::{OnFailure, Ptp, PtpTimestamps, Synchronise};
+pub use self::clocks::{OnFailure, Ptp, PtpDelay, PtpTimestamps, PtpTransport, Synchronise};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 pub use self::flows::{
     Flow, FlowId, LAST_FLOW, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,

@@ -11,7 +11,7 @@ use wg_frame::time::Span;
 use super::flows::{self, FlowStatement};
 use super::network::NodeStatement;
 use super::tasks::{self, RelayStatement, SendStatement};
-use crate::campaign::{FlowId, LAST_FLOW, OnFailure, Protocol, PtpTimestamps};
+use crate::campaign::{FlowId, LAST_FLOW, OnFailure, Protocol, PtpDelay, PtpTimestamps, PtpTransport};
 use crate::diagnostic::Findings;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
@@ -46,6 +46,9 @@ pub(crate) struct PtpStatement {
     /// Thousandths.
     pub(crate) kp: Maybe<u32>,
     pub(crate) ki: Maybe<u32>,
+    pub(crate) domain: Maybe<u8>,
+    pub(crate) transport: Maybe<PtpTransport>,
+    pub(crate) delay: Maybe<PtpDelay>,
 }
 
 /// The flows of all exchanges with their tasks.
@@ -64,6 +67,7 @@ const LONGEST_WAIT: (Span, Span, &str) = (Span::ZERO, Span::from_millis(3_600_00
 const POSITIVE: (Span, Span, &str) =
     (Span::from_picos(1), Span::from_millis(1_000), "more than 0s, at most 1s");
 const SECOND: i64 = 1_000_000_000_000;
+const LAST_DOMAIN: u8 = 127;
 
 pub(super) fn synchronise(
     section: &Element,
@@ -130,12 +134,17 @@ fn ptp(element: &Element, found: &mut Findings) -> PtpStatement {
     let mut reader = Reader::new(element, found);
     let timestamps = [("hardware", PtpTimestamps::Hardware), ("software", PtpTimestamps::Software)];
     let answers = [("on", true), ("off", false)];
+    let transports = [("l2", PtpTransport::L2), ("udp", PtpTransport::Udp)];
+    let delays = [("e2e", PtpDelay::E2e), ("p2p", PtpDelay::P2p)];
     PtpStatement {
         timestamps: reader.choice("timestamps", element.get("timestamps").unwrap_or("hardware"), &timestamps),
         steer: reader.choice("steer", element.get("steer").unwrap_or("on"), &answers),
         interval: interval(&mut reader),
         kp: gain(&mut reader, "kp", "0.35"),
         ki: gain(&mut reader, "ki", "0.15"),
+        domain: domain(&mut reader),
+        transport: reader.choice("transport", element.get("transport").unwrap_or("l2"), &transports),
+        delay: reader.choice("delay", element.get("delay").unwrap_or("e2e"), &delays),
     }
 }
 
@@ -151,6 +160,18 @@ fn interval(reader: &mut Reader<'_>) -> Maybe<Span> {
     let cure = "write 125ms, 250ms, 500ms, 1s, 2s …";
     reader.refuse("interval", written, "is no power of two of a second", "7.8125ms to 16s", cure);
     None
+}
+
+/// Number of a domain; the others are reserved (IEEE 1588-2019, table 2).
+fn domain(reader: &mut Reader<'_>) -> Maybe<u8> {
+    let written = reader.element.get("domain").unwrap_or("0");
+    match written.parse::<u8>().ok().filter(|number| *number <= LAST_DOMAIN) {
+        Some(number) => Some(reader.sourced("domain", written, number)),
+        None => {
+            reader.refuse("domain", written, "is no PTP domain", "0 to 127", "write domain=\"0\"");
+            None
+        }
+    }
 }
 
 /// A constant of a servo, in thousandths.

@@ -1,10 +1,25 @@
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class PtpTransport(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    L2: _ClassVar[PtpTransport]
+    UDP: _ClassVar[PtpTransport]
+
+class PtpDelay(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    E2E: _ClassVar[PtpDelay]
+    P2P: _ClassVar[PtpDelay]
+L2: PtpTransport
+UDP: PtpTransport
+E2E: PtpDelay
+P2P: PtpDelay
 
 class IntroduceRequest(_message.Message):
     __slots__ = ()
@@ -679,3 +694,87 @@ class RestoreReply(_message.Message):
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     changes: _containers.RepeatedCompositeFieldContainer[Change]
     def __init__(self, changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
+
+class StartClockProgramsRequest(_message.Message):
+    __slots__ = ("interface", "domain", "transport", "delay", "hardware", "server", "steer", "log_sync_interval", "kp_thousandths", "ki_thousandths")
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_FIELD_NUMBER: _ClassVar[int]
+    SERVER_FIELD_NUMBER: _ClassVar[int]
+    STEER_FIELD_NUMBER: _ClassVar[int]
+    LOG_SYNC_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    KP_THOUSANDTHS_FIELD_NUMBER: _ClassVar[int]
+    KI_THOUSANDTHS_FIELD_NUMBER: _ClassVar[int]
+    interface: str
+    domain: int
+    transport: PtpTransport
+    delay: PtpDelay
+    hardware: bool
+    server: bool
+    steer: bool
+    log_sync_interval: int
+    kp_thousandths: int
+    ki_thousandths: int
+    def __init__(self, interface: _Optional[str] = ..., domain: _Optional[int] = ..., transport: _Optional[_Union[PtpTransport, str]] = ..., delay: _Optional[_Union[PtpDelay, str]] = ..., hardware: _Optional[bool] = ..., server: _Optional[bool] = ..., steer: _Optional[bool] = ..., log_sync_interval: _Optional[int] = ..., kp_thousandths: _Optional[int] = ..., ki_thousandths: _Optional[int] = ...) -> None: ...
+
+class StartClockProgramsReply(_message.Message):
+    __slots__ = ("programs",)
+    PROGRAMS_FIELD_NUMBER: _ClassVar[int]
+    programs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, programs: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WatchClockProgramsRequest(_message.Message):
+    __slots__ = ("after",)
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    after: int
+    def __init__(self, after: _Optional[int] = ...) -> None: ...
+
+class ClockProgramLine(_message.Message):
+    __slots__ = ("sequence", "program", "text", "realtime_less_monotonic_ns", "gone")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REALTIME_LESS_MONOTONIC_NS_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    program: str
+    text: str
+    realtime_less_monotonic_ns: int
+    gone: bool
+    def __init__(self, sequence: _Optional[int] = ..., program: _Optional[str] = ..., text: _Optional[str] = ..., realtime_less_monotonic_ns: _Optional[int] = ..., gone: _Optional[bool] = ...) -> None: ...
+
+class AskClockProgramsRequest(_message.Message):
+    __slots__ = ("ptp", "chrony")
+    PTP_FIELD_NUMBER: _ClassVar[int]
+    CHRONY_FIELD_NUMBER: _ClassVar[int]
+    ptp: bool
+    chrony: bool
+    def __init__(self, ptp: _Optional[bool] = ..., chrony: _Optional[bool] = ...) -> None: ...
+
+class AskClockProgramsReply(_message.Message):
+    __slots__ = ("pmc", "chrony", "kernel")
+    PMC_FIELD_NUMBER: _ClassVar[int]
+    CHRONY_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_FIELD_NUMBER: _ClassVar[int]
+    pmc: str
+    chrony: str
+    kernel: KernelClock
+    def __init__(self, pmc: _Optional[str] = ..., chrony: _Optional[str] = ..., kernel: _Optional[_Union[KernelClock, _Mapping]] = ...) -> None: ...
+
+class KernelClock(_message.Message):
+    __slots__ = ("tai_s", "leap")
+    TAI_S_FIELD_NUMBER: _ClassVar[int]
+    LEAP_FIELD_NUMBER: _ClassVar[int]
+    tai_s: int
+    leap: int
+    def __init__(self, tai_s: _Optional[int] = ..., leap: _Optional[int] = ...) -> None: ...
+
+class StopClockProgramsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StopClockProgramsReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -15,6 +15,7 @@ from wiregauge.measures.metrics.flow_plan import LATE_WORDS
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, FlowResult, Grade
 from wiregauge.measures.validity.calibrated import calibrated
+from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.measures.validity.evidence import (
     LOST_INSIDE,
     Evidence,
@@ -306,6 +307,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     )
     yield from _compared(run)
     yield from _kept(run)
+    yield from agreeing(run)
     named = ", ".join(
         f"{name} (up to {bound / 1000:.3g} µs)" for name, bound in sorted(run.wrong_clocks.items())
     )

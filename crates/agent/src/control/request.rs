@@ -1,0 +1,61 @@
+//! What a run is prepared from, out of a caller's request.
+
+use std::path::PathBuf;
+
+use tonic::Status;
+use wg_net::transmit::Backend;
+use wg_plan::{Network, Run};
+
+use super::role::{PortInterface, Setup};
+use crate::proto;
+
+/// What is asked for, if it is in order; where it is recorded, and what is planted, is not in it.
+pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
+    let network: Network = serde_json::from_slice(&request.network_json)
+        .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
+    let run: Run = serde_json::from_slice(&request.run_json)
+        .map_err(|e| Status::invalid_argument(format!("run_json is not a run: {e}")))?;
+    if request.fifo_priority > 99 {
+        let asked = request.fifo_priority;
+        return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it must be from 0 to 99")));
+    }
+    let node = network.nodes.iter().position(|node| node.name == request.end_system).ok_or_else(|| {
+        let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+        Status::invalid_argument(format!(
+            "the plan has no node '{}'; it has {}",
+            request.end_system,
+            names.join(", ")
+        ))
+    })?;
+    let node =
+        u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))?;
+    let ports = request
+        .ports
+        .into_iter()
+        .map(|one| match u16::try_from(one.port) {
+            Ok(port) if port > 0 => Ok(PortInterface { port, interface: one.interface }),
+            _ => Err(Status::invalid_argument(format!(
+                "port {} is not a port; ports go from 1 to 65535",
+                one.port
+            ))),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Setup {
+        network,
+        run,
+        node,
+        ports,
+        spool: PathBuf::new(),
+        agents_on_host: request.agents_on_host,
+        distrusted: request
+            .distrusted
+            .into_iter()
+            .filter_map(|one| Some((Backend::named(&one.backend)?, one.seen)))
+            .collect(),
+        servicing_core: usize::try_from(request.servicing_core).ok(),
+        fifo_priority: request.fifo_priority,
+        planted_hardware: None,
+        planted_clock: None,
+        tsn_folder: None,
+    })
+}

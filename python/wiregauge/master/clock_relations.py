@@ -1,0 +1,100 @@
+"""How the clocks of agents go together: what a start is announced by, and what is left uncertain after a run.
+
+Every agent with a clock of its own is known by the control connection. Where PTP compares the system clocks of all of
+them, each is known against the reference besides, mostly far better. The start goes by whichever is known best; where
+the two contradict each other, one of them does not tell the truth, and nobody knows which.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wiregauge.clocks import ClockKeeper, PtpRelation
+from wiregauge.master.client import Agent, AgentLostError, ClockRelation
+from wiregauge.plan import Campaign
+
+__all__ = ["ClockRelations"]
+
+
+class ClockRelations:
+    """Of the agents of a campaign; chosen anew before each run."""
+
+    def __init__(self, agents: Sequence[Agent], keeper: ClockKeeper | None, plan: Campaign) -> None:
+        self._agents = agents
+        self._keeper = keeper
+        synchronise = plan.synchronise
+        self._reference = plan.network.names[synchronise.reference] if synchronise is not None else ""
+        self._ptp: Mapping[str, PtpRelation] = {}
+        self._connected: dict[str, ClockRelation] = {}
+
+    def choose(self) -> str | None:
+        """Relates every agent's clock by what is known best now; why PTP and connections contradict each other."""
+        self._ptp = {}
+        told = self._keeper.relations() if self._keeper is not None else {}
+        by_name = {agent.place.end_system: agent for agent in self._agents}
+        own = [agent for agent in self._agents if agent.place.own_clock]
+        if not told or not own:
+            return None
+        connected = {
+            name: agent.relate_clock() if agent.place.own_clock else ClockRelation(0, 0)
+            for name, agent in by_name.items()
+        }
+        server = connected[self._reference]
+        for name, one in told.items():
+            seen = connected[name].offset_ns - server.offset_ns
+            may_be = connected[name].uncertainty_ns + server.uncertainty_ns + one.uncertainty_ns
+            if name != self._reference and abs(seen - one.offset_ns) > may_be:
+                return (
+                    f"PTP sees the clock of {name} {one.offset_ns / 1e3:.3g} µs ahead of {self._reference}, the "
+                    f"control connection {seen / 1e3:.3g} ± {may_be / 1e3:.3g} µs: one of them does not compare these "
+                    "clocks"
+                )
+        # A start that some take by this host's clock, and the reference by its own, PTP knows nothing of.
+        if len(own) < len(self._agents) and by_name[self._reference].place.own_clock:
+            return None
+        ptp = max(one.uncertainty_ns for one in told.values())
+        if ptp >= max(one.uncertainty_ns for one in connected.values()):
+            return None
+        self._ptp = told
+        for agent in own:
+            one = told[agent.place.end_system]
+            agent.clock = ClockRelation(
+                server.offset_ns + round(one.offset_ns), round(one.uncertainty_ns) + server.uncertainty_ns
+            )
+        return None
+
+    def after(self, entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """What is known of each clock's offset in the run that is over: it began at one instant but for this.
+
+        The offset before the run was taken out of its start; how far it has moved since is part of the uncertainty.
+        """
+        by_ptp = self._by_ptp(entry)
+        if by_ptp:
+            return by_ptp
+        found = {}
+        for agent in self._agents:
+            name, before = agent.place.end_system, agent.clock
+            if not agent.place.own_clock or name not in entry["agents"]:
+                continue
+            with contextlib.suppress(AgentLostError):
+                after = agent.relate_clock()
+                moved = abs(after.offset_ns - before.offset_ns)
+                bound = before.uncertainty_ns + after.uncertainty_ns + moved
+                found[name] = _offset(bound, "control-connection")
+                # The next run of the campaign begins by what is known now.
+                agent.clock = after
+        return found
+
+    def _by_ptp(self, entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        epoch = entry["epoch_realtime_ns"]
+        if not self._ptp or not epoch or self._keeper is None:
+            return {}
+        bounds = self._keeper.bounds(self._ptp, epoch, time.time_ns())
+        return {name: _offset(bound, "ptp") for name, bound in bounds.items() if name in entry["agents"]}
+
+
+def _offset(uncertainty_ns: float, method: str) -> dict[str, Any]:
+    return {"offset_ns": 0, "uncertainty_ns": uncertainty_ns, "method": method}

@@ -1,0 +1,144 @@
+"""What a start is announced by, what is left uncertain, and what happens where two ways contradict each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wiregauge.clocks import PtpRelation
+from wiregauge.config import Ptp, Test
+from wiregauge.master.client import ClockRelation
+from wiregauge.master.clock_relations import ClockRelations
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.results import Grade
+from wiregauge.measures.validity.clock_methods import agreeing
+from wiregauge.plan import Campaign
+
+
+class PlantedAgent:
+    """An agent whose clock the control connection sees as it was told."""
+
+    def __init__(self, name: str, offset: int, uncertainty: int, *, own_clock: bool = True) -> None:
+        self.place = SimpleNamespace(end_system=name, own_clock=own_clock)
+        self.seen = self.clock = ClockRelation(offset, uncertainty)
+
+    def relate_clock(self) -> ClockRelation:
+        return self.seen
+
+
+class PlantedKeeper:
+    """PTP as it was told."""
+
+    def __init__(self, told: Mapping[str, PtpRelation], bounds: Mapping[str, float]) -> None:
+        self._told, self._bounds = told, bounds
+
+    def relations(self) -> Mapping[str, PtpRelation]:
+        return self._told
+
+    def bounds(self, begun: object, since_ns: int, until_ns: int) -> Mapping[str, float]:
+        assert begun == self._told
+        assert since_ns < until_ns
+        return self._bounds
+
+
+@pytest.fixture
+def plan() -> Campaign:
+    test = Test("clocks").end_system("mac").end_system("sensor").link("mac", "sensor", rate="1Gbit/s")
+    test.flow(10, protocol="udp", from_="mac", to="sensor").send(10, period="1ms", payload="64B", count=9)
+    return test.receive(10).synchronise(ptp=Ptp(steer="off")).compile().campaign
+
+
+TOLD = {"mac": PtpRelation(0, 0), "sensor": PtpRelation(-1_500, 300)}
+
+
+def related(plan: Campaign, mac: PlantedAgent, sensor: PlantedAgent, **keeper: Any) -> ClockRelations:
+    bounds = keeper.get("bounds", {"mac": 0.0, "sensor": 900.0})
+    planted: Any = PlantedKeeper(TOLD, bounds)
+    agents: Any = [mac, sensor]
+    return ClockRelations(agents, planted, plan)
+
+
+def entry() -> dict[str, Any]:
+    return {"agents": {"mac": {}, "sensor": {}}, "epoch_realtime_ns": time.time_ns() - 10**9}
+
+
+def test_a_start_is_announced_by_ptp_where_it_knows_better(plan: Campaign) -> None:
+    mac, sensor = PlantedAgent("mac", 5_000_000, 200_000), PlantedAgent("sensor", 5_100_000, 150_000)
+    relations = related(plan, mac, sensor)
+    assert relations.choose() is None
+    # Both begin at one instant of the reference, wherever this host sees it.
+    assert sensor.clock.offset_ns - mac.clock.offset_ns == -1_500
+    assert relations.after(entry()) == {
+        "mac": {"offset_ns": 0, "uncertainty_ns": 0.0, "method": "ptp"},
+        "sensor": {"offset_ns": 0, "uncertainty_ns": 900.0, "method": "ptp"},
+    }
+
+
+def test_where_ptp_lost_sight_of_the_run_the_control_connection_bounds_it(plan: Campaign) -> None:
+    mac, sensor = PlantedAgent("mac", 0, 200_000), PlantedAgent("sensor", 0, 150_000)
+    relations = related(plan, mac, sensor, bounds={})
+    assert relations.choose() is None
+    after = relations.after(entry())
+    assert {one["method"] for one in after.values()} == {"control-connection"}
+    assert after["sensor"]["uncertainty_ns"] >= 150_000
+
+
+def test_a_control_connection_that_knows_better_is_kept(plan: Campaign) -> None:
+    mac, sensor = PlantedAgent("mac", 0, 100), PlantedAgent("sensor", -1_400, 100)
+    relations = related(plan, mac, sensor)
+    assert relations.choose() is None
+    assert sensor.clock == ClockRelation(-1_400, 100)
+    assert relations.after(entry())["sensor"]["method"] == "control-connection"
+
+
+def test_a_clock_that_counts_tai_contradicts_the_control_connection(plan: Campaign) -> None:
+    mac, sensor = PlantedAgent("mac", 0, 200_000), PlantedAgent("sensor", 37_000_000_000, 200_000)
+    relations = related(plan, mac, sensor)
+    why = relations.choose()
+    assert why is not None
+    assert "PTP sees the clock of sensor -1.5 µs ahead of mac" in why
+    assert relations.after(entry())["sensor"]["method"] == "control-connection"
+
+
+def test_a_reference_that_starts_by_its_own_clock_cannot_vouch_for_one_that_does_not(plan: Campaign) -> None:
+    mac, sensor = PlantedAgent("mac", 0, 200_000), PlantedAgent("sensor", 0, 0, own_clock=False)
+    relations = related(plan, mac, sensor)
+    assert relations.choose() is None
+    assert sensor.clock.offset_ns == 0
+    assert set(relations.after(entry())) == {"mac"}
+
+
+def compared(offset_ns: float) -> ClockResult:
+    flat = np.full(5, offset_ns)
+    return ClockResult(
+        *("sensor", "mac", "exchange", "driver"),
+        *(100, 0, 20_000.0, 1_000.0),
+        stated=True,
+        drift=None,
+        drift_uncertainty=None,
+        uncertainty=200.0,
+        t=np.arange(5.0),
+        offset=flat,
+        half_width=np.full(5, 200.0),
+        trend=flat,
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset_ns", "grade"), [(0.0, Grade.OK), (-1_100.0, Grade.OK), (1_101.0, Grade.DEGRADED)]
+)
+def test_exchanges_that_contradict_ptp_degrade_a_run(offset_ns: float, grade: Grade) -> None:
+    offsets = {
+        name: {"offset_ns": 0, "uncertainty_ns": bound, "method": "ptp"}
+        for name, bound in (("mac", 0.0), ("sensor", 900.0))
+    }
+    run: Any = SimpleNamespace(entry={"clock_offsets": offsets}, clocks=[compared(offset_ns)])
+    (found,) = agreeing(run)
+    assert (found.name, found.grade) == ("clock-methods", grade)
+    bare: Any = SimpleNamespace(entry={"clock_offsets": {}}, clocks=[compared(offset_ns)])
+    assert list(agreeing(bare)) == []
