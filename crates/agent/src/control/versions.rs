@@ -42,9 +42,9 @@ mod tests {
     fn of(plan_schema: u32, record_schema: u32) -> Result<(), String> {
         agree(&proto::HelloRequest {
             master_version: "9.9.9".into(),
-            lease_ms: 0,
             plan_schema,
             record_schema,
+            ..proto::HelloRequest::default()
         })
     }
 
