@@ -288,6 +288,7 @@ def _seconds(text: str | None) -> float | None:
 
 def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
     """The bench of this name, with the options that are not None."""
+    from wiregauge.benches import BenchError
     from wiregauge.runner import OptionError, bench_named
 
     try:
@@ -295,6 +296,8 @@ def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
     except OptionError as error:
         no = "no-" if given[error.option] is False else ""
         fail(f"--{no}{error.option.replace('_', '-')} {error}", BAD_INPUT)
+    except BenchError as error:
+        fail(str(error), BAD_INPUT)
 
 
 def _resumed(
@@ -306,7 +309,7 @@ def _resumed(
     from wiregauge.cli.progress import ProgressView
     from wiregauge.lab import LabError
     from wiregauge.master.stopping import leaving_at_second_request
-    from wiregauge.records import RunDirectory
+    from wiregauge.records import RunDirectory, missing_runs
 
     for name, value in fixed.items():
         if value is not None:
@@ -323,7 +326,8 @@ def _resumed(
             if bench.name == "lab":
                 lab = options["lab"]
                 assert lab is None or isinstance(lab, Path)
-                runner.fetch(place, lab, troubles.append)
+                if missing_runs(directory):
+                    runner.fetch(place, lab, troubles.append, strict=True)
             observer = ProgressView(Console(stderr=True))
             with runner.open(bench, observer=observer, told=troubles.append) as trials:
                 judgement = trials.resume(place)

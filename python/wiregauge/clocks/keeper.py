@@ -36,6 +36,8 @@ _LEAVE_S: Final = 10.0
 _AT_ONCE: Final = 16
 _MOST: Final = 200_000
 """Observations of one clock that are kept until a run takes them."""
+_STALE_S: Final = 40.0
+"""How old the last offset of a clock that is fit may be; messages come every 16 s at most, mostly each second."""
 _PORT_STATES: Final = ("SLAVE", "UNCALIBRATED")
 """Of a client that hears its server; one that runs free never leaves the second."""
 
@@ -48,6 +50,10 @@ class _Kept:
     host: ClockHost
     server: bool
     port: str = ""
+    counts_after_ns: int = 0
+    """When its port last was without a server, by its host's clock: what was seen before says nothing of now."""
+    heard_s: float = 0.0
+    """When it last said an offset, by the monotonic clock here."""
     gone: str | None = None
     steps: str = ""
     """Between it and the grandmaster, as ptp4l said last: 1 where no clock is between them."""
@@ -193,6 +199,10 @@ class ClockKeeper:
         with self._lock:
             if said.is_port:
                 kept.port = said.state
+                if said.state not in _PORT_STATES:
+                    kept.counts_after_ns = at
+            if said.offset_ns is not None:
+                kept.heard_s = time.monotonic()
             kept.states.append(
                 ClockState(
                     at,
@@ -224,7 +234,15 @@ class ClockKeeper:
         if self._plan.chrony:
             wanted.append("chrony")
         for source in wanted:
-            last = [state for state in states if state.source == source and state.offset_ns is not None]
+            last = [
+                state
+                for state in states
+                if state.source == source
+                and state.offset_ns is not None
+                and (source == "chrony" or state.realtime_ns > kept.counts_after_ns)
+            ]
+            if last and source != "chrony" and time.monotonic() - kept.heard_s > _STALE_S:
+                return f"{kept.name}: {source} has said no offset for {_STALE_S:.0f} s"
             why = self._why_not_steady(
                 last[-IN_A_ROW:], locked=bool(ptp and ptp.steer and source != "chrony")
             )

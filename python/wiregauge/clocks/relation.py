@@ -19,6 +19,8 @@ __all__ = ["PtpRelation", "begun_with", "bound_ns"]
 
 _LAST: Final = 5
 """Observations that a start goes by: the middle of them."""
+_MOST_APART: Final = 6
+"""How many times their usual distance observations may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ def begun_with(states: Sequence[ClockState]) -> PtpRelation | None:
 def bound_ns(states: Sequence[ClockState], offset_ns: float, since_ns: int, until_ns: int) -> float | None:
     """Most that the clock was from `offset_ns` between two instants of CLOCK_REALTIME; None where nobody saw.
 
-    Beyond the last observation the clock goes on as fast as it was ever seen to move from one to the next.
+    Beyond the last observation the clock goes on as fast as it was ever seen to move from one to the next. Where
+    observations stay away for long, nobody saw: a clock that has lost its server goes its own way.
     """
     seen = _seen(states)
     before = [number for number, (at, _, _) in enumerate(seen) if at <= since_ns]
@@ -54,6 +57,9 @@ def bound_ns(states: Sequence[ClockState], offset_ns: float, since_ns: int, unti
     steps = [
         abs(after[1] - one[1]) / (after[0] - one[0]) for one, after in pairwise(seen) if after[0] > one[0]
     ]
+    apart = [after[0] - one[0] for one, after in pairwise(seen)]
+    if max(*apart, until_ns - seen[-1][0]) > _MOST_APART * median(apart):
+        return None
     unseen = max(until_ns - seen[-1][0], 0) * max(steps, default=0.0)
     worst = max(abs(one - offset_ns) for _, one, _ in seen)
     return worst + unseen + max(delay for _, _, delay in seen)

@@ -34,6 +34,8 @@ _IN_NAME = re.compile(r"([^\[\]]*)\[([0-9]{1,5})-([0-9]{1,5})\]([^\[\]]*)")
 _OF_NUMBERS = re.compile(r"()([0-9]{1,5})-([0-9]{1,5})()")
 _NODES = frozenset({"end-system", "switch", "hub"})
 _MOST_NODES = 4096
+_OCTETS_OF_ELEMENT = 64
+"""Of attributes that weigh as much as an element."""
 _MOST_OF_A_KIND = 65_534
 """Both as the plan has them: here they are held before members are made."""
 
@@ -165,6 +167,13 @@ def _joined(words: _Words, index: int) -> str:
     return " ".join(word if isinstance(word, str) else word.member(index) for word in words)
 
 
+def _weight(node: etree._Element) -> int:
+    """What a member costs: its elements, or where that is more its attributes, which each member copies."""
+    inside = list(node.iter("*"))
+    written: int = sum(len(str(value)) for one in inside for value in one.attrib.values())
+    return max(len(inside), written // _OCTETS_OF_ELEMENT)
+
+
 def _spelt(words: _Words) -> Iterator[str]:
     for word in words:
         if isinstance(word, str):
@@ -292,7 +301,7 @@ class _Survey:
         tag = local(node)
         kind, most = ("nodes", _MOST_NODES) if tag in _NODES else (f"<{tag}>", _MOST_OF_A_KIND)
         self._totals[kind] += count
-        self._all += listed + count * (1 if count == 1 else sum(1 for _ in node.iter("*")))
+        self._all += listed + count * (1 if count == 1 else _weight(node))
         if count == 1 and not listed:
             return
         if self._totals[kind] > most and kind not in self._refused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -170,6 +171,9 @@ class OwnAgent:
             start_new_session=True,  # the terminal's Ctrl-C is the testmaster's to handle
         )
         assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], _START_SECONDS)
+        if not ready:
+            self._process.kill()
         if not self._process.stdout.readline().startswith("listening "):
             _, why = self._process.communicate()
             self._ending.close()

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from wiregauge.benches.base import AgentBench, AgentPlace, BenchError, Fact
 from wiregauge.clocks import ClockError, ClockKeeper
-from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+from wiregauge.master.client import Agent, AgentLostError, KeptRecords, StartMissedError
 from wiregauge.master.clock_hosts import AgentClockHost
 from wiregauge.master.clock_relations import ClockRelations
 from wiregauge.master.collecting import Collected
@@ -236,7 +236,7 @@ class _Campaign:
             self._keep_states(entry)
             process_run(self._directory, run.index)
             self._directory.save()
-            self._discard(run.index)
+            self._discard(entry)
         self._observer.run_ended(position, entry)
         if stop is not None:
             raise stop
@@ -372,19 +372,35 @@ class _Campaign:
                 _tell_trials(entry["trials"], name, outcome)
                 if not outcome["complete"] and not trouble:
                     trouble.append(f"{name}: {outcome['incomplete_reason']}")
-                if not agent.place.shares_run_directory:
-                    agent.collect(self._collected(agent, entry["index"]))
+                self._collect(agent, entry)
             except AgentLostError as error:
                 text = self._explain(error)
                 if text not in trouble:
                     trouble.append(text)
-                if self._recover(agent, entry["index"], end):
+                if self._recover(agent, entry, end):
                     trouble[0] += f"; what the agent of {name} had recorded was fetched"
+                elif not agent.place.shares_run_directory:
+                    self._miss(agent, entry)
+            except OSError as error:
+                trouble.append(f"{self._directory.root}: cannot be written: {error.strerror}")
+                self._miss(agent, entry)
 
-    def _collected(self, agent: Agent, index: int) -> Collected:
-        return Collected(self._directory.spool(index, agent.place.node))
+    def _collect(self, agent: Agent, entry: dict[str, Any], kept: KeptRecords | None = None) -> None:
+        """Fetches the records of an agent on another host, all of them, and notes that."""
+        place = agent.place
+        if not place.shares_run_directory:
+            agent.collect(Collected(self._directory.spool(entry["index"], place.node)), kept)
+            entry.setdefault("collected", []).append(place.node)
 
-    def _recover(self, agent: Agent, index: int, end: float) -> bool:
+    def _miss(self, agent: Agent, entry: dict[str, Any]) -> None:
+        """Of an agent whose records were not fetched nothing is known; a part of them waits for the rest."""
+        report = entry["agents"].get(agent.place.end_system)
+        if report is not None:
+            report["complete"], report["incomplete_reason"] = False, "its records were not fetched"
+        with contextlib.suppress(OSError):
+            self._directory.put_by(entry["index"], agent.place.node)
+
+    def _recover(self, agent: Agent, entry: dict[str, Any], end: float) -> bool:
         """Fetches what an agent that was lost in a run keeps of it, once it is there again; whether there was anything.
 
         A run that still goes on there is ended by beginning a session anew.
@@ -395,24 +411,25 @@ class _Campaign:
         end = min(end, time.monotonic() + place.patience_s)
         while True:
             try:
-                ours = [one for one in agent.kept(self._name) if (one.run, one.node) == (index, place.node)]
+                kept, where = agent.kept(self._name), (entry["index"], place.node)
+                ours = [one for one in kept if (one.run, one.node) == where]
                 if any(one.active for one in ours):
                     self._crew.hello(agent)
                 for one in ours:
-                    agent.collect(self._collected(agent, index), one)
-            except AgentLostError:
+                    self._collect(agent, entry, one)
+            except (AgentLostError, OSError):
                 if time.monotonic() > end:
                     return False
                 time.sleep(_AGAIN_S)
             else:
                 return bool(ours)
 
-    def _discard(self, index: int) -> None:
-        """Hosts need not keep what has been fetched and stored; who cannot be asked keeps it."""
+    def _discard(self, entry: dict[str, Any]) -> None:
+        """Hosts need not keep what has been fetched whole and stored; who cannot be asked keeps it."""
         for agent in self._crew.agents:
-            if agent.place.access is not None:
+            if agent.place.access is not None and agent.place.node in entry.get("collected", ()):
                 with contextlib.suppress(AgentLostError):
-                    agent.discard(self._name, index, agent.place.node)
+                    agent.discard(self._name, entry["index"], agent.place.node)
 
     def _explain(self, error: AgentLostError) -> str:
         """Adds why the agent is gone where the bench knows; a connection ends before its process is seen to end.

@@ -350,6 +350,7 @@ class Agent:
                     raise self._lost(error) from error
                 time.sleep(_RETRY_S)
             else:
+                into.done()
                 return
 
     def kept(self, campaign: str = "") -> Sequence[KeptRecords]:

@@ -36,10 +36,14 @@ class ClockRelations:
         told = self._keeper.relations() if self._keeper is not None else {}
         by_name = {agent.place.end_system: agent for agent in self._agents}
         own = [agent for agent in self._agents if agent.place.own_clock]
+        if self._keeper is not None:
+            # Programs may have set clocks since they were compared.
+            for agent in own:
+                agent.clock = agent.relate_clock()
         if not told or not own:
             return None
         connected = {
-            name: agent.relate_clock() if agent.place.own_clock else ClockRelation(0, 0)
+            name: agent.clock if agent.place.own_clock else ClockRelation(0, 0)
             for name, agent in by_name.items()
         }
         server = connected[self._reference]

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.records.directory import WHOLE
 
 __all__ = ["AlteredError", "Collected"]
+
+_OTHERS = (WHOLE,)
 
 
 class AlteredError(Exception):
@@ -26,7 +29,16 @@ class Collected:
         """Bytes there are of each file."""
         if not self._place.is_dir():
             return {}
-        return {file.name: file.stat().st_size for file in self._place.iterdir() if file.is_file()}
+        return {
+            file.name: file.stat().st_size
+            for file in self._place.iterdir()
+            if file.is_file() and file.name not in _OTHERS
+        }
+
+    def done(self) -> None:
+        """Everything has come: from now on the folder counts as whole."""
+        self._place.mkdir(parents=True, exist_ok=True)
+        (self._place / WHOLE).touch()
 
     @property
     def whole(self) -> int:

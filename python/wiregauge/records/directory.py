@@ -34,6 +34,8 @@ _MANIFEST = "manifest.json"
 # Given back when the disk is full, so that the manifest can always say how the campaign ended.
 _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
+WHOLE: Final = ".whole"
+"""In the spool of a node whose records came from another host: all of them are there."""
 _OWN_FOLDERS: Final = ("records", "messages", "spool")
 
 
@@ -310,6 +312,28 @@ class RunDirectory:
         """Where the segments of a run are while it goes on; of a node by its number in the plan: no name meets it."""
         place = self.root / "spool" / f"run-{run:04d}"
         return place if node is None else place / f"node-{node:04d}"
+
+    def collected(self, run: int) -> list[int]:
+        """Nodes whose records came whole from other hosts into the spool of a run."""
+        return sorted(
+            int(mark.parent.name.removeprefix("node-")) for mark in self.spool(run).glob(f"node-*/{WHOLE}")
+        )
+
+    def put_by(self, run: int, node: int) -> None:
+        """Puts what has come of a node's records by until the rest comes: a part of them is not to be tracked."""
+        place, aside = self.spool(run, node), self._put_by(run, node)
+        if place.exists() and not aside.exists():
+            shutil.move(place, aside)
+
+    def take_up(self, run: int, node: int) -> None:
+        """Takes what was put by, so that the rest can be added."""
+        place, aside = self.spool(run, node), self._put_by(run, node)
+        if aside.exists() and not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(aside, place)
+
+    def _put_by(self, run: int, node: int) -> Path:
+        return self.root / "spool" / f"incomplete-{run:04d}-{node:04d}"
 
     def spooled_by(self, place: Path) -> str:
         """The node that has this folder of a run's spool."""

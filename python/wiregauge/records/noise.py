@@ -17,8 +17,10 @@ SPOOLED = "noise.tsv"
 _FIELDS = 4
 
 
-def store_noise(directory: RunDirectory, index: int) -> None:
+def store_noise(directory: RunDirectory, index: int, *, beside: bool = False) -> None:
     """Gathers what the agents of a run spooled into `noise/run-NNNN.parquet`; without any, there is no such file.
+
+    With `beside` what is stored of other end systems stays.
 
     A line that a killed agent left half written is left out. Raises RunDirectoryError where the disk refuses.
     """
@@ -27,7 +29,12 @@ def store_noise(directory: RunDirectory, index: int) -> None:
     columns = {"time": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String, "value": pl.Int64}
     spooled = sorted(directory.spool(index).glob(f"*/{SPOOLED}"))
     rows = [row for path in spooled for row in _lines(path, directory.spooled_by(path.parent))]
-    table = pl.DataFrame(rows, schema=columns, orient="row").sort("time", "node", "counter", "key")
+    table = pl.DataFrame(rows, schema=columns, orient="row")
+    if beside and directory.noise(index).exists():
+        late = table["node"].unique().to_list()
+        stored = pl.read_parquet(directory.noise(index)).filter(~pl.col("node").is_in(late))
+        table = pl.concat([stored.select(list(columns)), table])
+    table = table.sort("time", "node", "counter", "key")
     store_beside(table, directory.noise(index), "noise", NOISE_SCHEMA)
 
 

@@ -22,6 +22,7 @@ from wiregauge.records.noise import store_noise
 from wiregauge.records.upgrade import SCHEMA, upgraded_tracking
 
 __all__ = [
+    "TRACKING",
     "adopt_records",
     "begin_replacing",
     "checked_records",
@@ -39,10 +40,10 @@ _ONE_WRITER: Final = threading.Lock()
 """Runs may be processed side by side; tracking.json belongs to all of them."""
 
 
-_TRACKING: Final = "tracking.json"
+TRACKING: Final = "tracking.json"
 _TOLD_BY_SEGMENTS: Final = ("damaged_segments", "clock_jumps")
 _LOST: Final = {
-    "file": _TRACKING,
+    "file": TRACKING,
     "problem": "it was damaged, and with it went what only the segments told: whether any of them was damaged",
     "records_read": 0,
 }
@@ -186,9 +187,9 @@ def begin_replacing(directory: RunDirectory, index: int) -> None:
         except DamagedError:
             # The list of files tells what the segments said; where there is none it is lost, and the runs will say so.
             lost = {} if directory.inventory.verified else {"lost": True}
-            directory.write_json(_TRACKING, {"schema": SCHEMA, **lost, "runs": []})
+            directory.write_json(TRACKING, {"schema": SCHEMA, **lost, "runs": []})
         if directory.inventory.verified:
-            directory.strike_files([_TRACKING, *map(directory.name_of, directory.tables(index))])
+            directory.strike_files([TRACKING, *map(directory.name_of, directory.tables(index))])
             directory.save()
 
 
@@ -197,8 +198,8 @@ def forget_tracking(directory: RunDirectory, index: int) -> None:
     with _ONE_WRITER:
         tracking = _read_tracking(directory)
         tracking["runs"] = [entry for entry in tracking["runs"] if entry["index"] != index]
-        directory.write_json(_TRACKING, tracking)
-        directory.note_files({_TRACKING: describe(directory.root / _TRACKING, {})})
+        directory.write_json(TRACKING, tracking)
+        directory.note_files({TRACKING: describe(directory.root / TRACKING, {})})
 
 
 def note_retracked(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:
@@ -225,14 +226,14 @@ def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) 
             summary["damaged_segments"] = [*summary["damaged_segments"], _LOST]
         entries.append({**summary, "index": index})
         tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
-        directory.write_json(_TRACKING, tracking)
+        directory.write_json(TRACKING, tracking)
         sources = {
             name: entry["sha256"]
             for run in tracking["runs"]
             for name, entry in run.get("files", {}).items()
             if name.startswith("records/")
         }
-        directory.note_files({**files, _TRACKING: describe(directory.root / _TRACKING, sources)})
+        directory.note_files({**files, TRACKING: describe(directory.root / TRACKING, sources)})
 
 
 def _enter_spooled(directory: RunDirectory) -> None:
@@ -304,11 +305,18 @@ def _finish(directory: RunDirectory) -> None:
         # Their hashes were on the disk before their spool was removed.
         for entry in tracking["runs"]:
             directory.note_files(entry.get("files", {}))
+    from wiregauge.records.resuming import add_spooled, is_stored
+
     for run in _untracked(directory, tracking):
         if run["state"] == "running":
             run["state"] = "partial"
             run["reason"] = "the testmaster was killed during this run"
             run["finished"] = utc_now()
+        _sort_collected(directory, run)
+        if directory.segments(run["index"]) and is_stored(directory, run["index"]):
+            # They came later than those that are stored, and somebody was killed while they were added.
+            add_spooled(directory, run["index"])
+            continue
         # Without a spool the records are stored already, and only what was made of them is gone.
         if directory.segments(run["index"]) or not directory.record_files(run["index"]):
             process_run(directory, run["index"])
@@ -323,8 +331,8 @@ def _finish(directory: RunDirectory) -> None:
                 )
             retrack_run(directory, run["index"])
     if killed:
-        if (directory.root / _TRACKING).exists():
-            directory.note_files({_TRACKING: describe(directory.root / _TRACKING, {})})
+        if (directory.root / TRACKING).exists():
+            directory.note_files({TRACKING: describe(directory.root / TRACKING, {})})
         directory.manifest["state"] = "interrupted"
         directory.manifest["reason"] = "the testmaster was killed; what was recorded by then is shown"
         directory.manifest["finished"] = utc_now()
@@ -338,9 +346,22 @@ def _finish(directory: RunDirectory) -> None:
         (directory.root / "spool").rmdir()
 
 
+def _sort_collected(directory: RunDirectory, entry: dict[str, Any]) -> None:
+    """Of records that were being fetched from hosts only those of whole end systems count; the others wait."""
+    if directory.manifest.get("bench") != "lab":
+        return
+    index = int(entry["index"])
+    whole = directory.collected(index)
+    for place in directory.spool(index).glob("node-*"):
+        node = int(place.name.removeprefix("node-"))
+        if node not in whole:
+            directory.put_by(index, node)
+    entry["collected"] = sorted({*entry.get("collected", ()), *whole})
+
+
 def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
     """tracking.json; empty where there is none yet. Raises DamagedError where it is not the one that was written."""
-    path = directory.root / _TRACKING
+    path = directory.root / TRACKING
     # While a campaign goes on, or after it was killed, the list may be of an earlier state of the file.
     held = (
         directory.inventory.verified

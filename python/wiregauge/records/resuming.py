@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +16,9 @@ from wiregauge.plan import as_json
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.errors import RunDirectoryError
 from wiregauge.records.integrity import describe
+from wiregauge.records.noise import store_noise
 from wiregauge.records.processing import (
+    TRACKING,
     begin_replacing,
     forget_tracking,
     keep_captures,
@@ -25,9 +27,10 @@ from wiregauge.records.processing import (
     retrack_run,
 )
 
-__all__ = ["add_spooled", "missing_runs", "resumed"]
+__all__ = ["add_spooled", "is_stored", "missing_runs", "resumed"]
 
 _ASIDE: Final = "interrupted"
+_TABLES: Final = ("messages", "passages", "sketches")
 
 
 def missing_runs(directory: RunDirectory) -> list[int]:
@@ -44,52 +47,73 @@ def resumed(root: Path) -> RunDirectory:
     """
     recover(RunDirectory.open(root))
     directory = RunDirectory.open(root)
-    missing = missing_runs(directory)
-    if not missing:
-        raise RunDirectoryError(
-            f"{root}: all its {len(directory.runs)} runs are complete; nothing is to be resumed"
-        )
     directory.hold()
     try:
-        for entry in [one for one in directory.runs if one["state"] != "complete"]:
-            _set_aside(directory, entry)
-        spool = directory.root / "spool"
-        spool.mkdir(mode=0o700, exist_ok=True)
+        # Somebody else may have worked on it between the look and the lock.
+        directory.manifest = RunDirectory.open(root).manifest
+        missing = missing_runs(directory)
+        if not missing:
+            raise RunDirectoryError(
+                f"{root}: all its {len(directory.runs)} runs are complete; nothing is to be resumed"
+            )
+        _set_aside(directory, missing)
+        (directory.root / "spool").mkdir(mode=0o700, exist_ok=True)
+        manifest = directory.manifest
+        manifest.setdefault("resumed", []).append(
+            {"at": utc_now(), "state": manifest["state"], "reason": manifest["reason"], "runs": missing}
+        )
+        manifest["state"], manifest["reason"], manifest["finished"] = "running", None, None
+        manifest["writer_pid"] = os.getpid()
+        directory.save()
     except OSError as error:
         directory.close()
         raise RunDirectoryError(f"{root}: cannot be written: {error.strerror}") from error
     except RunDirectoryError:
         directory.close()
         raise
-    manifest = directory.manifest
-    manifest.setdefault("resumed", []).append(
-        {"at": utc_now(), "state": manifest["state"], "reason": manifest["reason"], "runs": missing}
-    )
-    manifest["state"], manifest["reason"], manifest["finished"] = "running", None, None
-    manifest["writer_pid"] = os.getpid()
-    directory.save()
     return directory
 
 
-def _set_aside(directory: RunDirectory, entry: dict[str, Any]) -> None:
-    """Moves the files of a run that is to be repeated, and its entry. Killed meanwhile, it goes on where it was."""
-    index = int(entry["index"])
+def _set_aside(directory: RunDirectory, missing: Iterable[int]) -> None:
+    """Moves what there is of runs that are to be repeated, and their entries.
+
+    The manifest says so first. Whoever is killed meanwhile leaves files in their old places that are on no list; the
+    next to come moves them.
+    """
     before = directory.manifest.setdefault("interrupted", [])
-    number = 1 + sum(1 for one in before if one["index"] == index)
-    folder = directory.root / _ASIDE / f"run-{index:04d}-{number}"
+    for entry in [one for one in directory.runs if one["state"] != "complete"]:
+        index = int(entry["index"])
+        number = 1 + sum(1 for one in before if one["index"] == index)
+        before.append({**entry, "folder": f"{_ASIDE}/run-{index:04d}-{number}"})
+        directory.runs.remove(entry)
+    places = {int(one["index"]): directory.root / one["folder"] for one in before}
+    aside = {index: place for index, place in places.items() if index in set(missing)}
+    listed = directory.manifest.get("files") or {}
+    begin = tuple(f"run-{index:04d}" for index in aside)
+    directory.strike_files(
+        [TRACKING, *(name for name in listed if name.partition("/")[2].startswith(begin) and aside)]
+        if aside
+        else []
+    )
+    directory.save()
+    for index, folder in aside.items():
+        _move_aside(directory, index, folder)
+        forget_tracking(directory, index)
+    directory.save()
+
+
+def _move_aside(directory: RunDirectory, index: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    old = list(_files_of(directory, index))
-    for path in old:
+    for path in list(_files_of(directory, index)):
         if path.exists():
             put_in_place(path, folder / _name_aside(directory, path))
-    directory.strike_files(map(directory.name_of, old))
+    spools = [directory.spool(index), *(directory.root / "spool").glob(f"incomplete-{index:04d}-*")]
+    for place in spools:
+        if place.exists():
+            shutil.move(place, folder / f"spool-{place.name}")
     directory.note_files(
         {directory.name_of(path): describe(path, {}) for path in sorted(folder.iterdir()) if path.is_file()}
     )
-    forget_tracking(directory, index)
-    before.append({**entry, "folder": folder.relative_to(directory.root).as_posix()})
-    directory.runs.remove(entry)
-    directory.save()
 
 
 def _files_of(directory: RunDirectory, index: int) -> Iterable[Path]:
@@ -106,15 +130,20 @@ def _name_aside(directory: RunDirectory, path: Path) -> str:
     return f"{kind}{path.suffix}" if part.startswith("run-") else f"{kind}-{part}"
 
 
+def is_stored(directory: RunDirectory, index: int) -> bool:
+    """Whether records of a run are stored and listed: what is spooled besides came later."""
+    listed = [file for file in directory.record_files(index) if directory.is_listed(file)]
+    return bool(listed) and _rows(listed) > 0
+
+
 def add_spooled(directory: RunDirectory, index: int) -> bool:
     """Adds what is in the spool of a run to what is stored of it, and tracks it again; whether there was anything.
 
-    The caller holds the directory.
+    The caller holds the directory. Killed meanwhile, it can be done again: the spool goes last.
     """
     if not directory.segments(index):
         return False
-    stored = directory.record_files(index)
-    if not stored or not _rows(stored):
+    if not is_stored(directory, index):
         # Of nothing a file was made, and is made again.
         directory.strike_files(map(directory.name_of, _files_of(directory, index)))
         forget_tracking(directory, index)
@@ -122,10 +151,11 @@ def add_spooled(directory: RunDirectory, index: int) -> bool:
         directory.save()
         return True
     try:
-        _store_beside(directory, index, stored)
+        _store_beside(directory, index)
+        store_noise(directory, index, beside=True)
         keep_captures(directory, index)
-        shutil.rmtree(directory.spool(index), ignore_errors=True)
         retrack_run(directory, index)
+        shutil.rmtree(directory.spool(index), ignore_errors=True)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
     except OSError as error:
@@ -139,36 +169,44 @@ def _rows(files: list[Path]) -> int:
     return sum(int(pl.scan_parquet(file).select(pl.len()).collect().item()) for file in files)
 
 
-def _store_beside(directory: RunDirectory, index: int, stored: list[Path]) -> None:
-    """Makes another part of the run's records of what is spooled; the parts are in a folder of the run's name."""
-    whole = directory.records(index)
-    folder = whole.with_suffix("")
-    folder.mkdir(exist_ok=True)
+def _store_beside(directory: RunDirectory, index: int) -> None:
+    """Makes another part of the run's records of what is spooled; the parts are in a folder of the run's name.
+
+    Its name follows from whose records they are, so that what is done twice is there once.
+    """
     begin_replacing(directory, index)
-    part = folder / f"part-{len(list(folder.glob('*.parquet'))) + 1:04d}.parquet"
+    segments = directory.segments(index)
     made = directory.spool(index) / "tables"
-    made.mkdir()
+    made.mkdir(exist_ok=True)
     plan = directory.plan
+    fresh, tables = made / "records.parquet", [made / f"{name}.parquet" for name in _TABLES]
     told = json.loads(
         _native.process_run(
             as_json(plan.network),
             as_json(plan.runs[index]),
-            [str(path) for path in directory.segments(index)],
-            str(part),
-            *(str(made / f"{name}.parquet") for name in ("messages", "passages", "sketches")),
+            [str(path) for path in segments],
+            str(fresh),
+            *map(str, tables),
         )
     )
-    listed = dict(directory.manifest.get("files") or {})
-    fresh = {directory.name_of(part): {**describe(part, {}), "segments": _told(told)}}
-    if whole in stored:
-        moved = folder / "part-0000.parquet"
-        put_in_place(whole, moved)
-        with contextlib.suppress(KeyError):
-            fresh[directory.name_of(moved)] = listed[directory.name_of(whole)]
-        directory.strike_files([directory.name_of(whole)])
-    directory.note_files(fresh)
+    whole = directory.records(index)
+    folder = whole.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    nodes = ",".join(sorted({path.parent.name for path in segments}))
+    part = folder / f"late-{hashlib.sha256(nodes.encode()).hexdigest()[:12]}.parquet"
+    first = folder / "part-0000.parquet"
+    if whole.exists():
+        put_in_place(whole, first)
+    put_in_place(fresh, part)
+    listed = directory.manifest.get("files") or {}
+    old = listed.get(directory.name_of(whole)) or listed.get(directory.name_of(first))
+    entries = {directory.name_of(part): {**describe(part, {}), "segments": _told_by(told)}}
+    if first.exists():
+        entries[directory.name_of(first)] = old or describe(first, {})
+    directory.strike_files([directory.name_of(whole)])
+    directory.note_files(entries)
     directory.save()
 
 
-def _told(summary: dict[str, Any]) -> dict[str, Any]:
+def _told_by(summary: dict[str, Any]) -> dict[str, Any]:
     return {key: summary[key] for key in ("damaged_segments", "clock_jumps")}

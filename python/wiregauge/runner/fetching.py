@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wiregauge.records import RunDirectory, RunDirectoryError, add_spooled, recover
 
 if TYPE_CHECKING:
     from wiregauge.lab import Host, Member
+    from wiregauge.master.client import Agent
 
 __all__ = ["fetch"]
 
 
-def fetch(place: Path, lab: Path | None, told: Callable[[str], object]) -> Sequence[int]:
+def fetch(
+    place: Path, lab: Path | None, told: Callable[[str], object], *, strict: bool = False
+) -> Sequence[int]:
     """Adds what hosts keep of a campaign to its runs and tracks these again; which they were.
 
-    `lab` is its file or folder; a host that cannot be asked is `told`. Raises LabError, RunDirectoryError.
+    `lab` is its file or folder. A host that cannot be asked is `told`; with `strict` one of this campaign is an error.
+    Raises LabError, RunDirectoryError.
     """
     # With it comes gRPC, which only commands that talk to agents wait for.
     from wiregauge.lab import Lab, read_inventory, usual_lab
@@ -34,11 +38,21 @@ def fetch(place: Path, lab: Path | None, told: Callable[[str], object]) -> Seque
     hosts, member = read_inventory(file), Lab(file.parent).member()
     directory.hold()
     try:
-        return _fetched(directory, name, hosts, member, told)
+        # Somebody else may have worked on it between the look and the lock.
+        directory.manifest = RunDirectory.open(place).manifest
+        needed = _hosts_of(directory) if strict else frozenset()
+        return _fetched(directory, name, hosts, member, told, needed)
     except OSError as error:
         raise RunDirectoryError(f"{place}: cannot be written: {error.strerror}") from error
     finally:
         directory.close()
+
+
+def _hosts_of(directory: RunDirectory) -> frozenset[str]:
+    """The hosts that the runs of a directory were made on."""
+    names = directory.plan.network.names
+    facts = directory.manifest.get("bench_facts", ())
+    return frozenset(fact["value"].partition(",")[0] for fact in facts if fact["name"] in names)
 
 
 def _fetched(
@@ -47,40 +61,69 @@ def _fetched(
     hosts: Iterable[Host],
     member: Member,
     told: Callable[[str], object],
+    needed: frozenset[str],
 ) -> Sequence[int]:
     from wiregauge.lab import LabError
     from wiregauge.lab.hosts import agent_of
-    from wiregauge.master.client import AgentLostError, KeptRecords
-    from wiregauge.master.collecting import Collected
+    from wiregauge.master.client import AgentLostError
 
-    known = {entry["index"] for entry in directory.runs}
-    come: list[tuple[Host, KeptRecords]] = []
+    entries = {entry["index"]: entry for entry in directory.runs}
     (directory.root / "spool").mkdir(mode=0o700, exist_ok=True)
+    for entry in entries.values():
+        # What an earlier attempt had fetched, and was cut off before it was added.
+        _add(directory, entry)
+    runs: set[int] = set()
     for host in hosts:
         agent = agent_of(host, member)
         try:
-            for one in agent.kept(name):
-                if one.active:
-                    raise LabError(
-                        f"{host.name} still records run {one.run + 1}: its testmaster is there, or its lease lasts "
-                        "some seconds more; try again when it has ended"
-                    )
-                if one.run in known:
-                    agent.collect(Collected(directory.spool(one.run, one.node)), one)
-                    come.append((host, one))
+            runs |= _from_host(directory, name, host.name, agent, entries)
         except AgentLostError as error:
+            if host.name in needed:
+                raise LabError(
+                    f"{host.name}: what it may keep of this campaign cannot be fetched: {error}"
+                ) from error
             told(f"{host.name}: what it may keep was not fetched: {error}")
         finally:
             agent.close()
-    runs = sorted({one.run for _, one in come})
-    for index in runs:
-        add_spooled(directory, index)
-    for host, one in come:
-        agent = agent_of(host, member)
-        try:
-            agent.discard(name, one.run, one.node)
-        except AgentLostError as error:
-            told(f"{host.name}: it keeps what was fetched: {error}")
-        finally:
-            agent.close()
+    return sorted(runs)
+
+
+def _from_host(
+    directory: RunDirectory, name: str, host: str, agent: Agent, entries: Mapping[int, dict[str, Any]]
+) -> set[int]:
+    """Adds what one host keeps, and has it removed there; of which runs."""
+    from wiregauge.lab import LabError
+    from wiregauge.master.collecting import Collected
+
+    runs = set()
+    for one in agent.kept(name):
+        entry = entries.get(one.run)
+        if one.active:
+            raise LabError(
+                f"{host} still records run {one.run + 1}: its testmaster is there, or its lease lasts "
+                "some seconds more; try again when it has ended"
+            )
+        if entry is None:
+            continue
+        # What is stored whole is only still to be removed there.
+        if one.node not in entry.get("collected", ()):
+            directory.take_up(one.run, one.node)
+            try:
+                agent.collect(Collected(directory.spool(one.run, one.node)), one)
+            except BaseException:
+                directory.put_by(one.run, one.node)
+                raise
+            _add(directory, entry)
+            runs.add(one.run)
+        agent.discard(name, one.run, one.node)
     return runs
+
+
+def _add(directory: RunDirectory, entry: dict[str, Any]) -> None:
+    """Stores what has come whole into the spool of a run."""
+    index = entry["index"]
+    whole = directory.collected(index)
+    if whole:
+        entry["collected"] = sorted({*entry.get("collected", ()), *whole})
+        add_spooled(directory, index)
+        directory.save()

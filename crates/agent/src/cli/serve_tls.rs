@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -35,6 +35,8 @@ use super::serve::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop,
 
 /// Where the host's own rules are, unless somebody names another file.
 const CONFIG: &str = "/etc/wiregauge/agent.toml";
+/// How often a caller is asked whether it is there, and how long it may take to answer. A control network may be gone for 30 s.
+const KEEPALIVE: Duration = Duration::from_secs(20);
 /// Bytes of one call to an agent that belongs to nobody, at most.
 const LARGEST_STRANGER: usize = 64 << 10;
 
@@ -208,7 +210,7 @@ async fn join(
     let serving = server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), async {
         let _ = until.await;
         // The answer to whoever joined it is on its way.
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     });
     serving.await.map_err(|e| problem(&e))?;
     if !finished.await.unwrap_or(false) {
@@ -232,7 +234,11 @@ async fn members(
     let tls = ServerTlsConfig::new()
         .identity(TlsIdentity::from_pem(&membership.certificate, key))
         .client_ca_root(Certificate::from_pem(&membership.authority));
-    let server = Server::builder().tls_config(tls).map_err(|e| problem(&e))?.layer(guard);
+    // A caller whose host or cable is gone says no farewell.
+    let builder = Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE));
+    let server = builder.tls_config(tls).map_err(|e| problem(&e))?.layer(guard);
     let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
     let bound = listener.local_addr().map_err(|e| problem(&e))?;
     if options.announce {

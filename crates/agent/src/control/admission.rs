@@ -112,22 +112,23 @@ impl AgentService {
     pub(super) fn may_change<T>(
         &self,
         request: &Request<T>,
-    ) -> Result<(Arc<Mending>, Option<Vec<u8>>), Status> {
+    ) -> Result<(Arc<Mending>, Option<Arc<Session>>), Status> {
         let Some(mending) = self.mending.clone() else {
             return Err(Status::failed_precondition(
                 "this agent changes no settings of its host; `wiregauge doctor --fix` there does",
             ));
         };
         let all = self.sessions();
-        let own = match self.session(request) {
-            Ok(session) if session.holder.is_some() => {
-                session.alive();
-                session.challenge()
-            }
-            _ => None,
+        // A session that is named has to be one; without a name the call is of none.
+        let own = match request.metadata().get_bin(SESSION) {
+            Some(_) => Some(self.session(request)?),
+            None => None,
         };
-        let others = all.iter().filter_map(|one| one.holder.as_ref()).next();
-        if let (None, Some(holder)) = (&own, others) {
+        if let Some(own) = &own {
+            own.alive();
+        }
+        let others = all.iter().filter(|one| own.as_ref().is_none_or(|own| !Arc::ptr_eq(own, one)));
+        if let Some(holder) = others.filter_map(|one| one.holder.as_ref()).next() {
             return Err(Status::failed_precondition(format!(
                 "{} of this host is {}; try again when that test is over",
                 holder.interface,

@@ -189,6 +189,11 @@ impl ActiveRun {
         }
     }
 
+    /// What brings its end about, also while somebody waits for it in [`Self::finish`].
+    pub(super) fn commands(&self) -> Arc<Commands> {
+        Arc::clone(&self.commands)
+    }
+
     /// Waits for the end of its own part, or brings it about with `abort`, then stops receiving and reports. Blocks for as long as that takes.
     pub fn finish(mut self, abort: bool) -> proto::AgentReport {
         self.end(abort)

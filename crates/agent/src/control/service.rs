@@ -20,9 +20,9 @@ use wg_record::segment::SEGMENT_SCHEMA;
 use super::admission::{asker, caller, kept_at, may_have, named, of_session};
 use super::campaigns::{self, Campaign};
 use super::request::setup;
-use super::role::{Fault, OpenError, Role};
+use super::role::{Fault, OpenError, Role, Setup};
 use super::run::{ActiveRun, StartError};
-use super::session::Session;
+use super::session::{Prepared, Session};
 use super::versions;
 use super::{lock, sending};
 use crate::control::spool::Spool;
@@ -38,6 +38,8 @@ use crate::tools::mending::Mending;
 
 /// Shortest time between two messages of a watch, ms.
 const LEAST_INTERVAL_MS: u32 = 10;
+/// Bytes of the reason for draining a host, at most.
+const LONGEST_REASON: usize = 200;
 /// Longest time between two signs of life a testmaster may ask for, ms.
 const LONGEST_LEASE_MS: u32 = 3_600_000;
 
@@ -47,6 +49,8 @@ pub(super) struct Shared {
     pub(super) own: Arc<Session>,
     /// Of callers over a network, one for each interface that is used.
     pub(super) remote: Mutex<Vec<Arc<Session>>>,
+    /// Held while somebody asks who answers.
+    reaching: tokio::sync::Mutex<()>,
     shutdown: Notify,
 }
 
@@ -91,6 +95,7 @@ impl AgentService {
                 spool,
                 own: Arc::new(Session::new(None, None)),
                 remote: Mutex::default(),
+                reaching: tokio::sync::Mutex::default(),
                 shutdown: Notify::new(),
             }),
         }
@@ -260,7 +265,10 @@ impl Agent for AgentService {
             Some(_) if length.is_none() => {
                 return Err(Status::invalid_argument("over a network lease_ms has to be more than 0"));
             }
-            Some(who) => self.hold(who, request).await?,
+            Some(who) => {
+                let service = self.clone();
+                to_its_end(async move { service.hold(who, request).await }).await?.into_inner()
+            }
             None => Arc::clone(&self.shared.own),
         };
         session.lease(length);
@@ -299,24 +307,8 @@ impl Agent for AgentService {
         })?;
         (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
         setup.tsn_folder.clone_from(&self.tsn_folder);
-        let roles = self.roles;
-        let run = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
-        let run = match run {
-            Ok(Ok(run)) => Ok(run),
-            Ok(Err(error)) => Err(refusal(&error)),
-            Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
-        };
-        let run = run.inspect_err(|_| {
-            self.shared.spool.discard(&place);
-            session.withdraw();
-        })?;
-        let reply = proto::PrepareReply {
-            grants: run.grants().to_vec(),
-            access_points: run.access_points().to_vec(),
-            streams: run.streams(),
-        };
-        session.prepared(&prepared, run);
-        Ok(Response::new(reply))
+        let service = self.clone();
+        to_its_end(async move { service.prepare_in(&session, prepared, setup, place).await }).await
     }
 
     async fn try_stream(
@@ -396,6 +388,9 @@ impl Agent for AgentService {
                 if let Some(live) = &progress.live {
                     known = Some(live.second);
                 }
+                if session.is_ended() {
+                    return;
+                }
                 // A stream nobody reads fills up and, like one that was closed, gives no sign of life.
                 if sender.send(Ok(progress)).await.is_err() {
                     return;
@@ -413,9 +408,13 @@ impl Agent for AgentService {
     ) -> Result<Response<proto::FinishReply>, Status> {
         let session = self.session(&request)?;
         session.alive();
-        let report = session.end_run(request.into_inner().abort).await?;
-        session.alive();
-        Ok(Response::new(proto::FinishReply { report: Some(report) }))
+        let abort = request.into_inner().abort;
+        to_its_end(async move {
+            let report = session.end_run(abort).await?;
+            session.alive();
+            Ok(proto::FinishReply { report: Some(report) })
+        })
+        .await
     }
 
     type CollectStream = Streamed<proto::Chunk>;
@@ -443,10 +442,12 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ReleaseRequest>,
     ) -> Result<Response<proto::ReleaseReply>, Status> {
-        let session = self.session(&request)?;
-        session.lease(None);
-        self.end(&session).await;
-        Ok(Response::new(proto::ReleaseReply {}))
+        let (service, session) = (self.clone(), self.session(&request)?);
+        to_its_end(async move {
+            service.end(&session).await;
+            Ok(proto::ReleaseReply {})
+        })
+        .await
     }
 
     async fn list_records(
@@ -498,7 +499,16 @@ impl Agent for AgentService {
         })?;
         let done = rules.revoked.add(&fingerprint, &name);
         done.map_err(|error| Status::internal(format!("this cannot be kept: {error}")))?;
-        Ok(Response::new(proto::RevokeReply {}))
+        let service = self.clone();
+        to_its_end(async move {
+            for session in service.sessions() {
+                if session.holder.as_ref().is_some_and(|holder| holder.caller.fingerprint == fingerprint) {
+                    service.end(&session).await;
+                }
+            }
+            Ok(proto::RevokeReply {})
+        })
+        .await
     }
 
     async fn drain(
@@ -509,6 +519,12 @@ impl Agent for AgentService {
             return Err(Status::failed_precondition("over a Unix socket there are no others to keep out"));
         };
         let asked = request.into_inner();
+        if asked.reason.len() > LONGEST_REASON {
+            return Err(Status::invalid_argument(format!(
+                "the reason has {} bytes; at most {LONGEST_REASON}",
+                asked.reason.len()
+            )));
+        }
         let done =
             if asked.drained { rules.drain.begin(&who.name, &asked.reason) } else { rules.drain.end() };
         done.map_err(|error| Status::internal(format!("this cannot be kept: {error}")))?;
@@ -524,6 +540,8 @@ impl Agent for AgentService {
         let asked = request.into_inner();
         of_session(&session, &asked.interface)?;
         let addresses = self.askable(&asked)?;
+        // One at a time, so that asking stays within what the host may send.
+        let _turn = self.shared.reaching.lock().await;
         let answers = tokio::task::spawn_blocking(move || {
             let own = interfaces::address_of(&asked.interface).unwrap_or(Ipv4Addr::UNSPECIFIED);
             let wait = Duration::from_millis(u64::from(asked.wait_ms.clamp(10, 2_000)));
@@ -555,9 +573,13 @@ impl Agent for AgentService {
         &self,
         _: Request<proto::ShutdownRequest>,
     ) -> Result<Response<proto::ShutdownReply>, Status> {
-        self.abandon().await;
-        self.shared.shutdown.notify_one();
-        Ok(Response::new(proto::ShutdownReply {}))
+        let service = self.clone();
+        to_its_end(async move {
+            service.abandon().await;
+            service.shared.shutdown.notify_one();
+            Ok(proto::ShutdownReply {})
+        })
+        .await
     }
 
     async fn examine(
@@ -574,11 +596,19 @@ impl Agent for AgentService {
 
     async fn mend(&self, request: Request<proto::MendRequest>) -> Result<Response<proto::MendReply>, Status> {
         let (mending, session) = self.may_change(&request)?;
+        if let Some(session) = &session {
+            of_session(session, &request.get_ref().interface)?;
+        }
         let who = asker(&request);
         let (rules, request) = (self.remote.clone(), request.into_inner());
         answered(move || {
             let allowance = rules.as_ref().map(|rules| &rules.allowance);
-            mending.answer(&request, session.as_deref(), &who, allowance)
+            let of = session.as_ref().and_then(|session| session.challenge());
+            let made = mending.answer(&request, of.as_deref(), &who, allowance);
+            if let Some(session) = session {
+                session.alive();
+            }
+            made
         })
         .await
     }
@@ -626,6 +656,14 @@ impl Agent for AgentService {
     }
 }
 
+/// Work that goes on to its end although the caller waits no longer.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Status>> + Send + 'static,
+) -> Result<Response<T>, Status> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|_| Status::internal("the call failed; this is a defect of wiregauge"))?.map(Response::new)
+}
+
 /// What work that may block answers, off the control thread.
 async fn answered<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -635,6 +673,36 @@ async fn answered<T: Send + 'static>(
 }
 
 impl AgentService {
+    /// Prepares a run that `session` has taken up.
+    async fn prepare_in(
+        &self,
+        session: &Session,
+        prepared: Prepared,
+        setup: Setup,
+        place: PathBuf,
+    ) -> Result<proto::PrepareReply, Status> {
+        let roles = self.roles;
+        let run = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
+        let run = match run {
+            Ok(Ok(run)) => Ok(run),
+            Ok(Err(error)) => Err(refusal(&error)),
+            Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
+        };
+        let run = run.inspect_err(|_| {
+            self.shared.spool.discard(&place);
+            session.withdraw();
+        })?;
+        let reply = proto::PrepareReply {
+            grants: run.grants().to_vec(),
+            access_points: run.access_points().to_vec(),
+            streams: run.streams(),
+        };
+        let Some(left) = session.prepared(&prepared, run) else { return Ok(reply) };
+        let _ = tokio::task::spawn_blocking(move || drop(left)).await;
+        self.shared.spool.discard(&place);
+        Err(Status::failed_precondition("the session ended while the run was prepared"))
+    }
+
     fn with_prepared(
         &self,
         session: &Session,

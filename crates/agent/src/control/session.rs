@@ -4,7 +4,7 @@
 //! used, so that tests on different interfaces of a host do not know of each other, and no interface has two.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,26 @@ use wg_net::clock;
 use super::campaigns::Campaign;
 use super::lock;
 use super::run::ActiveRun;
+use super::supervision::Commands;
 use crate::clocks::ClockPrograms;
 use crate::proto;
 use crate::remote::callers::Caller;
 use crate::remote::signed_plan::Challenge;
+
+/// Between two looks at a run that somebody else ends.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What a session is at.
 enum State {
     /// Between runs; the last finished one, if there was one.
     Idle(Option<Finished>),
     /// A run is prepared or going on.
-    Active { run: Arc<Mutex<Option<ActiveRun>>>, records: PathBuf },
+    Active {
+        run: Arc<Mutex<Option<ActiveRun>>>,
+        records: PathBuf,
+        /// Ends it, also while somebody waits for its end; none while it is prepared.
+        commands: Option<Arc<Commands>>,
+    },
 }
 
 /// A run that is over.
@@ -79,6 +88,8 @@ pub(super) struct Session {
     state: Mutex<State>,
     lease: Mutex<Lease>,
     programs: Mutex<Option<Arc<ClockPrograms>>>,
+    /// It is over: nothing may begin in it any more.
+    ended: AtomicBool,
 }
 
 impl Session {
@@ -90,6 +101,7 @@ impl Session {
             state: Mutex::new(State::Idle(None)),
             lease: Mutex::new(Lease { length: None, seen: Instant::now() }),
             programs: Mutex::default(),
+            ended: AtomicBool::new(false),
         }
     }
 
@@ -101,7 +113,7 @@ impl Session {
     /// Takes up programs, unless it has some: then they are ended, and `false` is returned.
     pub(super) fn take_programs(&self, started: ClockPrograms) -> bool {
         let mut programs = lock(&self.programs);
-        let free = programs.is_none();
+        let free = programs.is_none() && !self.is_ended();
         if free {
             *programs = Some(Arc::new(started));
         }
@@ -132,6 +144,13 @@ impl Session {
     /// From now on the testmaster has to give a sign of life this often; `None`: it need not.
     pub(super) fn lease(&self, length: Option<Duration>) {
         *lock(&self.lease) = Lease { length, seen: Instant::now() };
+        // Over a Unix socket the same session begins again.
+        self.ended.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether it is over.
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
     }
 
     /// A sign of life of the testmaster.
@@ -169,15 +188,24 @@ impl Session {
             return Err(Status::failed_precondition("a run is prepared or in progress; call Finish first"));
         }
         let run = Arc::new(Mutex::new(None));
-        *state = State::Active { run: Arc::clone(&run), records: records.to_owned() };
+        *state = State::Active { run: Arc::clone(&run), records: records.to_owned(), commands: None };
         self.planned_bps.store(planned_bps, Ordering::Relaxed);
         Ok(Prepared(run))
     }
 
-    /// The run stands ready.
-    pub(super) fn prepared(&self, run: &Prepared, prepared: ActiveRun) {
+    /// The run stands ready; it is handed back, and no run of this session, where that is over meanwhile.
+    pub(super) fn prepared(&self, run: &Prepared, prepared: ActiveRun) -> Option<ActiveRun> {
+        let mut state = lock(&self.state);
+        if self.is_ended() {
+            *state = State::Idle(None);
+            return Some(prepared);
+        }
+        if let State::Active { commands, .. } = &mut *state {
+            *commands = Some(prepared.commands());
+        }
         *lock(&run.0) = Some(prepared);
         self.alive();
+        None
     }
 
     /// The run could not be prepared.
@@ -206,13 +234,23 @@ impl Session {
     /// Ends the run and waits for its threads, off the control thread. A run that is over answers as it did: whoever asked may
     /// not have heard it.
     pub(super) async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
-        let taken = match &*lock(&self.state) {
-            State::Active { run, .. } => lock(run).take(),
-            State::Idle(Some(Finished { report: Some(report), .. })) => return Ok((**report).clone()),
-            State::Idle(_) => None,
-        };
-        let Some(run) = taken else {
-            return Err(Status::failed_precondition("there is no run to finish; call Prepare first"));
+        let run = loop {
+            match &*lock(&self.state) {
+                State::Active { run, commands, .. } => {
+                    if let Some(run) = lock(run).take() {
+                        break run;
+                    }
+                    // Somebody else waits for its end, or it is being prepared.
+                    if let Some(commands) = commands.as_ref().filter(|_| abort) {
+                        commands.abort.store(true, Ordering::Relaxed);
+                    }
+                }
+                State::Idle(Some(Finished { report: Some(report), .. })) => return Ok((**report).clone()),
+                State::Idle(_) => {
+                    return Err(Status::failed_precondition("there is no run to finish; call Prepare first"));
+                }
+            }
+            tokio::time::sleep(LOOK).await;
         };
         let report = tokio::task::spawn_blocking(move || run.finish(abort)).await.ok();
         let mut state = lock(&self.state);
@@ -226,6 +264,7 @@ impl Session {
 
     /// Ends the run that is going on, if any, and keeps what it recorded; and the programs that keep clocks.
     pub(super) async fn abandon(&self) {
+        self.ended.store(true, Ordering::SeqCst);
         self.stop_programs().await;
         if self.recording().is_some() {
             let _ = self.end_run(true).await;

@@ -149,6 +149,8 @@ impl Spool {
     pub fn discard(&self, place: &Path) {
         if self.made.lock().unwrap_or_else(PoisonError::into_inner).remove(place) {
             drop(std::fs::remove_dir_all(place));
+            // Other nodes have records of the run there, or not.
+            let _ = place.parent().map(std::fs::remove_dir);
         }
     }
 }

@@ -42,6 +42,8 @@ struct Line<'a> {
 const LARGEST: u64 = 16 << 20;
 /// Logs that are kept aside, `audit.log.1` the newest.
 const ASIDE: u32 = 4;
+/// Bytes of a text of an entry, at most.
+const LONGEST: usize = 500;
 const NAME: &str = "audit.log";
 
 /// The log, which is only ever added to. Of a long life the last 64 MiB and more are kept.
@@ -66,8 +68,8 @@ impl Audit {
             realtime_ns: clock::realtime().get(),
             who: entry.who,
             from: entry.from.map(|from| from.to_string()),
-            call: entry.call,
-            refused: entry.refused,
+            call: cut(entry.call),
+            refused: entry.refused.map(cut),
             done: entry.done,
         };
         let Ok(mut text) = serde_json::to_string(&line) else { return };
@@ -83,6 +85,12 @@ impl Audit {
             eprintln!("wiregauge-agent: the audit log cannot be written ({error}): {}", text.trim_end());
         }
     }
+}
+
+/// What callers have written must not fill the log.
+fn cut(text: &str) -> &str {
+    let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST).unwrap_or(text.len());
+    &text[..end]
 }
 
 fn opened(folder: &Path) -> io::Result<File> {
