@@ -93,6 +93,13 @@ def put_in_place(made: Path, path: Path) -> None:
     sync_folder(path.parent)
 
 
+def move_folder(folder: Path, place: Path) -> None:
+    """Moves a folder to a place of the same disk where nothing is. Raises OSError, FileExistsError where something is."""
+    if place.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
+    folder.replace(place)
+
+
 def cure_for(error: OSError) -> str:
     """What helps where a file could not be written into a directory."""
     if error.errno in _FULL:

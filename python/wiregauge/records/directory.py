@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from wiregauge.files import write_whole
+from wiregauge.files import move_folder, write_whole
 from wiregauge.plan import Campaign, OtherPlanError, PlanError, decode
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
@@ -323,14 +323,14 @@ class RunDirectory:
         """Puts what has come of a node's records by until the rest comes: a part of them is not to be tracked."""
         place, aside = self.spool(run, node), self._put_by(run, node)
         if place.exists() and not aside.exists():
-            shutil.move(place, aside)
+            move_folder(place, aside)
 
     def take_up(self, run: int, node: int) -> None:
         """Takes what was put by, so that the rest can be added."""
         place, aside = self.spool(run, node), self._put_by(run, node)
         if aside.exists() and not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(aside, place)
+            move_folder(aside, place)
 
     def _put_by(self, run: int, node: int) -> Path:
         return self.root / "spool" / f"incomplete-{run:04d}-{node:04d}"

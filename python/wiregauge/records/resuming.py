@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge import _native
-from wiregauge.files import put_in_place
+from wiregauge.files import move_folder, put_in_place
 from wiregauge.plan import as_json
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.errors import RunDirectoryError
@@ -110,7 +110,7 @@ def _move_aside(directory: RunDirectory, index: int, folder: Path) -> None:
     spools = [directory.spool(index), *(directory.root / "spool").glob(f"incomplete-{index:04d}-*")]
     for place in spools:
         if place.exists():
-            shutil.move(place, folder / f"spool-{place.name}")
+            move_folder(place, folder / f"spool-{place.name}")
     directory.note_files(
         {directory.name_of(path): describe(path, {}) for path in sorted(folder.iterdir()) if path.is_file()}
     )
