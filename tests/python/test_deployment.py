@@ -231,11 +231,11 @@ def test_the_configuration_that_is_installed_shows_the_defaults(tmp_path: Path) 
     """An agent takes it as it is, and with every line in force it says the same."""
     text = (PACKAGING / "agent.toml").read_text()
     assert tomllib.loads(text) == {}
-    shown = tomllib.loads(re.sub(r"^#(?=\w+ = )", "", text, flags=re.M))
+    shown = tomllib.loads(re.sub(r"^#(?=[\w-]+ = )", "", text, flags=re.M))
     source = (ROOT / "crates/agent/src/remote/allowance.rs").read_text()
     struct = re.search(r"struct File \{(.*?)\}", source, re.S)
     assert struct is not None
-    assert list(shown) == re.findall(r"(\w+): Option", struct[1])
+    assert list(shown) == [name.replace("_", "-") for name in re.findall(r"(\w+): Option", struct[1])]
     for key, name in (("rate", "RATE"), ("duration", "DURATION")):
         assert f'const {name}: &str = "{shown[key]}";' in source
     private = re.search(r"const PRIVATE.*?\[(\".*?)\];", source, re.S)

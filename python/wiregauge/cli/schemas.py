@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "probe": _SHOW,
     "lab status": "lab/status.schema.json",
     "lab map": "lab/map.schema.json",
+    "lab fetch": _SHOW,
     "track": _SHOW,
     "show": _SHOW,
     "import": _SHOW,

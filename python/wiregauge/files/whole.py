@@ -94,7 +94,7 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def move_folder(folder: Path, place: Path) -> None:
-    """Moves a folder to a place of the same disk where nothing is. Raises OSError, FileExistsError where something is."""
+    """Moves a folder to a place of the same disk. Raises OSError, FileExistsError where something is there."""
     if place.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
     folder.replace(place)

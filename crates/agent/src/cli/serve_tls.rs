@@ -235,9 +235,8 @@ async fn members(
         .identity(TlsIdentity::from_pem(&membership.certificate, key))
         .client_ca_root(Certificate::from_pem(&membership.authority));
     // A caller whose host or cable is gone says no farewell.
-    let builder = Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE));
+    let builder =
+        Server::builder().http2_keepalive_interval(Some(KEEPALIVE)).http2_keepalive_timeout(Some(KEEPALIVE));
     let server = builder.tls_config(tls).map_err(|e| problem(&e))?.layer(guard);
     let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
     let bound = listener.local_addr().map_err(|e| problem(&e))?;
