@@ -117,6 +117,9 @@ def test_a_killed_testmaster_s_campaign_is_fetched_and_resumed(world: World) -> 
     assert fetched.code in (0, 4), fetched.out + fetched.err
     assert "records of run 2 were fetched" in fetched.err
     assert flow_of(place, 1)["delivered"] > 400
+    delivered = flow_of(place, 1)["delivered"]
+    assert "the hosts keep nothing of this campaign" in world.run("lab", "fetch", place).err
+    assert flow_of(place, 1)["delivered"] == delivered
     resumed = world.run("run", "--resume", place)
     assert resumed.code in (0, 4), resumed.err
     manifest = manifest_of(place)

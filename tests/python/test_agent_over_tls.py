@@ -605,3 +605,44 @@ def test_programs_run_where_the_host_allows_it_on_the_session_s_interface(host: 
     looking.close()
     calls = [line["call"] for line in host.audit() if line.get("refused")]
     assert calls.count("StartClockPrograms") == 5
+
+
+def test_a_session_ends_although_who_ended_it_waits_no_longer(host: Host) -> None:
+    agent, looking = host.agent(), host.agent()
+    agent.hello("test", 60_000, CAMPAIGN)
+    call = agent._channel.unary_unary(
+        f"{SERVICE}Release",
+        request_serializer=pb.ReleaseRequest.SerializeToString,
+        response_deserializer=pb.ReleaseReply.FromString,
+    )
+    pending = call.future(pb.ReleaseRequest(), timeout=10, metadata=agent._metadata)
+    time.sleep(0.002)
+    pending.cancel()
+    end = time.monotonic() + 20
+    while looking.describe().in_use and time.monotonic() < end:
+        # Where the call was cancelled before it came, it comes again.
+        agent.release()
+    assert looking.describe().in_use == ""
+    for one in (agent, looking):
+        one.close()
+
+
+def test_who_has_a_session_changes_the_settings_of_its_interface_alone(host: Host) -> None:
+    host.lab.add_member("chief", "administrator")
+    first, second = host.agent(), host.agent(host.lab.member("chief"))
+    first.hello("test", 60_000, CAMPAIGN)
+    with pytest.raises(AgentLostError, match="this session is for eth7, not for lo0"):
+        first.mend("lo0")
+    second.place = replaced(second.place, "lo0")
+    second.hello("test", 60_000, OTHER)
+    for agent, interface, other in ((first, "eth7", "lo0"), (second, "lo0", "eth7")):
+        with pytest.raises(AgentLostError, match=f"{other} of this host is used by .*; try again"):
+            agent.mend(interface)
+    second.release()
+    # A session that is over is none, and no call is made as if there had never been one.
+    second._session = b"0" * 32
+    with pytest.raises(AgentLostError, match="there is no such session, or its lease is over"):
+        second.mend("lo0")
+    first.release()
+    for agent in (first, second):
+        agent.close()
