@@ -32,15 +32,19 @@ pub(super) fn facts(tree: &Tree) -> Vec<Fact> {
 
 /// What is known once it was tried; not while that would disturb a run, whose pages and threads a try would hold up.
 pub(super) fn tried(disturbs: bool) -> Vec<Fact> {
-    if disturbs {
-        let why = "a run is prepared or in progress, which trying would disturb";
-        return doctor::NAMES.map(|name| Fact::of::<bool>(name, Err(why.into()))).to_vec();
-    }
-    let found = doctor::examine().into_iter().map(|finding| {
+    let why = "a run is prepared or in progress, which trying would disturb";
+    let untried = doctor::NAMES.map(|name| Fact::of::<bool>(name, Err(why.into())));
+    let (untried, findings) = if disturbs {
+        // What the kernel has for TSN is looked up, not tried.
+        (untried.to_vec(), crate::tsn::findings())
+    } else {
+        (Vec::new(), doctor::examine())
+    };
+    let found = findings.into_iter().map(|finding| {
         let note = if finding.granted { String::new() } else { finding.detail };
         Fact::of(finding.name, Ok(finding.granted)).noted(note)
     });
-    found.collect()
+    untried.into_iter().chain(found).collect()
 }
 
 fn signed(number: u64) -> i64 {
