@@ -58,7 +58,7 @@ def test_results_are_never_overwritten(wiregauge: Runner, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("run",), "Missing argument"),
+        (("run",), "name a test file"),
         (("run", "nowhere.xml"), "nowhere.xml"),
         (("run", "t.xml", "--bench", "moon"), "moon"),
         (("show", "nowhere"), "no such directory"),

@@ -368,7 +368,7 @@ def test_a_host_that_is_used_is_waited_for_where_that_is_asked(world: World) -> 
     end = time.monotonic() + 30
     while not any(host["in_use"] for host in world.run("lab", "status", "--json").json()["hosts"]):
         assert time.monotonic() < end, first.communicate()
-    refused = world.run("run", "all.xml", "--out", "refused")
+    refused = world.run("run", "all.xml", "--out", "turned-away")
     assert refused.code == 3
     assert "alpha: eth1 is used by root for " in refused.err
     waited = world.run("run", "all.xml", "--out", "waited", "--wait", "1min")
