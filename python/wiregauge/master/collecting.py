@@ -11,8 +11,6 @@ from wiregauge.records.directory import WHOLE
 
 __all__ = ["AlteredError", "Collected"]
 
-_OTHERS = (WHOLE,)
-
 
 class AlteredError(Exception):
     """A file is not what the agent has; nothing of it is kept."""
@@ -32,7 +30,7 @@ class Collected:
         return {
             file.name: file.stat().st_size
             for file in self._place.iterdir()
-            if file.is_file() and file.name not in _OTHERS
+            if file.is_file() and file.name != WHOLE
         }
 
     def done(self) -> None:

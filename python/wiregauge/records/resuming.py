@@ -90,11 +90,9 @@ def _set_aside(directory: RunDirectory, missing: Iterable[int]) -> None:
     aside = {index: place for index, place in places.items() if index in set(missing)}
     listed = directory.manifest.get("files") or {}
     begin = tuple(f"run-{index:04d}" for index in aside)
-    directory.strike_files(
-        [TRACKING, *(name for name in listed if name.partition("/")[2].startswith(begin) and aside)]
-        if aside
-        else []
-    )
+    if aside:
+        old = (name for name in listed if name.partition("/")[2].startswith(begin))
+        directory.strike_files([TRACKING, *old])
     directory.save()
     for index, folder in aside.items():
         _move_aside(directory, index, folder)
