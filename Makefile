@@ -1,11 +1,13 @@
 # make demo   set everything up and run the main job to a report
 # make test   run every test
+# make test-all  those besides that take long: statistics in full, whole campaigns, large volumes
 # make lint   formatting, lints and types
 # make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
 # make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab (within 4 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make agent-static deb  the agent as one file that needs nothing of its host, and as a Debian package, in dist/; make check-deploy tries package, static agent and wheel on clean hosts
+# make studies  every study that comes with the program in its quick form, one line each
 # make notebook  execute the example notebook and keep its outputs
 # make reference  write the generated pages of docs/reference: command line and Python
 
@@ -17,10 +19,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm notebook proto limit-names json-schemas reference clean
+.PHONY: help setup demo test test-all test-rust test-python lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
 
 help:
-	@sed -n '1,10s/^# //p' Makefile
+	@sed -n '1,16s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -52,6 +54,11 @@ test-python: setup
 	$(BIN)/python -m pytest tests/python --numprocesses auto --maxprocesses 4 --dist loadfile
 	$(BIN)/python -m pytest tests/e2e
 
+test-all: test-rust setup
+	cargo test --locked --quiet --release -p wg-core --test as6802 -- --ignored
+	$(BIN)/python -m pytest tests/python --all --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest tests/e2e --all
+
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -66,7 +73,7 @@ format: setup
 
 bench: setup
 	@rows=$$(mktemp); trap 'rm -f $$rows' EXIT; export WIREGAUGE_BENCH_ROWS=$$rows; \
-	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes probe; do \
+	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes probe host_model bounds; do \
 		echo "== $$part"; $(BIN)/python -m benchmarks.$$part $(BENCH_OPTIONS) || echo "$$part: no figure"; \
 	done; echo; $(BIN)/python -m benchmarks.table $$rows
 
@@ -102,6 +109,9 @@ deb: $(AGENT_STATIC)
 
 check-deploy: setup deb wheel
 	$(BIN)/python -m pytest tests/e2e/test_deployed.py -m deploy
+
+studies: setup
+	$(BIN)/python tools/studies.py
 
 notebook: setup
 	$(BIN)/python tools/notebook.py

@@ -13,7 +13,13 @@ import sys
 from benchmarks import cargo, table
 
 SMOKE = "--smoke" in sys.argv
-BENCHES = (("wg-core", "cores"), ("wg-record", "tracking"), ("wg-agent", "servicing"), ("wg-sim", "hops"))
+BENCHES = (
+    ("wg-core", "cores"),
+    ("wg-record", "tracking"),
+    ("wg-agent", "servicing"),
+    ("wg-bound", "afdx"),
+    ("wg-sim", "hops"),
+)
 
 
 def run(crate: str, name: str) -> str:
@@ -40,7 +46,7 @@ def hops(said: str) -> None:
 
 
 def servicing(said: str) -> None:
-    """One row for each figure; a bar is the most it may be."""
+    """One row for each figure of the agent and of the calculus; a bar is the most it may be."""
     for row in (json.loads(line) for line in said.splitlines() if line.startswith("{")):
         figure, bar = row["value"], row["bar"]
         table.add(row["figure"].replace("_", " "), f"{figure:g}", bar=f"<= {bar:g}", reached=figure <= bar)
@@ -53,7 +59,7 @@ def main() -> int:
         print(f"{crate} {name}\n{said}")
         if name == "hops":
             hops(said)
-        if name == "servicing":
+        if name in ("servicing", "afdx"):
             servicing(said)
     return 0
 

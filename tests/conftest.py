@@ -32,6 +32,31 @@ A program that is missing is none: `.ci/run` installs what tests need, and then 
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all",
+        action="store_true",
+        dest="thorough",
+        help="tests marked thorough as well, and campaigns in full (make test-all)",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked thorough run with `--all` only; pytest says how many were left out."""
+    if config.option.thorough:
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+@pytest.fixture(scope="session")
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether campaigns run in full."""
+    return bool(request.config.option.thorough)
+
+
 def _refused(reason: str) -> str | None:
     """Why this skip is a failure here; None where it is none."""
     reason = reason.removeprefix("Skipped: ")

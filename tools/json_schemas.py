@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wiregauge.calibrate.host_shown import host_schema
+from wiregauge.calibrate.host_shown import schema_path as host_schema_path
 from wiregauge.measures import schema_path
 from wiregauge.measures.comparing import compare_schema_path, trend_schema_path
 from wiregauge.measures.comparing.shown import compare_schema, trend_schema
@@ -14,6 +16,8 @@ from wiregauge.measures.explaining import explain_schema_path
 from wiregauge.measures.explaining.shown import explain_schema
 from wiregauge.measures.show import json_text
 from wiregauge.measures.shown import show_schema
+from wiregauge.studies.shown import schema_path as study_schema_path
+from wiregauge.studies.shown import study_schema
 
 
 def schemas() -> dict[Path, str]:
@@ -23,6 +27,8 @@ def schemas() -> dict[Path, str]:
         compare_schema_path(): compare_schema(),
         trend_schema_path(): trend_schema(),
         explain_schema_path(): explain_schema(),
+        study_schema_path(): study_schema(),
+        host_schema_path(): host_schema(),
     }
     return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}
 

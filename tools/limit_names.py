@@ -25,7 +25,14 @@ PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
 _NEEDS = ("relay", "deadline", "run")
 """What the compiler of a test can see that a flow has not; of anything else the judgement says so."""
-_DIMENSIONS = {"ns": "time", "messages": "count", "bit/s": "rate", "share": "share", "1/s": "frequency"}
+_DIMENSIONS = {
+    "ns": "time",
+    "messages": "count",
+    "bit/s": "rate",
+    "share": "share",
+    "1/s": "frequency",
+    "events": "count",
+}
 _WRITTEN = {
     "time": "a time",
     "signed-time": "a time, also negative",

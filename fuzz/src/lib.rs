@@ -21,14 +21,20 @@ mod interface;
 mod policing;
 #[path = "../../crates/core/tests/protocols/bodies/port.rs"]
 mod port;
+#[path = "../../crates/core/tests/protocols/bodies/reader.rs"]
+mod reader;
 #[path = "../../crates/core/tests/protocols/bodies/reception.rs"]
 mod reception;
 #[path = "../../crates/core/tests/protocols/bodies/regulator.rs"]
 mod regulator;
 #[path = "../../crates/core/tests/protocols/bodies/relay.rs"]
 mod relay;
+#[path = "../../crates/core/tests/protocols/bodies/streams.rs"]
+mod streams;
 #[path = "../../crates/core/tests/protocols/bodies/switch.rs"]
 mod switch;
+#[path = "../../crates/core/tests/protocols/bodies/synchronisation.rs"]
+mod synchronisation;
 #[path = "../../crates/core/tests/protocols/input.rs"]
 mod input;
 
@@ -55,11 +61,17 @@ pub const INTERFACE: Body = interface::body;
 pub const POLICING: Body = policing::body;
 /// See `port` in the README.
 pub const PORT: Body = port::body;
+/// See `reader` in the README.
+pub const READER: Body = reader::body;
 /// See `reception` in the README.
 pub const RECEPTION: Body = reception::body;
 /// See `regulator` in the README.
 pub const REGULATOR: Body = regulator::body;
 /// See `relay` in the README.
 pub const RELAY: Body = relay::body;
+/// See `streams` in the README.
+pub const STREAMS: Body = streams::body;
 /// See `switch` in the README.
 pub const SWITCH: Body = switch::body;
+/// See `synchronisation` in the README.
+pub const SYNCHRONISATION: Body = synchronisation::body;

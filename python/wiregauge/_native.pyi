@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from typing import Literal
 
 SEGMENT_SCHEMA: int
 """Version of the record columns this program writes and reads."""
@@ -13,9 +14,30 @@ LATE_DIVISOR: int
 class NativeError(Exception):
     """What could not be done, as a sentence for the user: which file, what happened, the cure."""
 
-def compile_plan(tree_json: str, below: str | PathLike[str]) -> str:
+def compile_plan(
+    tree_json: str, below: str | PathLike[str], scheduling: Literal["done", "open", "unjudged"] = "done"
+) -> str:
     """JSON: `{"campaign": …}`, or `{"diagnostics": […]}` when the test is not valid. Captures it replays lie in `below`
-    where their paths are not absolute. Raises nothing."""
+    where their paths are not absolute. Windows of time-triggered flows may clash: none ("done"), those of flows that
+    are still to be scheduled ("open"), or all ("unjudged"). Raises NativeError for another word."""
+
+def bound_network(
+    source: str,
+    question: str,
+    solve: Callable[[list[int], list[int], list[float], list[float], list[float]], Sequence[float] | None]
+    | None = None,
+) -> str:
+    """JSON: `{"answer": …}`, or `{"refused": …}` with what keeps a network from bounds.
+
+    `solve` gets linear programmes (starts, columns, values, limits, objective) and returns multipliers of their rows.
+    Raises what `solve` raises.
+    """
+
+def convert_network(source: str, form: str) -> str:
+    """JSON: `{"written": …}`, a network in the form `output-ports` or `physical`, or `{"refused": …}`.
+
+    Raises nothing.
+    """
 
 def process_run(
     network_json: str,

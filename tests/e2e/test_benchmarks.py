@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # The kernels run with the tests of their crates, which build them.
-PARTS = ("round_trip", "generator", "log_processor", "ns3.compare", "judging", "robot_modes")
+PARTS = ("round_trip", "generator", "log_processor", "ns3.compare", "judging", "robot_modes", "host_model")
 
 
 @pytest.mark.parametrize("part", PARTS)

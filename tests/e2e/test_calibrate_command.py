@@ -14,6 +14,7 @@ import pytest
 
 from support import COMMAND, Runner, interfaces_and_spaces, scenario, until
 from wiregauge.calibrate import schema_path
+from wiregauge.calibrate.host_shown import schema_path as host_schema_path
 
 SCHEMA = json.loads(schema_path().read_text(encoding="utf-8"))
 TASKS = '<tasks><send flow="10" period="1ms" payload="64B" count="300"/><receive flow="10"/></tasks>'
@@ -195,3 +196,31 @@ def test_a_store_that_cannot_be_written_costs_no_measurement(wiregauge: Runner, 
     assert "311.6" in done.out
     assert "is not kept" in done.err
     assert "pictures are missing" in done.err
+
+
+def test_hosts_are_identified_and_simulated(wiregauge: Runner, tmp_path: Path) -> None:
+    before = interfaces_and_spaces()
+    done = wiregauge("calibrate", "host", "--out", "pc", "--count", 300, "--json", timeout=240)
+    assert done.code == 0, done.err
+    found = done.json()
+    jsonschema.validate(found, json.loads(host_schema_path().read_text(encoding="utf-8")))
+    assert [host["name"] for host in found["hosts"]] == ["one", "two"]
+    for host in found["hosts"]:
+        assert host["transmit"]["fixed"]["value"] > 0
+        assert host["receive"]["fixed"]["value"] > 0
+        assert host["moderation"] is None, "nobody timestamps on the wire of a namespace"
+        assert any("no timestamps on the wire" in sentence for sentence in host["untold"])
+    assert found["hosts"][0]["relay_wake_up"] is not None
+    figures = found["predictions"][0]["figures"]
+    assert {one["flow"] for one in figures} == {"1", "2", "3"}
+    assert all(one["predicted"] > 0 for one in figures if one["statistic"] == "p50")
+    assert interfaces_and_spaces() == before
+    (tmp_path / "t.xml").write_text(
+        scenario(TASKS).replace(
+            "<network>", '<network host="pc"><host-model name="pc" file="pc/one.host.xml"/>', 1
+        )
+    )
+    assert wiregauge("run", "t.xml", "--bench", "sim", "--out", "r").code == 0
+    again = wiregauge("calibrate", "host", "--out", "pc")
+    assert (again.code, again.err.count("\n")) == (2, 1)
+    assert "already holds something" in again.err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -335,6 +337,56 @@ def test_what_is_wrong_with_the_network_is_said_before_the_first_frame(world: Wo
     assert "answers short frames of controller, and none of 1400 bytes after the header" in narrow.err
     for place in ("cut", "twice", "narrow"):
         assert not (world.folder / place).exists()
+
+
+def _lldpd(into: list[str], ports: str) -> subprocess.Popen[bytes]:
+    """A daemon with its socket and its files in a /run of this place's own."""
+    own = f"mount -t tmpfs none /run && mkdir /run/lldpd && exec lldpd -d -I {ports}"
+    return subprocess.Popen([*into, "sh", "-c", own], stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def discovery(world: World) -> Iterator[None]:
+    """LLDP at the switch and on two hosts, each with a socket where its agent looks for one."""
+    if shutil.which("lldpd") is None:
+        pytest.skip("needs lldpd")
+    daemons = []
+    for number in (2, 3):
+        agent = subprocess.run(
+            ["pgrep", "-f", f"^[^ ]*wiregauge-agent serve --listen tls:10.77.0.{number}:"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        into = ["nsenter", "-t", agent.stdout.split()[0], "--net", "--mount", "--uts", "--"]
+        daemons.append(_lldpd(into, "eth1"))
+    time.sleep(1)
+    daemons.append(_lldpd([*world.into("switches"), "unshare", "--mount"], "p1-1,p2-1"))
+    yield
+    for daemon in daemons:
+        daemon.terminate()
+    for daemon in daemons:
+        daemon.wait(timeout=10)
+
+
+def test_cables_are_compared_with_what_neighbours_say(world: World, discovery: None) -> None:
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        hosts = world.run("lab", "status", "--json").json()["hosts"]
+        heard = {host["name"]: host["interface"]["neighbours"] for host in hosts}
+        if heard["alpha"] and heard["beta"]:
+            break
+        time.sleep(0.5)
+    ports = {name: [one["port_description"] for one in found] for name, found in heard.items()}
+    assert ports == {"alpha": ["p1-1"], "beta": ["p2-1"], "gamma": []}
+    two = TEST.format(synchronise="").replace('name="sw"/>', 'name="sw"/><switch name="far"/>', 1)
+    near, far = (f'between="drive {name}" rate="1Gbit/s"/>' for name in ("sw", "far"))
+    two = two.replace(near, far + '\n<link between="sw far" rate="1Gbit/s"/>')
+    (world.folder / "cables.xml").write_text(two)
+    assert world.run("run", "cables.xml", "--out", "cables").code in {0, 1, 4}
+    facts = {fact["name"]: fact for fact in manifest_of(world.folder / "cables")["bench_facts"]}
+    assert "controller and drive have no switch in common in the test" in facts["cables"]["note"]
+    assert "at port p1-1 of " in facts["controller"]["note"]
 
 
 def test_a_drained_host_is_left_alone(world: World) -> None:

@@ -18,7 +18,7 @@ CAPABILITIES = (ROOT / "python" / "wiregauge" / "benches" / "capabilities.py").r
 
 # What the namespaces and their agents make, or what belongs to the machine they run on.
 BUILT = {
-    "Node": {"name", "kind", "mac", "ipv4"},
+    "Node": {"name", "kind", "mac", "ipv4", "line_drift_ppb", "timestamps", "events"},
     "SwitchModel": {"port_buffer"},
     "Link": {"ends", "rate_bps"},
     "Run": {
@@ -42,7 +42,7 @@ BUILT = {
     },
 }
 # The processing delay and the propagation delay: facts of the bench say that they have no effect.
-STATED = {"SwitchModel": {"processing_delay"}, "Link": {"delay"}}
+STATED = {"SwitchModel": {"processing_delay", "drawn_delay"}, "Link": {"delay"}}
 # Fields that mean something only beside another that is refused.
 IMPLIED = {
     "SwitchModel": {"policing", "integration", "raster"},  # kinds other than cots are refused

@@ -265,6 +265,7 @@ def test_a_sweep_is_the_same_on_a_cluster(two_nodes: TwoNodes, temporary: Path, 
     assert left_behind(temporary) == []
 
 
+@pytest.mark.thorough
 def test_killed_workers_change_nothing_in_a_sweep(two_nodes: TwoNodes, tmp_path: Path) -> None:
     text = written(15_000, "64B 256B")
     right, found = embedded(tmp_path / "right", text), tmp_path / "found"
@@ -292,6 +293,7 @@ def test_tracking_by_parts_is_the_same_whoever_is_killed(two_nodes: TwoNodes, tm
     assert sorted(files(found)) == sorted(files(right)), "nothing is left in the run directory"
 
 
+@pytest.mark.thorough
 def test_tracking_by_way_of_a_storage_is_the_same(
     two_nodes: TwoNodes, temporary: Path, tmp_path: Path
 ) -> None:
@@ -331,6 +333,7 @@ def spooled(place: Path) -> list[int]:
     return sizes
 
 
+@pytest.mark.thorough
 def test_a_stopped_sweep_keeps_what_was_simulated(two_nodes: TwoNodes, tmp_path: Path) -> None:
     place, text = tmp_path / "r", written(40_000_000, "64B 128B 256B")
     master = process("sweep", str(place), text, two_nodes.client, None)

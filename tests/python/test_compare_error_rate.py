@@ -100,6 +100,7 @@ def family(rng: np.random.Generator, points: int, n: int, shift: float = 0.0) ->
     return found
 
 
+@pytest.mark.thorough
 def test_equal_runs_raise_no_more_alarms_than_stated() -> None:
     rng = np.random.default_rng(31)
     tries = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +15,41 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from wiregauge.config import (
+    Ats,
     Cbs,
     Classify,
     Clock,
+    Cluster,
+    CyclicQueuing,
     Etf,
+    Event,
     Exchange,
     Fault,
+    FaultyMaster,
     FlowPath,
+    Frer,
     GateEntry,
     GateSchedule,
     Host,
     HostTsn,
     Ingress,
+    OwnFrames,
     Police,
     Ptp,
+    ReceiveBuffer,
+    Scheduler,
+    Stack,
     StreamGate,
     StreamGateEntry,
+    SwitchTsn,
     Test,
     TestError,
+    Timestamps,
     TrafficClass,
     Window,
     load,
 )
-from wiregauge.config.schema import declarations
+from wiregauge.config.schema import NAMESPACE, declarations
 from wiregauge.plan import Campaign
 
 TIMES = st.sampled_from(["1ms", "2.5ms", "700us", "0.003s"])
@@ -116,6 +129,26 @@ def rule() -> Ingress:
     return Ingress(7, gate, Police("10Mbit/s", "4kB"), offload="on")
 
 
+def switch_tsn() -> list[SwitchTsn]:
+    """Ports of a switch with all that they can have."""
+    ats = Ats([Scheduler(98, "10Mbit/s", "2KiB")], longest_residence="5ms")
+    low = TrafficClass(0, "0 1 2 3", shaper=ats, longest_frame="1000B", preemptable="on")
+    entries = [GateEntry("1ms", "0 1")]
+    first = GateSchedule(entries, cycle_extension="1us")
+    lists = [first, GateSchedule(entries, base_time="5ms")]
+    rest = [TrafficClass(0, "0 1 2 3 4 5"), TrafficClass(1, "6"), TrafficClass(2, "7")]
+    return [
+        SwitchTsn(
+            [low, TrafficClass(1, "4 5 6 7")],
+            lists,
+            ports="2",
+            guard_band="20us",
+            shortest_fragment="128B",
+        ),
+        SwitchTsn(rest, cyclic=CyclicQueuing("1 2", "500us", base_time="1us")),
+    ]
+
+
 def talker() -> HostTsn:
     return HostTsn(
         classes=[
@@ -142,27 +175,52 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     clock = Clock(
         offset="-5us", drift="-20ppm", wander="3ppb", granularity="8ns", temperature=[("1s", "5ppm")]
     )
-    test.end_system("mac", clock=clock).end_system("other", "tuned")
+    errors = {f"{where}_error": "10ns" for where in ("application", "driver", "wire")}
+    timestamps = Timestamps(**errors, read_cost="0%:20ns 100%:90ns", subtract_read_cost="least")
+    event = Event("1s", "1ms", "5us", offset="1s", ramp_to="9us", threads="send")
+    test.end_system("mac", clock=clock, timestamps=timestamps, events=[event]).end_system("other", "tuned")
+    test.end_system("p", line_drift="-40ppm").switch(
+        "r",
+        mixed_rate_delay="3us",
+        line_drift="20ppm",
+        timestamps=timestamps,
+        own_frames=[OwnFrames("2s", "1s", "100B", 3, "1")],
+    )
+    test.link("p", "r", rate="1Gbit/s")
+    model = tmp_path / "t1700.host.xml"
+    model.write_text(f'<host-model xmlns="{NAMESPACE}" name="any" ring="9"/>')
+    host = Host(
+        transmit="1us",
+        transmit_per_byte="1ns",
+        receive="1us",
+        receive_per_byte="1ns",
+        interface_delay="1us",
+        interface_receive_delay="1us",
+        interrupt_latency="1us",
+        interrupts="coalesced",
+        interrupt_frames=8,
+        interrupt_wait="50us",
+        send_wake_up="1us",
+        receive_wake_up="0%:1us 100%:2us",
+        relay_wake_up="1us",
+        backlog=64,
+        ring=64,
+        egress="64KiB",
+        background="discarded",
+        card_read="1us",
+        card_read_per_byte="10ns",
+    )
     test.end_system(
         "sensor",
-        Host(
-            transmit="1us",
-            transmit_per_byte="1ns",
-            receive="1us",
-            receive_per_byte="1ns",
-            interface_delay="1us",
-            interrupt_latency="1us",
-            interrupts="coalesced",
-            interrupt_frames=8,
-            interrupt_wait="50us",
-            send_wake_up="1us",
-            receive_wake_up="0%:1us 100%:2us",
-            relay_wake_up="1us",
-            backlog=64,
-            ring=64,
-            egress="64KiB",
-        ),
+        host,
         tsn=HostTsn(ingress=[rule()]),
+    )
+    parts = ("receive_buffers", "stacks")
+    whole = {one.name: getattr(host, one.name) for one in fields(host) if one.name not in parts}
+    stacks = {"raw": Stack("1us", "1ns", "2us", "2ns")}
+    buffers = {"be": ReceiveBuffer(slots=59, fifo="4KiB"), "rc": ReceiveBuffer()}
+    test.host_model(
+        "t1700", Host(**whole, receive_buffers=buffers, stacks=stacks), like="ideal", file=str(model)
     )
     test.switch(
         "sw1",
@@ -185,11 +243,28 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         vlans={5: range(1, 4), 0: [1, 2, 3]},
     )
     test.switch("sw2", kind="mixed-criticality")
+    test.switch("sw3", tsn=switch_tsn())
+    test.end_system("e3").end_system("f3").link("e3", "sw3", rate="1Gbit/s").link("sw3", "f3", rate="1Gbit/s")
     for node in ("mac", "sensor", "other"):
         test.link(node, "sw1", rate="1Gbit/s", delay="50ns")
     test.link("mac", "sw2", rate="1Gbit/s", network="B").link("sensor", "sw2", rate="1Gbit/s", network="B")
     test.end_system("h1", tsn=talker()).end_system("h2", tsn=assisted()).hub("hub", delay="500ns")
     test.link("h1", "hub", rate="10Mbit/s").link("h2", "hub", rate="10Mbit/s")
+    # Two switches with two links between: a copy over each.
+    test.end_system("t1").switch("f1").switch("f2").end_system("t2")
+    for ends in (("t1", "f1"), ("f1", "f2"), ("f1", "f2"), ("f2", "t2")):
+        test.link(*ends, rate="1Gbit/s")
+    recovery: dict[str, Any] = {
+        "recovery": "vector",
+        "history_length": 4,
+        "reset": "1s",
+        "individual": "match",
+    }
+    recovery |= {"latent_difference": 2, "latent_period": "1s", "latent_reset": "9s"}
+    frer = Frer(replicate_at="f1", eliminate_at="t2", **recovery)
+    copies = [FlowPath("f1:2 f2"), FlowPath("f1:3 f2")]
+    test.flow(8, protocol="udp", from_="t1", to="t2", frer=frer, paths=copies).receive(8)
+    test.send(8, period="5ms", payload="64B")
     test.timing(warm_up="1ms", duration="1s", drain="1ms")
     test.flow(1, protocol="raw", from_="mac", to="sensor", deadline="1s", vlan=5, priority=6, networks="A")
     test.send(1, period="1ms", payload="64B", fill="random", count=100, offset="1ms")
@@ -207,7 +282,15 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         "vl": 77,
     }
     test.flow(
-        3, protocol="rc", from_="mac", to="sensor", redundancy="off", jitter="1ms", priority=7, **contract
+        3,
+        protocol="rc",
+        from_="mac",
+        to="sensor",
+        redundancy="off",
+        sequence_number="within",
+        jitter="1ms",
+        priority=7,
+        **contract,
     )
     test.send(3, period="5ms", payload="64B", distribution="exponential", sub_link=2).receive(3)
     schedule: dict[str, Any] = {
@@ -220,12 +303,35 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     window = Window("sw1:2", "2ms", "200us")
     test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
     test.send(4, period="10ms", payload="64B").receive(4)
+    bounds: dict[str, Any] = {"precision": "30us", "max_drift": "100ppm"}
     gate = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
     exchange = Exchange(period="20ms", to="sensor", protocol="raw")
     more: dict[str, Any] = {"domain": 20, "transport": "udp", "delay": "p2p"}
     ptp = Ptp(timestamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3", **more)
-    test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
+    cluster = Cluster(
+        "mac sensor other",
+        "sw1",
+        integrity="standard",
+        cycle="1ms",
+        cycles=10,
+        max_delay="300us",
+        faulty_masters=1,
+        domain=1,
+        priority=2,
+        sync_threshold=2,
+        stable_cycles=4,
+        unstable_cycles=2,
+        powered_within="1ms",
+        faulty=[FaultyMaster("other", "early", by="5us")],
+        **bounds,
+    )
+    other = Cluster("t1 t2", "f1", clients="f2", cycle="1250us", domain=3)
+    test.synchronise(
+        exchange=exchange, ptp=ptp, chrony=True, reference="mac", clusters=[cluster, other], **gate
+    )
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
+    test.remote_log(on="other", to="mac", record="64B", records=7)
+    test.inject(on="other", to="mac", load="5%", threads=3, send_cost="40us", sleep_overhead="60us")
     shaping: dict[str, Any] = {"active": "10ms", "pause": "5ms", "pacing": "gap", "backend": "packet"}
     test.inject(
         on="other", to="sensor", load="1%", frame="200B", distribution="exponential", launch="on", **shaping
@@ -246,6 +352,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.replay(
         7, file=line, pacing="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
     )
+    test.flow(98, protocol="raw", from_="e3", to="f3").send(98, period="5ms", payload="64B").receive(98)
     test.flow("11-12", protocol="udp", from_="mac", to="sensor").receive("11-12")
     test.send("11-12", period="50ms", offset_step="1ms", payload="64B")
     test.flow("13-14", protocol="udp", from_="mac", to="sensor").receive("13-14")

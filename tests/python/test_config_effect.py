@@ -19,6 +19,7 @@ from wiregauge.plan import Campaign
 RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   <network>
     <end-system name="mac"><clock><temperature at="1s" drift="5ppm"/></clock>
+      <timestamps read-cost="0%:20ns 100%:90ns"/><event period="1s" duration="1ms" latency="16us"/>
       <host-tsn>
         <traffic-class number="0" priorities="7"><etf/></traffic-class>
         <traffic-class number="1" priorities="3"><cbs idle-slope="20Mbit/s"/></traffic-class>
@@ -45,8 +46,21 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     </end-system><end-system name="h1"/><end-system name="h2"/>
     <switch name="sw1" kind="mixed-criticality"><vlan id="0" ports="1 2 3"/><vlan id="5" ports="1 2"/></switch>
     <switch name="sw2" kind="arinc664"/>
-    <switch name="sw3"/>
-    <end-system name="p1"/><end-system name="p2"/><switch name="r1"/><switch name="r2"/>
+    <switch name="sw3"><own-frames period="2s"/></switch>
+    <host-model name="t1700" interrupts="coalesced" interrupt-wait="50us">
+      <receive-buffer class="be"/><stack protocol="raw"/></host-model>
+    <end-system name="p1" host="t1700"/><end-system name="p2"/>
+    <switch name="r1"><switch-tsn ports="2 3" guard-band="20us">
+        <traffic-class number="0" priorities="0 1 2 3" preemptable="on">
+          <ats><scheduler flow="80" rate="10Mbit/s" burst="2KiB"/></ats></traffic-class>
+        <traffic-class number="1" priorities="4 5 6 7"/>
+        <gate-schedule cycle-extension="1us"><gate-entry open="0 1" for="1ms"/></gate-schedule>
+        <gate-schedule base-time="5ms"><gate-entry open="0 1" for="1ms"/></gate-schedule>
+    </switch-tsn></switch>
+    <switch name="r2"><switch-tsn>
+        <traffic-class number="0" priorities="0 1 2 3 4 5"/><traffic-class number="1" priorities="6"/>
+        <traffic-class number="2" priorities="7"/><cyclic-queuing classes="1 2" cycle="500us"/>
+    </switch-tsn></switch>
     <hub name="hub"/>
     <link between="mac sw1" rate="1Gbit/s"/>
     <link between="sensor sw1" rate="1Gbit/s"/>
@@ -75,8 +89,17 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <flow id="91-92" protocol="udp" from="mac" to="sensor"/>
     <flow id="93-94" protocol="udp" from="mac" to="sensor"/>
     <flow id="95-96" protocol="tt" from="sensor" to="mac" period="10ms" offset="3ms" offset-step="1ms"/>
+    <flow id="97" protocol="raw" from="p1" to="p2" vlan="9"><path via="r1:3 r2"/></flow>
+    <flow id="98" protocol="raw" from="p1" to="p2">
+      <path via="r1:2 r2"/><path via="r1:3 r2"/><frer latent-difference="4"/>
+    </flow>
   </flows>
-  <synchronise max-offset="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
+  <synchronise max-offset="9us"><exchange to="sensor"/><ptp/><chrony/>
+    <as6802 masters="mac sensor other" compression-masters="sw1" cycles="10">
+      <faulty-master name="other" behaviour="early" by="5us"/>
+    </as6802>
+    <as6802 masters="p1 p2" compression-masters="r1" clients="r2" cycle="1250us" domain="1"/>
+  </synchronise>
   <tasks duration="1s">
     <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="loss" sequence="5"/></relay>
     <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
@@ -89,7 +112,11 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <send flow="91-92" period="100ms" payload="64B"/><receive flow="91-92"/>
     <replay flow="93-94" file="line.pcapng" interface="0"/><receive flow="93-94"/>
     <send flow="95-96" period="10ms" payload="64B"/><receive flow="95-96"/>
+    <send flow="97" period="8ms" payload="64B"/><receive flow="97"/>
+    <send flow="98" period="8ms" payload="64B"/><receive flow="98"/>
     <inject on="other" to="sensor" load="10%"/>
+    <inject on="other" to="sensor" load="10%" threads="3"/>
+    <remote-log on="mac" to="other"/>
     <capture on="sw1"/>
   </tasks>
   <faults>
@@ -121,6 +148,7 @@ SHAPING: dict[str, Edit] = {
 
 CHECKED = {
     ("relay", "on"),
+    ("host-model", "name"),
     ("path", "to"),
     ("path", "network"),
     ("traffic-class", "number"),
@@ -138,12 +166,64 @@ FRAME_FAULT: dict[str, Edit] = {
     "until": {"until": "1s"},
 }
 
+HOST: dict[str, Edit] = {
+    **{
+        name: {name: "7us"}
+        for name in (
+            "transmit",
+            "transmit-per-byte",
+            "receive",
+            "receive-per-byte",
+            "interface-delay",
+            "interface-receive-delay",
+            "interrupt-latency",
+            "interrupt-wait",
+            "send-wake-up",
+            "receive-wake-up",
+            "relay-wake-up",
+            "card-read",
+            "card-read-per-byte",
+        )
+    },
+    "interrupts": {"interrupts": "polled"},
+    "interrupt-frames": {"interrupt-frames": "7"},
+    "backlog": {"backlog": "7"},
+    "ring": {"ring": "7"},
+    "egress": {"egress": "7KiB"},
+}
+
 # Per element and attribute: another value, with whatever it takes to make it mean something.
 OTHER: dict[str, dict[str, Edit]] = {
     "test": {"name": {"name": "other"}, "seed": {"seed": "2"}, "bench": {"bench": "netns"}},
     "network": {"host": {"host": "ideal"}, "routing": {"routing": "shortest"}},
     "path": {"via": {"via": "r1:2 r2"}, "to": {"to": "mac"}, "network": {"network": "B"}},
-    "end-system": {"name": {"name": "renamed"}, "host": {"host": "ideal"}},
+    "end-system": {
+        "name": {"name": "renamed"},
+        "host": {"host": "ideal"},
+        "line-drift": {"line-drift": "-40ppm"},
+    },
+    "timestamps": {
+        "application-error": {"application-error": "10ns"},
+        "driver-error": {"driver-error": "10ns"},
+        "wire-error": {"wire-error": "0%:-20ns 100%:60ns"},
+        "read-cost": {"read-cost": "30ns"},
+        "subtract-read-cost": {"subtract-read-cost": "least"},
+    },
+    "event": {
+        "period": {"period": "2s"},
+        "offset": {"offset": "1s"},
+        "duration": {"duration": "2ms"},
+        "latency": {"latency": "0%:1us 100%:16us"},
+        "ramp-to": {"ramp-to": "150us"},
+        "threads": {"threads": "send"},
+    },
+    "own-frames": {
+        "period": {"period": "1s"},
+        "offset": {"offset": "1s"},
+        "frame": {"frame": "100B"},
+        "priority": {"priority": "3"},
+        "ports": {"ports": "1"},
+    },
     "host-tsn": {
         "channels": {"channels": "4"},
         "offload": {"offload": "full"},
@@ -153,6 +233,35 @@ OTHER: dict[str, dict[str, Edit]] = {
         "number": {"number": "5"},
         "priorities": {"priorities": "6 7"},
         "queues": {"queues": "3"},
+        "longest-frame": {"longest-frame": "1000B"},
+        "preemptable": {"preemptable": "off"},
+    },
+    "frer": {
+        "recovery": {"recovery": "match"},
+        "history-length": {"history-length": "9"},
+        "reset": {"reset": "3s"},
+        "individual": {"individual": "match"},
+        "replicate-at": {"replicate-at": "r1"},
+        "eliminate-at": {"eliminate-at": "r2"},
+        "latent-difference": {"latent-difference": "5"},
+        "latent-period": {"latent-period": "3s"},
+        "latent-reset": {"latent-reset": "60s"},
+    },
+    "switch-tsn": {
+        "ports": {"ports": "3"},
+        "guard-band": {"guard-band": "30us"},
+        "shortest-fragment": {"shortest-fragment": "128B"},
+    },
+    "ats": {"longest-residence": {"longest-residence": "2s"}},
+    "scheduler": {
+        "flow": {"flow": "97"},
+        "rate": {"rate": "20Mbit/s"},
+        "burst": {"burst": "4KiB"},
+    },
+    "cyclic-queuing": {
+        "classes": {"classes": "0 1"},
+        "cycle": {"cycle": "400us"},
+        "base-time": {"base-time": "1us"},
     },
     "cbs": {
         "idle-slope": {"idle-slope": "30Mbit/s"},
@@ -161,7 +270,11 @@ OTHER: dict[str, dict[str, Edit]] = {
         "offload": {"offload": "on"},
     },
     "etf": {"delta": {"delta": "200us"}, "offload": {"offload": "on"}, "deadline": {"deadline": "on"}},
-    "gate-schedule": {"base-time": {"base-time": "1us"}, "cycle-time": {"cycle-time": "9ms"}},
+    "gate-schedule": {
+        "base-time": {"base-time": "1us"},
+        "cycle-time": {"cycle-time": "9ms"},
+        "cycle-extension": {"cycle-extension": "2us"},
+    },
     "gate-entry": {"open": {"open": "0 1"}, "for": {"for": "600us"}},
     "classify": {"flow": {"flow": "10"}, "priority": {"priority": "2"}},
     "ingress": {"flow": {"flow": "20", "offload": "on"}, "offload": {"offload": "on"}},
@@ -179,27 +292,25 @@ OTHER: dict[str, dict[str, Edit]] = {
         "granularity": {"granularity": "8ns"},
     },
     "temperature": {"at": {"at": "2s"}, "drift": {"drift": "-5ppm"}},
-    "host": {
-        **{
-            name: {name: "7us"}
-            for name in (
-                "transmit",
-                "transmit-per-byte",
-                "receive",
-                "receive-per-byte",
-                "interface-delay",
-                "interrupt-latency",
-                "interrupt-wait",
-                "send-wake-up",
-                "receive-wake-up",
-                "relay-wake-up",
-            )
-        },
-        "interrupts": {"interrupts": "polled"},
-        "interrupt-frames": {"interrupt-frames": "7"},
-        "backlog": {"backlog": "7"},
-        "ring": {"ring": "7"},
-        "egress": {"egress": "7KiB"},
+    "host": {**HOST, "background": {"background": "received"}},
+    "host-model": {
+        **HOST,
+        "background": {"background": "discarded"},
+        "name": {"name": "other"},
+        "like": {"like": "ideal"},
+        "file": {"file": "t1700.host.xml"},
+    },
+    "receive-buffer": {
+        "class": {"class": "rc", "slots": "9"},
+        "slots": {"slots": "9"},
+        "fifo": {"fifo": "2KiB"},
+    },
+    "stack": {
+        "protocol": {"protocol": "be"},
+        "transmit": {"transmit": "7us"},
+        "transmit-per-byte": {"transmit-per-byte": "7ns"},
+        "receive": {"receive": "7us"},
+        "receive-per-byte": {"receive-per-byte": "7ns"},
     },
     "switch": {
         "name": {"name": "renamed"},
@@ -218,6 +329,8 @@ OTHER: dict[str, dict[str, Edit]] = {
         "integration": {"integration": "shuffling"},
         "raster": {"raster": "50us"},
         "raster-others": {"raster": "50us", "raster-others": "2"},
+        "mixed-rate-delay": {"mixed-rate-delay": "3us"},
+        "line-drift": {"line-drift": "-40ppm"},
     },
     "vlan": {"id": {"id": "6"}, "ports": {"ports": "1 2 3"}},
     "hub": {"name": {"name": "renamed"}, "delay": {"delay": "500ns"}},
@@ -244,6 +357,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "queue": {"queue": "7"},
         "skew-max": {"skew-max": "7ms"},
         "redundancy": {"redundancy": "off"},
+        "sequence-number": {"sequence-number": "within"},
         "jitter": {"jitter": "7us"},
         "period": {"period": "5ms"},
         "offset": {"offset": "7us"},
@@ -282,6 +396,25 @@ OTHER: dict[str, dict[str, Edit]] = {
         "delay": {"delay": "p2p"},
     },
     "chrony": {},
+    "as6802": {
+        "masters": {"masters": "sensor mac other"},
+        "compression-masters": {"compression-masters": "sw1 sw2"},
+        "clients": {"clients": None},
+        "integrity": {"integrity": "high"},
+        "cycle": {"cycle": "2ms"},
+        "cycles": {"cycles": "20"},
+        "precision": {"precision": "10us"},
+        "max-drift": {"max-drift": "50ppm"},
+        "max-delay": {"max-delay": "150us"},
+        "faulty-masters": {"faulty-masters": "1"},
+        "domain": {"domain": "7"},
+        "priority": {"priority": "3"},
+        "sync-threshold": {"sync-threshold": "3"},
+        "stable-cycles": {"stable-cycles": "9"},
+        "unstable-cycles": {"unstable-cycles": "9"},
+        "powered-within": {"powered-within": "3ms"},
+    },
+    "faulty-master": {"name": {"name": "mac"}, "behaviour": {"behaviour": "late"}, "by": {"by": "7us"}},
     "tasks": {"warm-up": {"warm-up": "1s"}, "duration": {"duration": "2s"}, "drain": {"drain": "1s"}},
     "send": {
         "flow": {"flow": "10"},
@@ -341,7 +474,16 @@ OTHER: dict[str, dict[str, Edit]] = {
         "frame": {"frame": "165B"},
         "distribution": {"distribution": "exponential"},
         "launch": {"launch": "off"},
+        "threads": {"threads": "4"},
+        "send-cost": {"send-cost": "40us"},
+        "sleep-overhead": {"sleep-overhead": "0%:50us 100%:70us"},
         **SHAPING,
+    },
+    "remote-log": {
+        "on": {"on": "sensor"},
+        "to": {"to": "sensor"},
+        "record": {"record": "64B"},
+        "records": {"records": "7"},
     },
     "capture": {"on": {"on": "sw2"}, "snap": {"snap": "96B"}},
     "bit-errors": {
@@ -379,8 +521,9 @@ OTHER: dict[str, dict[str, Edit]] = {
 
 # Which of several elements of a kind; the first where nothing is said.
 WHICH: dict[tuple[str, str], int] = {
+    ("as6802", "clients"): 1,
     **{("flow", name): 2 for name in ("networks", "vl", "lmax", "bag", "sub-links", "queue", "skew-max")},
-    **{("flow", name): 2 for name in ("redundancy", "jitter")},
+    **{("flow", name): 2 for name in ("redundancy", "sequence-number", "jitter")},
     **{("flow", name): 3 for name in ("period", "offset", "window", "early", "late")},
     **{("flow", name): 1 for name in ("id", "from", "to", "protocol")},
     ("flow", "dscp"): 4,
@@ -391,9 +534,15 @@ WHICH: dict[tuple[str, str], int] = {
     **{("send", name): 4 for name in ("frame", "seed", "ramp-to", "launch", "transmit-time", *SHAPING)},
     ("host-tsn", "txtime-delay"): 2,
     ("traffic-class", "queues"): 2,
+    ("traffic-class", "longest-frame"): 4,
+    ("traffic-class", "preemptable"): 4,
+    ("gate-schedule", "cycle-extension"): 2,
     ("stream-gate-entry", "state"): 1,
     ("end-system", "name"): 4,
     ("end-system", "host"): 2,
+    ("end-system", "line-drift"): 5,
+    **{("switch", name): 1 for name in ("mixed-rate-delay", "line-drift")},
+    **{("inject", name): 1 for name in ("threads", "send-cost", "sleep-overhead")},
     ("switch", "name"): 1,
     ("switch", "kind"): 1,
     ("link", "between"): 0,
@@ -426,6 +575,7 @@ WITH: dict[tuple[str, str], list[tuple[str, int, Edit]]] = {
         ("window", 0, {"port": "sw1:1"}),
     ],
     ("link", "network"): [("link", 6, {"network": "B"})],
+    ("path", "via"): [("path", 1, {"via": "r1:2 r2"})],
     ("flow", "id"): [
         ("send", 1, {"flow": "7"}),
         ("receive", 0, {"flow": "7"}),
@@ -453,6 +603,9 @@ def compiled(root: etree._Element, folder: Path) -> Campaign:
     right = [Packet(1_000_000 * k, 200, 1) for k in range(4, 6)]
     (folder / "line.pcapng").write_bytes(pcapng(left + right, ("left", "right")))
     (folder / "other.pcapng").write_bytes(pcapng(left[:3], ("left",)))
+    (folder / "t1700.host.xml").write_text(
+        f'<host-model xmlns="{NAMESPACE}" name="any"><receive-buffer class="tt" slots="3"/></host-model>'
+    )
     path.write_bytes(etree.tostring(root))
     return load(path).campaign
 
@@ -487,11 +640,15 @@ def test_every_attribute_changes_the_plan(tmp_path: Path, tag: str, name: str) -
         edited(after, *other)
     if (tag, name) == ("network", "routing"):
         # It is for flows that name no way.
-        path = after.find(f".//{{{NAMESPACE}}}path")
-        assert path is not None
-        parent = path.getparent()
-        assert parent is not None
-        parent.remove(path)
+        for root in (before, after):
+            for node in root.findall(".//*[@flow='98']") + root.findall(".//*[@id='98']"):
+                parent = node.getparent()
+                assert parent is not None
+                parent.remove(node)
+        for path in after.findall(f".//{{{NAMESPACE}}}path"):
+            parent = path.getparent()
+            assert parent is not None
+            parent.remove(path)
     if (tag, name) in CHECKED:
         with pytest.raises(TestError, match=f"{name} "):
             compiled(after, tmp_path)

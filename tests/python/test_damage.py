@@ -22,8 +22,8 @@ from wiregauge.records.verifying import State, verify
 SEED = 7
 
 
-def test_no_damage_changes_a_figure_without_a_word() -> None:
-    outcomes = damage.campaign(50, 10, SEED, 2, lambda outcome: None)
+def test_no_damage_changes_a_figure_without_a_word(thorough: bool) -> None:
+    outcomes = damage.campaign(*((50, 10) if thorough else (12, 3)), SEED, 2, lambda outcome: None)
     assert [fault for outcome in outcomes for fault in outcome.faults] == []
     ends = {end for outcome in outcomes for end in outcome.ends}
     assert ends == {"same", "named", "ended"}, "the campaign met damage that was read and damage that was not"

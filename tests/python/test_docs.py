@@ -12,7 +12,15 @@ import pytest
 from wiregauge.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/*.md"),
+        *ROOT.glob("studies/README.md"),
+        *ROOT.glob("studies/*/README.md"),
+    ]
+)
 
 
 def blocks(language: str) -> list[tuple[str, str]]:

@@ -224,7 +224,7 @@ def test_benches_without_queue_disciplines_refuse_by_name() -> None:
     assert '"talker" has <host-tsn>' in namespaces
     assert '"listener" has <host-tsn>' in namespaces
     with pytest.raises(
-        BeyondBenchError, match='"talker" has <host-tsn>: the simulator models no queue disciplines'
+        BeyondBenchError, match='"talker" has <host-tsn>: the simulator has no model of launch times'
     ):
         bench_named("sim").carried(campaign)
     refused = CliRunner().invoke(app, ["run", str(EXAMPLE), "--bench", "sim", "--dry-run"])

@@ -60,6 +60,7 @@ def distances(network: Network, source: int) -> dict[int, int]:
     return found
 
 
+@pytest.mark.thorough
 def test_the_generator_makes_a_network_of_a_thousand(thousand: Campaign) -> None:
     network, run = thousand.network, thousand.runs[0]
     assert (len(network.end_systems), len(network.nodes), len(run.flows)) == (1_000, 1_050, 4_500)

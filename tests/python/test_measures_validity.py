@@ -134,6 +134,7 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
     "segment": ("segments", run_tracking(damaged_segments=[{"problem": "cut off"}]), Grade.DEGRADED),
     "missing part": ("records-stored", run_tracking(records=1), Grade.DEGRADED),
     "behind the window": ("records-in-window", tracked(behind_window=2), Grade.DEGRADED),
+    "unpaired": ("passages-paired", tracked(unpaired_departures=2), Grade.DEGRADED),
     "out of order": ("records-in-order", run_tracking(out_of_order=7), Grade.DEGRADED),
     "clock back": (
         "clocks-forward",

@@ -73,10 +73,10 @@ PLANTINGS = (
 )
 
 
-def test_planted_modes_are_found_with_their_period_duration_and_height() -> None:
+def test_planted_modes_are_found_with_their_period_duration_and_height(thorough: bool) -> None:
     inside = {"period": 0, "duration": 0, "height": 0}
     total = 0
-    for (mode, irregular), kind, seed in product(PLANTINGS, NOISES, range(3)):
+    for (mode, irregular), kind, seed in product(PLANTINGS, NOISES, range(3 if thorough else 1)):
         found = stats.find_modes(*plant(seed, kind, 20_000, (mode,), irregular=irregular)).modes
         case = f"{mode} in {kind} noise, seed {seed}: {found}"
         assert len(found) == 1, case
@@ -104,12 +104,12 @@ def test_weak_modes_are_found_though_no_single_value_shows_them() -> None:
 
 
 @pytest.mark.parametrize("kind", NOISES)
-def test_nothing_recurs_in_noise(kind: str) -> None:
+def test_nothing_recurs_in_noise(kind: str, thorough: bool) -> None:
     """At most one in a hundred series has a false mode; of 150, more than 6 would speak against that (p < 0.001)."""
-    named = 0
-    for seed in range(150):
+    named, rounds = 0, 150 if thorough else 40
+    for seed in range(rounds):
         named += bool(stats.find_modes(*plant(9_000 + seed, kind, 1_500, irregular=seed % 2 == 1)).modes)
-    assert named <= binom.ppf(0.999, 150, FALSE_MODE)
+    assert named <= binom.ppf(0.999, rounds, FALSE_MODE)
 
 
 def test_a_random_walk_a_step_and_a_drift_are_no_recurrence() -> None:
@@ -134,6 +134,7 @@ def test_the_three_modes_of_the_robot_paper_are_told_apart(kind: str) -> None:
     assert [mode.height.value for mode in found] == pytest.approx([90.0, 20.0, 5.0], rel=0.05)
 
 
+@pytest.mark.thorough
 def test_a_day_of_round_trips_shows_its_three_modes_and_no_other() -> None:
     """24 hours at 10 Hz, a tenth of the robot's: wide and low, rare and high, and rarer; none stands before another."""
     t, took = round_trips(24, step=0.1)

@@ -93,6 +93,10 @@ def _of_schema_3(raw: dict[str, Any]) -> dict[str, Any]:
     text = re.sub(r'"(bag|skew|window)_violations"', r'"\1_conformity"', text)
     old: dict[str, Any] = json.loads(text)
     old["schema"] = 3
+    for node in old["network"]["nodes"]:
+        # Errors of timestamps came later and had this name from the beginning.
+        if "stamps" in node:
+            node["timestamps"] = node.pop("stamps")
     for run in old["runs"]:
         for fault in run.get("link_faults", ()):
             for new, name in (("from", "begin"), ("until", "end"), ("sent_by", "from")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -82,6 +83,34 @@ def test_the_same_request_twice_is_one(when: str) -> None:
     assert process.poll() is None
     process.kill()
     process.communicate()
+
+
+ASLEEP = """
+import signal, sys, threading, time
+from wiregauge.master.stopping import Interrupted, leaving_at_second_request, stoppable
+def elsewhere():
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # the call that waits is not interrupted by it
+    time.sleep(60)
+threading.Thread(target=elsewhere, daemon=True).start()
+with leaving_at_second_request(4):
+    try:
+        with stoppable():
+            sys.stdin.readline()
+    except Interrupted:
+        print("first", flush=True)
+"""
+
+
+def test_a_request_reaches_a_call_that_its_signal_did_not_wake() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ASLEEP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        heard, _, _ = select.select([process.stdout], [], [], 60)
+        line = process.stdout.readline() if heard else ""
+        process.kill()
+    assert line == "first\n"
 
 
 def test_a_request_waits_while_data_is_saved() -> None:

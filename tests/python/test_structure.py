@@ -29,7 +29,9 @@ CRATES = {
     "sim": {"capture", "core", "frame", "plan", "record"},
     # core: the live agent drives the cores it shares with the simulator (the relay).
     "agent": {"capture", "core", "frame", "net", "plan", "record"},
-    "py": {"capture", "frame", "plan", "record", "sim"},
+    # An independent judge: of the simulator it knows nothing, and not the cores it drives either.
+    "bound": {"frame", "plan"},
+    "py": {"bound", "capture", "frame", "plan", "record", "sim"},
 }
 
 # Which of our packages a package may import. `cli` is the top and may import all.
@@ -39,6 +41,7 @@ PACKAGES = {
     "plan": {"_native"},
     "terminal": set(),
     "config": {"_native", "files", "plan"},
+    "bounds": {"_native", "config", "files", "plan", "terminal"},
     "benches": {"plan"},
     "clocks": {"plan"},
     "records": {"_native", "files", "plan"},
@@ -56,12 +59,34 @@ PACKAGES = {
     "export": {"files", "measures"},
     "notebook": {"benches", "config", "export", "figures", "files", "measures", "records", "runner", "stats"},
     "report": {"figures", "files", "measures", "records"},
+    # A study runs tests, and lays what they come to beside a paper in pages like any other. What it makes of several
+    # figures together (a line through cells, what recurs in a series) are statistics of that package.
+    "studies": {
+        # Table 1 of the MAPS paper is what calibrate measures of clocks.
+        "calibrate",
+        "config",
+        "figures",
+        "files",
+        "master",
+        "measures",
+        "plan",
+        "records",
+        "report",
+        "runner",
+        "stats",
+        "terminal",
+    },
+    # A schedule is shown in a page like any other.
+    "scheduling": {"_native", "config", "figures", "plan", "report"},
+    # What records tell of a host, as a model.
+    "identify": {"plan", "records", "stats"},
     # It measures the instrument by running tests like any other, and cites them in the same pages.
     "calibrate": {
         "benches",
         "config",
         "figures",
         "files",
+        "identify",
         "master",
         "measures",
         "plan",

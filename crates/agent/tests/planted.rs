@@ -59,6 +59,9 @@ fn network() -> Network {
         ipv4: [198, 18, 0, i as u8 + 1],
         clock: Clock::default(),
         tsn: None,
+        line_drift_ppb: 0,
+        timestamps: None,
+        events: Vec::new(),
     };
     Network { nodes: (0..NODES).map(node).collect(), links: Vec::new() }
 }
@@ -205,7 +208,15 @@ fn run(protocol: Protocol, count: u32, period_us: i64, relay: Option<(Turn, Vec<
         receives: if relay.is_none() { vec![Receive { flow: 7, on: 1 }] } else { Vec::new() },
         relays: relay
             .into_iter()
-            .map(|(through, faults)| Relay { flow: 7, on: 1, vl: None, through, faults, detours: Vec::new() })
+            .map(|(through, faults)| Relay {
+                flow: 7,
+                on: 1,
+                vl: None,
+                back: None,
+                through,
+                faults,
+                detours: Vec::new(),
+            })
             .collect(),
         ..Run::default()
     }

@@ -12,7 +12,7 @@ use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
-use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, STACKS, TrafficClass};
 use wg_core::ingress::{CriticalIngress, Egress, InputTable, VirtualLinkEntry};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
@@ -44,7 +44,12 @@ fn main() {
     let plain = || Port::new(PortConfig::strict_priority(line, limit), StrictPriority);
     let critical = || Port::new(PortConfig::critical(line, limit), Selection::StrictPriority(StrictPriority));
     let shared = Capacity::bytes(u64::MAX);
-    let config = SwitchConfig { processing_delay: Span::ZERO, mode: ForwardingMode::StoreAndForward, shared };
+    let config = SwitchConfig {
+        mixed_rate_delay: Span::ZERO,
+        processing_delay: Span::ZERO,
+        mode: ForwardingMode::StoreAndForward,
+        shared,
+    };
     let ports = |_| plain();
     let switch = Switch::new(config, (0..PORTS).map(ports).collect(), forwarding(), AdmitAll, TrueTime);
     report("switch, by address", frames, through_switch(switch, TrafficClass::BestEffort, frames));
@@ -222,6 +227,10 @@ fn through_host<S: TransmissionSelection, C: LocalClock>(
         ring: 1_000,
         interrupts: Interrupts::EachFrame,
         interrupt_latency: Span::from_micros(1),
+        card_read: None,
+        buffers: None,
+        stacks: [None; STACKS],
+        interface_receive_delay: Span::ZERO,
     };
     let mut host = Host::new(config, vec![(NetworkId::A, port)], interface, clock);
     let begun = Instant::now();

@@ -14,14 +14,17 @@ pub enum Cause {
     NoEgress,
     /// Its frame check sequence was wrong.
     FrameCheck,
-    /// Its virtual link or critical-traffic identifier may not enter here, or not with this length.
+    /// Its virtual link or critical-traffic identifier may not enter here, or not with this length; or it is longer than its
+    /// traffic class allows.
     Filtered,
-    /// It broke the contract of its virtual link.
+    /// It broke the contract of its virtual link, or would have to wait too long to keep that of its stream.
     Policed,
     /// Its number does not follow in the sequence of its virtual link on this network.
     Integrity,
     /// Its copy from the other network came first.
     SecondCopy,
+    /// Its number lies too far from those of its stream to tell whether a copy came before (IEEE Std 802.1CB-2017, 7.4.3.4).
+    Rogue,
     /// It came outside the window in which it is accepted.
     OutOfWindow,
     /// A younger frame of its flow took its place before its window came.
@@ -35,6 +38,8 @@ pub enum Cause {
     Regulator,
     /// The receive ring had no room for it.
     Overrun,
+    /// The byte FIFO in front of the receive ring had no room for all of it.
+    FifoOverrun,
     /// The device that held it restarted, or was down when it came.
     Down,
 }

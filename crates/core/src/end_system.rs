@@ -19,11 +19,19 @@
 //! or schedule held back join at [`Host::handle_deadline`], behind all inputs of the instant. Only then an idle port
 //! chooses, unless the driver says that nothing else comes.
 //!
+//! Where a processor reads the card itself, where classes have receive buffers of their own, or where interrupts have a least
+//! spacing, a reader stands between the port and the receive lane, or in its place: see `reader`.
+//!
+//! A frame to the host itself ([`Output::Loopback`]) goes from the transmit lane to the receive lane: down one protocol stack
+//! and up again, without queue, interface, interrupt and ring.
+//!
 //! Two lanes were chosen over one processor because a servicing thread that spins on both directions is
 //! closer to that than to strict alternation, and because latency then does not depend on a guess about scheduling.
 
 mod config;
+mod moderation;
 mod output;
+mod reader;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,15 +44,18 @@ use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
+use crate::frer::{Handled, StreamTable};
 use crate::line::LineRate;
 use crate::port::{Effect, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill, Full};
 use crate::selection::TransmissionSelection;
 use crate::virtual_link_layer::{Departure, Networks, VirtualLinkLayer};
-pub use config::{Cost, HostConfig, Interrupts};
+pub use config::{Cost, HostConfig, Interrupts, ReceiveBuffer, StackCosts};
+pub use moderation::ADAPTIVE_SPACINGS;
 pub use output::{Handed, Output};
+use reader::{Read, Reader};
 
-/// A frame in the ring that nobody has noticed.
+/// A frame in the interface or in the ring that nobody has noticed.
 #[derive(Clone, Copy, Debug)]
 struct Unnoticed {
     port: u8,
@@ -69,18 +80,24 @@ pub struct Host<S, C> {
     ports: Vec<(NetworkId, Port<S>)>,
     device: NodeShared<C>,
     layer: Option<Box<VirtualLinkLayer>>,
+    /// Where copies of streams are made or removed: like the layer, at the wire.
+    streams: Option<Box<StreamTable>>,
     /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
     handed: Fifo<(RunTime, Frame)>,
     /// Handed down and with the virtual link layer already, which holds it longer than the lane does: when the lane will be
     /// through with it.
     ahead: Fifo<RunTime>,
     transmit_free: RunTime,
+    /// On their way through the interface, each with the instant it is through; ascending.
+    arriving: Fifo<(RunTime, Unnoticed)>,
     /// In the ring, not yet noticed.
     unnoticed: Fifo<Unnoticed>,
     interrupt_at: Deadline,
     /// When the frames in the ring that were noticed leave it; ascending.
     leaving: Fifo<RunTime>,
     receive_free: RunTime,
+    /// In the place of ring and receive lane, where frames are read one after another.
+    reader: Option<Box<Reader>>,
     contenders: Contenders<Contender>,
     outputs: Fifo<Output>,
 }
@@ -103,13 +120,16 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             ports,
             device: NodeShared::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
             layer: layer.map(Box::new),
+            streams: None,
             handed: Fifo::new(),
             ahead: Fifo::new(),
             transmit_free: beginning,
+            arriving: Fifo::new(),
             unnoticed: Fifo::new(),
             interrupt_at: Deadline::NEVER,
             leaving: Fifo::new(),
             receive_free: beginning,
+            reader: Reader::of(&config).map(Box::new),
             contenders: Contenders::new(),
             outputs: Fifo::new(),
         }
@@ -118,6 +138,19 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// Tells from now on what becomes of every copy of a frame, see [`Life`]; to be called before the first frame comes.
     pub const fn follow_copies(&mut self) {
         self.device.follows = true;
+    }
+
+    /// Makes and removes copies of streams from now on: to be called before the first frame comes.
+    ///
+    /// Panics when the host follows copies.
+    pub fn set_streams(&mut self, streams: StreamTable) {
+        assert!(!self.device.follows, "wg-core misuse: copies of streams are not followed");
+        self.streams = (!streams.is_empty()).then(|| Box::new(streams));
+    }
+
+    /// Its functions on streams.
+    pub fn streams(&mut self) -> Option<&mut StreamTable> {
+        self.streams.as_deref_mut()
     }
 
     /// The application wants `frame` sent. It calls now if the transmit lane is at work, after `wake_up` if the
@@ -133,7 +166,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         more: bool,
     ) -> Result<Handed, Full> {
         let application = self.call_at(now, wake_up)?;
-        let queued = application + self.config.transmit.of(frame.length);
+        let queued = application + self.config.transmit_of(&frame);
         self.transmit_free = queued;
         if queued <= now && self.handed.is_empty() {
             self.submit(now, frame, more);
@@ -165,6 +198,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     pub fn handle_generated(&mut self, now: RunTime, frame: Frame, more: bool) {
         let numbered = self.layer.as_mut().and_then(|layer| layer.number(frame));
         match numbered {
+            None if self.streams.is_some() => self.send_stream(now, frame, more),
             None => self.send_on(now, frame, networks_of(&frame), now, more),
             Some((frame, networks)) => {
                 let unscheduled = frame.class == TrafficClass::TimeTriggered;
@@ -177,10 +211,20 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
 
     /// The last bit of `frame` came in by `port` at `now`; the receive lane, if it sleeps, takes `wake_up` to wake.
     #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
-    pub fn handle_frame(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
+    pub fn handle_frame(&mut self, now: RunTime, port: usize, mut frame: Frame, wake_up: Span) {
         if frame.marks.has(Marks::FCS_ERROR) {
             self.outputs.push_back(Output::lost(port, frame, Cause::FrameCheck));
             return;
+        }
+        if let Some(streams) = &mut self.streams {
+            match streams.handle_frame(now, &frame) {
+                Handled::Pass(passed) => frame = passed,
+                Handled::Discard(cause) => {
+                    self.outputs.push_back(Output::lost(port, frame, cause));
+                    return;
+                }
+                Handled::Foreign | Handled::Copies(_) => {}
+            }
         }
         if let Some(layer) = &mut self.layer {
             let network = self.ports[port].0;
@@ -188,6 +232,23 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
                 self.outputs.push_back(Output::lost(port, frame, cause));
                 return;
             }
+        }
+        let delay = self.config.interface_receive_delay;
+        if delay > Span::ZERO {
+            self.arriving.push_back((now + delay, Unnoticed { port: port as u8, frame, wake_up }));
+        } else {
+            self.take_in(now, port, frame, wake_up);
+        }
+    }
+
+    /// A frame is through the interface.
+    #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
+    fn take_in(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
+        if let Some(reader) = &mut self.reader {
+            if let Err(cause) = reader.handle_frame(now, port as u8, frame, wake_up) {
+                self.outputs.push_back(Output::lost(port, frame, cause));
+            }
+            return;
         }
         while self.leaving.front().is_some_and(|at| *at <= now) {
             self.leaving.pop_front();
@@ -197,7 +258,10 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             return;
         }
         match self.config.interrupts {
-            Interrupts::EachFrame => self.notice(now, port, frame, wake_up),
+            // A reader has the other two.
+            Interrupts::EachFrame | Interrupts::Spaced { .. } | Interrupts::Adaptive => {
+                self.notice(now, port, frame, wake_up);
+            }
             Interrupts::Coalesced { frames, wait } => {
                 self.unnoticed.push_back(Unnoticed { port: port as u8, frame, wake_up });
                 if self.unnoticed.len() >= frames as usize {
@@ -217,10 +281,26 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Does what is due at `now`: messages handed down join the queue or come to the virtual link layer, that hands on
+    /// A frame that was handed down goes up again at `now`: the answer to [`Output::Loopback`]. The receive lane, if it sleeps,
+    /// takes `wake_up` to wake. It meets neither interrupt nor ring.
+    pub fn handle_loopback(&mut self, now: RunTime, frame: Frame, wake_up: Span) {
+        let lane = self.reader.as_mut().map_or(&mut self.receive_free, |reader| reader.lane_free());
+        let begun = if *lane > now { *lane } else { now + wake_up };
+        let application = begun + self.config.receive_of(&frame);
+        *lane = application;
+        self.outputs.push_back(Output::Deliver { port: 0, frame, driver: now, application });
+    }
+
+    /// Does what is due at `now`: what is through the interface joins the ring, messages handed down join the queue or come to the virtual link layer, that hands on
     /// what is due, a free line takes the next frame, a due interrupt looks at the ring. Early calls do nothing; a late
     /// call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
+        while let Some(&(at, Unnoticed { port, frame, wake_up })) = self.arriving.front()
+            && at <= now
+        {
+            self.arriving.pop_front();
+            self.take_in(now, port.into(), frame, wake_up);
+        }
         while let Some(&(at, frame)) = self.handed.front()
             && at <= now
         {
@@ -242,6 +322,12 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         if self.interrupt_at.is_due(now) {
             self.interrupt(now);
         }
+        if let Some(reader) = &mut self.reader {
+            let outputs = &mut self.outputs;
+            reader.handle_deadline(now, |Read { port, frame, driver, application }| {
+                outputs.push_back(Output::Deliver { port: port.into(), frame, driver, application });
+            });
+        }
     }
 
     /// The line of `port` is free from `free_at` on: the answer to [`Output::Transmit`] and [`Output::Abort`].
@@ -259,10 +345,37 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
+    /// The host is synchronised from `now` on, or no longer: only while it is do messages go by schedule. Those that wait for
+    /// their instants when it no longer is are dropped.
+    pub fn handle_synchronised(&mut self, now: RunTime, is_synchronised: bool) {
+        if let Some(layer) = &mut self.layer {
+            let outputs = &mut self.outputs;
+            layer.handle_synchronised(now, &self.device.clock, is_synchronised, |frame| {
+                outputs.push_back(Output::lost(0, frame, Cause::MissedWindow));
+            });
+        }
+        for (_, port) in &mut self.ports {
+            port.handle_synchronised(now, &self.device, is_synchronised);
+        }
+    }
+
     /// The host restarts at `now`: what waits in it is dropped, what it sends is cut off, numbers begin anew. What was
     /// delivered stays delivered.
     pub fn handle_restart(&mut self, now: RunTime) {
-        let Self { ports, device, layer, handed, unnoticed, leaving, contenders, outputs, .. } = self;
+        let Self {
+            ports,
+            device,
+            layer,
+            streams,
+            handed,
+            arriving,
+            unnoticed,
+            leaving,
+            reader,
+            contenders,
+            outputs,
+            ..
+        } = self;
         let down = Cause::Down;
         for (port, Contender { frame, .. }) in contenders.take() {
             outputs.push_back(Output::lost(port, frame, down));
@@ -270,10 +383,14 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         for (_, frame) in handed.drain() {
             outputs.push_back(Output::lost_before_ports(frame, down));
         }
-        for Unnoticed { port, frame, .. } in unnoticed.drain() {
+        let arriving = arriving.drain().map(|(_, arriving)| arriving);
+        for Unnoticed { port, frame, .. } in arriving.chain(unnoticed.drain()) {
             outputs.push_back(Output::lost(port.into(), frame, down));
         }
         self.ahead.clear();
+        if let Some(streams) = streams {
+            streams.handle_restart();
+        }
         if let Some(layer) = layer {
             layer.handle_restart(now, &device.clock, |frame| {
                 outputs.push_back(Output::lost_before_ports(frame, down));
@@ -282,6 +399,11 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         for (port, (_, egress)) in ports.iter_mut().enumerate() {
             let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
             egress.handle_restart(now, device, effect);
+        }
+        if let Some(reader) = reader {
+            reader.handle_restart(now, |waiting| {
+                outputs.push_back(Output::lost(waiting.port.into(), waiting.frame, down));
+            });
         }
         leaving.clear();
         (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::NEVER);
@@ -304,7 +426,10 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     pub fn next_deadline(&self) -> Deadline {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let due = self.layer.as_ref().map_or(Deadline::NEVER, |layer| layer.next_deadline());
-        let own = handed.min(self.interrupt_at).min(due).min(self.contenders.deadline());
+        let read = self.reader.as_ref().map_or(Deadline::NEVER, |reader| reader.next_deadline());
+        let arriving = self.arriving.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
+        let own =
+            handed.min(arriving).min(self.interrupt_at).min(due).min(self.contenders.deadline()).min(read);
         if self.device.buffer.is_idle() && !self.device.follows {
             return own;
         }
@@ -336,10 +461,11 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.ports[port].1.fill()
     }
 
-    /// Messages between application and egress queue or virtual link layer, and frames in the ring that nobody has
-    /// noticed.
+    /// Messages between application and egress queue or virtual link layer, and frames in the interface
+    /// and the ring that nobody has noticed.
     pub fn in_hand(&self) -> (usize, usize) {
-        (self.handed.len(), self.unnoticed.len())
+        let unread = self.reader.as_ref().map_or(0, |reader| reader.waiting());
+        (self.handed.len(), self.arriving.len() + self.unnoticed.len() + unread)
     }
 
     /// Hands a message that leaves the lane at `queued` to the virtual link layer now, if that holds it longer: it then
@@ -366,7 +492,15 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// A message leaves the lane.
     #[inline]
     fn submit(&mut self, now: RunTime, frame: Frame, more: bool) {
+        if frame.class == TrafficClass::BestEffort && frame.destination == frame.source {
+            self.outputs.push_back(Output::Loopback { frame });
+            return;
+        }
         let Some(layer) = self.layer.as_mut().filter(|_| frame.class != TrafficClass::BestEffort) else {
+            if self.streams.is_some() {
+                self.send_stream(now, frame, more);
+                return;
+            }
             self.send_on(now, frame, networks_of(&frame), now, more);
             return;
         };
@@ -376,6 +510,21 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         });
         if let Some(Departure { frame, networks, due }) = departure {
             self.send_on(now, frame, networks, due, more);
+        }
+    }
+
+    /// Sends a frame, or its copies where it is of a stream.
+    #[inline(never)]
+    fn send_stream(&mut self, now: RunTime, frame: Frame, more: bool) {
+        let handled = self.streams.as_mut().map(|streams| streams.handle_frame(now, &frame));
+        let Some(Handled::Copies(copies)) = handled else {
+            self.send_on(now, frame, networks_of(&frame), now, more);
+            return;
+        };
+        for at in 0..copies.count() {
+            let Some(streams) = &self.streams else { break };
+            let copy = streams.copy(copies, at, &frame);
+            self.send_on(now, copy, networks_of(&copy), now, more || at + 1 < copies.count());
         }
     }
 
@@ -483,7 +632,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     fn notice(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
         let driver = now + self.config.interrupt_latency;
         let begun = if self.receive_free > driver { self.receive_free } else { driver + wake_up };
-        let application = begun + self.config.receive.of(frame.length);
+        let application = begun + self.config.receive_of(&frame);
         self.receive_free = application;
         self.leaving.push_back(application);
         self.outputs.push_back(Output::Deliver { port, frame, driver, application });
@@ -508,7 +657,7 @@ fn carry_out(
             Effect::Transmit { frame, .. } => layer.begins(port, frame, now),
             Effect::Abort { frame, .. } => layer.waits_again(port, frame),
             Effect::Drop { frame, .. } => layer.leaves(port, frame),
-            Effect::Follow { .. } => {}
+            Effect::Fragment { .. } | Effect::Follow { .. } => {}
         }
     }
     outputs.push_back(Output::of(port, effect));

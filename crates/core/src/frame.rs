@@ -40,7 +40,10 @@ impl NetworkId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u64);
 
-/// What a frame has besides its addresses. A set of bits.
+/// Protocol stacks a host can tell apart.
+pub const STACKS: usize = 8;
+
+/// What a frame has besides its addresses. A set of bits, and the protocol stack it passes in hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
@@ -51,14 +54,32 @@ impl Marks {
     pub const BOTH_NETWORKS: Self = Self(2);
     /// Carries an 802.1Q tag, whatever its VLAN and priority.
     pub const TAGGED: Self = Self(4);
+    /// Carries a redundancy tag (IEEE Std 802.1CB-2017, 7.8), whose number is the frame's.
+    pub const R_TAG: Self = Self(64);
+    const STACK_SHIFT: u32 = 3;
 
     /// Without any.
     pub const fn none() -> Self {
         Self(0)
     }
+    /// Those of a frame that passes protocol stack `number` of its hosts: see [`Self::stack`]. 0 where none is said.
+    ///
+    /// Panics unless there is such a stack.
+    pub const fn of_stack(number: u8) -> Self {
+        assert!((number as usize) < STACKS, "wg-core misuse: a host has fewer protocol stacks");
+        Self(number << Self::STACK_SHIFT)
+    }
+    /// The protocol stack it passes in hosts, less than [`STACKS`].
+    pub const fn stack(self) -> usize {
+        (self.0 >> Self::STACK_SHIFT) as usize % STACKS
+    }
     /// Both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+    /// This set less `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
     /// Whether all of `other` is set.
     pub const fn has(self, other: Self) -> bool {

@@ -49,6 +49,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod arinc664;
+pub mod as6802;
 mod cause;
 pub mod clock;
 mod contention;
@@ -58,6 +59,7 @@ pub mod fifo;
 #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
 pub mod forwarding;
 pub mod frame;
+pub mod frer;
 pub mod generator;
 pub mod hub;
 pub mod ingress;

@@ -46,6 +46,10 @@ impl PortConfig {
     pub const fn first_in_first_out(line: LineRate, limit: Capacity) -> Self {
         Self::new(line, limit, [0; PRIORITIES], [0; PRIORITIES])
     }
+    /// A queue for each traffic class, each as large as the port: `classes` has that of each priority.
+    pub const fn traffic_classes(line: LineRate, limit: Capacity, classes: [u8; PRIORITIES]) -> Self {
+        Self::new(line, limit, classes, classes)
+    }
     /// As [`strict_priority`](Self::strict_priority), with two queues above all others for rate-constrained frames: the
     /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities). They have a buffer
     /// of their own, as large as that of the others.
@@ -117,6 +121,13 @@ pub enum Effect {
         /// To be handed back with the end.
         transmission: Transmission,
     },
+    /// The frame on the wire is sent in fragments (IEEE Std 802.3-2022, clause 99), and one of them ends or begins.
+    Fragment {
+        /// The frame.
+        frame: Frame,
+        /// Which.
+        edge: FragmentEdge,
+    },
     /// A frame ended here.
     Drop {
         /// The frame.
@@ -130,6 +141,24 @@ pub enum Effect {
         frame: Frame,
         /// What.
         life: Life,
+    },
+}
+
+/// A fragment of a frame.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FragmentEdge {
+    /// The one in progress is not the last: the frame is not through when it was told to be. The port knows when the line is
+    /// free.
+    Cut {
+        /// When the line was said to be free.
+        instead_of: RunTime,
+    },
+    /// The frame goes on now, the first bit of the preamble leaves. The driver owes [`Port::handle_line_free`].
+    Continue {
+        /// Bytes of the frame that are left, FCS included.
+        left: u16,
+        /// To be handed back with the end.
+        transmission: Transmission,
     },
 }
 
@@ -253,6 +282,16 @@ impl<S: TransmissionSelection> Port<S> {
         self.selection.handle_clock_change(&moment!(self, now, device));
     }
 
+    /// The device is synchronised from `now` on, or no longer.
+    pub fn handle_synchronised<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &NodeShared<C>,
+        is_synchronised: bool,
+    ) {
+        self.selection.handle_synchronised(&moment!(self, now, device), is_synchronised);
+    }
+
     /// The device restarts: what waits is dropped, what is on the wire is cut off. A transmission that was not
     /// answered yet goes on, because its driver alone knows how far it is.
     pub fn handle_restart<C: LocalClock>(
@@ -353,6 +392,28 @@ impl<S: TransmissionSelection> Port<S> {
         effect: &mut impl FnMut(Effect),
     ) {
         self.take_any(now, newcomer, device, effect);
+        self.interrupt(now, device, effect);
+    }
+
+    /// Ends the fragment in progress as soon as may be, where a frame waits that it is to give way to.
+    fn interrupt<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &mut NodeShared<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        let Line::FreeAt(free_at) = self.line else { return };
+        let Some(OnWire { frame, queue, since }) = self.on_wire.filter(|_| now < free_at) else { return };
+        let queue = usize::from(queue);
+        let Some(until) = self.selection.interrupts(&moment!(self, now, device), queue, since) else {
+            return;
+        };
+        self.queues.put_back(queue, frame, &mut device.buffer);
+        self.on_wire = None;
+        self.line = Line::FreeAt(until);
+        self.selection.handle_abort(&moment!(self, now, device), queue, &frame);
+        self.selection.handle_end(until);
+        effect(Effect::Fragment { frame, edge: FragmentEdge::Cut { instead_of: free_at } });
     }
 
     #[inline(always)]
@@ -451,7 +512,9 @@ impl<S: TransmissionSelection> Port<S> {
         let Line::FreeAt(free_at) = self.line else { return };
         let begins = if free_at <= now { now } else { now + self.rate.time_of(GAP) };
         let at = moment!(self, now, device);
-        let Some(queue) = self.selection.due(&at, begins) else { return };
+        let Some(queue) = self.selection.due(&at, begins) else {
+            return self.interrupt(now, device, effect);
+        };
         if free_at <= now {
             self.begin_first(now, queue, device, effect);
         } else if let Some(OnWire { frame, queue, .. }) = self.in_progress(now)
@@ -475,8 +538,12 @@ impl<S: TransmissionSelection> Port<S> {
         effect: &mut impl FnMut(Effect),
     ) {
         if let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
+            let left = if self.selection.has_schedule() { self.selection.left(queue) } else { None };
             let transmission = self.begin(now, queue, &frame, device);
-            effect(Effect::Transmit { frame, transmission });
+            effect(match left {
+                None => Effect::Transmit { frame, transmission },
+                Some(left) => Effect::Fragment { frame, edge: FragmentEdge::Continue { left, transmission } },
+            });
         }
     }
 
@@ -499,11 +566,12 @@ impl<S: TransmissionSelection> Port<S> {
     }
 
     fn in_progress(&self, now: RunTime) -> Option<OnWire> {
-        if self.line == Line::Taken {
-            return None;
-        }
-        let transmission = |on_wire: &OnWire| self.rate.transmission(on_wire.frame.length);
-        self.on_wire.filter(|on_wire| on_wire.since + transmission(on_wire) > now)
+        let Line::FreeAt(free_at) = self.line else { return None };
+        // The last fragment of a frame takes less than the whole.
+        let (transmission, gap) =
+            (|frame: &Frame| self.rate.transmission(frame.length), self.rate.time_of(GAP));
+        self.on_wire
+            .filter(|on_wire| on_wire.since + transmission(&on_wire.frame) > now && now + gap < free_at)
     }
 
     fn cut_off(&mut self, now: RunTime) -> Transmission {

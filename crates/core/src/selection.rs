@@ -8,14 +8,13 @@
 //! Every method but [`admission`](TransmissionSelection::admission) has a default, which is strict priority, so an algorithm
 //! is written in one file:
 //!
-//! - a credit-based shaper gives `admission` by its credit and counts that in `handle_begin` and `handle_end`;
-//! - time-aware gates give `admission` by their list, read with the clock: not before the gate opens, and, where the frame is
-//!   to fit, not unless its occupation ends before the gate closes;
-//! - an asynchronous shaper gives each frame an eligibility time, and with it a [place](QueuePosition) in the queue, in
-//!   `handle_enqueue`;
-//! - cyclic queuing gives a frame the queue of the cycle it came in, in `handle_enqueue`;
+//! - [traffic classes](TrafficClasses) give `admission` by the credit of a queue, counted in `handle_begin` and `handle_end`, and by
+//!   its gate, whose list is read with the clock: not before it opens, and not unless the frame is through before it closes;
+//! - their asynchronous shapers give each frame an eligibility time, and with it a [place](QueuePosition) in the queue, in
+//!   `handle_enqueue`, where cyclic queuing gives a frame the queue of the cycle it came in;
 //! - round robin overrides [`select`](TransmissionSelection::select);
-//! - preemption overrides [`gives_way`](TransmissionSelection::gives_way).
+//! - preemption that sends a frame again overrides [`gives_way`](TransmissionSelection::gives_way), one that sends it in
+//!   fragments [`interrupts`](TransmissionSelection::interrupts).
 //!
 //! [`StrictPriority`] is the one to copy from; [`TimeTriggered`] uses all there is.
 //!
@@ -25,16 +24,23 @@
 //! come in the order of time, but for `handle_end`: a driver that knows the end of a transmission beforehand tells it at
 //! once.
 
+mod asynchronous;
+mod credit_based;
+mod gates;
 mod strict_priority;
 mod time_triggered;
+mod traffic_classes;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
+pub use asynchronous::{AsynchronousConfig, SchedulerConfig};
+pub use gates::{GateEntry, GateError, GateList, Gates};
 pub use strict_priority::StrictPriority;
 pub use time_triggered::{Missed, TimeTriggered, WindowConfig};
+pub use traffic_classes::{Cyclic, Guard, Preemption, TrafficClassConfig, TrafficClasses};
 
 use crate::cause::Cause;
 use crate::clock::LocalClock;
@@ -162,13 +168,19 @@ pub trait TransmissionSelection {
         let _ = at;
     }
 
+    /// The device is synchronised from the moment on, or no longer: only while it is do frames go by schedule.
+    #[inline]
+    fn handle_synchronised<C: LocalClock>(&mut self, at: &Moment<'_, C>, is_synchronised: bool) {
+        let _ = (at, is_synchronised);
+    }
+
     /// The device restarts: nothing waits any more, and what was on the wire is cut off.
     #[inline]
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         let _ = at;
     }
 
-    /// Whether frames go by a schedule: only then the methods below are called.
+    /// Whether frames go by a schedule, or in fragments: only then the methods below are called.
     #[inline]
     fn has_schedule(&self) -> bool {
         false
@@ -197,6 +209,26 @@ pub trait TransmissionSelection {
         let _ = (at, queue, frame);
         None
     }
+
+    /// Where the first fragment of the frame on the wire, of queue `queue` and begun at `since`, is to end for one that waits: when
+    /// the line is free of it, gap included. The frame is then cut, and waits at the head of its queue, as after an abort.
+    #[inline]
+    fn interrupts<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        queue: usize,
+        since: RunTime,
+    ) -> Option<RunTime> {
+        let _ = (at, queue, since);
+        None
+    }
+
+    /// Of a frame at the head of a queue that was interrupted: how many of its bytes are left, FCS included.
+    #[inline]
+    fn left(&self, queue: usize) -> Option<u16> {
+        let _ = queue;
+        None
+    }
 }
 
 /// When the first frame of a queue every port has may begin, at the moment or later.
@@ -222,6 +254,8 @@ pub enum Selection {
     StrictPriority(StrictPriority),
     /// By schedule, others around its windows.
     TimeTriggered(Box<TimeTriggered>),
+    /// Some queues by credit, or all behind gates.
+    TrafficClasses(Box<TrafficClasses>),
 }
 
 macro_rules! each {
@@ -229,6 +263,7 @@ macro_rules! each {
         match $selection {
             Selection::StrictPriority($of) => $what,
             Selection::TimeTriggered($of) => $what,
+            Selection::TrafficClasses($of) => $what,
         }
     };
 }
@@ -281,6 +316,9 @@ impl TransmissionSelection for Selection {
     fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         each!(self, of => of.handle_clock_change(at));
     }
+    fn handle_synchronised<C: LocalClock>(&mut self, at: &Moment<'_, C>, is_synchronised: bool) {
+        each!(self, of => of.handle_synchronised(at, is_synchronised));
+    }
     #[inline]
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         each!(self, of => of.handle_restart(at));
@@ -300,5 +338,18 @@ impl TransmissionSelection for Selection {
     #[inline]
     fn gives_way<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Option<Frame> {
         each!(self, of => of.gives_way(at, queue, frame))
+    }
+    #[inline]
+    fn interrupts<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        queue: usize,
+        since: RunTime,
+    ) -> Option<RunTime> {
+        each!(self, of => of.interrupts(at, queue, since))
+    }
+    #[inline]
+    fn left(&self, queue: usize) -> Option<u16> {
+        each!(self, of => of.left(queue))
     }
 }

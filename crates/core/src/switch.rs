@@ -14,6 +14,7 @@
 //! it before the check sequence is there, so it forwards the damage, also out of ports where the frame had to wait:
 //! so do real ones, which mark it at most. Neither learns from it.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -26,8 +27,9 @@ use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
+use crate::frer::{Handled, StreamTable};
 use crate::line::LineRate;
-use crate::port::{Effect, Life, NodeShared, Port, Transmission};
+use crate::port::{Effect, FragmentEdge, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill};
 use crate::selection::TransmissionSelection;
 
@@ -91,6 +93,8 @@ impl Ingress for AdmitAll {
 pub struct SwitchConfig {
     /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
     pub processing_delay: Span,
+    /// How much longer a frame takes from a port to one whose line has another rate.
+    pub mixed_rate_delay: Span,
     /// Store-and-forward or cut-through.
     pub mode: ForwardingMode,
     /// What all ports together can hold.
@@ -130,6 +134,16 @@ pub enum Output {
         /// To be handed back with the end.
         transmission: Transmission,
     },
+    /// The frame on the wire is sent in fragments, and one of them ends or begins. Of one that begins the driver owes
+    /// [`Switch::handle_line_free`].
+    Fragment {
+        /// By this port.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// Which.
+        edge: FragmentEdge,
+    },
     /// A copy of a frame ended here.
     Dropped {
         /// Egress port it was for; the ingress port when it got no further.
@@ -166,6 +180,7 @@ impl Output {
         match self {
             Self::Transmit { frame, .. }
             | Self::Abort { frame, .. }
+            | Self::Fragment { frame, .. }
             | Self::Dropped { frame, .. }
             | Self::Follow { frame, .. } => frame,
         }
@@ -175,6 +190,7 @@ impl Output {
         match effect {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
             Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
+            Effect::Fragment { frame, edge } => Self::Fragment { port, frame, edge },
             Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
             Effect::Follow { frame, life } => Self::Follow { port, frame, life },
         }
@@ -190,7 +206,10 @@ pub struct Switch<S, I, C> {
     device: NodeShared<C>,
     forwarding: Forwarding,
     ingress: I,
+    /// Where copies of streams are made or removed.
+    streams: Option<Box<StreamTable>>,
     processing_delay: Span,
+    mixed_rate_delay: Span,
     mode: ForwardingMode,
     /// After a restart: frames that begin before are not received.
     back_at: Option<RunTime>,
@@ -223,7 +242,9 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             device: NodeShared::new(config.shared, clock),
             forwarding,
             ingress,
+            streams: None,
             processing_delay: config.processing_delay,
+            mixed_rate_delay: config.mixed_rate_delay,
             mode: config.mode,
             back_at: None,
             stages: VecDeque::new(),
@@ -235,6 +256,24 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// Tells from now on what becomes of every copy of a frame, see [`Life`]; to be called before the first frame comes.
     pub const fn follow_copies(&mut self) {
         self.device.follows = true;
+    }
+
+    /// Makes and removes copies of streams from now on: to be called before the first frame comes. The functions need whole
+    /// frames.
+    ///
+    /// Panics when the switch is a cut-through switch, or follows copies.
+    pub fn set_streams(&mut self, streams: StreamTable) {
+        let whole = self.mode == ForwardingMode::StoreAndForward && !self.device.follows;
+        assert!(
+            whole,
+            "wg-core misuse: copies of streams are made and removed of whole frames, which are not followed"
+        );
+        self.streams = (!streams.is_empty()).then(|| Box::new(streams));
+    }
+
+    /// Its functions on streams.
+    pub fn streams(&mut self) -> Option<&mut StreamTable> {
+        self.streams.as_deref_mut()
     }
 
     /// When the switch can forward a frame whose header and last bit are in at these instants: the best instant to
@@ -271,6 +310,18 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.forward(now, arrival, more);
     }
 
+    /// A frame that the switch makes itself, for one of its ports. With `more` other inputs of this instant may follow.
+    pub fn handle_own(&mut self, now: RunTime, port: usize, frame: Frame, more: bool) {
+        if self.contenders.is_overdue(now) {
+            self.settle(now);
+        }
+        if self.is_down(now) {
+            return;
+        }
+        self.release(now);
+        self.offer(now, port, (frame, now), more);
+    }
+
     /// Does what is due at `now`: frames handed in early first, in the order of their instants, then every port whose
     /// line is free. Early calls do nothing; a late call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
@@ -303,6 +354,13 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
+    /// The switch is synchronised from `now` on, or no longer: only while it is do frames go by schedule.
+    pub fn handle_synchronised(&mut self, now: RunTime, is_synchronised: bool) {
+        for port in &mut self.ports {
+            port.handle_synchronised(now, &self.device, is_synchronised);
+        }
+    }
+
     /// The switch restarts at `now` and is back at `back_at`. What it holds is dropped, what it sends is cut off, what
     /// it learnt and counted is forgotten; a frame whose first bit comes before `back_at` is not received.
     pub fn handle_restart(&mut self, now: RunTime, back_at: RunTime) {
@@ -325,6 +383,9 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
         self.forwarding.forget();
         self.ingress.handle_restart();
+        if let Some(streams) = &mut self.streams {
+            streams.handle_restart();
+        }
     }
 
     /// Whether the switch is down at `now` after a restart.
@@ -429,12 +490,52 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 if !damaged {
                     self.forwarding.learn(now, port, &frame);
                 }
+                if self.streams.is_some() && self.handle_stream(now, &arrival, more) {
+                    return;
+                }
                 (self.forwarding.route(now, &frame), false)
             }
         };
         if self.device.follows {
             self.follow(route, &arrival, critical);
         }
+        if !self.spread(now, route, arrival, critical, more) {
+            self.drop(port, frame, Cause::NoEgress);
+        }
+    }
+
+    /// Does with a frame what is to be done with its stream; false when it is of none.
+    #[inline(never)]
+    fn handle_stream(&mut self, now: RunTime, arrival: &Arrival, more: bool) -> bool {
+        let Arrival { port, ref frame, complete } = *arrival;
+        let Some(streams) = &mut self.streams else { return false };
+        match streams.handle_frame(complete, frame) {
+            Handled::Foreign => return false,
+            Handled::Discard(cause) => self.drop(port, *frame, cause),
+            Handled::Pass(frame) => self.bridge(now, Arrival { frame, ..*arrival }, more),
+            Handled::Copies(copies) => {
+                for at in 0..copies.count() {
+                    let Some(streams) = &self.streams else { break };
+                    let frame = streams.copy(copies, at, frame);
+                    self.bridge(now, Arrival { frame, ..*arrival }, more);
+                }
+            }
+        }
+        true
+    }
+
+    /// Forwards a frame of a stream by its address.
+    fn bridge(&mut self, now: RunTime, arrival: Arrival, more: bool) {
+        let route = self.forwarding.route(now, &arrival.frame);
+        if !self.spread(now, route, arrival, false, more) {
+            self.drop(arrival.port, arrival.frame, Cause::NoEgress);
+        }
+    }
+
+    /// Sends a copy out of every port of the route; whether there was any.
+    #[inline(always)]
+    fn spread(&mut self, now: RunTime, route: Route, arrival: Arrival, critical: bool, more: bool) -> bool {
+        let Arrival { port, frame, .. } = arrival;
         let mut sent = false;
         if let Route::Port(egress) = route {
             sent = egress != port && (critical || self.forwarding.carries(egress, &frame));
@@ -454,9 +555,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 }
             }
         }
-        if !sent {
-            self.drop(port, frame, Cause::NoEgress);
-        }
+        sent
     }
 
     /// Tells how many copies a frame becomes, if more than one.
@@ -473,16 +572,26 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
 
     fn send(&mut self, now: RunTime, egress: usize, arrival: Arrival, more: bool) {
         let complete = arrival.complete + self.processing_delay;
+        if self.mixed_rate_delay > Span::ZERO && !self.are_alike(egress, arrival.port) {
+            let at = now.max(complete) + self.mixed_rate_delay;
+            self.keep(at, Stage::Copy { port: egress, frame: arrival.frame });
+            return;
+        }
         if self.mode == ForwardingMode::StoreAndForward || complete <= now {
             self.offer(now, egress, (arrival.frame, now), more);
             return;
         }
-        let alike = self.ports[egress].line() == self.ports[arrival.port].line();
+        let alike = self.are_alike(egress, arrival.port);
         if alike && self.ports[egress].is_idle(now) {
             self.offer(now, egress, (arrival.frame, complete), more);
         } else {
             self.keep(complete, Stage::Copy { port: egress, frame: arrival.frame });
         }
+    }
+
+    /// Whether the lines of two ports have one rate.
+    fn are_alike(&self, one: usize, other: usize) -> bool {
+        self.ports[one].line() == self.ports[other].line()
     }
 
     /// Hands a copy to its port, or keeps it while the frames that may come at this instant could go before it.

@@ -103,6 +103,8 @@ pub struct VirtualLinkLayer {
     /// When each link and then each schedule has a frame to hand on.
     due: Box<[RunTime]>,
     earliest: RunTime,
+    /// The end system is not synchronised: it has no instants.
+    suspended: bool,
 }
 
 impl VirtualLinkLayer {
@@ -138,6 +140,7 @@ impl VirtualLinkLayer {
             expected: Table::new(expected)?,
             due,
             earliest: NEVER,
+            suspended: false,
         })
     }
 
@@ -158,6 +161,10 @@ impl VirtualLinkLayer {
                     lost(frame, Cause::Filtered);
                     return None;
                 };
+                if self.suspended {
+                    lost(frame, Cause::MissedWindow);
+                    return None;
+                }
                 let schedule = &mut self.schedules.all[at];
                 if frame.length > schedule.longest_frame {
                     lost(frame, Cause::Regulator);
@@ -312,6 +319,24 @@ impl VirtualLinkLayer {
             self.schedules.all[at].dispatcher.handle_clock_change(clock.read(now));
             self.set_schedule(at, now, clock);
         }
+    }
+
+    /// The end system is synchronised from `now` on, or no longer: what waits for its instants then is handed to `lost`.
+    pub fn handle_synchronised(
+        &mut self,
+        now: RunTime,
+        clock: &impl LocalClock,
+        is_synchronised: bool,
+        mut lost: impl FnMut(Frame),
+    ) {
+        self.suspended = !is_synchronised;
+        if self.suspended {
+            for at in 0..self.schedules.all.len() {
+                self.schedules.all[at].dispatcher.handle_reset(clock.read(now)).for_each(&mut lost);
+                self.set_schedule(at, now, clock);
+            }
+        }
+        self.handle_clock_change(now, clock);
     }
 
     /// The end system restarts at `now`: numbers begin at zero, nothing is remembered, and what waited is handed to

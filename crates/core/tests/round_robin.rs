@@ -64,8 +64,12 @@ fn order_of_leaving(together: &[u8], others: &[u8]) -> Vec<u8> {
     let port = || Port::new(PortConfig::strict_priority(line, limit), RoundRobin::default());
     let mut forwarding = Forwarding::new(3, None);
     forwarding.set_station(0, frame(0, 0).destination, 2);
-    let config =
-        SwitchConfig { processing_delay: Span::ZERO, mode: ForwardingMode::StoreAndForward, shared: limit };
+    let config = SwitchConfig {
+        mixed_rate_delay: Span::ZERO,
+        processing_delay: Span::ZERO,
+        mode: ForwardingMode::StoreAndForward,
+        shared: limit,
+    };
     let mut switch = Switch::new(config, vec![port(), port(), port()], forwarding, AdmitAll, TrueTime);
     let mut now = RunTime::ZERO;
     for (sequence, &priority) in (0..).zip(together) {

@@ -9,6 +9,7 @@ use crate::ethernet::{FCS_LEN, MIN_FRAME_LEN};
 use crate::fill::Pattern;
 use crate::layout::{Envelope, LayoutError};
 use crate::probe::{self, Probe, ProbeFlags};
+use crate::rtag;
 use crate::time::RunTime;
 
 /// The message in a frame.
@@ -35,6 +36,8 @@ pub struct Image {
     pub message: Option<Message>,
     /// Sequence number of a virtual link, the last byte before the FCS.
     pub sequence: Option<u8>,
+    /// Sequence number of the redundancy tag behind the addresses and the 802.1Q tag, where the frame has one.
+    pub redundancy: Option<u16>,
     /// A bit was inverted behind the FCS.
     pub fcs_error: bool,
 }
@@ -53,19 +56,25 @@ impl Image {
     /// # Errors
     /// [`LayoutError::Buffer`] where it does not fit, [`LayoutError::Ipv4`] where it is too long.
     pub fn write<'a>(&self, bytes: &'a mut [u8]) -> Result<&'a [u8], LayoutError> {
-        let length = Self::length(&self.envelope, self.payload, self.sequence.is_some());
+        let untagged = Self::length(&self.envelope, self.payload, self.sequence.is_some());
+        let length = untagged + if self.redundancy.is_some() { rtag::TAG_LEN } else { 0 };
         let begin = self.envelope.header_len();
         if bytes.len() < length {
             return Err(LayoutError::Buffer { needed: length - FCS_LEN, len: bytes.len() });
         }
-        let bytes = &mut bytes[..length];
+        let whole = &mut bytes[..length];
+        let bytes = &mut whole[..untagged];
         if let Some(message) = &self.message {
             message.write(&mut bytes[begin..begin + self.payload]);
         }
         self.envelope.close(bytes, self.payload)?;
-        let end = length - FCS_LEN;
+        let end = untagged - FCS_LEN;
         if let Some(sequence) = self.sequence {
             bytes[end - arinc664::SEQUENCE_LEN] = sequence;
+        }
+        let (bytes, end) = (whole, length - FCS_LEN);
+        if let Some(sequence) = self.redundancy {
+            rtag::insert(bytes, self.envelope.tag.is_some(), sequence);
         }
         let mut fcs = crc32fast::hash(&bytes[..end]).to_le_bytes();
         fcs[0] ^= u8::from(self.fcs_error);

@@ -26,6 +26,7 @@ pub mod fill;
 pub mod image;
 pub mod ipv4;
 pub mod layout;
+pub mod lldp;
 pub mod probe;
 pub mod ptp;
 pub mod rtag;

@@ -7,6 +7,19 @@ use crate::ethernet::{EtherType, EthernetError};
 /// What a tag adds to a frame, in bytes.
 pub const TAG_LEN: usize = 6;
 
+/// Makes room for a tag behind the addresses of a frame and behind its 802.1Q tag, if it has one, and writes it: the last
+/// [`TAG_LEN`] bytes of `frame` are lost.
+///
+/// Panics when the frame is shorter than its headers and the tag.
+pub fn insert(frame: &mut [u8], behind_vlan_tag: bool, sequence: u16) {
+    let at = if behind_vlan_tag { 16 } else { 12 };
+    let end = frame.len() - TAG_LEN;
+    frame.copy_within(at..end, at + TAG_LEN);
+    for (offset, field) in [(0, EtherType::REDUNDANCY.get()), (2, 0), (4, sequence)] {
+        put_u16(frame, at + offset, field);
+    }
+}
+
 /// Why bytes are no redundancy tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RTagError {

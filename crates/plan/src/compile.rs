@@ -12,6 +12,7 @@ use crate::host_tsn;
 use crate::limits;
 use crate::model::Model;
 use crate::point::{PointCheck, Said, check_belongings};
+use crate::port_tsn;
 use crate::reader::Maybe;
 use crate::statements::{self, Statements};
 use crate::sweep::Sweep;
@@ -39,6 +40,31 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
 /// # Errors
 /// As [`compile`].
 pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign, Vec<Diagnostic>> {
+    compile_scheduling(tree, captures, Scheduling::Done)
+}
+
+/// Which windows of time-triggered flows have to go together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduling {
+    /// All: the test is to be run.
+    #[default]
+    Done,
+    /// Those of flows that say when they are sent: the others are still to be scheduled, and say so by naming neither an
+    /// offset nor a window.
+    Open,
+    /// None: whoever asks judges them.
+    Unjudged,
+}
+
+/// Compiles a test for a scheduler: as [`compile_with`], but windows that `scheduling` leaves open may clash.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_scheduling(
+    tree: &Element,
+    captures: &dyn Captures,
+    scheduling: Scheduling,
+) -> Result<Campaign, Vec<Diagnostic>> {
     let mut found = Findings::default();
     let test = statements::read(tree, captures, &mut found);
     required(&test, &mut found);
@@ -49,7 +75,8 @@ pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign,
     let sweep = Sweep::resolve(&test, &model, &mut found);
     check_belongings(&model, |flow| sweep.protocols_of(&model, flow), &mut found);
     let limits = limits::resolve(&test, &model, &mut found);
-    let runs = expand(&test, (&topology, &disturbances), &model, &sweep, &mut found);
+    let world = (&topology, &disturbances, scheduling);
+    let runs = expand(&test, world, &model, &sweep, &mut found);
     let mut fewest: BTreeMap<FlowId, u32> = BTreeMap::new();
     for send in runs.iter().flat_map(|run| &run.sends).filter(|send| model.flow_index(send.flow).is_some()) {
         fewest.entry(send.flow).and_modify(|least| *least = send.count.min(*least)).or_insert(send.count);
@@ -60,6 +87,7 @@ pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign,
     warn_of_length(&runs, &mut found);
     check_traces(&test, &runs, &mut found);
     host_tsn::check(&test.nodes, &topology, &runs, &mut found);
+    port_tsn::check(&test.nodes, &topology, &runs, &mut found);
     let warnings = found.finish()?;
     let axes = sweep.axes.into_iter().map(|axis| Axis { of: axis.of, values: axis.written }).collect();
     Ok(Campaign {
@@ -80,7 +108,7 @@ pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign,
 /// Compiles the JSON form of an element tree: `{"campaign": …}` or `{"diagnostics": […]}`.
 ///
 /// Never panics, whatever the text.
-pub fn compile_json(tree_json: &str, captures: &dyn Captures) -> String {
+pub fn compile_json(tree_json: &str, captures: &dyn Captures, scheduling: Scheduling) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "lowercase")]
     enum Answer {
@@ -88,7 +116,7 @@ pub fn compile_json(tree_json: &str, captures: &dyn Captures) -> String {
         Diagnostics(Vec<Diagnostic>),
     }
     let answer = match serde_json::from_str::<Element>(tree_json) {
-        Ok(tree) => match compile_with(&tree, captures) {
+        Ok(tree) => match compile_scheduling(&tree, captures, scheduling) {
             Ok(campaign) => Answer::Campaign(Box::new(campaign)),
             Err(diagnostics) => Answer::Diagnostics(diagnostics),
         },
@@ -158,7 +186,7 @@ fn required(test: &Statements, found: &mut Findings) {
 
 fn expand(
     test: &Statements,
-    (topology, disturbances): (&Topology, &Disturbances),
+    (topology, disturbances, scheduling): (&Topology, &Disturbances, Scheduling),
     model: &Model,
     sweep: &Sweep,
     found: &mut Findings,
@@ -183,8 +211,8 @@ fn expand(
     for number in 0..points {
         let (at_point, point) = sweep.at(model, number);
         let topology = topology.changed(at_point.switches);
-        let run =
-            PointCheck { test, topology: &topology, model: &at_point, disturbances }.run(&mut said, found);
+        let check = PointCheck { test, topology: &topology, model: &at_point, disturbances, scheduling };
+        let run = check.run(&mut said, found);
         for repeat in 0..sweep.repeats {
             if !found.clean() {
                 break;

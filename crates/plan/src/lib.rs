@@ -14,12 +14,15 @@ mod campaign;
 mod compile;
 mod diagnostic;
 mod disturbances;
+mod frer;
 pub mod host_tsn;
+mod imperfections;
 mod limits;
 mod measures;
 mod model;
 mod network;
 mod point;
+mod port_tsn;
 pub mod quantity;
 pub mod random;
 mod reach;
@@ -33,10 +36,14 @@ mod tree;
 pub mod wire;
 
 pub use campaign::*;
-pub use compile::{compile, compile_json, compile_with, run_seed};
+pub use compile::{Scheduling, compile, compile_json, compile_scheduling, compile_with, run_seed};
 pub use diagnostic::Diagnostic;
+pub use imperfections::*;
 pub use measures::measures;
 pub use network::*;
+pub use port_tsn::{
+    AsynchronousShaper, CyclicQueuing, FlowScheduler, MOST_PORT_ENTRIES, PortClass, PortSchedule, PortTsn,
+};
 pub use sweep::AXES;
 pub use trace::{
     Captures, MOST_TRACED, NoCaptures, NoTrace, Read as TraceRead, Replay, Trace, TraceError, Traced, Wanted,

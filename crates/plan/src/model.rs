@@ -10,8 +10,9 @@ use std::rc::Rc;
 
 use wg_frame::time::Span;
 
-use crate::campaign::{FaultKind, Fill, FlowId, Hop, Protocol, Route, Turn, VlanTag};
+use crate::campaign::{FaultKind, Fill, FlowId, Frer, Hop, Protocol, Route, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
+use crate::imperfections::SendingThreads;
 use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{Carriage, Course, Pace, ReplayStatement, Shaping, Statements};
@@ -32,6 +33,10 @@ pub(crate) struct FlowModel {
     pub(crate) windows: Rc<[HandSet]>,
     /// By network.
     reach: Rc<[Reach; 2]>,
+    /// Its routes are those of member streams; `None` also where `<frer>` was refused.
+    pub(crate) frer: Option<Frer>,
+    /// It has a `<frer>`.
+    pub(crate) is_copied: bool,
     pub(crate) relayed: bool,
     /// Compares clocks; no flow under test.
     pub(crate) exchange: bool,
@@ -60,6 +65,11 @@ pub(crate) struct HandSet {
 }
 
 impl FlowModel {
+    /// The protocol that frames of `protocol` of this flow have the length of.
+    pub(crate) fn sized_as(&self, protocol: Protocol) -> Protocol {
+        crate::wire::sized_as(protocol, self.carriage.number_within)
+    }
+
     /// The networks it travels on. A virtual link takes both where it can, anything else one.
     pub(crate) fn used(&self) -> impl Iterator<Item = (NetworkId, &Reach)> {
         let [a, b] = &*self.reach;
@@ -73,6 +83,11 @@ impl FlowModel {
         [(on_a, NetworkId::A, a), (on_b, NetworkId::B, b)]
             .into_iter()
             .filter_map(|(used, network, reach)| used.then_some((network, reach)))
+    }
+
+    /// Whether its only receiver is its sender.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.ends.as_ref().is_some_and(|(from, to)| to[..] == [*from])
     }
 
     /// The directed links it takes, on all its networks.
@@ -132,6 +147,16 @@ pub(crate) struct ReceiveModel {
 }
 
 #[derive(Clone, Debug)]
+pub(crate) struct RemoteLogModel {
+    pub(crate) place: Place,
+    pub(crate) on: NodeIndex,
+    pub(crate) to: NodeIndex,
+    pub(crate) record: u32,
+    pub(crate) records: u32,
+    pub(crate) route: Rc<Route>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct CaptureModel {
     pub(crate) on: NodeIndex,
     pub(crate) snap: u32,
@@ -168,6 +193,7 @@ pub(crate) struct InjectModel {
     pub(crate) of_frame: bool,
     pub(crate) exponential: bool,
     pub(crate) shaping: Shaping,
+    pub(crate) threads: Option<SendingThreads>,
     /// Absent where there is none, which was reported.
     pub(crate) route: Option<Rc<Route>>,
 }
@@ -178,6 +204,7 @@ pub(crate) struct Model {
     pub(crate) flows: Vec<FlowModel>,
     pub(crate) sends: Vec<SendModel>,
     pub(crate) receives: Vec<ReceiveModel>,
+    pub(crate) remote_logs: Vec<RemoteLogModel>,
     pub(crate) captures: Vec<CaptureModel>,
     pub(crate) relays: Vec<RelayModel>,
     pub(crate) injects: Vec<InjectModel>,
@@ -187,8 +214,8 @@ pub(crate) struct Model {
     pub(crate) switches: SwitchChange,
     /// Flows by number, as indices.
     by_id: Rc<BTreeMap<FlowId, usize>>,
-    /// By index of a flow that is relayed: index into `relays`.
-    relay_of: Rc<BTreeMap<usize, usize>>,
+    /// By index of a flow that is relayed: indices into `relays`.
+    relays_of: Rc<BTreeMap<usize, Vec<usize>>>,
     /// Every flow could be read, so an unknown flow is a mistake and not a consequence of one.
     pub(crate) flows_whole: bool,
 }
@@ -199,13 +226,14 @@ impl Model {
             flows: Vec::new(),
             sends: Vec::new(),
             receives: Vec::new(),
+            remote_logs: Vec::new(),
             captures: Vec::new(),
             relays: Vec::new(),
             injects: Vec::new(),
             rate: None,
             switches: SwitchChange::default(),
             by_id: Rc::default(),
-            relay_of: Rc::default(),
+            relays_of: Rc::default(),
             flows_whole: true,
         };
         let mut resolver = Resolver {
@@ -226,6 +254,9 @@ impl Model {
         for inject in &test.injects {
             resolver.inject(inject);
         }
+        for log in &test.remote_logs {
+            resolver.remote_log(log);
+        }
         for capture in &test.captures {
             resolver.capture(capture);
         }
@@ -235,7 +266,11 @@ impl Model {
         }
         let Resolver { by_id, mut model, .. } = resolver;
         model.by_id = Rc::new(by_id);
-        model.relay_of = Rc::new(model.relays.iter().map(|relay| relay.flow).zip(0..).collect());
+        let mut relays_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (number, relay) in model.relays.iter().enumerate() {
+            relays_of.entry(relay.flow).or_default().push(number);
+        }
+        model.relays_of = Rc::new(relays_of);
         model
     }
 
@@ -244,8 +279,8 @@ impl Model {
         self.by_id.get(&id).copied().filter(|flow| !self.flows[*flow].exchange)
     }
 
-    /// The relay of a flow.
-    pub(crate) fn relay_of(&self, flow: usize) -> Option<&RelayModel> {
-        self.relay_of.get(&flow).map(|relay| &self.relays[*relay])
+    /// The relays of a flow.
+    pub(crate) fn relays_of(&self, flow: usize) -> impl Iterator<Item = &RelayModel> {
+        self.relays_of.get(&flow).into_iter().flatten().map(|relay| &self.relays[*relay])
     }
 }

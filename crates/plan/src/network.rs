@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use wg_core::arinc664::policing;
-pub use wg_core::end_system::{Cost, Interrupts};
+pub use wg_core::end_system::{Cost, Interrupts, ReceiveBuffer, StackCosts};
 pub use wg_core::frame::NetworkId;
 pub use wg_core::line::LineRate;
 pub use wg_core::queue::Capacity;
@@ -17,8 +17,10 @@ pub use wg_core::tte::access::{DeltaRaster, Integration};
 pub use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
-use crate::campaign::{Hop, Route};
+use crate::campaign::{Hop, Protocol, Route};
 use crate::host_tsn::HostTsn;
+use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
+use crate::port_tsn::PortTsn;
 
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = u16;
@@ -69,6 +71,15 @@ pub struct Node {
     /// TSN settings of the interface of an end system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tsn: Option<Box<HostTsn>>,
+    /// How much too fast the oscillator of its interfaces runs, in parts per billion: its lines send so much faster.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub line_drift_ppb: i64,
+    /// Errors of its timestamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<Box<Timestamps>>,
+    /// What its host does now and then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<HostEvent>,
 }
 
 impl Node {
@@ -82,6 +93,9 @@ impl Node {
             ipv4: [198, 18, high, low],
             clock: Clock::default(),
             tsn: None,
+            line_drift_ppb: 0,
+            timestamps: None,
+            events: Vec::new(),
         }
     }
 
@@ -121,6 +135,15 @@ pub struct SwitchModel {
     /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
     #[serde(default)]
     pub processing_delay: Span,
+    /// The same drawn for each frame, where it varies; `processing_delay` is then zero.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub drawn_delay: Distribution,
+    /// How much longer a frame takes from a port to one of another rate.
+    #[serde(default, skip_serializing_if = "no_time")]
+    pub mixed_rate_delay: Span,
+    /// Frames it sends by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_frames: Vec<OwnFrames>,
     /// Whether addresses are learnt; otherwise the ways of all flows are entered before the run.
     #[serde(default)]
     pub learning: bool,
@@ -147,9 +170,18 @@ pub struct SwitchModel {
     /// Alternating slots for time-triggered and other frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raster: Option<DeltaRaster>,
+    /// Traffic classes, shapers and gates of its ports, each port in one of them at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tsn: Vec<PortTsn>,
 }
 
 impl SwitchModel {
+    /// What is set for a port.
+    pub fn tsn_of(&self, port: u16) -> Option<&PortTsn> {
+        let named = self.tsn.iter().find(|tsn| tsn.ports.contains(&port));
+        named.or_else(|| self.tsn.iter().find(|tsn| tsn.ports.is_empty()))
+    }
+
     /// A commercial store-and-forward switch with one queue of `bytes` bytes at each port, which takes no time to
     /// decide and knows the ways of all flows.
     pub const fn cots(bytes: u64) -> Self {
@@ -157,6 +189,9 @@ impl SwitchModel {
             kind: SwitchKind::Cots,
             forwarding_mode: ForwardingMode::StoreAndForward,
             processing_delay: Span::ZERO,
+            drawn_delay: Distribution { quantiles: Vec::new() },
+            mixed_rate_delay: Span::ZERO,
+            own_frames: Vec::new(),
             learning: false,
             strict_priority: false,
             port_buffer: Capacity::bytes(bytes),
@@ -166,6 +201,7 @@ impl SwitchModel {
             policing: Policing::Bytes,
             integration: Integration::TimelyBlock,
             raster: None,
+            tsn: Vec::new(),
         }
     }
 }
@@ -294,6 +330,14 @@ impl Default for Clock {
     }
 }
 
+fn no_time(span: &Span) -> bool {
+    *span == Span::ZERO
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
 fn picosecond() -> Span {
     Span::from_picos(1)
 }
@@ -356,6 +400,33 @@ pub struct HostModel {
     pub ring: u32,
     /// Bytes in the egress queue.
     pub egress_bytes: u64,
+    /// Whether background load that comes passes ring, interrupts and reader like any frame; otherwise the interface
+    /// discards it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub receives_load: bool,
+    /// What reading a frame from the card costs the processor; absent: the card writes it to memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_read: Option<Cost>,
+    /// Receive buffers of time-triggered, rate-constrained and best-effort frames; absent: one ring for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffers: Option<[ReceiveBuffer; 3]>,
+    /// From the last bit on the wire to the frame in the ring.
+    #[serde(default, skip_serializing_if = "no_time")]
+    pub interface_receive_delay: Span,
+    /// Protocols whose way through the operating system has costs of its own, each once; the others have `transmit` and
+    /// `receive`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<Stack>,
+}
+
+/// What a protocol's way through the operating system costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// What it costs in the place of what frames of the others do.
+    #[serde(flatten)]
+    pub costs: StackCosts,
 }
 
 impl HostModel {
@@ -365,6 +436,7 @@ impl HostModel {
             transmit: Cost::default(),
             receive: Cost::default(),
             interface_delay: Span::ZERO,
+            interface_receive_delay: Span::ZERO,
             interrupt_latency: Span::ZERO,
             interrupts: Interrupts::EachFrame,
             send_wake_up: Distribution::default(),
@@ -373,6 +445,10 @@ impl HostModel {
             backlog: 4_096,
             ring: 4_096,
             egress_bytes: 4 << 20,
+            receives_load: false,
+            card_read: None,
+            receive_buffers: None,
+            stacks: Vec::new(),
         }
     }
 }
@@ -403,4 +479,16 @@ pub struct Distribution {
     /// Share of draws that are not above (parts per million) and the time; both ascending, the first share 0 and the
     /// last 1 000 000. One entry: always that time. None: always zero.
     pub quantiles: Vec<(u32, Span)>,
+}
+
+impl Distribution {
+    /// Always zero, because nothing is given.
+    pub const fn is_none(&self) -> bool {
+        self.quantiles.is_empty()
+    }
+
+    /// The least it draws.
+    pub fn least(&self) -> Span {
+        self.quantiles.first().map_or(Span::ZERO, |(_, time)| *time)
+    }
 }

@@ -27,6 +27,18 @@ pub enum Purpose {
     Backoff = 7,
     /// Intervals of exponential background load; entity: its place in the plan.
     Load = 8,
+    /// Errors of timestamps; entity: node.
+    Timestamp = 20,
+    /// How long it takes to read a clock; entity: node.
+    ReadCost = 21,
+    /// By how much an event of a host holds threads up; entity: 64 times the node, plus its place there.
+    HostEvent = 22,
+    /// How long a switch takes for a frame; entity: twice the link it comes by, plus 1 from the link's second end.
+    SwitchDelay = 23,
+    /// How long threads of an injector send and sleep; entity: 64 times its place in the plan, plus its own.
+    InjectingThread = 24,
+    /// When a device of a cluster has power; entity: node.
+    ClusterPower = 25,
 }
 
 /// One stream.

@@ -34,7 +34,11 @@ impl Resolver<'_> {
     ) -> [Reach; 2] {
         if to.contains(from) {
             let message = format!("the way leads from \"{0}\" to \"{0}\"", self.topology.name(*from));
-            self.found.error(place, message, "", "name two different end systems");
+            let cure = match to.len() {
+                1 => "name two different end systems",
+                _ => "name others; only a flow to nobody else may lead back to its sender",
+            };
+            self.found.error(place, message, "", cure);
             return Default::default();
         }
         let mut named = self.named_paths(*from, to, paths);
@@ -62,6 +66,15 @@ impl Resolver<'_> {
             self.check_tree(place, &reach.tree);
             reach
         })
+    }
+
+    /// A flow that its own sender receives takes no link, and is on whatever network its end system is.
+    pub(crate) fn loopback(&mut self, paths: &[PathStatement]) -> [Reach; 2] {
+        for path in paths {
+            let message = "the flow leads from an end system to itself and passes no other node";
+            self.found.error(&path.place, message, "", "remove the path");
+        }
+        [Reach { linked: true, ..Reach::default() }, Reach::default()]
     }
 
     /// The ways a flow names, by network and receiver.

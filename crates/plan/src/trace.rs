@@ -13,6 +13,9 @@ use wg_frame::time::Span;
 
 use crate::wire::AROUND_FRAME;
 
+/// Loops of a replay that are looked at frame by frame for where it is busiest; of more, all of their bytes are taken.
+const LOOPS_LOOKED_AT: u64 = 10_000;
+
 /// Frames of one trace. A million of them are some 16 MB of plan.
 pub const MOST_TRACED: usize = 1_000_000;
 
@@ -228,6 +231,30 @@ impl Replay {
         most as u64
     }
 
+    /// The most bytes on the wire, preambles and gaps included, of frames that leave within any `window`, loops that follow each
+    /// other taken together.
+    pub fn busiest(&self, window: Span) -> u64 {
+        let cycle = self.cycle().as_picos().max(1);
+        let loops =
+            (window.as_picos() / cycle).max(0).unsigned_abs().saturating_add(2).min(u64::from(self.loops));
+        if loops > LOOPS_LOOKED_AT {
+            return self.wire_bytes().saturating_mul(loops);
+        }
+        let bytes = |frame: &Traced| u64::from(frame.length) + u64::from(AROUND_FRAME);
+        let frames: Vec<Traced> =
+            (0..loops * self.trace.frames().len() as u64).map_while(|index| self.at(index)).collect();
+        let (mut first, mut within, mut most) = (0, 0, 0);
+        for last in &frames {
+            within += bytes(last);
+            while last.after - frames[first].after > window {
+                within -= bytes(&frames[first]);
+                first += 1;
+            }
+            most = most.max(within);
+        }
+        most
+    }
+
     /// Bytes on the wire of one loop, preambles and gaps included.
     pub fn wire_bytes(&self) -> u64 {
         let of = |frame: &Traced| u64::from(frame.length.max(self.least)) + u64::from(AROUND_FRAME);
@@ -388,6 +415,11 @@ mod tests {
             // Brute force over every frame that may begin the window.
             let one = &all[..gaps.len()];
             let within = |begin: &Traced| one.iter().filter(|f| f.after >= begin.after && f.after - begin.after <= room).count();
+            let bytes = |begin: &Traced| -> u64 {
+                let within = all.iter().filter(|f| f.after >= begin.after && f.after - begin.after <= room);
+                within.map(|f| u64::from(f.length) + 20).sum()
+            };
+            prop_assert_eq!(replay.busiest(room), all.iter().map(bytes).max().unwrap_or(0));
             prop_assert_eq!(replay.densest(room), one.iter().map(within).max().unwrap_or(0) as u64);
         }
     }

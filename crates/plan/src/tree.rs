@@ -28,7 +28,9 @@ pub struct Element {
 /// The attribute by which a person recognises an element.
 fn naming_attribute(tag: &str) -> Option<&'static str> {
     Some(match tag {
-        "test" | "end-system" | "switch" | "hub" => "name",
+        "test" | "end-system" | "switch" | "hub" | "host-model" => "name",
+        "receive-buffer" => "class",
+        "stack" => "protocol",
         "link" => "between",
         "vlan" => "id",
         "temperature" => "at",
@@ -40,7 +42,7 @@ fn naming_attribute(tag: &str) -> Option<&'static str> {
         "classify" | "ingress" => "flow",
         "flow" => "id",
         "send" | "replay" | "receive" | "relay" => "flow",
-        "inject" | "capture" | "step-clock" => "on",
+        "inject" | "remote-log" | "capture" | "step-clock" => "on",
         "fault" => "kind",
         "axis" => "of",
         "limit" => "measure",

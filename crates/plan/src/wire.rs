@@ -20,6 +20,15 @@ const TAG: u32 = bytes(vlan::TAG_LEN);
 /// On the wire but not in the frame.
 pub(crate) const AROUND_FRAME: u32 = bytes(ethernet::WIRE_OVERHEAD);
 
+/// The protocol that frames of `protocol` have the length of: a virtual link whose sequence number lies within the payload
+/// has frames as long as those of UDP.
+pub const fn sized_as(protocol: Protocol, number_within: bool) -> Protocol {
+    match protocol {
+        Protocol::Rc if number_within => Protocol::Udp,
+        other => other,
+    }
+}
+
 /// Smallest and largest payload of a message, in bytes.
 ///
 /// A raw payload below 46 B is padded to the smallest frame; that is allowed.

@@ -36,8 +36,8 @@ create_exception!(
 mod _native {
     #[pymodule_export]
     use super::{
-        NativeError, compile_plan, process_run, read_quantity, retrack, simulate_run, store_truth,
-        take_captures, track_part, tsn_commands, version,
+        NativeError, bound_network, compile_plan, convert_network, process_run, read_quantity, retrack,
+        simulate_run, store_truth, take_captures, track_part, tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -54,10 +54,64 @@ mod _native {
 /// Compiles the JSON form of a test's element tree.
 ///
 /// Captures that it replays lie below `below` where their paths are not absolute. Returns JSON: `{"campaign": …}`, or
-/// `{"diagnostics": […]}` when the test is not valid. Raises nothing.
+/// `{"diagnostics": […]}` when the test is not valid. `scheduling` says which windows of time-triggered flows may clash:
+/// none of them (`"done"`), those of flows that are still to be scheduled (`"open"`), or all (`"unjudged"`). Raises
+/// NativeError for another word.
 #[pyfunction]
-fn compile_plan(py: Python<'_>, tree_json: &str, below: PathBuf) -> String {
-    py.detach(|| wg_plan::compile_json(tree_json, &Files { below }))
+#[pyo3(signature = (tree_json, below, scheduling = "done"))]
+fn compile_plan(py: Python<'_>, tree_json: &str, below: PathBuf, scheduling: &str) -> PyResult<String> {
+    let scheduling = match scheduling {
+        "done" => wg_plan::Scheduling::Done,
+        "open" => wg_plan::Scheduling::Open,
+        "unjudged" => wg_plan::Scheduling::Unjudged,
+        other => {
+            return Err(NativeError::new_err(format!(
+                "scheduling \"{other}\" is none of done, open and unjudged"
+            )));
+        }
+    };
+    Ok(py.detach(|| wg_plan::compile_json(tree_json, &Files { below }, scheduling)))
+}
+
+/// Bounds delays and backlogs of a network by network calculus.
+///
+/// `source` is a network as `wg_bound` reads it, `question` a `wg_bound::Question`. `solve` is called where the method needs a
+/// solver of linear programmes: with the rows in compressed form (starts, columns, values), their limits and what is to be
+/// maximised; it returns the multipliers of the rows, or None. Returns JSON: `{"answer": …}`, or `{"refused": …}` with what
+/// keeps it from one. Raises what `solve` raises.
+#[pyfunction]
+#[pyo3(signature = (source, question, solve = None))]
+fn bound_network(py: Python<'_>, source: &str, question: &str, solve: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut raised = None;
+    let reply = py.detach(|| {
+        let Some(solve) = solve else { return wg_bound::bounds_json(source, question) };
+        let mut call = |scaled: &wg_bound::Scaled| {
+            let wg_bound::Scaled { starts, columns, values, limits, objective } = scaled;
+            if raised.is_some() {
+                return None;
+            }
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                let parts =
+                    (starts.clone(), columns.clone(), values.clone(), limits.clone(), objective.clone());
+                solve.call1(py, parts)?.extract::<Option<Vec<f64>>>(py)
+            });
+            told.unwrap_or_else(|error| {
+                raised = Some(error);
+                None
+            })
+        };
+        wg_bound::bounds_json_with(source, question, Some(&mut call))
+    });
+    raised.map_or(Ok(reply), Err)
+}
+
+/// Writes a network in the form `output-ports` (JSON) or `physical` (XML) of network-calculus tools.
+///
+/// `source` is as of [`bound_network`]. Returns JSON: `{"written": …}` or `{"refused": …}`. Raises nothing.
+#[pyfunction]
+fn convert_network(py: Python<'_>, source: &str, form: &str) -> String {
+    py.detach(|| wg_bound::converted_json(source, form))
 }
 
 /// Stores and judges the records of one run.

@@ -111,6 +111,9 @@ fn plan() -> (Network, Run) {
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
         tsn: None,
+        line_drift_ppb: 0,
+        timestamps: None,
+        events: Vec::new(),
     };
     let flow = Flow { deadline: Some(Span::from_millis(1)), ..Flow::plain(FLOW, Protocol::Udp, cable()) };
     let send = Send::periodic(FLOW, Span::from_micros(100), 64, MESSAGES);
@@ -122,6 +125,7 @@ fn plan() -> (Network, Run) {
             flow: FLOW,
             on: 1,
             vl: None,
+            back: None,
             through: Turn::Servicing,
             faults: Vec::new(),
             detours: Vec::new(),

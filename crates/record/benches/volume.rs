@@ -90,6 +90,9 @@ fn plan(records: u64) -> (Network, Run) {
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
         tsn: None,
+        line_drift_ppb: 0,
+        timestamps: None,
+        events: Vec::new(),
     };
     let count = u32::try_from(records / 2 / u64::from(FLOWS)).expect("a count a flow can have");
     let flows = (1..=FLOWS).map(|id| Flow::plain(id, Protocol::Udp, cable())).collect();

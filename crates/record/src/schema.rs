@@ -171,6 +171,8 @@ coded! {
         ExcessiveCollisions = 16 "excessive-collisions",
         /// The device that held it restarted, or was down.
         DeviceDown = 17 "device-down",
+        /// The byte FIFO in front of a receive ring had no room for all of it.
+        FifoFull = 18 "fifo-full",
     }
 }
 
@@ -211,6 +213,23 @@ coded! {
         Preempted = 15 "preempted",
         /// A fault was planted in a relay.
         RelayFault = 16 "relay-fault",
+        /// An event of a host began; value: its place among the host's events, from 0.
+        HostEventBegan = 17 "host-event-began",
+        /// It ended; value likewise.
+        HostEventEnded = 18 "host-event-ended",
+        /// An event of a host held the message up; value: by how many picoseconds.
+        HeldUp = 19 "held-up",
+        /// A switch sent a frame of its own by this port.
+        OwnFrame = 20 "own-frame",
+        /// A device of an AS6802 cluster is in another state; value: its code.
+        SyncState = 21 "sync-state",
+        /// Other synchronisation masters are in schedule at a device; value: a bit for each.
+        SyncMembership = 22 "sync-membership",
+        /// A device found itself in the wrong clique; value: 0 synchronous, 1 asynchronous, 2 relative.
+        SyncClique = 23 "sync-clique",
+        /// The greatest difference of the clocks of a cluster's synchronised devices in an integration cycle; value in
+        /// picoseconds, node: its first compression master.
+        SyncPrecision = 24 "sync-precision",
     }
 }
 

@@ -191,6 +191,7 @@ fn run(size: Size, network: &Network, protocol: Protocol, millis: i64) -> Run {
             redundancy_management: true,
             jitter: Span::from_micros(500),
             priority: VirtualLink::usual_priority(),
+            number_within: false,
         });
         flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, route(network, from, to)) });
         let offset = Span::from_micros(i64::from(index) * 7_919 % (gap.as_picos() / 1_000_000));

@@ -16,6 +16,7 @@ use wg_frame::fill::Pattern;
 use wg_frame::image::{self, Image};
 use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
+use wg_frame::rtag;
 use wg_frame::time::RunTime;
 use wg_frame::vlan::{Priority, VlanId};
 use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
@@ -121,6 +122,11 @@ impl Captures {
                 let sent = sent.map(remembered);
                 looks.insert(flow.id, Looks { flow: flow.clone(), sends, transmit_time, sent });
             }
+            for relay in run.relays.iter().filter(|relay| relay.back.is_some()) {
+                if let Some(own) = looks.get(&relay.flow).cloned() {
+                    looks.insert(relay.answers_as(), own);
+                }
+            }
         }
         let addresses = network.nodes.iter().map(|node| (node.mac, node.ipv4)).collect();
         let transmit_times = looks.values().any(|looks: &Looks| looks.transmit_time.is_some());
@@ -175,11 +181,23 @@ impl Captures {
         let mut bytes = [0; LONGEST];
         // A frame that has no bytes, which no plan makes, is left blank.
         let frame = self.image(frame, &shown).write(&mut bytes).unwrap_or_default();
+        self.write_bytes((node, port), direction, shown(node, time), frame, sink);
+    }
+
+    /// Writes these bytes as a frame at `time` of the node.
+    pub(crate) fn write_bytes(
+        &mut self,
+        (node, port): (NodeIndex, u16),
+        direction: Direction,
+        time: RunTime,
+        frame: &[u8],
+        sink: &mut impl Sink,
+    ) {
         let Some(tapped) = self.nodes.get_mut(&node) else { return };
         let Ok(interface) = tapped.ports.binary_search_by_key(&port, |port| port.number) else { return };
         tapped.ports[interface].frames += 1;
         self.blocks.clear();
-        let (ticks, length) = (ticks(shown(node, time)), frame.len());
+        let (ticks, length) = (ticks(time), frame.len());
         #[expect(clippy::cast_possible_truncation, reason = "ports are numbered in 16 bits")]
         let interface = interface as u32;
         pcapng::packet(&mut self.blocks, interface, ticks, direction, &[frame], length, tapped.snap);
@@ -201,7 +219,9 @@ impl Captures {
     /// What a frame looks like on the wire.
     #[expect(clippy::cast_possible_truncation, reason = "an ARINC 664 sequence number is a byte")]
     fn image(&self, frame: &Frame, shown: &impl Fn(NodeIndex, RunTime) -> RunTime) -> Image {
-        let length = usize::from(frame.length).clamp(64, LONGEST);
+        let redundancy = frame.marks.has(Marks::R_TAG).then_some(frame.sequence);
+        let tag = if redundancy.is_some() { rtag::TAG_LEN } else { 0 };
+        let length = usize::from(frame.length).saturating_sub(tag).clamp(64, LONGEST - tag);
         let Message { flow, sequence, flags } = frame.message();
         let looks = self.looks.get(&flow);
         let envelope = self.envelope(frame, looks);
@@ -237,6 +257,7 @@ impl Captures {
             payload,
             message,
             sequence: numbered.then_some(frame.sequence as u8),
+            redundancy,
             fcs_error: frame.marks.has(Marks::FCS_ERROR),
         }
     }

@@ -47,16 +47,20 @@ pub(crate) struct NodeClock {
     next_wander: Deadline,
     /// Readings of any instant before are still asked for.
     remembers: bool,
+    /// A protocol corrects it, at instants nobody knows before.
+    steered: bool,
 }
 
 impl NodeClock {
-    /// The clock of `node`; nothing for one that shows true time throughout. One that `remembers` forgets nothing of the past.
+    /// The clock of `node`; nothing for one that shows true time throughout. One that `remembers` forgets nothing of the past;
+    /// one that is `steered` is corrected by a protocol.
     pub(crate) fn new(
         node: NodeIndex,
         clock: &Clock,
         incidents: &[Incident],
         seed: u64,
         remembers: bool,
+        steered: bool,
     ) -> Result<Option<Self>, SimError> {
         let steps = incidents.iter().filter_map(|incident| match incident.kind {
             IncidentKind::ClockStep { node: which, by } if which == node => {
@@ -65,7 +69,7 @@ impl NodeClock {
             _ => None,
         });
         let mut stated: Vec<_> = steps.collect();
-        if clock.is_perfect() && stated.is_empty() {
+        if clock.is_perfect() && stated.is_empty() && !steered {
             return Ok(None);
         }
         let drifts = clock
@@ -88,6 +92,7 @@ impl NodeClock {
             stated: stated.into(),
             next_wander: if wander == 0 { Deadline::NEVER } else { Deadline::at(RunTime::ZERO + TICK) },
             remembers,
+            steered,
         };
         new.handle_deadline(RunTime::ZERO)?;
         Ok(Some(new))
@@ -126,6 +131,31 @@ impl NodeClock {
             clock.forget_before(now - TICK);
         }
         Ok(())
+    }
+
+    /// Whether its reading at `time` is what it is now sure to be then.
+    pub(crate) fn is_certain(&self, time: RunTime) -> bool {
+        !self.steered && Deadline::at(time) < self.next_deadline()
+    }
+
+    /// A protocol sets it forward by `by`, or back.
+    pub(crate) fn steer(&mut self, now: RunTime, by: Span) -> Result<(), SimError> {
+        let clock = &mut *self.clock.borrow_mut();
+        clock.step(now, by).map_err(|error| refused(self.node, error))?;
+        if !self.remembers {
+            clock.forget_before(now - TICK);
+        }
+        Ok(())
+    }
+
+    /// How long the run has lasted by its oscillator.
+    pub(crate) fn elapsed(&self, time: RunTime) -> Span {
+        self.clock.elapsed(time)
+    }
+
+    /// The first instant from `from` on at which the run has lasted `elapsed` by it, if it is not changed before.
+    pub(crate) fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
+        self.clock.when_elapsed(elapsed, from)
     }
 
     /// A handle for a device.
@@ -193,7 +223,7 @@ mod tests {
         let at = Span::from_millis(2_500);
         let incidents = [Incident { at, kind: other }, Incident { at, kind: step }];
         let mut built =
-            NodeClock::new(7, &clock, &incidents, 1, true).expect("a clock").expect("not perfect");
+            NodeClock::new(7, &clock, &incidents, 1, true, false).expect("a clock").expect("not perfect");
         assert_eq!(built.next_deadline(), Deadline::at(ms(1_500)));
         while let Some(at) = built.next_deadline().instant() {
             built.handle_deadline(at).expect("in order");
@@ -201,6 +231,6 @@ mod tests {
         assert_eq!(built.offset_ps(ms(2_000)), 5_000_000 + 30_000_000 - 5_000_000, "the past is remembered");
         // 5 µs + 20 ppm · 1.5 s − 10 ppm · 8.5 s − 100 µs.
         assert_eq!(built.offset_ps(ms(10_000)), 5_000_000 + 30_000_000 - 85_000_000 - 100_000_000);
-        assert!(NodeClock::new(6, &Clock::default(), &incidents, 1, true).expect("a clock").is_none());
+        assert!(NodeClock::new(6, &Clock::default(), &incidents, 1, true, false).expect("a clock").is_none());
     }
 }

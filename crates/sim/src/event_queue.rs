@@ -28,6 +28,8 @@ pub(crate) enum Class {
     Clock,
     /// The network changes: a link is cut, a switch restarts, a sender babbles. The instant already sees it changed.
     Incident,
+    /// An event of a host begins or ends: the instant already sees it so.
+    HostEvent,
     /// A frame comes out of a direction of a link.
     Arrival,
     /// A frame that a faulty link held back or doubled comes out of it, behind those that came in time.
@@ -44,15 +46,22 @@ pub(crate) enum Class {
     Babble,
     /// A burst of background load is due.
     Inject,
+    /// A host logs a message that it sent or received, and sends its records on: behind what its tasks send.
+    Log,
+    /// A switch sends frames of its own.
+    OwnFrames,
+    /// A device of an AS6802 cluster does what is due: behind the frames of the instant.
+    Synchronise,
     /// A node does what it has waited for: after all inputs of the instant, so that a port chooses among all frames.
     Timer,
     /// A clock is compared with the true time: last, it changes nothing.
     Sample,
 }
 
-const ALL: [Class; 12] = [
+const ALL: [Class; 16] = [
     Class::Clock,
     Class::Incident,
+    Class::HostEvent,
     Class::Arrival,
     Class::Straggler,
     Class::Medium,
@@ -61,6 +70,9 @@ const ALL: [Class; 12] = [
     Class::Send,
     Class::Babble,
     Class::Inject,
+    Class::Log,
+    Class::OwnFrames,
+    Class::Synchronise,
     Class::Timer,
     Class::Sample,
 ];
@@ -312,7 +324,7 @@ mod tests {
         /// Against the order as it is written: the least (time, class, number) of all that are planned.
         #[test]
         fn the_first_is_the_least_of_time_class_and_number(
-            counts in proptest::array::uniform12(0_usize..4),
+            counts in proptest::array::uniform16(0_usize..4),
             settings in proptest::collection::vec((0_usize..40, instant(), any::<bool>()), 0..120),
         ) {
             let sources: Vec<(Class, usize)> =

@@ -21,10 +21,12 @@ mod build;
 mod campaign;
 mod capture;
 mod clocks;
+mod clusters;
 mod engine;
 mod error;
 mod event_queue;
 mod faults;
+mod imperfections;
 mod incidents;
 mod message;
 mod models;
@@ -35,5 +37,8 @@ mod world;
 pub use campaign::simulate_campaign;
 pub use engine::simulate;
 pub use error::SimError;
-pub use report::{AccessPointReport, AgentReport, PortReport, SimReport, SwitchReport, TaskReport};
+pub use report::{
+    AccessPointReport, AgentReport, FrerReport, PortReport, RecoveryReport, SimReport, SwitchReport,
+    TaskReport,
+};
 pub use sink::{Kept, Sink, Spool, Watched};

@@ -1,6 +1,7 @@
 //! The message a simulated frame carries: what the cores carry as a [`Handle`] and never look at.
 
 use wg_core::frame::{Frame, Handle};
+use wg_record::FLOW_FOREIGN;
 
 /// What a message has besides its number. A set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +40,46 @@ pub(crate) struct Message {
     pub(crate) flags: Flags,
 }
 
+/// In the place of a number: the frame is a switch's own.
+const OWN: u32 = u32::MAX;
+/// In the place of a number: the frame holds records of a log.
+const LOG: u32 = u32::MAX - (1 << 24);
+/// The least in the place of a number that is none: control frames, by their places, up to [`OWN`].
+const FIRST_OF_SWITCHES: u32 = LOG + 1;
+/// Control frames that are known at a time; the place of the oldest is taken by the next one.
+pub(crate) const CONTROL_FRAMES: u32 = 1 << 20;
+
 impl Message {
+    /// What a frame that a switch made itself carries.
+    pub(crate) const OWN: Self = Self { flow: FLOW_FOREIGN, sequence: OWN, flags: Flags(0) };
+
+    /// No handle of a control frame is less; seldom is another not.
+    pub(crate) const FIRST_CONTROL: Handle = Handle((FIRST_OF_SWITCHES as u64) << 32);
+
+    /// What a frame of records carries.
+    pub(crate) const LOG: Self = Self { flow: FLOW_FOREIGN, sequence: LOG, flags: Flags(0) };
+
+    /// What the protocol control frame at `place` carries.
+    pub(crate) const fn control(place: u32) -> Self {
+        Self { flow: FLOW_FOREIGN, sequence: FIRST_OF_SWITCHES + place % CONTROL_FRAMES, flags: Flags(0) }
+    }
+
+    /// Whether switches take the frame themselves: one they made, or a protocol control frame.
+    #[inline]
+    pub(crate) const fn is_for_switches(self) -> bool {
+        self.flow == FLOW_FOREIGN && self.sequence >= FIRST_OF_SWITCHES
+    }
+
+    /// The place of a protocol control frame.
+    #[inline]
+    pub(crate) const fn control_place(self) -> Option<u32> {
+        if self.is_for_switches() && self.sequence < FIRST_OF_SWITCHES + CONTROL_FRAMES {
+            Some(self.sequence - FIRST_OF_SWITCHES)
+        } else {
+            None
+        }
+    }
+
     #[inline]
     pub(crate) const fn handle(self) -> Handle {
         Handle((self.sequence as u64) << 32 | (self.flags.0 as u64) << 16 | self.flow as u64)
@@ -50,6 +90,8 @@ impl Message {
 pub(crate) trait Carries {
     /// The message in it.
     fn message(&self) -> Message;
+    /// The same frame, its message one of `flow`.
+    fn of_flow(self, flow: u16) -> Self;
     /// The same frame, its message with these flags too.
     fn flagged(self, flags: Flags) -> Self;
 }
@@ -60,6 +102,10 @@ impl Carries for Frame {
     fn message(&self) -> Message {
         let Handle(bits) = self.handle;
         Message { flow: bits as u16, sequence: (bits >> 32) as u32, flags: Flags((bits >> 16) as u8) }
+    }
+    #[inline]
+    fn of_flow(self, flow: u16) -> Self {
+        Self { handle: Message { flow, ..self.message() }.handle(), ..self }
     }
     #[inline]
     fn flagged(self, flags: Flags) -> Self {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wg_core::end_system::HostConfig;
-use wg_core::frame::TrafficClass;
+use wg_core::end_system::{HostConfig, StackCosts};
+use wg_core::frame::{STACKS, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::port::PortConfig;
 use wg_core::queue::{Capacity, PRIORITIES, QUEUES};
@@ -38,16 +38,27 @@ impl Draws {
     /// # Errors
     /// [`SimError::Plan`] where its quantiles do not ascend from 0 to 1 000 000 parts per million.
     pub(crate) fn new(distribution: &Distribution) -> Result<Self, SimError> {
+        Self::from(distribution, Span::ZERO)
+    }
+
+    /// The same of what may be negative.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn signed(distribution: &Distribution) -> Result<Self, SimError> {
+        Self::from(distribution, Span::from_picos(i64::MIN / 4))
+    }
+
+    fn from(distribution: &Distribution, least: Span) -> Result<Self, SimError> {
         let quantiles = &distribution.quantiles;
         let ascending = quantiles.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 <= w[1].1);
         let whole = match quantiles[..] {
             [] => true,
-            [(_, only)] => only >= Span::ZERO,
-            [first, .., last] => first.0 == 0 && first.1 >= Span::ZERO && last.0 == 1_000_000,
+            [(_, only)] => only >= least,
+            [first, .., last] => first.0 == 0 && first.1 >= least && last.0 == 1_000_000,
         };
         if !(ascending && whole) {
-            let problem =
-                "the quantiles of a wake-up time do not ascend from 0 to 1 000 000 parts per million";
+            let problem = "the quantiles of a drawn time do not ascend from 0 to 1 000 000 parts per million";
             return Err(SimError::plan(problem));
         }
         let scaled = |ppm: u32| (u64::from(ppm) << 32) / 1_000_000;
@@ -94,6 +105,30 @@ pub(crate) fn host_config(model: &HostModel) -> HostConfig {
         ring: model.ring,
         interrupts: model.interrupts,
         interrupt_latency: model.interrupt_latency,
+        card_read: model.card_read,
+        buffers: model.receive_buffers,
+        stacks: stacks(model),
+        interface_receive_delay: model.interface_receive_delay,
+    }
+}
+
+/// The costs of protocols that have some of their own, by [`stack`].
+fn stacks(model: &HostModel) -> [Option<StackCosts>; STACKS] {
+    let mut stacks = [None; STACKS];
+    for one in &model.stacks {
+        stacks[usize::from(stack(one.protocol))] = Some(one.costs);
+    }
+    stacks
+}
+
+/// The protocol stack that frames of a protocol pass in hosts. That of UDP is background load's, too.
+pub(crate) const fn stack(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Udp => 0,
+        Protocol::Raw => 1,
+        Protocol::Be => 2,
+        Protocol::Rc => 3,
+        Protocol::Tt => 4,
     }
 }
 
@@ -132,6 +167,7 @@ impl Capabilities {
 pub(crate) fn switch_config(model: &SwitchModel) -> SwitchConfig {
     SwitchConfig {
         processing_delay: model.processing_delay,
+        mixed_rate_delay: model.mixed_rate_delay,
         mode: model.forwarding_mode,
         shared: model.shared_buffer.unwrap_or(Capacity::bytes(u64::MAX)),
     }

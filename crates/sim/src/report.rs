@@ -4,8 +4,10 @@
 //! by the same code on every bench. What a simulation cannot have (stolen time, clock steps, lost timestamps) is zero
 //! because it is, not because it was left out.
 
-use serde::Serialize;
 use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wg_core::frer::Counters;
 
 /// All reports of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -14,6 +16,12 @@ pub struct SimReport {
     pub agents: BTreeMap<String, AgentReport>,
     /// By switch.
     pub switches: BTreeMap<String, SwitchReport>,
+    /// By flow whose copies were removed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub frer: BTreeMap<u16, FrerReport>,
+    /// Clusters that synchronise by AS6802, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<ClusterReport>,
     /// Records that were made.
     pub records: u64,
     /// Events that were handled.
@@ -55,6 +63,17 @@ pub struct AgentReport {
     pub ended_realtime_ns: i64,
     /// Nothing was asked of a host.
     pub grants: Vec<()>,
+    /// Frames of background load that the host read and discarded.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub load_read: u64,
+    /// Frames its receive ring or FIFO had no room for by reason, background load included.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreceived: BTreeMap<String, u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// An access point.
@@ -68,7 +87,7 @@ pub struct AccessPointReport {
     pub frames_received: u64,
     /// Frames the host had no room for on the way down.
     pub send_errors: u64,
-    /// Frames the receive ring had no room for.
+    /// None: what the ring of a simulated host has no room for is lost in that host, and its records say so.
     pub socket_drops: u64,
     /// None.
     pub inbox_drops: u64,
@@ -83,7 +102,7 @@ pub struct AccessPointReport {
 /// A task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskReport {
-    /// `send`, `receive`, `relay`, `inject`, `watch`.
+    /// `send`, `receive`, `relay`, `inject`, `remote-log`, `watch`.
     pub kind: String,
     /// Its flow; 0 without one.
     pub flow: u32,
@@ -127,4 +146,90 @@ pub struct PortReport {
     pub dropped: BTreeMap<String, u64>,
     /// Most bytes that waited here at a time.
     pub most_waiting_bytes: u64,
+}
+
+/// What the elimination of a flow's copies counted, warm-up included: the counters of IEEE Std 802.1CB-2017, 10.8.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FrerReport {
+    /// The node where copies were removed.
+    pub node: String,
+    /// Frames that came there, by member stream.
+    pub came: Vec<u64>,
+    /// Sequence recovery.
+    pub recovery: RecoveryReport,
+    /// Individual recovery, by member stream; empty where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub individual: Vec<RecoveryReport>,
+    /// How often latent error detection found an error; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latent_errors: Option<u64>,
+    /// When it first did, ps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_latent_error_ps: Option<i64>,
+}
+
+/// The counters of a recovery function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RecoveryReport {
+    /// Frames that passed.
+    pub passed: u64,
+    /// Frames discarded as repeated or rogue.
+    pub discarded: u64,
+    /// Of those, rogue.
+    pub rogue: u64,
+    /// Of those passed, out of order.
+    pub out_of_order: u64,
+    /// Numbers that never came.
+    pub lost: u64,
+    /// Frames without a number.
+    pub tagless: u64,
+    /// How often the reset timer ran out.
+    pub resets: u64,
+}
+
+impl From<Counters> for RecoveryReport {
+    fn from(counters: Counters) -> Self {
+        let Counters { passed, discarded, rogue, out_of_order, lost, tagless, resets } = counters;
+        Self { passed, discarded, rogue, out_of_order, lost, tagless, resets }
+    }
+}
+
+/// A cluster that synchronises by AS6802.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClusterReport {
+    /// Of its frames.
+    pub domain: u8,
+    /// Of its frames.
+    pub priority: u8,
+    /// What the differences of its clocks are to stay below, ps.
+    pub precision_bound_ps: i64,
+    /// The greatest difference of its correct, synchronised clocks once all were, ps.
+    pub precision_ps: Option<i64>,
+    /// The longest it may take from the last device having power, ps.
+    pub startup_bound_ps: i64,
+    /// The longest it took, ps; nothing where not all correct devices were synchronised at a time.
+    pub startup_ps: Option<i64>,
+    /// By name.
+    pub devices: BTreeMap<String, SynchroniserReport>,
+}
+
+/// A device of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SynchroniserReport {
+    /// `synchronisation-master`, `synchronisation-client` or `compression-master`.
+    pub part: String,
+    /// It fails on purpose.
+    pub faulty: bool,
+    /// Its state at the end, as the standard names it.
+    pub state: String,
+    /// It was synchronised at the end.
+    pub synchronised: bool,
+    /// When it was synchronised first, ps of the run.
+    pub synchronised_at_ps: Option<i64>,
+    /// How often it was no longer.
+    pub losses: u64,
+    /// How often it found itself in the wrong clique: synchronous, asynchronous and relative detection.
+    pub cliques: [u64; 3],
+    /// Masters in schedule at the end, a bit for each.
+    pub membership: u32,
 }

@@ -21,10 +21,13 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::random::Stream;
 use wg_plan::schedule::{Due, Schedule};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
+use wg_record::DropReason;
 
 use crate::clocks::NodeClock;
+use crate::clusters::{ClusterState, ControlFrames, Synchroniser};
 use crate::error::SimError;
 use crate::faults::{LinkEffect, Rule};
+use crate::imperfections::{Decision, OwnFrameSource, RecurringEvent, Threads, TimestampErrors};
 use crate::incidents::NetworkEvent;
 use crate::models::Draws;
 
@@ -67,6 +70,8 @@ pub(crate) struct Extra {
     /// And the port there.
     pub(crate) port: u16,
     pub(crate) rules: Vec<Rule>,
+    /// How long its far end, a switch, takes for each frame, where that varies.
+    pub(crate) decision: Option<Decision>,
     /// Cuts in force.
     pub(crate) cuts: u32,
     /// Frames that were held back or doubled, by arrival and then by departure.
@@ -76,6 +81,16 @@ pub(crate) struct Extra {
     pub(crate) source: usize,
     /// Captures at its near and far end: node and port.
     pub(crate) taps: [Option<(NodeIndex, u16)>; 2],
+}
+
+/// A frame of which a fragment was sent and the rest was not.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) in_flight: InFlight,
+    /// It is one that a fault holds back.
+    pub(crate) late: bool,
+    /// When the line was to be free of it.
+    pub(crate) instead_of: RunTime,
 }
 
 /// Where a node is kept.
@@ -92,6 +107,8 @@ pub(crate) struct NodeState {
     pub(crate) place: CoreIndex,
     /// Its clock, where it is not perfect.
     pub(crate) clock: Option<Box<NodeClock>>,
+    /// What its timestamps are off by, where they are.
+    pub(crate) timestamps: Option<Box<TimestampErrors>>,
 }
 
 impl NodeState {
@@ -121,8 +138,25 @@ pub(crate) struct HostNode {
     pub(crate) receive_wake_up: Draws,
     pub(crate) relay_wake_up: Draws,
     /// By access point.
+    /// Its events, by index; mostly none.
+    pub(crate) events: Vec<usize>,
     pub(crate) access: [AccessFigures; ACCESS_POINTS.len()],
     pub(crate) strays: Strays,
+    /// Its log, where it logs over the network.
+    pub(crate) log: Option<usize>,
+    /// Background load for it costs it what any frame does.
+    pub(crate) receives_load: bool,
+    /// Frames of background load that were read.
+    pub(crate) load_read: u64,
+    /// Frames its ring or FIFO had no room for by reason, background load included.
+    pub(crate) unreceived: BTreeMap<&'static str, u64>,
+}
+
+impl HostNode {
+    #[cold]
+    pub(crate) fn count_unreceived(&mut self, reason: DropReason) {
+        *self.unreceived.entry(reason.name()).or_default() += 1;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +172,8 @@ pub(crate) struct SwitchNode {
     /// When its timer goes off.
     pub(crate) timer: Deadline,
     pub(crate) processing_delay: Span,
+    /// What it takes for a frame is drawn.
+    pub(crate) is_drawn: bool,
     /// When it is back from its last restart.
     pub(crate) back_at: Option<RunTime>,
     /// By port.
@@ -211,7 +247,6 @@ pub(crate) struct AccessFigures {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) refused: u64,
-    pub(crate) overrun: u64,
 }
 
 /// What came to an end system that no task there expected.
@@ -260,10 +295,9 @@ pub(crate) struct FlowState {
     pub(crate) from: NodeIndex,
     /// The address its frames were given in place of their receiver's.
     pub(crate) destination: Option<MacAddress>,
-    pub(crate) relay: Option<usize>,
+    /// Its relays.
+    pub(crate) relays: Vec<usize>,
     pub(crate) planned: u64,
-    /// What came back to its sender.
-    pub(crate) at_from: Reception,
     /// Its receivers and what came to them.
     pub(crate) receivers: Vec<(NodeIndex, Reception)>,
 }
@@ -296,6 +330,10 @@ pub(crate) struct Sender {
 #[derive(Debug)]
 pub(crate) struct Relay {
     pub(crate) flow: usize,
+    /// The flow that its answers name.
+    pub(crate) answers_as: FlowId,
+    /// What of them came back to the sender.
+    pub(crate) came_back: Reception,
     pub(crate) host: usize,
     pub(crate) node: NodeIndex,
     pub(crate) through: Turn,
@@ -322,7 +360,23 @@ pub(crate) struct Injector {
     /// As planned, by the clock of its node; `None`: never again.
     pub(crate) due: Option<RunTime>,
     pub(crate) pacer: Pacer,
+    /// Who sends, where it is no schedule.
+    pub(crate) threads: Option<Box<Threads>>,
     pub(crate) done: u64,
+}
+
+/// A host's log of what its applications send and receive, on its way to another host.
+#[derive(Debug)]
+pub(crate) struct RemoteLog {
+    pub(crate) host: usize,
+    pub(crate) frame: Frame,
+    /// In a frame.
+    pub(crate) records: u32,
+    /// When what is certain to happen will be logged; ascending.
+    pub(crate) due: VecDeque<RunTime>,
+    pub(crate) logged: u64,
+    /// Frames that the host took.
+    pub(crate) sent: u64,
 }
 
 /// A sender that has lost its senses.
@@ -345,6 +399,8 @@ pub(crate) struct World {
     pub(crate) switches: Vec<SwitchNode>,
     pub(crate) hubs: Vec<HubNode>,
     pub(crate) channels: Vec<Channel>,
+    /// By channel: a frame that is sent in fragments, while another one is on the wire.
+    pub(crate) held: BTreeMap<usize, Held>,
     /// Channels with something extra, by the number of their source of stragglers.
     pub(crate) unusual: Vec<usize>,
     pub(crate) flows: Vec<FlowState>,
@@ -358,6 +414,15 @@ pub(crate) struct World {
     pub(crate) relays: Vec<Relay>,
     pub(crate) injectors: Vec<Injector>,
     pub(crate) babblers: Vec<Babbler>,
+    pub(crate) logs: Vec<RemoteLog>,
+    pub(crate) events: Vec<RecurringEvent>,
+    pub(crate) own_frames: Vec<OwnFrameSource>,
+    /// Devices of AS6802 clusters: numbers of their sources of events.
+    pub(crate) synchronisers: Vec<Synchroniser>,
+    pub(crate) clusters: Vec<ClusterState>,
+    pub(crate) control_frames: ControlFrames,
+    /// Clocks are perfect and timestamps are exact: records are written as they are.
+    pub(crate) is_exact: bool,
     /// Ascending in time.
     pub(crate) network_events: Vec<(RunTime, NetworkEvent)>,
     /// Access points of the run's flows, by index, ascending.

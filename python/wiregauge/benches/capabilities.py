@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wiregauge.plan import Campaign, Capacity, Clock, Hub, Network, Run, Switch, Synchronise
+from wiregauge.plan import Campaign, Capacity, Clock, Etf, Hub, Network, Run, Switch, Synchronise
 
 __all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator"]
 
@@ -33,6 +33,9 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
     found = [*_end_systems(campaign.network)]
     for run in campaign.runs:
         found.extend(_tasks(run, campaign.network))
+        found.extend(
+            "the test has a cluster that synchronises by AS6802: Linux hosts do not" for _ in run.clusters
+        )
     return list(dict.fromkeys(found))
 
 
@@ -52,7 +55,32 @@ def beyond_namespaces(campaign: Campaign) -> list[str]:
 
 def beyond_simulator(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that the simulator has no model of; without it figures would flatter."""
-    return list(_host_tsn(campaign.network, "the simulator models no queue disciplines of Linux"))
+    network = campaign.network
+    critical = {
+        network.names[end]
+        for run in campaign.runs
+        for flow in run.flows
+        for end in (flow.from_, flow.to, *flow.also_to)
+        if flow.protocol in ("rc", "tt")
+    }
+    found: list[str] = []
+    for node in network.nodes:
+        if node.tsn is None:
+            continue
+        for what, there in (
+            ("launch times (<etf>)", any(isinstance(one.shaper, Etf) for one in node.tsn.classes)),
+            (
+                "priorities of the host (<classify>), give the flow a priority instead",
+                bool(node.tsn.classify),
+            ),
+            ("rules for what arrives (<ingress>)", bool(node.tsn.ingress)),
+            ("traffic classes beside rc or tt flows", node.name in critical and bool(node.tsn.classes)),
+        ):
+            if there:
+                found.append(
+                    f'"{node.name}" has <host-tsn>: the simulator has no model of {what}; use --bench lab'
+                )
+    return found
 
 
 def _host_tsn(network: Network, why: str) -> Iterator[str]:
@@ -98,6 +126,12 @@ def _switch(name: str, switch: Switch) -> Iterator[str]:
     ):
         if (value := getattr(switch, field)) != default:
             yield f'switch "{name}": {field.replace("_", " ")} {_said(value)}: {why}'
+    if switch.tsn:
+        yield f'switch "{name}" has <switch-tsn>: a port of the kernel\'s bridge has one queue and no gates'
+    if switch.own_frames:
+        yield f'switch "{name}" has <own-frames>: the kernel\'s bridge sends none at a stated period'
+    if switch.mixed_rate_delay:
+        yield f'switch "{name}": a delay between ports of different rates: the kernel\'s bridge has its own'
     if switch.port_buffer.frames is not None:
         yield f'switch "{name}": a buffer limited in frames: ports of the bridge count bytes'
 
@@ -148,8 +182,23 @@ def _tasks(run: Run, network: Network) -> Iterator[str]:
             yield f"{who} has a priority: its UDP frames would carry a tag, which the socket of an agent cannot set"
         if flow.dscp:
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
+        if flow.is_loopback:
+            yield f"{who} leads from an end system to itself: agents send by an interface, not by the loopback"
         if flow.also_to:
             yield f"{who} has several receivers: the agents send to one"
+    yield from (
+        f"flow {flow.id} has <frer>: the interfaces and switches of this bench neither copy frames nor remove copies"
+        for flow in run.flows
+        if flow.frer is not None
+    )
+    for inject in run.injects:
+        if inject.threads is not None:
+            yield (
+                f'the background load of "{network.names[inject.on]}" has threads: the simulator imitates them; '
+                "agents keep the schedule"
+            )
+    for log in run.remote_logs:
+        yield f'"{network.names[log.on]}" has a <remote-log>: agents keep their records and send none'
     for fault in run.link_faults:
         ends = network.ends_of(fault.link)
         yield f'link "{ends}" has a fault ({fault.kind.type}): links that carry real frames have none'

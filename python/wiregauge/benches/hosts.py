@@ -8,6 +8,7 @@ test. Control goes over TLS, by whatever way leads to the hosts: where that is t
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from wiregauge.benches.base import SILENCE_S, Access, AgentPlace, BenchError, Fact, Reach
 from wiregauge.plan import Campaign, Run
 
-__all__ = ["Described", "HostsBench", "LabInterface", "fitting"]
+__all__ = ["Described", "HostsBench", "LabInterface", "Neighbour", "fitting"]
 
 
 _MAC: Final = 6
@@ -29,6 +30,31 @@ _LEAST_BYTES: Final = 46
 """Of what an Ethernet frame carries."""
 _UDP_BYTES: Final = 28
 """Of the headers of IPv4 and UDP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """What is at the other end of a cable, as it says of itself by LLDP (IEEE Std 802.1AB); empty where it does not."""
+
+    chassis: str
+    """Identifier of the device: mostly a MAC address."""
+    name: str
+    port: str
+    port_description: str
+    port_vlan: int | None
+    """The VLAN of untagged frames at that port."""
+    source: str
+    """The daemon that heard it."""
+
+    @property
+    def device(self) -> str:
+        """What a reader calls the device."""
+        return self.name or self.chassis
+
+    @property
+    def text(self) -> str:
+        """As a clause."""
+        return f"at port {self.port_description or self.port} of {self.device} (LLDP)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +69,13 @@ class LabInterface:
     up: bool
     allowed: bool
     timestamps: str
+    neighbours: tuple[Neighbour, ...] = ()
+    """Those a daemon of the host has heard of; none where there is no daemon."""
+
+    @property
+    def neighbour(self) -> Neighbour | None:
+        """The one at the other end of the cable; None where that is not known, or there seem to be several."""
+        return self.neighbours[0] if len(self.neighbours) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +359,8 @@ class HostsBench:
                 notes.insert(0, f"its link has {seen / 1e6:g} Mbit/s, {planned / 1e6:g} Mbit/s in the test")
             if host.control_shares:
                 notes.append("control shares the interface under test")
+            if interface.neighbour is not None:
+                notes.append(interface.neighbour.text)
             found.append(Fact(name, f"{host.name}, interface {interface.name}", "; ".join(notes)))
         clock = (
             Fact("clock", "one clock for all end systems", "one-way latencies carry no synchronisation error")
@@ -336,6 +371,7 @@ class HostsBench:
                 "one-way latencies carry the uncertainty of what was compared, which stands with them",
             )
         )
+        found += [Fact("cables", "differ from the test", one) for one in self._miscabled()]
         shares = any(host.control_shares for host in self._placed.values())
         control = "over the network under test" if shares else "over a back-end network"
         return [
@@ -343,6 +379,39 @@ class HostsBench:
             clock,
             Fact("control", f"TLS, {control}", "no call is made while messages are measured but to look on"),
         ]
+
+    def _miscabled(self) -> list[str]:
+        """How what neighbours say of themselves differs from the test; nothing is said of what is not known."""
+        network = self._campaign.network
+        heard = {
+            name: neighbour
+            for name, host in self._placed.items()
+            if host.interface is not None and (neighbour := host.interface.neighbour) is not None
+        }
+        ends = {
+            (network.names[one.node], network.names[other.node])
+            for link in network.links
+            for one, other in (link.ends, link.ends[::-1])
+        }
+        switches = {name: {other for own, other in ends if own == name} for name in heard}
+        found = []
+        for (one, here), (other, there) in itertools.combinations(heard.items(), 2):
+            planned, seen = bool(switches[one] & switches[other]), here.chassis == there.chassis
+            if planned and not seen:
+                at = ", ".join(sorted(switches[one] & switches[other]))
+                found.append(
+                    f"{one} and {other} are both at {at} in the test; {one} is {here.text}, {other} {there.text}"
+                )
+            elif seen and not planned:
+                found.append(
+                    f"{one} and {other} have no switch in common in the test; both are at {here.device} (LLDP)"
+                )
+            vlans = here.port_vlan, there.port_vlan
+            if None not in vlans and vlans[0] != vlans[1]:
+                found.append(
+                    f"untagged frames of {one} are in VLAN {vlans[0]}, those of {other} in VLAN {vlans[1]} (LLDP)"
+                )
+        return found
 
     def agent_failure(self, end_system: str) -> str | None:
         """What is known of an agent that is a process of this host."""

@@ -252,7 +252,10 @@ class NetnsBench:
             ),
             Fact("control", "back-end network of its own", "no control frame crosses the network under test"),
         ]
-        if any(isinstance(node.kind, Switch) and node.kind.processing_delay for node in self._nodes):
+        if any(
+            isinstance(node.kind, Switch) and (node.kind.processing_delay or node.kind.drawn_delay)
+            for node in self._nodes
+        ):
             facts.append(
                 Fact(
                     "time to decide",

@@ -61,6 +61,8 @@ def _clocks(nodes: Iterable[Node]) -> str:
 
 def _switches(switches: Iterable[Switch]) -> str:
     kinds = Counter(
-        f"{one.kind}, {one.forwarding_mode}, {one.processing_delay / 1e6:g} µs" for one in switches
+        f"{one.kind}, {one.forwarding_mode}, "
+        + (f"{one.processing_delay / 1e6:g} µs" if one.drawn_delay is None else "a drawn delay")
+        for one in switches
     )
     return "; ".join(f"{count} of {text}" for text, count in kinds.items())

@@ -168,6 +168,8 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
             why = unfit(host)
             one = host.interface
             about = f"{one.name} {', '.join(one.ipv4)}" if one is not None else "-"
+            if one is not None:
+                about += "".join(f", {neighbour.text}" for neighbour in one.neighbours)
             usable = "[green]yes[/]" if why is None else f"[yellow]{escape(why)}[/]"
             table.add_row(
                 escape(host.place), host.address, escape(about), usable, escape(one.timestamps if one else "")

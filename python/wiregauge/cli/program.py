@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from wiregauge import __version__
+from wiregauge.cli.bounds import bounds
 from wiregauge.cli.calibrate.commands import app as calibrate_app
 from wiregauge.cli.doctor import doctor
 from wiregauge.cli.exporting import dissector, export
@@ -19,6 +20,8 @@ from wiregauge.cli.new import new
 from wiregauge.cli.probe import probe
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
+from wiregauge.cli.schedule import schedule
+from wiregauge.cli.study import study
 from wiregauge.cli.tsn import tsn
 from wiregauge.cli.verifying import verify
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
@@ -57,6 +60,9 @@ for _command in (
     report,
     compare,
     trend,
+    study,
+    schedule,
+    bounds,
     verify,
     export,
     dissector,

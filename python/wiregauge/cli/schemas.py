@@ -21,13 +21,17 @@ COMMANDS: dict[str, str] = {
     "import": _SHOW,
     "compare": "measures/comparing/compare.schema.json",
     "trend": "measures/comparing/trend.schema.json",
+    "study": "studies/study.schema.json",
+    "bounds": "bounds/bounds.schema.json",
     "verify": "records/verify.schema.json",
     "tsn": "plan/tsn.schema.json",
+    "schedule": "scheduling/schedule.schema.json",
     "doctor": "benches/doctor.schema.json",
     **{
         f"calibrate {kind}": _CALIBRATION
         for kind in ("clocks", "pacing", "generator", "loop", "cable", "linearity", "show")
     },
+    "calibrate host": "calibrate/host.schema.json",
     "calibrate list": "calibrate/list.schema.json",
 }
 """Of every command its schema, by its place in the package; `explained` of `show` has one of its own beside."""

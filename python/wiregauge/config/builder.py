@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
 from lxml import etree
 
-from wiregauge.config.builder_tsn import TAGS, HostTsn, Part, parts_of
+from wiregauge.config.builder_tsn import TAGS, HostTsn, Part, SwitchTsn, parts_of
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.loading import Loaded, compile_tree
 from wiregauge.config.schema import NAMESPACE
@@ -59,14 +59,35 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
+class ReceiveBuffer:
+    """What holds the received frames of a class (`tt`, `rc`, `be`) until they are read."""
+
+    slots: int | None = None
+    fifo: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What a protocol's way through the operating system costs."""
+
+    transmit: str | None = None
+    transmit_per_byte: str | None = None
+    receive: str | None = None
+    receive_per_byte: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
-    """Figures of an end system's host that replace those of its model."""
+    """Figures of an end system's host that replace those of its model.
+
+    `receive_buffers` by class, `stacks` by protocol."""
 
     transmit: str | None = None
     transmit_per_byte: str | None = None
     receive: str | None = None
     receive_per_byte: str | None = None
     interface_delay: str | None = None
+    interface_receive_delay: str | None = None
     interrupt_latency: str | None = None
     interrupts: str | None = None
     interrupt_frames: int | None = None
@@ -77,6 +98,45 @@ class Host:
     backlog: int | None = None
     ring: int | None = None
     egress: str | None = None
+    background: str | None = None
+    card_read: str | None = None
+    card_read_per_byte: str | None = None
+    receive_buffers: Mapping[str, ReceiveBuffer] = field(default_factory=dict)
+    stacks: Mapping[str, Stack] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamps:
+    """Errors of the timestamps of a simulated node."""
+
+    application_error: str | None = None
+    driver_error: str | None = None
+    wire_error: str | None = None
+    read_cost: str | None = None
+    subtract_read_cost: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a simulated host does now and then by itself."""
+
+    period: str
+    duration: str
+    latency: str
+    offset: str | None = None
+    ramp_to: str | None = None
+    threads: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFrames:
+    """Frames that a simulated switch sends by itself; `ports` with spaces between."""
+
+    period: str
+    offset: str | None = None
+    frame: str | None = None
+    priority: int | None = None
+    ports: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +169,53 @@ class Window:
     port: str
     offset: str
     length: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyMaster:
+    """A synchronisation master that fails on purpose."""
+
+    name: str
+    behaviour: str
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Devices that synchronise by AS6802; names with spaces between."""
+
+    masters: str
+    compression_masters: str
+    clients: str | None = None
+    integrity: str | None = None
+    cycle: str | None = None
+    cycles: int | None = None
+    precision: str | None = None
+    max_drift: str | None = None
+    max_delay: str | None = None
+    faulty_masters: int | None = None
+    domain: int | None = None
+    priority: int | None = None
+    sync_threshold: int | None = None
+    stable_cycles: int | None = None
+    unstable_cycles: int | None = None
+    powered_within: str | None = None
+    faulty: Sequence[FaultyMaster] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frer:
+    """Frame replication and elimination (IEEE Std 802.1CB): a copy of each frame goes every path of the flow."""
+
+    recovery: str | None = None
+    history_length: int | None = None
+    reset: str | None = None
+    individual: str | None = None
+    replicate_at: str | None = None
+    eliminate_at: str | None = None
+    latent_difference: int | None = None
+    latent_period: str | None = None
+    latent_reset: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +257,43 @@ class Test:
         name: str,
         host: str | Host | None = None,
         *,
+        line_drift: str | None = None,
         clock: Clock | None = None,
+        timestamps: Timestamps | None = None,
+        events: Sequence[Event] = (),
         tsn: HostTsn | None = None,
     ) -> Self:
         """A host that sends, receives or relays; `host` names its model or replaces figures, `tsn` its interface."""
         model = host if isinstance(host, str) else None
-        node = self._child(self._section("network"), "end-system", {"name": name, "host": model})
+        attributes: dict[str, Value] = {"name": name, "host": model, "line-drift": line_drift}
+        node = self._child(self._section("network"), "end-system", attributes)
         self._clock(node, clock)
+        if timestamps is not None:
+            self._child(node, "timestamps", _attributes(timestamps))
+        for event in events:
+            self._child(node, "event", _attributes(event))
         if isinstance(host, Host):
-            self._child(node, "host", _attributes(host))
+            self._host(self._child(node, "host", {}), host)
         if tsn is not None:
             self._tsn(node, tsn)
         return self
+
+    def host_model(
+        self, name: str, host: Host | None = None, *, like: str | None = None, file: str | None = None
+    ) -> Self:
+        """A host model with a name; a `file` that is not absolute begins at the working directory."""
+        attributes: dict[str, Value] = {"name": name, "like": like, "file": file}
+        self._host(self._child(self._section("network"), "host-model", attributes), host or Host())
+        return self
+
+    def _host(self, node: etree._Element, host: Host) -> None:
+        values = _attributes(host)
+        buffers, stacks = values.pop("receive-buffers", {}), values.pop("stacks", {})
+        self._set(node, values)
+        for kind, buffer in buffers.items():
+            self._child(node, "receive-buffer", {"class": kind, **_attributes(buffer)})
+        for protocol, stack in stacks.items():
+            self._child(node, "stack", {"protocol": protocol, **_attributes(stack)})
 
     def switch(
         self,
@@ -182,15 +314,26 @@ class Test:
         integration: str | None = None,
         raster: str | None = None,
         raster_others: int | None = None,
+        mixed_rate_delay: str | None = None,
+        line_drift: str | None = None,
         clock: Clock | None = None,
+        timestamps: Timestamps | None = None,
+        own_frames: Sequence[OwnFrames] = (),
         vlans: Mapping[int, Iterable[int]] | None = None,
+        tsn: Sequence[SwitchTsn] = (),
     ) -> Self:
         """A switch; `vlans` has the ports that carry each VLAN."""
-        attributes = _given(locals(), "clock", "vlans")
+        attributes = _given(locals(), "clock", "timestamps", "own_frames", "vlans", "tsn")
         node = self._child(self._section("network"), "switch", attributes)
         self._clock(node, clock)
+        if timestamps is not None:
+            self._child(node, "timestamps", _attributes(timestamps))
+        for frames in own_frames:
+            self._child(node, "own-frames", _attributes(frames))
         for vlan, ports in (vlans or {}).items():
             self._child(node, "vlan", {"id": vlan, "ports": " ".join(map(str, ports))})
+        for part in tsn:
+            self._tsn(node, part)
         return self
 
     def hub(self, name: str, *, delay: str | None = None) -> Self:
@@ -223,6 +366,7 @@ class Test:
         queue: int | None = None,
         skew_max: str | None = None,
         redundancy: str | None = None,
+        sequence_number: str | None = None,
         jitter: str | None = None,
         period: str | None = None,
         offset: str | None = None,
@@ -232,6 +376,7 @@ class Test:
         late: str | None = None,
         windows: Sequence[Window] = (),
         paths: Sequence[FlowPath] = (),
+        frer: Frer | None = None,
         source_mac: str | None = None,
         destination_mac: str | None = None,
         source_ip: str | None = None,
@@ -241,12 +386,14 @@ class Test:
     ) -> Self:
         """A stream of messages from one end system to one or several others; a range, `"101-140"`, makes a group."""
         to = to if isinstance(to, str) else " ".join(to)
-        attributes = _given(locals(), "windows", "paths")
+        attributes = _given(locals(), "windows", "paths", "frer")
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))
         for path in paths:
             self._child(node, "path", _attributes(path))
+        if frer is not None:
+            self._child(node, "frer", _attributes(frer))
         return self
 
     def synchronise(
@@ -260,9 +407,10 @@ class Test:
         max_offset: str | None = None,
         on_failure: str | None = None,
         wait: str | None = None,
+        clusters: Sequence[Cluster] = (),
     ) -> Self:
         """How the clocks of the end systems are kept together and compared."""
-        attributes = _given(locals(), "exchange", "ptp", "chrony")
+        attributes = _given(locals(), "exchange", "ptp", "chrony", "clusters")
         section = self._section("synchronise")
         self._set(section, attributes)
         for tag, part in (("exchange", exchange), ("ptp", ptp)):
@@ -270,6 +418,12 @@ class Test:
                 self._child(section, tag, _attributes(part))
         if chrony:
             self._child(section, "chrony", {})
+        for cluster in clusters:
+            given = _attributes(cluster)
+            faulty = given.pop("faulty")
+            node = self._child(section, "as6802", given)
+            for master in faulty:
+                self._child(node, "faulty-master", _attributes(master))
         return self
 
     def timing(
@@ -365,9 +519,16 @@ class Test:
         pacing: str | None = None,
         backend: str | None = None,
         launch: str | None = None,
+        threads: int | None = None,
+        send_cost: str | None = None,
+        sleep_overhead: str | None = None,
     ) -> Self:
         """Background load."""
         return self._add("tasks", "inject", _given(locals()))
+
+    def remote_log(self, *, on: str, to: str, record: str | None = None, records: int | None = None) -> Self:
+        """Sends a host's records of messages to another over the network under test."""
+        return self._add("tasks", "remote-log", {"on": on, "to": to, "record": record, "records": records})
 
     def capture(self, on: str, *, snap: str | None = None) -> Self:
         """Writes every frame at a node's ports."""
@@ -514,9 +675,24 @@ class Test:
                 raise TestError([Diagnostic(self._file, 0, tag, message, "", "remove them")]) from None
 
 
-def _attributes(part: Clock | Exchange | FlowPath | Host | Ptp | Window) -> dict[str, Value]:
+def _attributes(
+    part: Clock
+    | Cluster
+    | Event
+    | Exchange
+    | FaultyMaster
+    | FlowPath
+    | Frer
+    | Host
+    | OwnFrames
+    | ReceiveBuffer
+    | Ptp
+    | Stack
+    | Timestamps
+    | Window,
+) -> dict[str, Any]:
     """The fields as attributes, `-` for `_`."""
-    return {field.name.replace("_", "-"): getattr(part, field.name) for field in fields(part)}
+    return {one.name.replace("_", "-"): getattr(part, one.name) for one in fields(part)}
 
 
 def _given(arguments: Mapping[str, Any], *others: str) -> dict[str, Value]:

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "Ats",
     "Cbs",
     "Classify",
+    "CyclicQueuing",
     "Etf",
     "GateEntry",
     "GateSchedule",
     "HostTsn",
     "Ingress",
     "Police",
+    "Scheduler",
     "StreamGate",
     "StreamGateEntry",
+    "SwitchTsn",
     "TrafficClass",
 ]
 
@@ -40,13 +44,41 @@ class Etf:
 
 
 @dataclass(frozen=True, slots=True)
+class Scheduler:
+    """The token bucket of a flow."""
+
+    flow: int
+    rate: str
+    burst: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ats:
+    """Asynchronous shaping of a class of a switch."""
+
+    schedulers: Sequence[Scheduler]
+    longest_residence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CyclicQueuing:
+    """Two classes that take turns; `classes` with a space between."""
+
+    classes: str
+    cycle: str
+    base_time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrafficClass:
     """A traffic class; `priorities` with spaces between."""
 
     number: int
     priorities: str
     queues: int | None = None
-    shaper: Cbs | Etf | None = None
+    shaper: Cbs | Etf | Ats | None = None
+    longest_frame: str | None = None
+    preemptable: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +96,19 @@ class GateSchedule:
     entries: Sequence[GateEntry]
     base_time: str | None = None
     cycle_time: str | None = None
+    cycle_extension: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTsn:
+    """Traffic classes, shapers and gates of ports of a switch; `ports` with spaces between, `None`: all others."""
+
+    classes: Sequence[TrafficClass] = ()
+    schedules: Sequence[GateSchedule] = ()
+    cyclic: CyclicQueuing | None = None
+    ports: str | None = None
+    guard_band: str | None = None
+    shortest_fragment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +180,10 @@ Part = (
     | StreamGate
     | StreamGateEntry
     | Police
+    | SwitchTsn
+    | Ats
+    | Scheduler
+    | CyclicQueuing
 )
 TAGS: dict[type, str] = {
     HostTsn: "host-tsn",
@@ -148,6 +197,10 @@ TAGS: dict[type, str] = {
     StreamGate: "stream-gate",
     StreamGateEntry: "stream-gate-entry",
     Police: "police",
+    SwitchTsn: "switch-tsn",
+    Ats: "ats",
+    Scheduler: "scheduler",
+    CyclicQueuing: "cyclic-queuing",
 }
 """What each part is called in the test language."""
 
@@ -156,8 +209,20 @@ def parts_of(part: Part) -> tuple[tuple[str, ...], list[Part]]:
     """The names of fields that are elements below it, and those elements."""
     names = tuple(
         name
-        for name in ("classes", "schedule", "classify", "ingress", "shaper", "entries", "gate", "police")
-        if hasattr(part, name)
+        for name in (
+            "classes",
+            "schedule",
+            "schedules",
+            "schedulers",
+            "cyclic",
+            "classify",
+            "ingress",
+            "shaper",
+            "entries",
+            "gate",
+            "police",
+        )
+        if not isinstance(getattr(part, name, ""), str)
     )
     found: list[Part] = []
     for name in names:

@@ -8,13 +8,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lxml import etree
 
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.groups import expanded
+from wiregauge.config.host_files import take_over
 from wiregauge.config.schema import OLD_NAMESPACE, validator
 from wiregauge.config.settings import set_attributes, set_members
 from wiregauge.config.upgrade import upgraded
@@ -37,17 +38,37 @@ class Loaded:
     """Attributes that were set beside the file, as they were written."""
 
 
-def load(path: Path | str, settings: Sequence[str] = ()) -> Loaded:
+Scheduling = Literal["done", "open", "unjudged"]
+"""Which windows of time-triggered flows may clash: none; those of flows that name no offset and no window; all."""
+
+
+def load(path: Path | str, settings: Sequence[str] = (), scheduling: Scheduling = "done") -> Loaded:
     """Reads and checks a test file, with attributes set as `wiregauge.config.settings` says.
 
     Raises `TestError` with every diagnostic found: those of the file's structure first and alone, because what
     follows from them would only distract.
     """
-    data = reading.read(Path(path))
+    return load_bytes(reading.read(Path(path)), Path(path), settings, scheduling)
+
+
+def load_bytes(
+    data: bytes, path: Path, settings: Sequence[str] = (), scheduling: Scheduling = "done"
+) -> Loaded:
+    """The same of a text that is, or would be, the file `path`."""
     file = str(path)
     root = reading.parse(data, file)
-    campaign = compile_tree(root, file, Path(path).parent, settings)
+    campaign = compile_tree(root, file, path.parent, settings, scheduling)
     return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), campaign.warnings, tuple(settings))
+
+
+def checked_tree(data: bytes, file: str) -> etree._Element:
+    """The tree of a test as its author wrote it, groups and all, every element where it may be; raises `TestError`.
+
+    For whoever edits a file: what its values say is not checked.
+    """
+    root = reading.parse(data, file)
+    _has_form(validator(), root, file)
+    return root
 
 
 def upgrade_file(path: Path) -> Path | None:
@@ -73,12 +94,19 @@ def upgrade_file(path: Path) -> Path | None:
     return kept
 
 
-def compile_tree(root: etree._Element, file: str, below: Path, settings: Sequence[str] = ()) -> Campaign:
+def compile_tree(
+    root: etree._Element,
+    file: str,
+    below: Path,
+    settings: Sequence[str] = (),
+    scheduling: Scheduling = "done",
+) -> Campaign:
     """The campaign of a test; raises `TestError`. `file` is named in the diagnostics; captures that are replayed lie in
     `below` where their paths are not absolute. Settings of groups and single elements are made in `root`."""
     of_members = set_attributes(root, settings)
     schema = validator()
     valid = _has_form(schema, root, file)
+    take_over(root, file, below)
     test = expanded(root, file)
     if of_members:
         set_members(test.root, of_members)
@@ -86,7 +114,7 @@ def compile_tree(root: etree._Element, file: str, below: Path, settings: Sequenc
         valid = _has_form(schema, test.root, file)
     from wiregauge._native import compile_plan
 
-    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(_plain(test.root)), below))
+    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(plain_tree(test.root)), below, scheduling))
     found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
     if not valid:
         found += structure.leftover(schema.error_log, test.root, found, file)
@@ -104,8 +132,8 @@ def _has_form(schema: etree.XMLSchema, root: etree._Element, file: str) -> bool:
     return False
 
 
-def _plain(node: etree._Element) -> dict[str, Any]:
-    """Element tree as the plan reads it; values with white space collapsed, as every type of the schema says."""
+def plain_tree(node: etree._Element) -> dict[str, Any]:
+    """Element tree as the native side reads it; values with white space collapsed, as every type of the schema says."""
     return {
         "tag": structure.local(node),
         "line": structure.line_of(node),
@@ -114,5 +142,5 @@ def _plain(node: etree._Element) -> dict[str, Any]:
             for name, value in node.attrib.items()
             if etree.QName(name).namespace is None
         },
-        "children": [_plain(child) for child in node],
+        "children": [plain_tree(child) for child in node],
     }

@@ -6,6 +6,7 @@ test read it through `declarations()`, so none of them can know an attribute the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -84,7 +85,7 @@ def declarations() -> dict[str, Declaration]:
 
 def _declaration(node: etree._Element) -> Declaration:
     attributes = {}
-    for attribute in node.iterfind(f"{_XS}complexType/{_XS}attribute"):
+    for attribute in _attributes(node):
         attributes[_text(attribute, "name")] = Attribute(
             name=_text(attribute, "name"),
             type=_text(attribute, "type"),
@@ -104,6 +105,13 @@ def _declaration(node: etree._Element) -> Declaration:
             most = group.get("maxOccurs", "1") if is_choice else child.get("maxOccurs", "1")
             children[_text(child, "ref")] = (least, None if most == "unbounded" else int(most))
     return Declaration(_text(node, "name"), _documentation(node), attributes, children, any_of)
+
+
+def _attributes(node: etree._Element) -> Iterator[etree._Element]:
+    yield from node.iterfind(f"{_XS}complexType/{_XS}attribute")
+    for shared in node.iterfind(f"{_XS}complexType/{_XS}attributeGroup"):
+        group = f"{_XS}attributeGroup[@name='{_text(shared, 'ref')}']/{_XS}attribute"
+        yield from _document().iterfind(group)
 
 
 @lru_cache(maxsize=1)

@@ -1,10 +1,10 @@
 """Attributes of a test that are set beside its file, as `--set send.10.period=1ms` does.
 
 `ELEMENT.ATTRIBUTE=VALUE` for an element that a test has once, `ELEMENT.KEY.ATTRIBUTE=VALUE` for one of several, where
-the key is the value of its `id`, `name`, `flow`, `on` or `between`. `flow.10.…` is flow 10 and what its tasks say of
-it. A group is named by its key as the file has it, `send.101-140.period`, and then all its members are meant; a member
-by its own, `send.105.period`, which counts whatever was set for its group. The file stays as it is; what was set is
-checked like what it says.
+the key is the value of its `id`, `name`, `flow`, `on`, `between` or `of`. `flow.10.…` is flow 10 and what its tasks say
+of it. A group is named by its key as the file has it, `send.101-140.period`, and then all its members are meant; a
+member by its own, `send.105.period`, which counts whatever was set for its group. The file stays as it is; what was set
+is checked like what it says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.groups import STEP, has_groups, names_a_group
 from wiregauge.config.schema import declarations
 
-_KEYS = ("id", "name", "flow", "on", "between")
+_KEYS = ("id", "name", "flow", "on", "between", "of")
 _FORM = "write ELEMENT.ATTRIBUTE=VALUE or ELEMENT.KEY.ATTRIBUTE=VALUE, for example send.10.period=1ms"
 
 

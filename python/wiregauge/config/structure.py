@@ -22,6 +22,9 @@ _NAMED_BY = {
     "end-system": "name",
     "switch": "name",
     "hub": "name",
+    "host-model": "name",
+    "receive-buffer": "class",
+    "stack": "protocol",
     "vlan": "id",
     "temperature": "at",
     "window": "port",
@@ -33,6 +36,7 @@ _NAMED_BY = {
     "receive": "flow",
     "relay": "flow",
     "inject": "on",
+    "remote-log": "on",
     "capture": "on",
     "bit-errors": "link",
     "loss": "link",
@@ -104,6 +108,11 @@ def _wrong_root(root: etree._Element, file: str) -> Diagnostic:
         message = "the outermost element is not <test>"
     cure = f'write <test xmlns="{NAMESPACE}" name="…">'
     return Diagnostic(file, line_of(root), f"<{shown(name.localname)}>", message, "", cure)
+
+
+def explain_part(node: etree._Element, file: str) -> list[Diagnostic]:
+    """Everything that is misplaced in an element of the language that is a document of its own."""
+    return list(_element(node, file))
 
 
 def _element(node: etree._Element, file: str) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from wiregauge.benches import Access, AgentPlace, BenchError, agent_program
-from wiregauge.benches.hosts import Described, LabInterface
+from wiregauge.benches.hosts import Described, LabInterface, Neighbour
 from wiregauge.lab.access import SecureAccess
 from wiregauge.lab.authority import Member
 from wiregauge.lab.errors import LabError
@@ -140,6 +140,17 @@ def _interface(told: pb.InterfaceDescription) -> LabInterface:
         told.up,
         told.allowed,
         told.timestamps,
+        tuple(
+            Neighbour(
+                one.chassis,
+                one.name,
+                one.port,
+                one.port_description,
+                one.port_vlan or None,
+                one.source,
+            )
+            for one in told.neighbours
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -25,6 +26,8 @@ _NAMES: Final = {
     signal.SIGTERM: "stopped by SIGTERM",
     signal.SIGHUP: "its terminal went away",
 }
+_WAKING: Final = signal.SIGURG
+"""Nobody is asked anything by it; ignored where nothing handles it."""
 _SAME_S: Final = 0.2
 """Requests so close together are one that came by two ways, from a terminal and from whoever manages the process."""
 
@@ -85,13 +88,33 @@ def deaf() -> Iterator[None]:
         raise Interrupted(_NAMES[signal.Signals(number)])
 
 
+_WAKE_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""After a request, when the main thread is woken in case it sleeps: the times from one to the next."""
+
+
 def _look(signals: int, code: int) -> None:
-    """Reads the numbers of signals as they come; ends the process with `code` at the second request."""
+    """Reads the numbers of signals as they come; ends the process with `code` at the second request.
+
+    A signal that comes when the interpreter has last looked for signals and the call that waits has not yet begun
+    wakes nobody, and the call waits on. So after a request the main thread is woken a few times, by a signal that
+    asks for nothing.
+    """
     first: float | None = None
-    while number := os.read(signals, 1):
+    wakes: list[float] = []
+    while True:
+        ready, _, _ = select.select([signals], [], [], wakes[0] if wakes else None)
+        if not ready:
+            wakes.pop(0)
+            if (main := threading.main_thread().ident) is not None:
+                signal.pthread_kill(main, _WAKING)
+            continue
+        number = os.read(signals, 1)
+        if not number:
+            break
         now = time.monotonic()
         if number[0] not in (_STOPS if first is None else _STOPS[:2]):
             continue
+        wakes = list(_WAKE_S)
         if first is None:
             first = now
         elif now - first > _SAME_S:
@@ -116,7 +139,8 @@ def leaving_at_second_request(code: int) -> Iterator[None]:
     before = signal.set_wakeup_fd(kernels, warn_on_full_buffer=False)
     threading.Thread(target=_look, args=(ours, code), name="second request", daemon=True).start()
     _first.at = None
-    handlers = {number: signal.getsignal(number) for number in _STOPS}
+    handlers = {number: signal.getsignal(number) for number in (*_STOPS, _WAKING)}
+    signal.signal(_WAKING, lambda _number, _frame: None)
 
     def unless_the_same(number: int, frame: FrameType | None) -> None:
         if _first.at is not None and time.monotonic() - _first.at <= _SAME_S:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from wiregauge.files import cure_for, write_whole
-from wiregauge.measures.definitions import COUNTS
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
+from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.hops import passages
@@ -175,11 +177,12 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             wholes.get((flow.id, flow.receiver)),
             repeated=directory.plan.repeats > 1,
         )
-        result = with_contracts(result, contracts)
+        result = replace(with_contracts(result, contracts), elimination=_elimination(entry, flow.id))
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
+    clusters = clusters_of(entry)
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     checks = judge_validity(
         Evidence(
@@ -222,6 +225,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             directory.plan.limits,
             flows,
             strays,
+            clusters,
             fit=max((check.grade for check in checks), default=Grade.OK) != Grade.INVALID,
         ),
         unplanned=strays,
@@ -230,6 +234,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         finished=str(entry["finished"]) if entry.get("finished") else None,
         loads=offered_loads(plan, agents, entry),
         clocks=clocks.measured,
+        clusters=clusters,
     )
 
 
@@ -278,6 +283,21 @@ def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[s
     if isinstance(simulation, dict):
         return number(simulation, "records")
     return sum(number(agent, "records_written") for agent in agents.values())
+
+
+def _elimination(entry: Mapping[str, object], flow: int) -> dict[str, int]:
+    """What the elimination of a flow's copies counted, by the statistics of the measure; empty where there is none."""
+    simulation = entry.get("simulation")
+    reports = simulation.get("frer") if isinstance(simulation, dict) else None
+    report = reports.get(str(flow)) if isinstance(reports, dict) else None
+    if not isinstance(report, dict):
+        return {}
+    counted = {**report.get("recovery", {}), "latent_errors": report.get("latent_errors")}
+    return {
+        name: count
+        for name in DEFINITIONS["elimination"].statistics
+        if isinstance(count := counted.get(name), int)
+    }
 
 
 def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, clocks: RunClocks) -> list[str]:

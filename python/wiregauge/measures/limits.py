@@ -16,6 +16,8 @@ import numpy as np
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
 from wiregauge.measures.definitions.units import count_of, untapped
+from wiregauge.measures.metrics.cluster_figures import cluster_quantity
+from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.quantities import NoFigureError, Quantity, flow_quantities, quantity
@@ -38,6 +40,7 @@ def judge_limits(
     limits: Sequence[LimitPlan],
     flows: Sequence[FlowResult],
     unplanned: Mapping[str, int],
+    clusters: Sequence[ClusterResult] = (),
     *,
     fit: bool = True,
 ) -> tuple[LimitResult, ...]:
@@ -45,7 +48,7 @@ def judge_limits(
 
     Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
     """
-    found = tuple(result for limit in limits for result in _judge(limit, flows, unplanned))
+    found = tuple(result for limit in limits for result in _judge(limit, flows, unplanned, clusters))
     if fit:
         return found
     return tuple(replace(one, result="undecided", reason=_unfit(one.reason)) for one in found)
@@ -55,11 +58,18 @@ def _unfit(reason: str) -> str:
     return "; ".join(part for part in ("the run is INVALID", reason) if part)
 
 
-def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str, int]) -> list[LimitResult]:
+def _judge(
+    limit: LimitPlan,
+    flows: Sequence[FlowResult],
+    unplanned: Mapping[str, int],
+    clusters: Sequence[ClusterResult],
+) -> list[LimitResult]:
     if limit.measure == "unplanned":
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
         unit = DEFINITIONS["unplanned"].unit
         return [_result(limit, Quantity("unplanned", "", float(stray), unit, stray), None)]
+    if _definition(limit.measure.partition(".")[0]).needs == "run":
+        return [_result(limit, cluster_quantity(limit.measure, clusters), None)]
     # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
     name = limit.measure.partition(".")[0]
     chosen = [

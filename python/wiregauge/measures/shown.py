@@ -92,7 +92,9 @@ class LimitShown(TypedDict):
     written: str
     value: float
     observed: Figure
-    unit: Annotated[str, Meta(extra_json_schema={"enum": ["ns", "messages", "bit/s", "share", "1/s"]})]
+    unit: Annotated[
+        str, Meta(extra_json_schema={"enum": ["ns", "messages", "bit/s", "share", "1/s", "events"]})
+    ]
     result: Literal["pass", "fail", "undecided"]
     margin: Figure
     n: Count
@@ -143,6 +145,28 @@ class ClockShown(TypedDict):
     drift_uncertainty_ppm: Figure
     uncertainty_ns: Positive
     offsets: Annotated[list[OffsetShown], From(_offsets)]
+
+
+class SynchroniserShown(TypedDict):
+    node: str
+    part: str
+    faulty: bool
+    state: str
+    synchronised: bool
+    synchronised_at_ns: Figure
+    losses: Count
+    cliques: list[Count]
+    membership: Count
+
+
+class ClusterShown(TypedDict):
+    domain: Count
+    priority: Count
+    precision_ns: Figure
+    precision_bound_ns: Positive
+    startup_ns: Figure
+    startup_bound_ns: Positive
+    devices: list[SynchroniserShown]
 
 
 class LossShown(TypedDict):
@@ -506,6 +530,7 @@ class RunShown(TypedDict):
     unplanned: dict[str, Count]
     loads: NotRequired[list[LoadShown]]
     clocks: NotRequired[list[ClockShown]]
+    clusters: NotRequired[list[ClusterShown]]
     flows: list[FlowShown]
 
 

@@ -14,12 +14,14 @@ from wiregauge.plan.campaign import (
     decode,
     plain,
 )
+from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.host_commands import HostCommands, host_commands
 from wiregauge.plan.network import (
     Attachment,
     Capacity,
     Clock,
     EndSystem,
+    HostModel,
     Hub,
     Link,
     Network,
@@ -29,6 +31,7 @@ from wiregauge.plan.network import (
 )
 from wiregauge.plan.routes import Hop, Route
 from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Send
+from wiregauge.plan.tsn import Etf, PortTsn
 
 __all__ = [
     "Attachment",
@@ -37,11 +40,14 @@ __all__ = [
     "Capacity",
     "Clock",
     "ClockStep",
+    "Cluster",
     "Cut",
     "EndSystem",
+    "Etf",
     "Flow",
     "Hop",
     "HostCommands",
+    "HostModel",
     "Hub",
     "Inject",
     "Limit",
@@ -52,6 +58,7 @@ __all__ = [
     "OtherPlanError",
     "Plan",
     "PlanError",
+    "PortTsn",
     "Ptp",
     "Route",
     "Run",

@@ -10,6 +10,7 @@ import msgspec
 
 from wiregauge import _native
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, written
+from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
 from wiregauge.plan.routes import Route
 from wiregauge.plan.tasks import (
@@ -22,6 +23,7 @@ from wiregauge.plan.tasks import (
     Misdirect,
     Receive,
     Relay,
+    RemoteLog,
     Restart,
     Send,
 )
@@ -120,6 +122,7 @@ class VirtualLink(Plan, frozen=True):
     redundancy_management: bool
     jitter: Picoseconds
     priority: int = written(4)
+    number_within: bool = False
 
 
 class TtWindow(Plan, frozen=True):
@@ -173,6 +176,27 @@ class Addresses(Plan, frozen=True):
     port: PortEnds = PortEnds()
 
 
+class LatentErrors(Plan, frozen=True):
+    """Latent error detection (IEEE Std 802.1CB, 7.4.4)."""
+
+    paths: int
+    difference: int
+    period: Picoseconds
+    reset_period: Picoseconds
+
+
+class Frer(Plan, frozen=True, kw_only=True):
+    """Frame replication and elimination (IEEE Std 802.1CB); the flow's routes are those of its member streams."""
+
+    replicate_at: NodeIndex
+    eliminate_at: NodeIndex
+    history_length: int | None = None
+    """None: match recovery."""
+    reset: Picoseconds
+    individual: Literal["match", "vector"] | None = None
+    latent_errors: LatentErrors | None = None
+
+
 class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
     """A stream of numbered messages from one end system to one or several others."""
 
@@ -190,9 +214,15 @@ class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
     """None: both, each frame is sent on A and on B."""
     virtual_link: VirtualLink | None = None
     schedule: TimeTriggered | None = None
+    frer: Frer | None = None
     addresses: Addresses = Addresses()
     exchange: bool = False
     """Compares clocks; no flow under test."""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether its sender is its receiver; its messages come to no interface."""
+        return self.ends == (self.from_, self.from_)
 
     @property
     def receivers(self) -> tuple[int, ...]:
@@ -227,9 +257,11 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
     receives: tuple[Receive, ...]
     relays: tuple[Relay, ...]
     injects: tuple[Inject, ...]
+    remote_logs: tuple[RemoteLog, ...] = ()
     captures: tuple[Capture, ...] = ()
     link_faults: tuple[LinkFault, ...] = ()
     incidents: tuple[Incident, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
 
     @cached_property
     def send_of(self) -> dict[int, Send]:
@@ -349,9 +381,10 @@ def _named_nodes(campaign: Campaign) -> Iterator[int]:
             yield from flow.ends
         for relay in run.relays:
             yield from (f.kind.to for f in relay.faults if isinstance(f.kind, Misdirect))
-        for tasks in (run.receives, run.relays, run.injects, run.captures):
+        for tasks in (run.receives, run.relays, run.injects, run.remote_logs, run.captures):
             yield from (task.on for task in tasks)
         yield from (inject.to for inject in run.injects)
+        yield from (log.to for log in run.remote_logs)
         for route in _routes(run):
             yield from route.nodes
         for incident in run.incidents:
@@ -367,6 +400,7 @@ def _routes(run: Run) -> Iterator[Route]:
     for relay in run.relays:
         yield from relay.detours
     yield from (inject.route for inject in run.injects)
+    yield from (log.route for log in run.remote_logs)
 
 
 def _named_links(runs: Iterable[Run]) -> Iterator[int]:

@@ -8,21 +8,25 @@ from functools import cached_property
 from typing import Literal
 
 from wiregauge.plan.base import NodeIndex, Picoseconds, Plan, Variant, written
-from wiregauge.plan.tsn import HostTsn
+from wiregauge.plan.tsn import HostTsn, PortTsn
 
 __all__ = [
     "Attachment",
     "Clock",
+    "Distribution",
     "EndSystem",
+    "HostEvent",
     "HostModel",
     "Hub",
     "Link",
     "Network",
     "NetworkId",
     "Node",
+    "OwnFrames",
     "Switch",
     "SwitchChange",
     "TemperatureStep",
+    "Timestamps",
 ]
 
 NetworkId = Literal["A", "B"]
@@ -55,6 +59,31 @@ class Polled(Variant, frozen=True, tag="polled"):
     period: Picoseconds
 
 
+class Spaced(Variant, frozen=True, tag="spaced"):
+    """At once, but no sooner than so long after the one before."""
+
+    spacing: Picoseconds
+
+
+class Adaptive(Variant, frozen=True, tag="adaptive"):
+    """With a least spacing that the driver chooses by the load."""
+
+
+class ReceiveBuffer(Plan, frozen=True):
+    """What holds the received frames of a class until they are read."""
+
+    slots: int
+    fifo_bytes: int | None = None
+
+
+class Stack(Plan, frozen=True):
+    """What a protocol's way through the operating system costs."""
+
+    protocol: str
+    transmit: HostCost
+    receive: HostCost
+
+
 class Distribution(Plan, frozen=True):
     """Times drawn at random: share of draws (ppm) that are not above a time."""
 
@@ -68,22 +97,29 @@ class HostModel(Plan, frozen=True):
     receive: HostCost
     interface_delay: Picoseconds
     interrupt_latency: Picoseconds
-    interrupts: EachFrame | Coalesced | Polled
+    interrupts: EachFrame | Coalesced | Polled | Spaced | Adaptive
     send_wake_up: Distribution
     receive_wake_up: Distribution
     relay_wake_up: Distribution
     backlog: int
     ring: int
     egress_bytes: int
+    receives_load: bool = False
+    card_read: HostCost | None = None
+    receive_buffers: tuple[ReceiveBuffer, ReceiveBuffer, ReceiveBuffer] | None = None
+    interface_receive_delay: Picoseconds = 0
+    stacks: tuple[Stack, ...] = ()
 
     @property
     def takes_no_time(self) -> bool:
         """Whether it is ideal."""
-        costs = (self.transmit, self.receive)
+        costs = [self.transmit, self.receive, *([self.card_read] if self.card_read else [])]
+        costs += [cost for stack in self.stacks for cost in (stack.transmit, stack.receive)]
         wakes = (self.send_wake_up, self.receive_wake_up, self.relay_wake_up)
         return not (
             not isinstance(self.interrupts, EachFrame)
             or self.interface_delay
+            or self.interface_receive_delay
             or self.interrupt_latency
             or any(cost.fixed or cost.per_byte for cost in costs)
             or any(time for wake in wakes for _, time in wake.quantiles)
@@ -118,12 +154,47 @@ class Raster(Plan, frozen=True):
     others: int
 
 
+class Timestamps(Plan, frozen=True, kw_only=True):
+    """Errors of the timestamps of a simulated node."""
+
+    application_error: Distribution | None = None
+    driver_error: Distribution | None = None
+    wire_error: Distribution | None = None
+    read_cost: Distribution | None = None
+    subtract_read_cost: bool = False
+
+
+class HostEvent(Plan, frozen=True, kw_only=True):
+    """Something a simulated host does now and then."""
+
+    period: Picoseconds
+    offset: Picoseconds = written(0)
+    duration: Picoseconds
+    latency: Distribution
+    ramp_to: Picoseconds | None = None
+    threads: Literal["both", "send", "receive"] = written("both")
+
+
+class OwnFrames(Plan, frozen=True, kw_only=True):
+    """Frames that a simulated switch sends by itself."""
+
+    period: Picoseconds
+    offset: Picoseconds = written(0)
+    length: int
+    priority: int
+    ports: tuple[int, ...] = ()
+
+
 class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     """Forwards frames."""
 
     kind: Literal["cots", "arinc664", "mixed-criticality"]
     forwarding_mode: ForwardingMode = written("store-and-forward")
     processing_delay: Picoseconds = written(0)
+    drawn_delay: Distribution | None = None
+    """Where the processing delay is drawn for each frame."""
+    mixed_rate_delay: Picoseconds = 0
+    own_frames: tuple[OwnFrames, ...] = ()
     learning: bool = written(False)
     strict_priority: bool = written(False)
     port_buffer: Capacity
@@ -133,6 +204,8 @@ class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     policing: Policing = written("bytes")
     integration: Integration = written("timely-block")
     raster: Raster | None = None
+    tsn: tuple[PortTsn, ...] = ()
+    """Traffic classes of its ports, each port in one of them at most."""
 
 
 class Hub(Variant, frozen=True, tag="hub"):
@@ -181,6 +254,12 @@ class Node(Plan, frozen=True):
     """None: a perfect one."""
     tsn: HostTsn | None = None
     """TSN settings of its interface, of an end system."""
+    line_drift_ppb: int = 0
+    """How much too fast the lines of a simulated node are."""
+    timestamps: Timestamps | None = None
+    """None: they are exact."""
+    events: tuple[HostEvent, ...] = ()
+    """Of its simulated host."""
 
     @property
     def is_end_system(self) -> bool:

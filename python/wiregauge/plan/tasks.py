@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, Variant, written
+from wiregauge.plan.network import Distribution
 from wiregauge.plan.routes import Route
 
 __all__ = [
@@ -144,10 +145,20 @@ class Relay(Plan, frozen=True, kw_only=True):
     flow: FlowId
     on: NodeIndex
     vl: int | None = None
+    back: FlowId | None = None
+    """What its answers carry in the place of the flow's number, where several relays answer one flow."""
     through: Literal["servicing", "task"]
     faults: tuple[Fault, ...]
     detours: tuple[Route, ...] = ()
     """Of what faults misdirect."""
+
+
+class SendingThreads(Plan, frozen=True):
+    """Simulated threads of an injector."""
+
+    number: int
+    send_cost: Distribution | None = None
+    sleep_overhead: Distribution | None = None
 
 
 class Inject(Plan, frozen=True):
@@ -161,10 +172,23 @@ class Inject(Plan, frozen=True):
     interval: Picoseconds
     load_ppm: int
     exponential: bool = False
+    threads: SendingThreads | None = None
     activity: Activity | None = None
     pacing: Mode | None = None
     backend: Backend | None = None
     launch: bool | None = None
+
+
+class RemoteLog(Plan, frozen=True):
+    """A host's records of messages, sent to another host over the network under test."""
+
+    on: NodeIndex
+    to: NodeIndex
+    route: Route
+    record: int
+    """Bytes of one."""
+    records: int
+    """In a frame."""
 
 
 class Capture(Plan, frozen=True):

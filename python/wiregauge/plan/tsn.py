@@ -6,7 +6,7 @@ from typing import Literal
 
 from wiregauge.plan.base import FlowId, Picoseconds, Plan, Variant, written
 
-__all__ = ["HostTsn", "IngressRule", "TrafficClass"]
+__all__ = ["Etf", "HostTsn", "IngressRule", "PortClass", "PortSchedule", "PortTsn", "TrafficClass"]
 
 
 class Cbs(Variant, frozen=True, tag="cbs"):
@@ -96,3 +96,66 @@ class HostTsn(Plan, frozen=True):
     schedule: GateSchedule | None = None
     classify: tuple[Classify, ...] = ()
     ingress: tuple[IngressRule, ...] = ()
+
+
+class FlowScheduler(Plan, frozen=True):
+    """The token bucket of a flow; rate and burst (bytes) of frames with preamble and gap."""
+
+    flow: FlowId
+    rate_bps: int
+    burst: int
+
+
+class AsynchronousShaper(Plan, frozen=True):
+    """Asynchronous shaping; frames of flows without a scheduler are eligible at once."""
+
+    longest_residence: Picoseconds
+    schedulers: tuple[FlowScheduler, ...]
+
+
+class CyclicQueuing(Plan, frozen=True):
+    """Two classes that take turns: one sends what the cycle before brought."""
+
+    classes: tuple[int, int]
+    cycle: Picoseconds
+    base_time: Picoseconds
+
+
+class PortClass(Plan, frozen=True):
+    """A traffic class of a port of a switch: `wg_plan::port_tsn`."""
+
+    priorities: tuple[int, ...]
+    idle_slope_bps: int | None = None
+    """None: strict priority."""
+    longest_frame: int | None = None
+    """None: any may enter."""
+    preemptable: bool = False
+    """Its frames are sent in fragments where others wait."""
+    asynchronous: AsynchronousShaper | None = None
+
+
+class PortSchedule(Plan, frozen=True, kw_only=True):
+    """A gate control list of a port; the first holds from the beginning, each further one from its base time."""
+
+    base_time: Picoseconds
+    cycle_extension: Picoseconds = 0
+    entries: tuple[GateEntry, ...]
+
+    @property
+    def cycle(self) -> int:
+        """How long all entries take, picoseconds."""
+        return sum(entry.length for entry in self.entries)
+
+
+class PortTsn(Plan, frozen=True, kw_only=True):
+    """Traffic classes, shapers and gates of ports of a switch."""
+
+    ports: tuple[int, ...] = ()
+    """Empty: those that no other names."""
+    classes: tuple[PortClass, ...]
+    guard_band: Picoseconds | None = None
+    """None: a frame begins if it is through before its gate closes."""
+    shortest_fragment: int | None = None
+    """Bytes of one that is not the last; None: 64."""
+    cyclic: CyclicQueuing | None = None
+    schedules: tuple[PortSchedule, ...] = ()

@@ -22,6 +22,7 @@ from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.records import seal
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
+from wiregauge.report.clusters import cluster_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
@@ -110,6 +111,7 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         order=served.order_table(judgement),
         deadlines=served.deadline_table(judgement),
         hops=tables.hop_table(judgement),
+        clusters=cluster_table(judgement),
         alarms=alarm_table(judgement),
         checks=tables.check_table(judgement),
         explained=flow_sections(explanation),

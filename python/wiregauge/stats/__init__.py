@@ -8,6 +8,7 @@ is, when it may be printed, how wide an interval is) is stated in the docstring 
 from wiregauge.stats.counts import ShareBound, share_bound
 from wiregauge.stats.dependence import correlation_time, effective_n
 from wiregauge.stats.discovery import Discovery, discoveries, lone_level
+from wiregauge.stats.excursions import Excursion, Excursions, excursions
 from wiregauge.stats.intervals import (
     QuantileInterval,
     quantile_interval,
@@ -107,6 +108,8 @@ __all__ = [
     "EnvelopeShape",
     "Estimate",
     "Events",
+    "Excursion",
+    "Excursions",
     "HistogramShape",
     "LineFit",
     "MeanEstimate",
@@ -138,6 +141,7 @@ __all__ = [
     "effective_n",
     "envelope",
     "events",
+    "excursions",
     "fewest_for_interval",
     "find_modes",
     "flags_worth",

@@ -40,6 +40,10 @@ SEEN = 0.6
 _MOST_EDGES = 100_000
 _CANDIDATES = 24
 _FOLDED = 6
+_SKIRT_ABOVE = 0.975
+_SKIRT_SHARE = 0.05
+_MOST_SKIRT = 64
+_LEAST_BESIDE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +277,12 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     common = _levels(rise, after, cycle, float(np.median(residual)) - lengths.value / 2, lengths.value, ends)
     shared = len(common[0]) >= 0.7 * len(np.unique(cycle)) and jitter < 0.25 * lengths.value
     heights = _mean(common[1] - common[0] if shared else (inside - low)[true], 0.0)
+    onset_at = float(np.median(residual)) - lengths.value / 2
+    lengths, heights = _with_skirts(
+        (rise, after - slope * cycle, cycle), onset_at, lengths, heights, series.spacing
+    )
     new = period + slope
-    start = begin + float(np.median(residual)) - lengths.value / 2
+    start = begin + onset_at
     bands_seen = _risen(series, Box(new, start, lengths.value), jitter, heights.value)
     mode = Mode(
         period=Bounded(new, period + slope_low - grain, period + slope_high + grain),
@@ -290,6 +298,48 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     )
     mask = _mask(series, Box(new, start, lengths.value), lengths.value, jitter)
     return mode, mask
+
+
+def _with_skirts(
+    folded: tuple[Floats, Floats, NDArray[np.int64]],
+    onset: float,
+    lengths: Bounded,
+    heights: Bounded,
+    spacing: float,
+) -> tuple[Bounded, Bounded]:
+    """The intervals of duration and height, widened where a band has skirts: values beside it that are raised, too.
+
+    A band is fitted as a box, whose edges lie at half its height. Of a band that rises or falls slowly the rest is
+    outside: the interval of the duration then reaches to all of it, that of the height to the mean of all of it.
+    `folded` are rise, time in the zone, and cycle of each value.
+    """
+    rise, after, cycle = folded
+    end = onset + lengths.value
+    beside = rise[(after < onset - lengths.value / 2) | (after >= end + lengths.value / 2)]
+    if len(beside) < _LEAST_BESIDE:
+        return lengths, heights
+    level = float(np.median(beside))
+    clear = max(float(np.quantile(beside, _SKIRT_ABOVE)), level + _SKIRT_SHARE * heights.value)
+    before = _skirt(rise, onset - after, clear, spacing)
+    behind = _skirt(rise, after - end, clear, spacing)
+    if before + behind == 0:
+        return lengths, heights
+    chosen = (after >= onset - before) & (after < end + behind)
+    _, of = np.unique(cycle[chosen], return_inverse=True)
+    whole = _mean(np.bincount(of, rise[chosen]) / np.bincount(of) - level, 0.0)
+    return (
+        Bounded(lengths.value, lengths.low, lengths.high + before + behind),
+        Bounded(heights.value, min(heights.low, whole.low), max(heights.high, whole.high)),
+    )
+
+
+def _skirt(rise: Floats, away: Floats, clear: float, spacing: float) -> float:
+    """How far from an edge the median of all cycles stays above `clear`, in steps of the spacing."""
+    for step in range(_MOST_SKIRT):
+        here = rise[(away > step * spacing) & (away <= (step + 1) * spacing)]
+        if not len(here) or float(np.median(here)) <= clear:
+            return step * spacing
+    return _MOST_SKIRT * spacing
 
 
 def _levels(

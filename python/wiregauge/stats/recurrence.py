@@ -9,6 +9,7 @@ ten values in an hour, and the test of `modes` holds as it stands: groups of val
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil, log
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from wiregauge.stats.folding import LEAST_CYCLES, Box, Floats, Levelled, levelled, scale_of, within, zoom
 from wiregauge.stats.modes import (
     FALSE_MODE,
+    Bounded,
     Mode,
     Recurrence,
     best_folds,
@@ -37,6 +39,8 @@ KINDS = 2
 BESIDE = 0.9
 """Share of the period around a band that all values are fitted in; wider bands are fitted by groups."""
 _BATCH = 1 << 20
+_ON_GRID = 12
+_LOOKED_AT = 1 << 20
 
 Flags = NDArray[np.bool_]
 
@@ -66,9 +70,30 @@ def find_modes(
         order = place[np.argsort(t[known], kind="stable")]
         found, banded, spacing = search(t[order], values[order], false_alarm, most)
         apart[order[banded]] = False
+    grid = resolution(values[known])
+    if grid:
+        found = [replace(mode, height=_widened(mode.height, grid)) for mode in found]
     found.sort(key=lambda mode: -mode.height.value)
     shortest = max(4 * spacing, 4 * span / (1 << 19))
     return Recurrence(tuple(found), n, shortest, span / LEAST_CYCLES, false_alarm, apart)
+
+
+def resolution(values: Floats) -> float:
+    """The step of the grid that values lie on, as those of a coarse clock do; 0 where they lie on none.
+
+    A grid is told by at least `_ON_GRID` different values whose distances are all multiples of the least of them.
+    """
+    some = np.unique(values[:: max(len(values) // _LOOKED_AT, 1)])
+    if len(some) < _ON_GRID or len(some) > _LOOKED_AT // 10:
+        return 0.0
+    steps = np.diff(some)
+    least = float(steps.min())
+    return least if bool((np.abs(steps / least - np.round(steps / least)) < 1e-6).all()) else 0.0
+
+
+def _widened(bounded: Bounded, grid: float) -> Bounded:
+    """Medians on a grid are each off by up to half a step of it, and no number of bands averages that away."""
+    return Bounded(bounded.value, bounded.low - grid, bounded.high + grid)
 
 
 def _value_by_value(

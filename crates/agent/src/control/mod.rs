@@ -5,6 +5,7 @@ pub mod campaigns;
 mod clock_calls;
 pub mod gate;
 pub mod grants;
+mod host_calls;
 mod request;
 pub mod role;
 pub mod run;

@@ -3,7 +3,6 @@
 //! Calls of a session are serialised by one lock around its state, except that watching a run and reading clocks only
 //! look. Nothing a caller sends can end the program but `Shutdown`.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -17,7 +16,7 @@ use wg_net::clock;
 use wg_plan::PLAN_SCHEMA;
 use wg_record::segment::SEGMENT_SCHEMA;
 
-use super::admission::{asker, caller, kept_at, may_have, named, of_session};
+use super::admission::{caller, kept_at, of_session};
 use super::campaigns::{self, Campaign};
 use super::request::setup;
 use super::role::{Fault, OpenError, Role, Setup};
@@ -30,16 +29,13 @@ use crate::proto::{self, agent_server::Agent};
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::remote::allowance::Allowance;
 use crate::remote::drain::Drain;
+use crate::remote::interfaces;
 use crate::remote::revoked::Revoked;
-use crate::remote::{interfaces, reach};
 use crate::timestamps::planted::PlantedHardware;
-use crate::tools::examination;
 use crate::tools::mending::Mending;
 
 /// Shortest time between two messages of a watch, ms.
 const LEAST_INTERVAL_MS: u32 = 10;
-/// Bytes of the reason for draining a host, at most.
-const LONGEST_REASON: usize = 200;
 /// Longest time between two signs of life a testmaster may ask for, ms.
 const LONGEST_LEASE_MS: u32 = 3_600_000;
 
@@ -50,7 +46,7 @@ pub(super) struct Shared {
     /// Of callers over a network, one for each interface that is used.
     pub(super) remote: Mutex<Vec<Arc<Session>>>,
     /// Held while somebody asks who answers.
-    reaching: tokio::sync::Mutex<()>,
+    pub(super) reaching: tokio::sync::Mutex<()>,
     shutdown: Notify,
 }
 
@@ -73,7 +69,7 @@ pub struct AgentService {
 pub(super) struct Rules {
     pub(super) allowance: Allowance,
     pub(super) drain: Drain,
-    revoked: Arc<Revoked>,
+    pub(super) revoked: Arc<Revoked>,
 }
 
 impl AgentService {
@@ -171,7 +167,7 @@ impl AgentService {
     }
 
     /// A campaign of which nothing is kept and that nobody is at leaves nothing.
-    fn tidy(&self, campaign: &Campaign) {
+    pub(super) fn tidy(&self, campaign: &Campaign) {
         if !self.sessions().iter().any(|session| session.campaign.as_ref() == Some(campaign)) {
             campaign.tidy();
         }
@@ -454,106 +450,35 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ListRecordsRequest>,
     ) -> Result<Response<proto::ListRecordsReply>, Status> {
-        let asked = &request.get_ref().campaign;
-        let only = if asked.is_empty() { None } else { Some(named(asked)?) };
-        let caller = caller(&request);
-        let recording: Vec<PathBuf> = self.sessions().iter().filter_map(|one| one.recording()).collect();
-        let listed = campaigns::kept(only.as_ref()).into_iter().filter(|one| may_have(caller, &one.owner));
-        let kept = listed.map(|one| proto::KeptRecords {
-            active: named(&one.campaign)
-                .is_ok_and(|campaign| recording.contains(&campaign.records(one.run, one.node))),
-            campaign: one.campaign,
-            run: one.run,
-            node: u32::from(one.node),
-            owner: one.owner,
-            bytes: one.bytes,
-            modified_realtime_ns: one.modified_ns,
-        });
-        Ok(Response::new(proto::ListRecordsReply { kept: kept.collect() }))
+        self.records_kept(&request)
     }
 
     async fn discard_records(
         &self,
         request: Request<proto::DiscardRecordsRequest>,
     ) -> Result<Response<proto::DiscardRecordsReply>, Status> {
-        let asked = request.get_ref();
-        let (campaign, run, node) = kept_at(&asked.campaign, asked.run, asked.node)?;
-        self.kept(caller(&request), &campaign, run, node)?;
-        campaign
-            .discard(run, node)
-            .map_err(|error| Status::internal(format!("the records cannot be removed: {error}")))?;
-        self.tidy(&campaign);
-        Ok(Response::new(proto::DiscardRecordsReply {}))
+        self.discard_kept(&request)
     }
 
     async fn revoke(
         &self,
         request: Request<proto::RevokeRequest>,
     ) -> Result<Response<proto::RevokeReply>, Status> {
-        let Some(rules) = &self.remote else {
-            return Err(Status::failed_precondition("over a Unix socket there are no certificates"));
-        };
-        let proto::RevokeRequest { name, fingerprint } = request.into_inner();
-        let fingerprint: [u8; 32] = fingerprint.as_slice().try_into().map_err(|_| {
-            Status::invalid_argument(format!("a fingerprint has 32 bytes, not {}", fingerprint.len()))
-        })?;
-        let done = rules.revoked.add(&fingerprint, &name);
-        done.map_err(|error| Status::internal(format!("this cannot be kept: {error}")))?;
-        let service = self.clone();
-        to_its_end(async move {
-            for session in service.sessions() {
-                if session.holder.as_ref().is_some_and(|holder| holder.caller.fingerprint == fingerprint) {
-                    service.end(&session).await;
-                }
-            }
-            Ok(proto::RevokeReply {})
-        })
-        .await
+        self.revoke_certificate(request).await
     }
 
     async fn drain(
         &self,
         request: Request<proto::DrainRequest>,
     ) -> Result<Response<proto::DrainReply>, Status> {
-        let (Some(who), Some(rules)) = (caller(&request).cloned(), &self.remote) else {
-            return Err(Status::failed_precondition("over a Unix socket there are no others to keep out"));
-        };
-        let asked = request.into_inner();
-        if asked.reason.len() > LONGEST_REASON {
-            return Err(Status::invalid_argument(format!(
-                "the reason has {} bytes; at most {LONGEST_REASON}",
-                asked.reason.len()
-            )));
-        }
-        let done =
-            if asked.drained { rules.drain.begin(&who.name, &asked.reason) } else { rules.drain.end() };
-        done.map_err(|error| Status::internal(format!("this cannot be kept: {error}")))?;
-        Ok(Response::new(proto::DrainReply {}))
+        self.drain_host(&request)
     }
 
     async fn reach(
         &self,
         request: Request<proto::ReachRequest>,
     ) -> Result<Response<proto::ReachReply>, Status> {
-        let session = self.session(&request)?;
-        session.alive();
-        let asked = request.into_inner();
-        of_session(&session, &asked.interface)?;
-        let addresses = self.askable(&asked)?;
-        // One at a time, so that asking stays within what the host may send.
-        let _turn = self.shared.reaching.lock().await;
-        let answers = tokio::task::spawn_blocking(move || {
-            let own = interfaces::address_of(&asked.interface).unwrap_or(Ipv4Addr::UNSPECIFIED);
-            let wait = Duration::from_millis(u64::from(asked.wait_ms.clamp(10, 2_000)));
-            let bytes = usize::try_from(asked.bytes).unwrap_or(usize::MAX).clamp(46, 9_000);
-            reach::ask(&asked.interface, own, &addresses, bytes, wait)
-        })
-        .await
-        .map_err(|_| Status::internal("asking who answers failed; this is a defect of wiregauge"))?
-        .map_err(|error| Status::failed_precondition(error.to_string()))?;
-        let answered =
-            |macs: Vec<[u8; 6]>| proto::Answered { macs: macs.iter().map(|mac| mac.to_vec()).collect() };
-        Ok(Response::new(proto::ReachReply { answers: answers.into_iter().map(answered).collect() }))
+        self.reach_addresses(request).await
     }
 
     async fn read_clock(
@@ -586,40 +511,18 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ExamineRequest>,
     ) -> Result<Response<proto::ExamineReply>, Status> {
-        let (rules, request) = (self.remote.clone(), request.into_inner());
-        let disturbs = self.sessions().iter().any(|session| session.recording().is_some());
-        answered(move || {
-            examination::answer(&request, rules.as_ref().map(|rules| &rules.allowance), disturbs)
-        })
-        .await
+        self.examine_host(request).await
     }
 
     async fn mend(&self, request: Request<proto::MendRequest>) -> Result<Response<proto::MendReply>, Status> {
-        let (mending, session) = self.may_change(&request)?;
-        if let Some(session) = &session {
-            of_session(session, &request.get_ref().interface)?;
-        }
-        let who = asker(&request);
-        let (rules, request) = (self.remote.clone(), request.into_inner());
-        answered(move || {
-            let allowance = rules.as_ref().map(|rules| &rules.allowance);
-            let of = session.as_ref().and_then(|session| session.challenge());
-            let made = mending.answer(&request, of.as_deref(), &who, allowance);
-            if let Some(session) = session {
-                session.alive();
-            }
-            made
-        })
-        .await
+        self.mend_host(request).await
     }
 
     async fn restore(
         &self,
         request: Request<proto::RestoreRequest>,
     ) -> Result<Response<proto::RestoreReply>, Status> {
-        let (mending, _) = self.may_change(&request)?;
-        let who = asker(&request);
-        answered(move || mending.answer_restore(&who)).await
+        self.restore_host(request).await
     }
 
     async fn start_clock_programs(
@@ -657,7 +560,7 @@ impl Agent for AgentService {
 }
 
 /// Work that goes on to its end although the caller waits no longer.
-async fn to_its_end<T: Send + 'static>(
+pub(super) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Status>> + Send + 'static,
 ) -> Result<Response<T>, Status> {
     let done = tokio::spawn(work).await;
@@ -665,7 +568,7 @@ async fn to_its_end<T: Send + 'static>(
 }
 
 /// What work that may block answers, off the control thread.
-async fn answered<T: Send + 'static>(
+pub(super) async fn answered<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<Response<T>, Status> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 
 use ipnet::Ipv4Net;
 use serde::Deserialize;
-use wg_frame::time::Span;
+use wg_frame::time::{RunTime, Span};
 use wg_plan::host_tsn::commands;
+use wg_plan::schedule::Schedule;
 use wg_plan::wire::wire_bits;
-use wg_plan::{FlowId, Network, NodeIndex, Pattern, Protocol, Run, quantity};
+use wg_plan::{Flow, FlowId, Network, NodeIndex, Pattern, Protocol, Run, Send, quantity};
 
 use crate::control::role::PortInterface;
 
@@ -30,6 +31,10 @@ const PRIVATE: [&str; 6] =
     ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "198.18.0.0/15", "127.0.0.0/8"];
 const RATE: &str = "100Mbit/s";
 const DURATION: &str = "1h";
+/// Over which a replayed capture is spread to be held against a rate.
+const REPLAYED_OVER: Span = Span::from_millis(1_000);
+/// Of a frame with a tag, bytes with FCS: what a rate limit makes wait longest.
+const LONGEST_FRAME: u16 = 1_522;
 /// What may be allowed; pmc goes with ptp4l, phc_ctl with phc2sys.
 const PROGRAMS: [&str; 3] = ["ptp4l", "phc2sys", "chronyc"];
 
@@ -222,11 +227,7 @@ impl Allowance {
         }
         let length = run.warm_up + run.duration + run.drain;
         if length > self.duration {
-            return Err(format!(
-                "the run takes {}; this host allows at most {}",
-                seconds(length),
-                seconds(self.duration)
-            ));
+            return Err(format!("the run takes {}; {}", seconds(length), self.longest()));
         }
         let planned = planned_bps(run, node);
         let together = planned.saturating_add(others_bps);
@@ -237,7 +238,31 @@ impl Allowance {
                 quantity::show_rate(self.rate_bps)
             ));
         }
+        // After the rate, which bounds how many messages there are to look at.
+        for send in sent_by(run, node) {
+            self.check_end(run, send)?;
+        }
         Ok(planned)
+    }
+
+    /// Whether a sender ends within the time that is allowed: a plan states how long it takes and how much is sent, and only
+    /// the latter makes an end.
+    fn check_end(&self, run: &Run, send: &Send) -> Result<(), String> {
+        let refused = |why: String| Err(format!("flow {} {why}; {}", send.flow, self.longest()));
+        let schedule = match Schedule::new(run, send, LONGEST_FRAME) {
+            Ok(schedule) => schedule,
+            Err(error) => return refused(format!("has no schedule: {error}")),
+        };
+        let (total, due) = (schedule.total(), schedule.due_before(RunTime::ZERO + self.duration));
+        if due < total {
+            refused(format!("would have sent {due} of its {total} messages by then"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn longest(&self) -> String {
+        format!("this host allows at most {}", seconds(self.duration))
     }
 
     /// Whether frames may be exchanged with this address.
@@ -274,25 +299,33 @@ fn peers(run: &Run, node: NodeIndex) -> Vec<NodeIndex> {
     met
 }
 
-/// What a node sends on the wire where its senders are fastest, a burst spread over its period, bit/s.
+fn flow_of(run: &Run, id: FlowId) -> Option<&Flow> {
+    run.flows.iter().find(|flow| flow.id == id)
+}
+
+/// The senders whose messages leave this node: its own, and those that its relays send back.
+fn sent_by(run: &Run, node: NodeIndex) -> impl Iterator<Item = &Send> {
+    run.sends.iter().filter(move |send| {
+        let from_here = flow_of(run, send.flow).is_some_and(|flow| flow.from == node);
+        from_here || run.relays.iter().any(|relay| relay.flow == send.flow && relay.on == node)
+    })
+}
+
+/// What a node sends on the wire where its senders are fastest, a burst spread over its period and a capture over one second, bit/s.
 fn planned_bps(run: &Run, node: NodeIndex) -> u64 {
-    let flow_of = |id: FlowId| run.flows.iter().find(|flow| flow.id == id);
     let rate = |bits: u64, period: Span| {
         let picos = u128::from(period.as_picos().max(1).unsigned_abs());
         u64::try_from(u128::from(bits) * 1_000_000_000_000 / picos).unwrap_or(u64::MAX)
     };
     let mut planned = 0_u64;
-    for send in &run.sends {
-        let Some(flow) = flow_of(send.flow) else { continue };
-        let returns = run.relays.iter().any(|relay| relay.flow == flow.id && relay.on == node);
-        if flow.from != node && !returns {
-            continue;
-        }
+    for send in sent_by(run, node) {
+        let Some(flow) = flow_of(run, send.flow) else { continue };
         let bits = wire_bits(flow.protocol, flow.vlan, send.payload);
-        let fastest = match send.pattern {
-            Pattern::Periodic | Pattern::Exponential => rate(bits, send.period),
-            Pattern::Bursts { size, .. } => rate(bits.saturating_mul(u64::from(size)), send.period),
-            Pattern::Ramp { to, .. } => rate(bits, send.period.min(to)),
+        let fastest = match (&send.replay, send.pattern) {
+            (Some(replay), _) => replay.busiest(REPLAYED_OVER).saturating_mul(8),
+            (None, Pattern::Periodic | Pattern::Exponential) => rate(bits, send.period),
+            (None, Pattern::Bursts { size, .. }) => rate(bits.saturating_mul(u64::from(size)), send.period),
+            (None, Pattern::Ramp { to, .. }) => rate(bits, send.period.min(to)),
         };
         planned = planned.saturating_add(send.rate_limit_bps.map_or(fastest, |most| fastest.min(most)));
     }
@@ -306,6 +339,7 @@ fn planned_bps(run: &Run, node: NodeIndex) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wg_plan::{HostModel, Node, NodeKind, Replay, Route, Trace, Traced};
 
     #[test]
     fn a_file_says_what_is_allowed() {
@@ -335,6 +369,52 @@ mod tests {
         let usual = Allowance::of("").unwrap();
         assert!(usual.has_interface("eth0") && !usual.has_interface("lo"));
         assert!(usual.check_address("a", Ipv4Addr::new(8, 8, 8, 8)).is_err());
+    }
+
+    #[test]
+    fn what_is_sent_is_held_against_the_bounds_and_not_what_a_plan_says_of_itself() {
+        let end = |index, name| Node::new(index, name, NodeKind::EndSystem { host: HostModel::default() });
+        let network = Network { nodes: vec![end(0, "a"), end(1, "b")], links: Vec::new() };
+        let flow = Flow { to: 1, ..Flow::plain(10, Protocol::Udp, Route::default()) };
+        let sends = |send: Send| Run {
+            duration: Span::from_millis(1),
+            flows: vec![flow.clone()],
+            sends: vec![send],
+            ..Run::default()
+        };
+        let allowance =
+            Allowance::of("addresses = [\"0.0.0.0/0\"]\nrate = \"1Mbit/s\"\nduration = \"1s\"").unwrap();
+        let check = |send: Send| allowance.check(&network, &sends(send), 0, &[], 0);
+        // 128 B of frame and 20 B around it, a hundred times a second.
+        let steady = |count| Send::periodic(10, Span::from_millis(10), 82, count);
+        assert_eq!(check(steady(100)), Ok(118_400));
+        assert_eq!(
+            check(steady(102)).unwrap_err(),
+            "flow 10 would have sent 100 of its 102 messages by then; this host allows at most 1 s"
+        );
+        let limited = Send { rate_limit_bps: Some(50_000), ..steady(100) };
+        assert!(check(limited).unwrap_err().contains("of its 100 messages"));
+        let frames = |length| {
+            let frame = |after| Traced { after: Span::from_millis(after), length };
+            Trace::new(vec![frame(0), frame(1)]).unwrap()
+        };
+        let replay = |length, loops| Replay {
+            file: "a.pcap".into(),
+            trace: frames(length),
+            speed_ppm: 1_000_000,
+            loops,
+            loop_gap: Span::from_millis(100),
+            least: 64,
+        };
+        let replayed = |replay: Replay| Send {
+            count: u32::try_from(replay.frames()).unwrap(),
+            replay: Some(replay),
+            ..steady(1)
+        };
+        assert!(check(replayed(replay(1_000, 3))).is_ok());
+        assert!(check(replayed(replay(1_518, 300))).unwrap_err().contains("of its 600 messages"));
+        let dense = Replay { loop_gap: Span::from_millis(1), ..replay(1_518, 100) };
+        assert!(check(replayed(dense)).unwrap_err().contains("would send 2460800bit/s"));
     }
 
     #[test]

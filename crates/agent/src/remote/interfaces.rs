@@ -41,6 +41,7 @@ pub fn described(
             allowed: allowed(&report.name),
             in_use: in_use(&report.name),
             timestamps: report.detail,
+            neighbours: super::neighbours::of(&report.name),
             name: report.name,
         }
     })

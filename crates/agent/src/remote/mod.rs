@@ -14,6 +14,7 @@ pub mod enrolment;
 pub mod identity;
 pub mod interfaces;
 pub mod join_code;
+pub mod neighbours;
 pub mod posted_code;
 pub mod private_file;
 pub mod reach;

@@ -4,4 +4,5 @@ pub mod clock_survey;
 pub mod doctor;
 pub mod examination;
 pub mod mending;
+pub mod place;
 pub mod timer_loop;

@@ -7,6 +7,7 @@ use wg_plan::host_tsn::commands::{Before, Changes, Command, Program};
 
 use super::programs::Programs;
 use crate::remote::private_file;
+use crate::tools::place::Place;
 
 /// What was changed, and what was there before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +15,9 @@ pub(super) struct Kept {
     pub(super) interface: String,
     pub(super) changes: Changes,
     pub(super) before: Before,
+    /// Where it was changed. Absent in files of earlier versions.
+    #[serde(default)]
+    pub(super) place: Option<Place>,
 }
 
 impl Kept {

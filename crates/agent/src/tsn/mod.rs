@@ -24,6 +24,7 @@ use self::programs::{Programs, Tools};
 pub use self::support::findings;
 use crate::control::role::{Fault, OpenError, Setup};
 use crate::proto;
+use crate::tools::place::Place;
 
 /// Settings that are in force until [`InForce::take_off`], or until this is dropped.
 #[derive(Debug)]
@@ -130,7 +131,7 @@ fn make_with(
     take_off(&file, programs)?;
     let changes = commands::changes(&setup.network, run, setup.node);
     let before = look(&changes, interface, programs)?;
-    let kept = Kept { interface: interface.to_owned(), changes, before };
+    let kept = Kept { interface: interface.to_owned(), changes, before, place: Some(Place::of(interface)?) };
     kept.write(&file)?;
     let in_force = InForce { file: file.clone(), _lock: lock, done: false };
     for command in commands::apply(&setup.network, run, setup.node, interface) {
@@ -180,13 +181,15 @@ fn look(changes: &Changes, interface: &str, programs: &dyn Programs) -> Result<B
 /// Takes off what a file says was made, as far as it is still there and ours; then the file goes.
 fn take_off(file: &Path, programs: &dyn Programs) -> Result<(), String> {
     let Some(kept) = Kept::read(file)? else { return Ok(()) };
-    let Kept { interface, changes, before } = &kept;
+    let Kept { interface, changes, before, place } = &kept;
     let left = |why: String| {
         format!(
             "TSN settings of {interface} could not be taken off: {why}; the next start of the agent tries again"
         )
     };
-    if wg_net::interface_named(interface).is_ok() {
+    // After a boot, or of an interface that was made anew, nothing of it is in force: what is there is somebody else's.
+    let here = Place::of(interface).is_ok_and(|now| place.as_ref().is_none_or(|then| *then == now));
+    if here {
         let present = kept::present(interface, programs).map_err(left)?;
         let ours = present.root.is_some_and(|root| root.handle == ROOT_HANDLE);
         let still =

@@ -165,6 +165,25 @@ fn what_others_set_is_left_alone() {
 }
 
 #[test]
+fn after_a_boot_nothing_is_ours() {
+    let (folder, host) = (Folder::new("boot"), Played::of_a_plain_host());
+    let setup = setup(&folder.0);
+    let (mut in_force, _) =
+        make_with(&setup.run, &setup, ("lo", &folder.0), &host).expect("free").expect("there are some");
+    in_force.done = true;
+    let file = state_file(&folder.0, "lo");
+    let mut kept = Kept::read(&file).expect("kept").expect("there is one");
+    kept.changes.filters = true;
+    kept.place.as_mut().expect("this version keeps it").boot = "another".into();
+    kept.write(&file).expect("it can be kept");
+    // Somebody's filters since the boot.
+    *host.filters.borrow_mut() = true;
+    take_off(&file, &host).expect("nothing to do");
+    assert_eq!(host.done().len(), MADE.len(), "nothing is taken off");
+    assert!(!file.exists());
+}
+
+#[test]
 fn what_fails_half_way_is_taken_back() {
     let (folder, mut host) = (Folder::new("half"), Played::of_a_plain_host());
     host.fails = Some("mqprio");

@@ -65,6 +65,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
                 flow: id,
                 on: flow.to,
                 vl: None,
+                back: None,
                 through: Turn::Servicing,
                 faults: Vec::new(),
                 detours: Vec::new(),

@@ -4,7 +4,7 @@ use wg_frame::time::RunTime;
 
 use crate::cause::Cause;
 use crate::frame::Frame;
-use crate::port::{Effect, Life, Transmission};
+use crate::port::{Effect, FragmentEdge, Life, Transmission};
 
 /// The instants at which a message was handed down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,16 @@ pub enum Output {
         /// To be handed back with the end.
         transmission: Transmission,
     },
+    /// The frame on the wire is sent in fragments, and one of them ends or begins. Of one that begins the driver owes
+    /// [`Host::handle_line_free`].
+    Fragment {
+        /// By this port.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// Which.
+        edge: FragmentEdge,
+    },
     /// A frame, or one of its copies, ended here.
     Dropped {
         /// The port it was for or came by; the first where it did not come so far.
@@ -61,6 +71,12 @@ pub enum Output {
         /// The application has it.
         application: RunTime,
     },
+    /// A frame to the host itself has left the transmit lane: it goes up again and meets no interface. The driver of this
+    /// core owes [`Host::handle_loopback`].
+    Loopback {
+        /// The frame.
+        frame: Frame,
+    },
     /// Where [copies are followed](Host::follow_copies): what became of a frame.
     Follow {
         /// The port of the copy; the first of a frame that became two.
@@ -79,8 +95,10 @@ impl Output {
         match self {
             Self::Transmit { frame, .. }
             | Self::Abort { frame, .. }
+            | Self::Fragment { frame, .. }
             | Self::Dropped { frame, .. }
             | Self::Deliver { frame, .. }
+            | Self::Loopback { frame }
             | Self::Follow { frame, .. } => frame,
         }
     }
@@ -95,6 +113,7 @@ impl Output {
         match effect {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
             Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
+            Effect::Fragment { frame, edge } => Self::Fragment { port, frame, edge },
             Effect::Drop { frame, cause } => Self::lost(port, frame, cause),
             Effect::Follow { frame, life } => Self::Follow { port, frame, life },
         }

@@ -8,6 +8,10 @@
 //!
 //! A frame whose window closes over it waits for the next or is dropped, by rule.
 //!
+//! # Synchronisation
+//! A device that is of a [synchronised cluster](crate::as6802), and has lost it, has no windows: time-triggered frames that
+//! come are dropped, those that wait do so until it is synchronised again, and all others have the line.
+//!
 //! # Preemption
 //! Only a transmission that the driver has answered can be aborted, because only then the port knows when its last
 //! bit leaves; a driver that answers at the end gets shuffling. An aborted frame goes back to the head of its queue and
@@ -63,6 +67,8 @@ pub struct TimeTriggered {
     queue_of: Vec<u32>,
     capacity: usize,
     missed: Missed,
+    /// The device is not synchronised: there are no windows.
+    suspended: bool,
 }
 
 impl TimeTriggered {
@@ -79,12 +85,12 @@ impl TimeTriggered {
         let place = |id: u16| (QUEUES + flows.partition_point(|other| *other < id)) as u32;
         let queue_of = schedule.windows().iter().map(|window| place(window.flow)).collect();
         let access = MediaAccess::new(schedule, integration, raster);
-        Self { access, flows, queue_of, capacity: frames as usize, missed }
+        Self { access, flows, queue_of, capacity: frames as usize, missed, suspended: false }
     }
 
     /// Of the window that may be used now: its queue, the first frame there, and when that must have ended.
     fn open<'a, C>(&self, at: &Moment<'a, C>) -> Option<(usize, &'a Frame, RunTime)> {
-        if at.queues.apart() == 0 {
+        if at.queues.apart() == 0 || self.suspended {
             return None;
         }
         let open = self.access.open()?;
@@ -94,7 +100,7 @@ impl TimeTriggered {
 
     /// When a time-triggered frame that waits may begin, or make another one give way, or miss its window.
     fn next_window<C>(&self, at: &Moment<'_, C>) -> Deadline {
-        if at.queues.apart() == 0 {
+        if at.queues.apart() == 0 || self.suspended {
             return Deadline::NEVER;
         }
         if let Some((_, frame, until)) = self.open(at)
@@ -118,6 +124,9 @@ impl TransmissionSelection for TimeTriggered {
     /// Of frames that go by no window.
     #[inline]
     fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, _queue: usize, frame: &Frame) -> Admission {
+        if self.suspended {
+            return Admission::Now;
+        }
         let (from, until) = self.access.others();
         if at.now < from {
             return Admission::NotBefore(from);
@@ -151,6 +160,9 @@ impl TransmissionSelection for TimeTriggered {
         if !Self::goes_by_window(newcomer) {
             return Ok(QueuePosition::last(newcomer.queue));
         }
+        if self.suspended {
+            return Err(Cause::MissedWindow);
+        }
         let flow = self.flows.binary_search(&newcomer.frame.virtual_link);
         flow.map(|at| QueuePosition::last(QUEUES + at)).map_err(|_| Cause::NoWindow)
     }
@@ -159,12 +171,17 @@ impl TransmissionSelection for TimeTriggered {
         self.access.look_anew(at.now, at.clock);
     }
 
+    fn handle_synchronised<C: LocalClock>(&mut self, at: &Moment<'_, C>, is_synchronised: bool) {
+        self.suspended = !is_synchronised;
+        self.access.look_anew(at.now, at.clock);
+    }
+
     fn has_schedule(&self) -> bool {
         true
     }
 
     fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
-        let closed = self.access.look(at.now, at.clock)?;
+        let closed = self.access.look(at.now, at.clock).filter(|_| !self.suspended)?;
         (self.missed == Missed::Drop).then(|| (self.queue_of[closed] as usize, Cause::MissedWindow))
     }
 

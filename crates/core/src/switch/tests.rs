@@ -40,7 +40,8 @@ fn line() -> LineRate {
 fn switch(mode: ForwardingMode, forwarding: Forwarding) -> Switch<StrictPriority, ByNumber, TrueTime> {
     let limit = Capacity::frames(100);
     let ports = vec![Port::new(PortConfig::strict_priority(line(), limit), StrictPriority); PORTS];
-    let config = SwitchConfig { processing_delay: Span::ZERO, mode, shared: limit };
+    let config =
+        SwitchConfig { mixed_rate_delay: Span::ZERO, processing_delay: Span::ZERO, mode, shared: limit };
     Switch::new(config, ports, forwarding, ByNumber, TrueTime)
 }
 
@@ -94,6 +95,7 @@ fn drain(
                 switch.handle_line_free(port, transmission, now + line().time_of(GAP));
             }
             Output::Dropped { port, cause, .. } => fates.push((port, Some(cause))),
+            Output::Fragment { .. } => panic!("nothing is sent in fragments"),
             Output::Follow { .. } => panic!("copies are not followed"),
         }
     }
@@ -216,7 +218,12 @@ fn best_effort_takes_no_room_of_virtual_links() {
     let limit = Capacity::frames(2);
     let ports = vec![Port::new(PortConfig::critical(line(), limit), StrictPriority); PORTS];
     let shared = Capacity::frames(100);
-    let config = SwitchConfig { processing_delay: Span::ZERO, mode: ForwardingMode::StoreAndForward, shared };
+    let config = SwitchConfig {
+        mixed_rate_delay: Span::ZERO,
+        processing_delay: Span::ZERO,
+        mode: ForwardingMode::StoreAndForward,
+        shared,
+    };
     let mut forwarding = known();
     assert_eq!(forwarding.add_group(PortSet::of(PORTS, [3])), 0);
     let mut switch = Switch::new(config, ports, forwarding, ByNumber, TrueTime);

@@ -17,10 +17,13 @@ mod bodies {
     pub(crate) mod interface;
     pub(crate) mod policing;
     pub(crate) mod port;
+    pub(crate) mod reader;
     pub(crate) mod reception;
     pub(crate) mod regulator;
     pub(crate) mod relay;
+    pub(crate) mod streams;
     pub(crate) mod switch;
+    pub(crate) mod synchronisation;
 }
 
 use proptest::prelude::*;
@@ -50,8 +53,11 @@ any_operations!(
     interface,
     policing,
     port,
+    reader,
     reception,
     regulator,
     relay,
-    switch
+    streams,
+    switch,
+    synchronisation
 );

@@ -376,7 +376,7 @@ proptest! {
         let probe = Probe { flow: 3, sequence, flags: probe::ProbeFlags::RETURN };
         let fill = wg_frame::fill::Pattern::Sequential;
         let message = Message { probe, fill, transmit_time: None, damaged };
-        let image = Image { envelope, payload, message: Some(message), sequence: numbered.then_some(7), fcs_error };
+        let image = Image { envelope, payload, message: Some(message), sequence: numbered.then_some(7), redundancy: None, fcs_error };
         let mut buffer = [0; 400];
         let bytes = image.write(&mut buffer)?;
         prop_assert_eq!(bytes.len(), Image::length(&envelope, payload, numbered));

@@ -5,6 +5,7 @@ use wg_core::arinc664::Contract;
 use wg_frame::time::Span;
 
 use super::addresses::Addresses;
+use super::frer::Frer;
 use super::routes::Route;
 use crate::network::{Attachment, NetworkId, NodeIndex};
 
@@ -51,7 +52,8 @@ pub struct Flow {
     /// Differentiated services code point of its IPv4 packets (RFC 2474), 0 to 63.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dscp: u8,
-    /// To each receiver on each of its networks, at least one; network A first, receivers in their order.
+    /// To each receiver on each of its networks, at least one; network A first, receivers in their order. None of a loopback,
+    /// whose sender is its receiver. With `frer` those of its member streams.
     pub routes: Vec<Route>,
     /// The network it travels on; absent for both, each frame sent on A and on B.
     #[serde(default = "network_a", skip_serializing_if = "is_network_a")]
@@ -62,6 +64,9 @@ pub struct Flow {
     /// Schedule of a time-triggered flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<TimeTriggered>,
+    /// Its frames are copied and the copies removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frer: Option<Frer>,
     /// Addresses its frames carry in place of those of its end systems.
     #[serde(default, skip_serializing_if = "Addresses::is_none")]
     pub addresses: Addresses,
@@ -98,9 +103,21 @@ impl Flow {
             routes: vec![route],
             virtual_link: None,
             schedule: None,
+            frer: None,
             addresses: Addresses::default(),
             exchange: false,
         }
+    }
+
+    /// A flow over network A that its own sender receives, without anything optional: it takes no link.
+    pub fn loopback(id: FlowId, protocol: Protocol, node: NodeIndex) -> Self {
+        let nowhere = Route::default();
+        Self { from: node, to: node, routes: Vec::new(), ..Self::plain(id, protocol, nowhere) }
+    }
+
+    /// Whether its sender is its receiver, and none of its messages comes to an interface.
+    pub fn is_loopback(&self) -> bool {
+        self.from == self.to && self.also_to.is_empty()
     }
 
     /// Its receivers, in the order of the file.
@@ -136,6 +153,9 @@ pub struct VirtualLink {
     /// 3, the upper with 4 to 7. They carry no tag.
     #[serde(default = "VirtualLink::usual_priority")]
     pub priority: u8,
+    /// Whether the sequence number is the last byte of the payload: frames are then as long as those of UDP.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub number_within: bool,
 }
 
 impl VirtualLink {

@@ -3,8 +3,10 @@
 
 mod addresses;
 mod clocks;
+mod clusters;
 mod disturbances;
 mod flows;
+mod frer;
 mod routes;
 mod tasks;
 
@@ -15,14 +17,16 @@ use wg_frame::time::Span;
 
 pub use self::addresses::{Addresses, Ends};
 pub use self::clocks::{OnFailure, Ptp, PtpDelay, PtpTimestamps, PtpTransport, Synchronise};
+pub use self::clusters::{Cluster, ClusterChannel, ClusterMaster};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 pub use self::flows::{
     Flow, FlowId, LAST_FLOW, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
 };
+pub use self::frer::{Frer, IndividualRecovery};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{
     Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Pacing, Pattern, Receive,
-    Relay, Send, Turn,
+    Relay, RemoteLog, Send, Turn,
 };
 use crate::network::{LineRate, Network, SwitchChange};
 
@@ -113,6 +117,9 @@ pub struct Run {
     pub relays: Vec<Relay>,
     /// Background load.
     pub injects: Vec<Inject>,
+    /// Hosts that log over the network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote_logs: Vec<RemoteLog>,
     /// Capture tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<Capture>,
@@ -122,6 +129,9 @@ pub struct Run {
     /// What befalls the network at stated instants, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<Incident>,
+    /// Clusters that synchronise by SAE AS6802.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Cluster>,
 }
 
 /// A limit on a measure.

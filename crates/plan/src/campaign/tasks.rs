@@ -9,6 +9,7 @@ use wg_frame::time::Span;
 
 use super::flows::FlowId;
 use super::routes::Route;
+use crate::imperfections::SendingThreads;
 use crate::network::NodeIndex;
 use crate::trace::Replay;
 
@@ -190,6 +191,10 @@ pub struct Relay {
     /// Number of the virtual link that a rate-constrained flow's messages go back on; else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vl: Option<u16>,
+    /// What its answers carry in the place of the flow's number, where several relays answer one flow: at the sender their
+    /// messages are then told apart. Absent: the flow's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<FlowId>,
     /// Where the message is turned round.
     pub through: Turn,
     /// Planted faults.
@@ -238,6 +243,10 @@ pub struct Inject {
     /// Bursts come at exponential intervals with the interval as their mean.
     #[serde(default, skip_serializing_if = "is_false")]
     pub exponential: bool,
+    /// Simulated threads that send and sleep, each a burst in as many intervals as there are threads, later by what its
+    /// sending and sleeping takes; absent: the schedule is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<SendingThreads>,
     /// Sends only in the active part of each cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
@@ -253,6 +262,11 @@ pub struct Inject {
 }
 
 impl Relay {
+    /// The number that its answers carry in their probe headers and records.
+    pub fn answers_as(&self) -> FlowId {
+        self.back.unwrap_or(self.flow)
+    }
+
     /// Its planted faults, as the core of a relay takes them.
     pub fn planted(&self) -> Faults {
         let range = |fault: &Fault, (first, last)| (first, last, fault.kind);
@@ -272,12 +286,29 @@ impl Inject {
             interval,
             load_ppm,
             exponential: false,
+            threads: None,
             activity: None,
             pacing: None,
             backend: None,
             launch: None,
         }
     }
+}
+
+/// Remote logging: what a host's applications send and receive is logged, and the records go to another end system as UDP
+/// frames over the network under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteLog {
+    /// The end system that logs.
+    pub on: NodeIndex,
+    /// The one its records go to.
+    pub to: NodeIndex,
+    /// The route to it.
+    pub route: Route,
+    /// Bytes of one record.
+    pub record: u32,
+    /// Records in a frame.
+    pub records: u32,
 }
 
 /// A capture task: every frame at the node's ports, written as pcapng.

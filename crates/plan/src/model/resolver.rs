@@ -9,13 +9,17 @@ use crate::network::{NetworkId, NodeIndex};
 use crate::reader::Maybe;
 use crate::statements::{
     CaptureStatement, Carriage, FaultStatement, FlowStatement, InjectStatement, RelayStatement,
-    SendStatement, Statements,
+    RemoteLogStatement, SendStatement, Statements,
 };
 use crate::topology::{Topology, on_line};
 
 use super::{
-    CaptureModel, FaultModel, FlowModel, HandSet, InjectModel, Model, ReceiveModel, RelayModel, SendModel,
+    CaptureModel, FaultModel, FlowModel, HandSet, InjectModel, Model, ReceiveModel, RelayModel,
+    RemoteLogModel, SendModel,
 };
+
+/// UDP payload of a frame of log records, at most.
+const LONGEST_LOG_FRAME: u64 = 1_472;
 
 /// What a flow's messages meet at their end.
 struct Sink {
@@ -52,7 +56,17 @@ impl Resolver<'_> {
             return;
         }
         let ends = from.zip(to);
-        let reach = ends.as_ref().map(|ends| self.reach(&statement.place, ends, &statement.paths));
+        let mut frer = None;
+        let reach = ends.as_ref().map(|ends| match (&statement.frer, ends.1[..] == [ends.0]) {
+            (Some(written), _) => {
+                let (reach, functions) =
+                    self.members(&statement.place, written, (ends.0, &ends.1), &statement.paths);
+                frer = functions;
+                reach
+            }
+            (None, true) => self.loopback(&statement.paths),
+            (None, false) => self.reach(&statement.place, ends, &statement.paths),
+        });
         let reach = reach.unwrap_or_default();
         let windows = self.hand_set(&statement.carriage);
         self.by_id.insert(id.value, self.model.flows.len());
@@ -66,10 +80,14 @@ impl Resolver<'_> {
             windows,
             carriage: Rc::new(statement.carriage.clone()),
             reach: Rc::new(reach),
+            frer,
+            is_copied: statement.frer.is_some(),
             relayed: false,
             exchange: statement.exchange,
         });
-        self.check_networks(&statement.paths);
+        if statement.frer.is_none() {
+            self.check_networks(&statement.paths);
+        }
     }
 
     fn hand_set(&mut self, carriage: &Carriage) -> Rc<[HandSet]> {
@@ -149,11 +167,11 @@ impl Resolver<'_> {
         self.model.flows[flow].id
     }
 
-    /// Receivers and relays: exactly one of them at every end of a flow.
+    /// Receivers and relays: exactly one of them at every end of a flow. A relay without `on` is at all of them.
     pub(super) fn sinks(&mut self, test: &Statements) {
         let mut sinks: BTreeMap<(usize, NodeIndex), Sink> = BTreeMap::new();
         let mut fed = BTreeSet::new();
-        let (mut whole, mut refused) = (true, BTreeSet::new());
+        let mut whole = true;
         for receive in &test.receives {
             let flow = self.flow_of(&receive.flow);
             whole &= flow.is_some();
@@ -168,16 +186,7 @@ impl Resolver<'_> {
             whole &= flow.is_some();
             let Some(flow) = flow else { continue };
             fed.insert(flow);
-            let several = relay.on.is_none() || self.model.flows[flow].relayed;
-            if self.is_multicast(flow) && several {
-                let message = format!(
-                    "flow {} has several receivers, and what two of them return could not be told apart",
-                    self.id(flow)
-                );
-                let cure = "name the one that relays with on, and receive at the others";
-                self.found.error(&relay.place, message, "1 relay per flow", cure);
-                refused.insert(flow);
-            } else if let [on] = self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on)[..] {
+            for on in self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on) {
                 self.model.flows[flow].relayed = true;
                 let (place, faults) = (relay.place.clone(), self.faults(relay, flow, on));
                 let (vl, through) = (relay.vl.clone(), relay.through.clone());
@@ -196,7 +205,7 @@ impl Resolver<'_> {
             let Some((_, to)) = self.model.flows[send.flow].ends.clone() else { continue };
             for node in to.iter().filter(|node| !sinks.contains_key(&(send.flow, **node))) {
                 // A sole end without a sink has a task whose place was refused.
-                if to.len() > 1 && !refused.contains(&send.flow) {
+                if to.len() > 1 {
                     let message = format!("flow {id} is not received on \"{}\"", self.topology.name(*node));
                     let cure =
                         format!("write one <receive flow=\"{id}\"/> without on; it receives everywhere");
@@ -204,10 +213,6 @@ impl Resolver<'_> {
                 }
             }
         }
-    }
-
-    fn is_multicast(&self, flow: usize) -> bool {
-        self.model.flows[flow].ends.as_ref().is_some_and(|(_, to)| to.len() > 1)
     }
 
     /// The ends of the flow that a task takes: the one it names, or all.
@@ -341,8 +346,41 @@ impl Resolver<'_> {
             of_frame: statement.of_frame,
             exponential: statement.exponential,
             shaping: statement.shaping.clone(),
+            threads: statement.threads.clone(),
             route: reach.routes.into_iter().next().map(Rc::new),
         });
+    }
+
+    pub(super) fn remote_log(&mut self, statement: &RemoteLogStatement) {
+        let on = statement.on.as_ref().and_then(|name| self.topology.end_system(name, self.found));
+        let to = statement.to.as_ref().and_then(|name| self.topology.end_system(name, self.found));
+        let (Some((on, to)), Some((record, records))) =
+            (on.zip(to), statement.record.as_ref().zip(statement.records.as_ref()))
+        else {
+            return;
+        };
+        if let Some(first) = self.model.remote_logs.iter().find(|log| log.on == on) {
+            let name = self.topology.name(on);
+            let message = format!("\"{name}\" already has a <remote-log>{}", on_line(first.place.line));
+            self.found.error(&statement.place, message, "1 per end system", "keep one of the two");
+            return;
+        }
+        if u64::from(records.value) * record.value > LONGEST_LOG_FRAME {
+            let message = format!("{} of {} do not fit into one frame", records.named(), record.named());
+            let cure = "write fewer records in a frame, or shorter ones";
+            self.found.error(&statement.place, message, format!("{LONGEST_LOG_FRAME}B"), cure);
+            return;
+        }
+        let [a, b] = self.reach(&statement.place, &(on, Rc::new([to])), &[]);
+        let reach = if a.linked || !b.linked { a } else { b };
+        if !reach.missing.is_empty() && self.topology.links_whole {
+            self.no_route(&statement.place, on, to);
+        }
+        let Some(route) = reach.routes.into_iter().next().map(Rc::new) else { return };
+        let (place, records) = (statement.place.clone(), records.value);
+        #[expect(clippy::cast_possible_truncation, reason = "no longer than a frame")]
+        let record = record.value as u32;
+        self.model.remote_logs.push(RemoteLogModel { place, on, to, record, records, route });
     }
 
     fn no_route(&mut self, place: &Place, from: NodeIndex, to: NodeIndex) {

@@ -30,6 +30,9 @@ impl PointCheck<'_> {
             let hops = inject.route.iter().flat_map(|route| route.hops.iter().copied());
             self.vlan_on(&inject.place, "the injected load", 0, hops, found);
         }
+        for log in &self.model.remote_logs {
+            self.vlan_on(&log.place, "the log", 0, log.route.hops.iter().copied(), found);
+        }
         self.hubs(found);
         self.rasters(found);
     }

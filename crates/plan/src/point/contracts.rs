@@ -132,6 +132,7 @@ impl PointCheck<'_> {
                 .priority
                 .as_ref()
                 .map_or(VirtualLink::usual_priority(), |priority| priority.value),
+            number_within: carriage.number_within,
         })
     }
 
@@ -165,8 +166,8 @@ impl PointCheck<'_> {
         let mut first_hops: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
         for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| links.contains_key(&flow.id))
         {
-            let relay = self.model.relay_of(at).map(|relay| relay.on);
-            for sender in flow.ends.iter().map(|(from, _)| *from).chain(relay) {
+            let relays = self.model.relays_of(at).map(|relay| relay.on);
+            for sender in flow.ends.iter().map(|(from, _)| *from).chain(relays) {
                 by_sender.entry(sender).or_default().push(flow);
                 let leaves = |hop: &Hop| hop.from.node == sender;
                 let first = self.hops(at).filter(leaves).map(|hop| hop.link);

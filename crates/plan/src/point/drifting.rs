@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 
 use super::{Carried, PointCheck, Senders};
-use crate::campaign::Hop;
+use crate::campaign::{Cluster, Hop};
 use crate::campaign::{FlowId, Protocol};
 use crate::diagnostic::Findings;
 use crate::network::{Clock, ForwardingMode, NodeIndex, NodeKind};
@@ -45,6 +45,7 @@ impl PointCheck<'_> {
         &self,
         senders: &Senders<'_>,
         carried: &Carried,
+        clusters: &[Cluster],
         end: Span,
         found: &mut Findings,
     ) {
@@ -59,6 +60,12 @@ impl PointCheck<'_> {
                 .collect();
             for (hop, next) in steps {
                 let (out, into) = (hop.from, hop.to);
+                // What a cluster keeps together does not part.
+                let of =
+                    |node: NodeIndex| clusters.iter().position(|c| c.devices().any(|device| device == node));
+                if of(out.node).is_some() && of(out.node) == of(into.node) {
+                    continue;
+                }
                 let Some(room) = self.room(carried, flow.id, hop, next, sent.frame) else { continue };
                 let missed = parting(self.clock(out.node), self.clock(into.node), &room, end);
                 let Some((at, is_late)) = missed else { continue };

@@ -5,10 +5,12 @@
 
 mod addresses;
 mod carriers;
+mod clusters;
 mod contracts;
 mod course;
 mod drifting;
 mod faults;
+mod frer;
 mod replays;
 mod senders;
 mod tables;
@@ -22,12 +24,13 @@ use wg_frame::time::Span;
 
 use crate::campaign::Hop;
 use crate::campaign::{FaultKind, Flow, FlowId, Protocol, Route, Run, TimeTriggered, VirtualLink};
+use crate::compile::Scheduling;
 use crate::diagnostic::Findings;
 use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
 use crate::network::{Attachment, LineRate, NodeKind, SwitchKind};
 use crate::schedule::Schedule;
-use crate::statements::{PROTOCOLS, Statements, homes};
+use crate::statements::{PROTOCOLS, Pace, Statements, homes};
 use crate::topology::Topology;
 use senders::{Medium, Senders, WholeSend};
 
@@ -62,6 +65,7 @@ pub(crate) struct PointCheck<'a> {
     pub(crate) topology: &'a Topology,
     pub(crate) model: &'a Model,
     pub(crate) disturbances: &'a Disturbances,
+    pub(crate) scheduling: Scheduling,
 }
 
 /// What the flows of one point are held to.
@@ -80,6 +84,7 @@ impl PointCheck<'_> {
         self.tables(found);
         let senders: Senders<'_> =
             self.model.sends.iter().filter_map(|send| self.send(send, found)).collect();
+        senders.iter().for_each(|send| self.recovery(send, found));
         let fast: BTreeSet<usize> =
             senders.iter().filter(|send| self.too_fast(send, found)).map(|send| send.send.flow).collect();
         self.load(senders.iter().filter(|send| !fast.contains(&send.send.flow)), said, found);
@@ -98,9 +103,12 @@ impl PointCheck<'_> {
         self.length(warm_up, length, drain, found);
         let link_faults = self.link_faults(&counts, found);
         let incidents = self.incidents(&senders, &carried, found);
+        // A run that is too long was refused by `length`.
+        let lasts = warm_up.checked_add(duration).and_then(|span| span.checked_add(drain));
+        let clusters = self.clusters(&carried, lasts.unwrap_or(duration), found);
         if found.clean() {
             self.warn_of_late_faults(warm_up + duration + drain, found);
-            self.warn_of_parting_clocks(&senders, &carried, warm_up + duration, found);
+            self.warn_of_parting_clocks(&senders, &carried, &clusters, warm_up + duration, found);
         }
         let run = Run {
             link_rate: self.model.rate.as_ref().and_then(|rate| LineRate::new(rate.value)),
@@ -113,9 +121,11 @@ impl PointCheck<'_> {
             receives: self.receives(),
             relays,
             injects,
+            remote_logs: self.remote_logs(),
             captures: self.captures(),
             link_faults,
             incidents,
+            clusters,
             ..Run::default()
         };
         self.due(&run, found);
@@ -167,8 +177,33 @@ impl PointCheck<'_> {
                 continue;
             }
             self.reaches(flow, found);
+            self.frer(flow, found);
+            self.loopback(flow, found);
         }
         self.returns(found);
+    }
+
+    /// What needs a link is nothing for a flow that takes none.
+    fn loopback(&self, flow: &FlowModel, found: &mut Findings) {
+        let Some(protocol) = flow.protocol.as_ref().filter(|_| flow.is_loopback()) else { return };
+        let what = format!("flow {} leads from an end system to itself", flow.id);
+        if matches!(protocol.value, Protocol::Rc | Protocol::Tt) {
+            let message = format!("{what}, but {} is carried by switches", protocol.named());
+            let cure = "write protocol=\"udp\" or \"raw\", or name another end system";
+            found.error(&protocol.place, message, "udp, raw and be flows", cure);
+        }
+        if !flow.addresses().is_none() {
+            let message = format!("{what}, and its frames have addresses of their own");
+            found.error(&flow.place, message, "", "remove the addresses");
+        }
+        let sends = self.model.sends.iter().filter(|send| std::ptr::eq(&self.model.flows[send.flow], flow));
+        for load in sends.filter_map(|send| match &send.pace {
+            Some(Pace::Load(load)) => Some(load),
+            _ => None,
+        }) {
+            let message = format!("{what} and loads no link, so {} is nothing", load.named());
+            found.error(&load.place, message, "", "write a period");
+        }
     }
 
     /// Whether messages of relayed flows have a way back.
@@ -187,6 +222,12 @@ impl PointCheck<'_> {
             }
             if protocol.value != Protocol::Rc {
                 continue;
+            }
+            if self.model.relays_of(relay.flow).count() > 1 {
+                let message = format!("flow {} has {} and several relays", flow.id, protocol.named());
+                let cure = "name the one that relays with on, and receive at the others";
+                found.error(&relay.place, message, "1 relay of an rc flow", cure);
+                break;
             }
             if relay.vl.is_none() {
                 let message = format!(
@@ -227,16 +268,16 @@ impl PointCheck<'_> {
         }
     }
 
-    /// Hops of a flow, and back from its relay.
+    /// Hops of a flow, and back from its relays.
     fn hops(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
         self.model.flows[flow].hops().chain(self.hops_back(flow))
     }
 
-    /// Hops of what a relay of the flow sends back.
+    /// Hops of what the relays of the flow send back.
     fn hops_back(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
-        let relay = self.model.relay_of(flow);
+        let relays: BTreeSet<_> = self.model.relays_of(flow).map(|relay| relay.on).collect();
         let ways = self.model.flows[flow].used().flat_map(|(_, reach)| &reach.routes);
-        let home = ways.filter(move |way| relay.is_some_and(|relay| way.receiver() == Some(relay.on)));
+        let home = ways.filter(move |way| way.receiver().is_some_and(|to| relays.contains(&to)));
         home.flat_map(|way| way.hops.iter().map(|hop| hop.reversed()))
     }
 
@@ -246,7 +287,11 @@ impl PointCheck<'_> {
             let networks: Vec<_> = flow.used().collect();
             let routes: Vec<Route> =
                 networks.iter().flat_map(|(_, reach)| reach.routes.iter().cloned()).collect();
-            let first = routes.first()?.clone();
+            let protocol = flow.protocol.as_ref()?.value;
+            let plain = match flow.ends.as_ref().filter(|_| flow.is_loopback()) {
+                Some((node, _)) => Flow::loopback(flow.id, protocol, *node),
+                None => Flow::plain(flow.id, protocol, routes.first()?.clone()),
+            };
             Some(Flow {
                 also_to: to[1..].to_vec(),
                 deadline: flow.deadline.as_ref().map(|deadline| deadline.value),
@@ -257,8 +302,9 @@ impl PointCheck<'_> {
                 virtual_link: carried.virtual_links.remove(&flow.id),
                 schedule: carried.schedules.remove(&flow.id),
                 exchange: flow.exchange,
+                frer: flow.frer,
                 addresses: flow.addresses(),
-                ..Flow::plain(flow.id, flow.protocol.as_ref()?.value, first)
+                ..plain
             })
         });
         flows.collect()

@@ -33,12 +33,13 @@ impl PointCheck<'_> {
         let trace = file.value.as_ref()?;
         may_replay(send, flow, protocol.value, found)?;
         let tag = flow.tag();
-        let (shortest, most) = payload_range(protocol.value);
+        let sized = flow.sized_as(protocol.value);
+        let (shortest, most) = payload_range(sized);
         let transmit_time = send.course.transmit_time.as_ref().map(|at| u32::from(at.value) + TRANSMIT_TIME);
-        let needed = frame_length(protocol.value, tag, transmit_time.unwrap_or(shortest).max(shortest));
+        let needed = frame_length(sized, tag, transmit_time.unwrap_or(shortest).max(shortest));
         // Raw frames have no length field: below this, padding could not be told from content.
         let least = needed.max(64);
-        let limit = frame_length(protocol.value, tag, most);
+        let limit = frame_length(sized, tag, most);
         let longest = u32::from(trace.longest());
         check_lengths(file, trace, flow, limit, found)?;
         let speed = statement.speed_ppm.as_ref()?;

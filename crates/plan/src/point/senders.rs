@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use wg_frame::time::Span;
 
 use super::course::payload_of;
+use super::frer::TAG;
 use super::{PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
 use crate::campaign::Hop;
 use crate::campaign::{Pattern, Protocol, Send};
@@ -97,8 +98,9 @@ impl PointCheck<'_> {
         }
         let flow = &self.model.flows[send.flow];
         let protocol = flow.protocol.as_ref()?;
-        let payload = payload_of(send.payload.as_ref()?, send.of_frame, protocol.value, flow.tag(), found)?;
-        let (least, most) = payload_range(protocol.value);
+        let sized = flow.sized_as(protocol.value);
+        let payload = payload_of(send.payload.as_ref()?, send.of_frame, sized, flow.tag(), found)?;
+        let (least, most) = payload_range(sized);
         if payload.value < least || payload.value > most {
             let (how, cure) = if payload.value < least {
                 ("cannot hold the 12B probe header", "write a larger payload")
@@ -112,7 +114,7 @@ impl PointCheck<'_> {
         }
         let tag = flow.tag();
         let burst = send.burst.as_ref().map_or(1, |burst| burst.value);
-        let wire_bits = wire_bits(protocol.value, tag, payload.value);
+        let wire_bits = wire_bits(sized, tag, payload.value);
         let (period, pace) =
             self.pace(flow, send.pace.as_ref()?, u128::from(wire_bits) * u128::from(burst), found)?;
         let whole = WholeSend {
@@ -121,7 +123,7 @@ impl PointCheck<'_> {
             pace,
             ramp_to: self.ramp_end(flow, send, u128::from(wire_bits), found)?,
             offset: send.offset.as_ref()?.value,
-            frame: frame_length(protocol.value, tag, payload.value),
+            frame: frame_length(sized, tag, payload.value),
             payload,
             wire_bits,
             burst,
@@ -262,14 +264,20 @@ impl PointCheck<'_> {
         // Micro-bit/s, so that rounding down cannot hide an overload worth naming.
         let mut loads: BTreeMap<Medium, (u128, Vec<u16>)> = BTreeMap::new();
         for send in senders {
-            let load = send.bits() * PICOS_PER_SECOND * 1_000_000
+            let flow = &self.model.flows[send.send.flow];
+            // Every copy counts, with its tag.
+            let tags = if flow.frer.is_some() { u128::from(TAG) * 8 * u128::from(send.burst) } else { 0 };
+            let load = (send.bits() + tags) * PICOS_PER_SECOND * 1_000_000
                 / u128::from(send.shortest().as_picos().max(1).unsigned_abs());
             let mut add = |medium: Medium| {
                 let (sum, flows) = loads.entry(medium).or_default();
                 *sum += load;
                 flows.push(self.model.flows[send.send.flow].id);
             };
-            for hop in self.hops(send.send.flow) {
+            let members = flow.used().filter(|_| flow.frer.is_some()).flat_map(|(_, reach)| &reach.routes);
+            let copies = members.flat_map(|route| route.hops.iter().copied());
+            let plain = self.hops(send.send.flow).filter(|_| flow.frer.is_none());
+            for hop in plain.chain(copies) {
                 match self.topology.is_hub(hop.from.node) {
                     // What leaves a hub came in by it: once on the medium.
                     true => {}

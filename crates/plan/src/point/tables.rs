@@ -69,7 +69,7 @@ impl PointCheck<'_> {
         }
         for relay in &self.model.relays {
             let flow = &self.model.flows[relay.flow];
-            if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) {
+            if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) || flow.is_copied {
                 continue;
             }
             let back = flow.used().flat_map(|(_, reach)| &reach.routes);
@@ -94,5 +94,9 @@ impl PointCheck<'_> {
 /// Whether its frames carry the address of their receiver.
 fn goes_by_station(flow: &FlowModel) -> bool {
     let to_one = flow.ends.as_ref().is_some_and(|(_, to)| to.len() == 1);
-    to_one && !flow.is(Protocol::Rc) && !flow.is(Protocol::Tt) && flow.addresses().mac.destination.is_none()
+    to_one
+        && !flow.is_copied
+        && !flow.is(Protocol::Rc)
+        && !flow.is(Protocol::Tt)
+        && flow.addresses().mac.destination.is_none()
 }

@@ -6,7 +6,10 @@ use wg_frame::time::Span;
 
 use super::course::{check_launch, payload_of};
 use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
-use crate::campaign::{Activity, Capture, Fault, FaultKind, FlowId, Inject, Protocol, Receive, Relay, Route};
+use crate::campaign::{
+    Activity, Capture, Fault, FaultKind, FlowId, Inject, LAST_FLOW, Protocol, Receive, Relay, RemoteLog,
+    Route,
+};
 use crate::diagnostic::Findings;
 use crate::model::{InjectModel, RelayModel};
 use crate::network::{NetworkId, NodeIndex};
@@ -16,6 +19,7 @@ use crate::wire::{payload_range, wire_bits};
 impl PointCheck<'_> {
     pub(super) fn relays(&self, counts: &BTreeMap<FlowId, u32>, found: &mut Findings) -> Vec<Relay> {
         let mut relays = Vec::new();
+        let mut numbers = self.free_numbers();
         for relay in &self.model.relays {
             let flow = &self.model.flows[relay.flow];
             for fault in &relay.faults {
@@ -42,10 +46,24 @@ impl PointCheck<'_> {
                 .iter()
                 .map(|fault| Fault { kind: fault.kind, sequences: fault.sequences.value.clone() })
                 .collect();
+            let several = self.model.relays_of(relay.flow).count() > 1;
+            let back = if several { numbers.next() } else { None };
+            if several && back.is_none() {
+                let message = format!("the answers of the relays of flow {} have no numbers left", flow.id);
+                let limit = format!("{LAST_FLOW} flows, and relays of flows that several answer");
+                found.error(&relay.place, message, limit, "declare fewer flows");
+                break;
+            }
             let (through, detours) = (through.value, self.detours(relay));
-            relays.push(Relay { flow: flow.id, on: relay.on, vl, through, faults, detours });
+            relays.push(Relay { flow: flow.id, on: relay.on, vl, back, through, faults, detours });
         }
         relays
+    }
+
+    /// Numbers that no flow has, the highest first: for what several relays of one flow answer.
+    fn free_numbers(&self) -> impl Iterator<Item = FlowId> {
+        let taken: BTreeSet<FlowId> = self.model.flows.iter().map(|flow| flow.id).collect();
+        (1..=LAST_FLOW).rev().filter(move |id| !taken.contains(id))
     }
 
     /// Routes of what a relay's faults misdirect: over the flow's network where it leads there.
@@ -73,6 +91,18 @@ impl PointCheck<'_> {
     pub(super) fn receives(&self) -> Vec<Receive> {
         let receives = self.model.receives.iter();
         receives.map(|receive| Receive { flow: self.model.flows[receive.flow].id, on: receive.on }).collect()
+    }
+
+    pub(super) fn remote_logs(&self) -> Vec<RemoteLog> {
+        let logs = self.model.remote_logs.iter();
+        logs.map(|log| RemoteLog {
+            on: log.on,
+            to: log.to,
+            route: Route::clone(&log.route),
+            record: log.record,
+            records: log.records,
+        })
+        .collect()
     }
 
     pub(super) fn captures(&self) -> Vec<Capture> {
@@ -160,6 +190,7 @@ impl PointCheck<'_> {
             interval: Span::from_picos(i64::try_from(interval).ok()?),
             load_ppm: load.value,
             exponential: inject.exponential,
+            threads: inject.threads.clone(),
             activity: inject
                 .shaping
                 .activity

@@ -20,6 +20,7 @@ use super::contracts::number;
 use super::{PointCheck, Said, Senders, WholeSend};
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, TimeTriggered, TtReception, TtWindow};
+use crate::compile::Scheduling;
 use crate::diagnostic::{Findings, Place};
 use crate::model::{FlowModel, HandSet};
 use crate::network::{Attachment, ForwardingMode, Integration, NodeKind};
@@ -97,7 +98,12 @@ impl PointCheck<'_> {
         for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| flow.is(Protocol::Tt)) {
             let Some(sender) = senders.of(at) else { continue };
             let Some((schedule, windows)) = self.time_triggered(flow, sender, found) else { continue };
-            for placed in windows {
+            let judged = match self.scheduling {
+                Scheduling::Done => true,
+                Scheduling::Open => flow.carriage.offset.is_some() || !flow.windows.is_empty(),
+                Scheduling::Unjudged => false,
+            };
+            for placed in windows.into_iter().filter(|_| judged) {
                 by_port.entry(placed.window.at).or_default().push(placed);
             }
             schedules.insert(flow.id, schedule);

@@ -4,6 +4,7 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_frame::time::Span;
 
 use super::addresses::{WrittenAddresses, addresses};
+use super::frer::{FrerStatement, frer};
 use super::network::{End, end};
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};
@@ -24,6 +25,8 @@ pub(crate) struct FlowStatement {
     pub(crate) carriage: Carriage,
     /// Ways it names.
     pub(crate) paths: Vec<PathStatement>,
+    /// Its paths are those of member streams.
+    pub(crate) frer: Option<FrerStatement>,
     /// Made to compare clocks; no flow under test.
     pub(crate) exchange: bool,
 }
@@ -55,6 +58,7 @@ pub(crate) struct Carriage {
     pub(crate) sub_links: Maybe<u8>,
     pub(crate) skew_max: Maybe<Span>,
     pub(crate) redundancy: Maybe<bool>,
+    pub(crate) number_within: bool,
     pub(crate) jitter: Maybe<Span>,
     pub(crate) period: Maybe<Span>,
     pub(crate) offset: Maybe<Span>,
@@ -87,7 +91,7 @@ pub(crate) const PROTOCOLS: [(&str, Protocol); 5] = [
 
 /// Attributes that belong to some protocols only. A tag is refused where the protocol carries none, at each point of a
 /// sweep, and therefore not listed here.
-const SPECIAL: [(&str, &[Protocol]); 20] = [
+const SPECIAL: [(&str, &[Protocol]); 21] = [
     ("dscp", &[Protocol::Udp, Protocol::Be]),
     ("source-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
     ("destination-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
@@ -102,6 +106,7 @@ const SPECIAL: [(&str, &[Protocol]); 20] = [
     ("sub-links", &[Protocol::Rc]),
     ("skew-max", &[Protocol::Rc]),
     ("redundancy", &[Protocol::Rc]),
+    ("sequence-number", &[Protocol::Rc]),
     ("jitter", &[Protocol::Rc]),
     ("period", &[Protocol::Tt]),
     ("offset", &[Protocol::Tt]),
@@ -140,9 +145,20 @@ pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
         }),
         carriage: carriage(&mut reader),
         paths: element.all("path").take(MOST_PATHS).map(|e| path(e, reader.found)).collect(),
+        frer: functions(element, reader.found),
         exchange: false,
         place: reader.place,
     }
+}
+
+fn functions(element: &Element, found: &mut Findings) -> Option<FrerStatement> {
+    let mut all = element.all("frer");
+    let functions = all.next().map(|first| frer(first, found));
+    if let Some(second) = all.next() {
+        let cure = "keep one of them";
+        found.error(&second.place(), "the flow already has a <frer>", "1 per flow", cure);
+    }
+    functions
 }
 
 fn carriage(reader: &mut Reader<'_>) -> Carriage {
@@ -183,6 +199,10 @@ fn carriage(reader: &mut Reader<'_>) -> Carriage {
         sub_links: reader.optional_whole("sub-links", 1, 4).flatten(),
         skew_max,
         redundancy: reader.optional_choice("redundancy", &switched).flatten(),
+        number_within: reader
+            .optional_choice("sequence-number", &[("behind", false), ("within", true)])
+            .flatten()
+            .is_some_and(|within| within.value),
         jitter,
         period,
         offset,

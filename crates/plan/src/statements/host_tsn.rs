@@ -54,7 +54,7 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
     let written = element.get("txtime-delay");
     let txtime_delay = written.and_then(|written| whole_time(&mut reader, "txtime-delay", written, DELTA));
     let place = reader.place;
-    let (classes, class_places) = classes(element, found);
+    let (classes, class_places) = classes(element, MOST_CLASSES, traffic_class, found);
     let (schedule, entries) = match super::network::only(element, "gate-schedule", found) {
         None => (None, Vec::new()),
         Some(gates) => gate_schedule(gates, classes.len(), found),
@@ -90,7 +90,7 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
 }
 
 /// Reads every child with this tag, with its place; what could not be read is left out.
-fn several<T>(
+pub(super) fn several<T>(
     element: &Element,
     tag: &str,
     read: impl Fn(&Element, &mut Findings) -> Option<T>,
@@ -105,7 +105,7 @@ fn several<T>(
 }
 
 /// A time that is a whole number of nanoseconds, as the kernel counts.
-fn whole_time(
+pub(super) fn whole_time(
     reader: &mut Reader<'_>,
     attribute: &'static str,
     written: &str,
@@ -125,7 +125,12 @@ fn on(reader: &mut Reader<'_>, attribute: &'static str) -> bool {
 }
 
 /// Numbers from 0 with spaces between, ascending in the result.
-fn numbers(reader: &mut Reader<'_>, attribute: &'static str, written: &str, below: u64) -> Option<Vec<u8>> {
+pub(super) fn numbers(
+    reader: &mut Reader<'_>,
+    attribute: &'static str,
+    written: &str,
+    below: u64,
+) -> Option<Vec<u8>> {
     let mut numbers = Vec::new();
     for word in written.split_whitespace() {
         let number: Sourced<u8> = reader.whole(attribute, word, 0, below.saturating_sub(1))?;
@@ -139,11 +144,17 @@ fn numbers(reader: &mut Reader<'_>, attribute: &'static str, written: &str, belo
     Some(numbers)
 }
 
-fn classes(element: &Element, found: &mut Findings) -> (Vec<TrafficClass>, Vec<Place>) {
-    let (classes, places): (Vec<_>, Vec<_>) = several(element, "traffic-class", traffic_class, found);
-    if let Some(beyond) = places.get(MOST_CLASSES) {
-        let message = format!("there are more than {MOST_CLASSES} traffic classes");
-        found.error(beyond, message, MOST_CLASSES.to_string(), "put priorities together into one class");
+/// Reads traffic classes, which are numbered in the order of the file.
+pub(super) fn classes<T>(
+    element: &Element,
+    most: usize,
+    read: impl Fn(&Element, &mut Findings) -> Option<(u8, T)>,
+    found: &mut Findings,
+) -> (Vec<T>, Vec<Place>) {
+    let (classes, places): (Vec<_>, Vec<_>) = several(element, "traffic-class", read, found);
+    if let Some(beyond) = places.get(most) {
+        let message = format!("there are more than {most} traffic classes");
+        found.error(beyond, message, most.to_string(), "put priorities together into one class");
     }
     // A class that could not be read leaves a gap, which is no mistake of the others.
     let whole = classes.len() == element.all("traffic-class").count();
@@ -158,7 +169,29 @@ fn classes(element: &Element, found: &mut Findings) -> (Vec<TrafficClass>, Vec<P
     (classes.into_iter().map(|(_, class)| class).collect(), places)
 }
 
+/// Number and priorities of a class.
+pub(super) fn class_of(reader: &mut Reader<'_>, most: usize) -> Option<(u8, Vec<u8>)> {
+    let number = reader.required("number").and_then(|w| reader.whole::<u8>("number", w, 0, most as u64 - 1));
+    let priorities = reader
+        .required("priorities")
+        .and_then(|w| numbers(reader, "priorities", w, u64::from(PRIORITIES)))?;
+    if priorities.is_empty() {
+        let cure = "list priorities, or remove the class";
+        reader.refuse("priorities", "", "names no priority", "at least 1", cure);
+        return None;
+    }
+    Some((number?.value, priorities))
+}
+
 fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, TrafficClass)> {
+    if let Some(ats) = element.all("ats").next() {
+        found.error(
+            &ats.place(),
+            "asynchronous shaping has no effect on a host",
+            "<switch-tsn>",
+            "remove it",
+        );
+    }
     let shapers = element.children.iter().filter(|child| matches!(child.tag.as_str(), "cbs" | "etf"));
     if let Some(second) = shapers.clone().nth(1) {
         let message = "the class has two shapers";
@@ -166,24 +199,11 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
     }
     let shaper = shapers.clone().next().map(|child| shaper(child, found));
     let mut reader = Reader::new(element, found);
-    let most = MOST_CLASSES as u64;
-    let number = reader.required("number").and_then(|w| reader.whole::<u8>("number", w, 0, most - 1));
-    let priorities = reader
-        .required("priorities")
-        .and_then(|w| numbers(&mut reader, "priorities", w, u64::from(PRIORITIES)));
+    let named = class_of(&mut reader, MOST_CLASSES);
+    refuse_of_switch(&mut reader, &["longest-frame", "preemptable"]);
     let queues =
         reader.whole::<u16>("queues", element.get("queues").unwrap_or("1"), 1, u64::from(MOST_QUEUES))?;
-    let priorities = priorities?;
-    if priorities.is_empty() {
-        reader.refuse(
-            "priorities",
-            "",
-            "names no priority",
-            "at least 1",
-            "list priorities, or remove the class",
-        );
-        return None;
-    }
+    let (number, priorities) = named?;
     if shaper.is_some() && queues.value != 1 {
         let message = "a class with a shaper has several queues, each of which would get the whole of it";
         reader.found.error(&reader.place, message, "queues=\"1\"", "write queues=\"1\" or remove the shaper");
@@ -192,7 +212,17 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
         None => None,
         Some(shaper) => Some(shaper?),
     };
-    Some((number?.value, TrafficClass { priorities, queues: queues.value, shaper }))
+    Some((number, TrafficClass { priorities, queues: queues.value, shaper }))
+}
+
+/// What only ports of a switch have; that it is off may be said.
+fn refuse_of_switch(reader: &mut Reader<'_>, attributes: &[&'static str]) {
+    for attribute in attributes {
+        if reader.element.get(attribute).is_some_and(|value| !matches!(value, "off" | "0s")) {
+            let message = format!("{attribute} has no effect on a host");
+            reader.found.error(&reader.place, message, "<switch-tsn>", format!("remove {attribute}"));
+        }
+    }
 }
 
 fn shaper(element: &Element, found: &mut Findings) -> Option<Shaper> {
@@ -231,7 +261,7 @@ fn shaper(element: &Element, found: &mut Findings) -> Option<Shaper> {
 fn check_cycle(reader: &mut Reader<'_>, lengths: &[Span], (fewest, most): (usize, usize)) -> bool {
     if !(fewest..=most).contains(&lengths.len()) {
         let message = format!("the schedule has {} entries", lengths.len());
-        let cure = "write fewer, longer entries; tc carries no more in one message";
+        let cure = "write fewer, longer entries; no more are carried";
         let cure = if lengths.is_empty() { "add entries, or remove the schedule" } else { cure };
         reader.found.error(&reader.place, message, format!("{fewest} to {most}"), cure);
         return false;
@@ -259,6 +289,20 @@ fn gate_schedule(
     classes: usize,
     found: &mut Findings,
 ) -> (Option<GateSchedule>, Vec<Place>) {
+    refuse_of_switch(&mut Reader::new(element, found), &["cycle-extension"]);
+    let (entries, places) = gate_entries(element, classes, MOST_GATE_ENTRIES, found);
+    let mut reader = Reader::new(element, found);
+    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
+    (base.zip(entries).map(|(base_time, entries)| GateSchedule { base_time, entries }), places)
+}
+
+/// The entries of a gate control list, with the place of each; `None` where they make no list.
+pub(super) fn gate_entries(
+    element: &Element,
+    classes: usize,
+    most: usize,
+    found: &mut Findings,
+) -> (Option<Vec<GateEntry>>, Vec<Place>) {
     let entry = |child: &Element, found: &mut Findings| {
         let mut reader = Reader::new(child, found);
         let length =
@@ -268,14 +312,10 @@ fn gate_schedule(
     };
     let (entries, places) = several(element, "gate-entry", entry, found);
     let mut reader = Reader::new(element, found);
-    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
     let lengths: Vec<Span> = entries.iter().map(|entry| entry.length).collect();
-    if element.all("gate-entry").count() != entries.len()
-        || !check_cycle(&mut reader, &lengths, (1, MOST_GATE_ENTRIES))
-    {
-        return (None, places);
-    }
-    (base.map(|base_time| GateSchedule { base_time, entries }), places)
+    let whole = element.all("gate-entry").count() == entries.len();
+    let whole = whole && check_cycle(&mut reader, &lengths, (1, most));
+    (whole.then_some(entries), places)
 }
 
 fn classify(element: &Element, found: &mut Findings) -> Option<Classify> {
@@ -361,21 +401,7 @@ fn check_classes(statement: &HostTsnStatement, found: &mut Findings) {
     if tsn.classes.is_empty() {
         return;
     }
-    for (number, (class, place)) in tsn.classes.iter().zip(places).enumerate() {
-        let before = &tsn.classes[..number];
-        for priority in &class.priorities {
-            if let Some(other) = before.iter().position(|other| other.priorities.contains(priority)) {
-                let message = format!("priority {priority} is in class {other} already");
-                found.error(place, message, "1 class per priority", "remove it from one of them");
-            }
-        }
-    }
-    let missing: Vec<String> =
-        (0..PRIORITIES).filter(|priority| tsn.class_of(*priority).is_none()).map(|p| p.to_string()).collect();
-    if !missing.is_empty() {
-        let message = format!("no class has priority {}", missing.join(", "));
-        found.error(place, message, "priorities 0 to 7", "add what is missing to a class");
-    }
+    check_priorities(&tsn.classes, |class| &class.priorities, places, place, found);
     let queues = tsn.queues();
     if let Some(channels) = tsn.channels.filter(|channels| *channels < queues) {
         let message = format!("the classes have {queues} queues, the interface {channels}");
@@ -399,6 +425,41 @@ fn check_classes(statement: &HostTsnStatement, found: &mut Findings) {
     }
 }
 
+/// Every priority is in one class.
+pub(super) fn check_priorities<T>(
+    classes: &[T],
+    priorities: impl Fn(&T) -> &[u8],
+    places: &[Place],
+    place: &Place,
+    found: &mut Findings,
+) {
+    for (number, (class, place)) in classes.iter().zip(places).enumerate() {
+        let before = &classes[..number];
+        for priority in priorities(class) {
+            if let Some(other) = before.iter().position(|other| priorities(other).contains(priority)) {
+                let message = format!("priority {priority} is in class {other} already");
+                found.error(place, message, "1 class per priority", "remove it from one of them");
+            }
+        }
+    }
+    let is_missing = |priority: &u8| !classes.iter().any(|class| priorities(class).contains(priority));
+    let missing: Vec<String> = (0..PRIORITIES).filter(is_missing).map(|p| p.to_string()).collect();
+    if !missing.is_empty() {
+        let message = format!("no class has priority {}", missing.join(", "));
+        found.error(place, message, "priorities 0 to 7", "add what is missing to a class");
+    }
+}
+
+/// Every class has a gate that opens.
+pub(super) fn check_opens(classes: usize, entries: &[GateEntry], place: &Place, found: &mut Findings) {
+    for class in 0..classes {
+        if !entries.iter().any(|entry| entry.open.iter().any(|open| usize::from(*open) == class)) {
+            let message = format!("class {class} is never open: its frames would never leave");
+            found.error(place, message, "", "name it in open of a <gate-entry>");
+        }
+    }
+}
+
 fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
     let HostTsnStatement { tsn, place, .. } = statement;
     if tsn.classes.is_empty() {
@@ -418,12 +479,7 @@ fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
         }
     }
     let Some(schedule) = &tsn.schedule else { return };
-    for class in 0..tsn.classes.len() {
-        if !schedule.entries.iter().any(|entry| entry.open.iter().any(|open| usize::from(*open) == class)) {
-            let message = format!("class {class} is never open: its frames would never leave");
-            found.error(place, message, "", "name it in open of a <gate-entry>");
-        }
-    }
+    check_opens(tsn.classes.len(), &schedule.entries, place, found);
 }
 
 fn check_offload(statement: &HostTsnStatement, found: &mut Findings) {

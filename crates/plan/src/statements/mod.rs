@@ -2,12 +2,17 @@
 //! refers to anything yet.
 
 mod addresses;
+mod clusters;
 mod faults;
 mod flows;
+mod frer;
 mod host_tsn;
+mod hosts;
+mod imperfections;
 mod network;
 mod replay;
 mod shaping;
+mod switch_tsn;
 mod synchronise;
 mod tasks;
 
@@ -15,13 +20,14 @@ use wg_frame::time::Span;
 
 use crate::campaign::{Bench, Bound, LAST_FLOW};
 use crate::diagnostic::{Findings, Place};
-use crate::network::HostModel;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::trace::Captures;
 use crate::tree::Element;
 
+pub(crate) use clusters::{ClusterStatement, Failing};
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
 pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, PathStatement, check_bag, homes};
+pub(crate) use frer::FrerStatement;
 pub(crate) use host_tsn::HostTsnStatement;
 pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
@@ -29,10 +35,11 @@ pub(crate) use network::{
 };
 pub(crate) use replay::ReplayStatement;
 pub(crate) use shaping::{Course, RampEnd, Shaping};
+pub(crate) use switch_tsn::SwitchTsnStatement;
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
     CaptureStatement, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
-    SendStatement, TURNS,
+    RemoteLogStatement, SendStatement, TURNS,
 };
 
 #[derive(Clone, Debug)]
@@ -66,6 +73,7 @@ pub(crate) struct Statements {
     /// Of several ways the shortest is taken.
     pub(crate) shortest: bool,
     pub(crate) synchronise: Option<SynchroniseStatement>,
+    pub(crate) clusters: Vec<ClusterStatement>,
     pub(crate) flows: Vec<FlowStatement>,
     pub(crate) tasks: Place,
     pub(crate) warm_up: Maybe<Span>,
@@ -76,6 +84,7 @@ pub(crate) struct Statements {
     pub(crate) receives: Vec<ReceiveStatement>,
     pub(crate) relays: Vec<RelayStatement>,
     pub(crate) injects: Vec<InjectStatement>,
+    pub(crate) remote_logs: Vec<RemoteLogStatement>,
     pub(crate) captures: Vec<CaptureStatement>,
     pub(crate) faults: Vec<NetworkFault>,
     pub(crate) sweep: Option<Place>,
@@ -122,15 +131,15 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let bench = test.optional_choice("bench", &benches).flatten();
     let place = test.place;
     let mut network_reader = Reader::new(nodes, found);
-    let host = network::host_model(&mut network_reader, HostModel::default());
     let routings = [("unique", false), ("shortest", true)];
     let shortest = network_reader.optional_choice("routing", &routings).flatten();
+    let hosts = hosts::HostModels::new(nodes, found);
     let mut timing = Reader::new(task_list, found);
     let warm_up = timing.time_or("warm-up", "0s");
     let (duration, drain) = (timing.time("duration"), timing.time("drain"));
     let tasks_place = timing.place;
     let node_statements: Vec<_> =
-        nodes.children.iter().filter_map(|e| network::node(e, &host, found)).collect();
+        nodes.children.iter().filter_map(|e| network::node(e, &hosts, found)).collect();
     let links = several(nodes, "link", network::link, found);
     let mut flow_statements = several(flow_list, "flow", flows::flow, found);
     let synchronise = synchronise::synchronise(clocks, &flow_statements, found);
@@ -153,6 +162,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         links,
         shortest: shortest.is_some_and(|shortest| shortest.value),
         synchronise,
+        clusters: several(clocks, "as6802", clusters::cluster, found),
         flows: flow_statements,
         tasks: tasks_place,
         warm_up,
@@ -162,6 +172,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         receives,
         relays,
         injects: several(task_list, "inject", tasks::inject, found),
+        remote_logs: several(task_list, "remote-log", tasks::remote_log, found),
         captures: several(task_list, "capture", tasks::capture, found),
         faults: network_faults(fault_list, found),
         sweep: (sweep.tag == "sweep").then(|| sweep.place()),

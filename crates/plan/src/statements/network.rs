@@ -3,14 +3,18 @@
 use wg_frame::time::Span;
 
 use super::host_tsn::{HostTsnStatement, host_tsn};
+use super::hosts::{HostModels, is_detailed, reading};
+use super::imperfections::{events, line_drift, own_frames, timestamps};
+use super::switch_tsn::{SwitchTsnStatement, switch_tsn};
 use crate::diagnostic::{Findings, Place};
+use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
 use crate::network::{
     Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts, NetworkId,
     Policing, SwitchKind, TemperatureStep, VlanPorts,
 };
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
-use crate::topology::MOST_PORTS;
+use crate::topology::{MOST_PORTS, on_line};
 use crate::tree::Element;
 
 #[derive(Clone, Debug)]
@@ -20,6 +24,9 @@ pub(crate) struct NodeStatement {
     pub(crate) what: What,
     pub(crate) clock: Clock,
     pub(crate) tsn: Option<Box<HostTsnStatement>>,
+    pub(crate) line_drift_ppb: i64,
+    pub(crate) timestamps: Option<Box<Timestamps>>,
+    pub(crate) events: Vec<HostEvent>,
 }
 
 impl NodeStatement {
@@ -41,7 +48,9 @@ pub(crate) enum What {
 pub(crate) struct SwitchStatement {
     pub(crate) kind: SwitchKind,
     pub(crate) forwarding_mode: ForwardingMode,
-    pub(crate) delay: Maybe<Span>,
+    pub(crate) delay: Option<Distribution>,
+    pub(crate) mixed_rate_delay: Span,
+    pub(crate) own_frames: Vec<(OwnFrames, Place)>,
     pub(crate) learning: bool,
     pub(crate) strict: bool,
     pub(crate) buffer: Maybe<u64>,
@@ -52,6 +61,7 @@ pub(crate) struct SwitchStatement {
     pub(crate) integration: Integration,
     pub(crate) raster: Option<(DeltaRaster, Sourced<Span>)>,
     pub(crate) vlans: Vec<(VlanPorts, Place)>,
+    pub(crate) tsn: Vec<SwitchTsnStatement>,
 }
 
 /// Bytes and frames, each where it is written.
@@ -79,12 +89,14 @@ pub(crate) struct LinkStatement {
 /// Switch buffer where none is written: what a small COTS switch shares among its ports.
 const DEFAULT_BUFFER: &str = "512KiB";
 /// Frames of any buffer, at most.
-const MOST_FRAMES: u64 = 1 << 20;
+pub(super) const MOST_FRAMES: u64 = 1 << 20;
 /// A switch that needs longer for a frame is out of order.
-const DELAY: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
+pub(super) const DELAY: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
 /// Of a host.
-const COST: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
+pub(super) const COST: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
 const BUFFER: (u64, u64, &str) = (2_048, 1 << 30, "2KiB to 1024MiB");
+/// Frames with a tag, destination address to FCS.
+pub(super) const SMALLEST_TO_LARGEST: (u64, u64, &str) = (64, 1_522, "64B to 1522B");
 /// Most drift either way, in ppb: 10 %.
 const MOST_DRIFT: i64 = 100_000_000;
 
@@ -106,20 +118,23 @@ pub(crate) const INTEGRATIONS: [(&str, Integration); 3] = [
 pub(crate) const NETWORKS: [(&str, NetworkId); 2] = [("A", NetworkId::A), ("B", NetworkId::B)];
 
 /// A node of the network; `None` for what is none.
-pub(super) fn node(element: &Element, host: &HostModel, found: &mut Findings) -> Option<NodeStatement> {
+pub(super) fn node(element: &Element, hosts: &HostModels, found: &mut Findings) -> Option<NodeStatement> {
     let mut reader = Reader::new(element, found);
     let what = match element.tag.as_str() {
-        "end-system" => What::EndSystem(end_system(&mut reader, host)),
+        "end-system" => What::EndSystem(end_system(&mut reader, hosts)),
         "switch" => What::Switch(Box::new(switch(&mut reader))),
         "hub" => {
             What::Hub(reader.time_within("delay", element.get("delay").unwrap_or(DEFAULT_HUB_DELAY), DELAY))
         }
         _ => return None,
     };
+    let line_drift_ppb = line_drift(&mut reader);
     let (name, place) = (reader.name("name"), reader.place);
     let clock = only(element, "clock", found).map(|clock| self::clock(clock, found)).unwrap_or_default();
     let tsn = only(element, "host-tsn", found).map(|tsn| host_tsn(tsn, found));
-    Some(NodeStatement { place, name, what, clock, tsn })
+    let timestamps = only(element, "timestamps", found).map(|e| Box::new(timestamps(e, found)));
+    let events = events(element, found);
+    Some(NodeStatement { place, name, what, clock, tsn, line_drift_ppb, timestamps, events })
 }
 
 /// A class II repeater delays by 46 bit times at most (IEEE Std 802.3-2022, 27.3.1.1), here at 100 Mbit/s.
@@ -135,18 +150,8 @@ pub(super) fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings)
     first
 }
 
-/// The host model a `host` attribute names.
-pub(super) fn host_model(reader: &mut Reader<'_>, default: HostModel) -> HostModel {
-    let choices = [("tuned", false), ("ideal", true)];
-    match reader.optional_choice("host", &choices) {
-        Some(Some(ideal)) if ideal.value => HostModel::ideal(),
-        Some(Some(_)) => HostModel::default(),
-        _ => default,
-    }
-}
-
-fn end_system(reader: &mut Reader<'_>, default: &HostModel) -> HostModel {
-    let mut model = host_model(reader, default.clone());
+fn end_system(reader: &mut Reader<'_>, hosts: &HostModels) -> HostModel {
+    let mut model = hosts.of(reader);
     let element = reader.element;
     if let Some(host) = only(element, "host", reader.found) {
         overrides(&mut Reader::new(host, reader.found), &mut model);
@@ -154,8 +159,9 @@ fn end_system(reader: &mut Reader<'_>, default: &HostModel) -> HostModel {
     model
 }
 
-/// What `<host>` says in place of the model's own figures.
-fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
+/// What `<host>` or `<host-model>` says in place of the model's own figures.
+pub(super) fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
+    let was_detailed = is_detailed(model);
     let mut set = |attribute: &'static str, into: &mut Span| {
         if let Some(written) = reader.element.get(attribute)
             && let Some(time) = reader.time_within(attribute, written, COST)
@@ -170,11 +176,12 @@ fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
     set("receive", fixed);
     set("receive-per-byte", per_byte);
     set("interface-delay", &mut model.interface_delay);
+    set("interface-receive-delay", &mut model.interface_receive_delay);
     set("interrupt-latency", &mut model.interrupt_latency);
     interrupts(reader, &mut model.interrupts);
     let mut draws = |attribute: &'static str, into: &mut Distribution| {
         if let Some(written) = reader.element.get(attribute)
-            && let Some(distribution) = distribution(reader, attribute, written)
+            && let Some(distribution) = distribution(reader, attribute, written, COST)
         {
             *into = distribution;
         }
@@ -194,24 +201,33 @@ fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
     {
         model.egress_bytes = egress.value;
     }
+    reading(reader, model, was_detailed);
 }
+
+/// Kinds of interrupts.
+const INTERRUPTS: [(&str, &str); 6] = [
+    ("each", "each"),
+    ("coalesced", "coalesced"),
+    ("polled", "polled"),
+    ("spaced", "spaced"),
+    ("burst", "burst"),
+    ("adaptive", "adaptive"),
+];
 
 fn interrupts(reader: &mut Reader<'_>, into: &mut Interrupts) {
     let written = reader.element.get("interrupts");
-    let choice = written.and_then(|w| {
-        reader.choice("interrupts", w, &[("each", "each"), ("coalesced", "coalesced"), ("polled", "polled")])
-    });
+    let choice = written.and_then(|w| reader.choice("interrupts", w, &INTERRUPTS));
     let bounds = (Span::from_picos(1), Span::from_millis(10_000), "more than 0s, at most 10s");
     let wait = reader.element.get("interrupt-wait");
     let frames: Option<Maybe<u32>> = reader.optional_whole("interrupt-frames", 1, MOST_FRAMES);
     let how = choice.as_ref().map_or("each", |choice| choice.value);
-    let wants_wait = how != "each";
+    let wants_wait = matches!(how, "coalesced" | "polled" | "spaced");
     if written.is_some() && choice.is_none() {
         return;
     }
     if wait.is_some() && !wants_wait {
-        let message = "interrupt-wait belongs to coalesced or polled interrupts";
-        let cure = "write interrupts=\"coalesced\" or interrupts=\"polled\", or remove interrupt-wait";
+        let message = "interrupt-wait belongs to coalesced, polled or spaced interrupts";
+        let cure = "write interrupts=\"coalesced\", \"polled\" or \"spaced\", or remove interrupt-wait";
         reader.found.error(&reader.place, message, "", cure);
     }
     if frames.is_some() && how != "coalesced" {
@@ -234,22 +250,30 @@ fn interrupts(reader: &mut Reader<'_>, into: &mut Interrupts) {
             Interrupts::Coalesced { frames, wait: wait.value }
         }
         ("polled", Some(period)) => Interrupts::Polled { period: period.value },
+        ("spaced", Some(spacing)) => Interrupts::Spaced { spacing: spacing.value },
+        ("burst", _) => Interrupts::Spaced { spacing: Span::ZERO },
+        ("adaptive", _) => Interrupts::Adaptive,
         _ if written.is_some() => Interrupts::EachFrame,
         _ => *into,
     };
 }
 
 /// One time, or quantiles: `0%:0.8us 50%:1.5us 100%:40us`.
-fn distribution(reader: &mut Reader<'_>, attribute: &'static str, written: &str) -> Option<Distribution> {
+pub(super) fn distribution(
+    reader: &mut Reader<'_>,
+    attribute: &'static str,
+    written: &str,
+    bounds: (Span, Span, &str),
+) -> Option<Distribution> {
     if !written.contains(':') {
-        let time = reader.time_within(attribute, written, COST)?;
+        let time = reader.time_within(attribute, written, bounds)?;
         return Some(Distribution { quantiles: vec![(0, time.value)] });
     }
     let mut quantiles: Vec<(u32, Span)> = Vec::new();
     for word in written.split_whitespace().take(MOST_QUANTILES + 1) {
         let (share, time) = word.split_once(':').unwrap_or((word, ""));
         let share = reader.quantity(attribute, share, Kind::Ratio, quantity::ppm)?.value;
-        let time = reader.time_within(attribute, time, COST)?.value;
+        let time = reader.time_within(attribute, time, bounds)?.value;
         quantiles.push((share, time));
     }
     let ascending = quantiles.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
@@ -264,7 +288,7 @@ fn distribution(reader: &mut Reader<'_>, attribute: &'static str, written: &str)
     Some(Distribution { quantiles })
 }
 
-const MOST_QUANTILES: usize = 64;
+pub(super) const MOST_QUANTILES: usize = 64;
 /// Frames after which an interface that coalesces interrupts where no number is written.
 const USUAL_COALESCED: u32 = 32;
 
@@ -353,7 +377,11 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
             .optional_choice("forwarding-mode", &MODES)
             .flatten()
             .map_or_else(Default::default, |mode| mode.value),
-        delay: reader.time_within("delay", element.get("delay").unwrap_or("2us"), DELAY),
+        delay: distribution(reader, "delay", element.get("delay").unwrap_or("2us"), DELAY),
+        mixed_rate_delay: reader
+            .time_within("mixed-rate-delay", element.get("mixed-rate-delay").unwrap_or("0s"), DELAY)
+            .map_or(Span::ZERO, |delay| delay.value),
+        own_frames: own_frames(element, reader.found),
         learning: learning.is_some_and(|learning| learning.value),
         strict: strict.map_or(kind != SwitchKind::Cots, |strict| strict.value),
         buffer: reader.size_within("buffer", element.get("buffer").unwrap_or(DEFAULT_BUFFER), BUFFER),
@@ -364,7 +392,32 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
         integration: integration.map_or_else(Default::default, |integration| integration.value),
         raster: raster(reader),
         vlans: element.all("vlan").take(4_096).filter_map(|e| vlan(e, reader.found)).collect(),
+        tsn: tsn(element, kind, reader.found),
     }
+}
+
+/// Settings of ports, each port in one of them.
+fn tsn(element: &Element, kind: SwitchKind, found: &mut Findings) -> Vec<SwitchTsnStatement> {
+    let all = element.all("switch-tsn").take(usize::from(MOST_PORTS));
+    let all: Vec<SwitchTsnStatement> = all.map(|child| switch_tsn(child, found)).collect();
+    for (number, one) in all.iter().enumerate() {
+        if kind != SwitchKind::Cots {
+            let message = "a switch that knows virtual links or windows has classes of its own";
+            found.error(&one.place, message, "kind=\"cots\"", "remove <switch-tsn> or write kind=\"cots\"");
+        }
+        for other in &all[..number] {
+            let shared = one.tsn.ports.iter().find(|port| other.tsn.ports.contains(port));
+            if let Some(port) = shared {
+                let message = format!("port {port} has settings{} already", on_line(other.place.line));
+                found.error(&one.place, message, "1 <switch-tsn> per port", "remove it from one of them");
+            } else if one.tsn.ports.is_empty() && other.tsn.ports.is_empty() {
+                let message =
+                    format!("the settings{} are for all other ports, too", on_line(other.place.line));
+                found.error(&one.place, message, "1 without ports", "name the ports of one of them");
+            }
+        }
+    }
+    all
 }
 
 /// What only some kinds of switch have.

@@ -80,9 +80,20 @@ pub(super) fn synchronise(
     let exchange = once(section, "exchange", found).map(|element| exchange(element, found));
     let ptp = once(section, "ptp", found).map(|element| ptp(element, found));
     let chrony = once(section, "chrony", found).is_some();
+    let clusters = section.all("as6802").next().is_some();
     let mut reader = Reader::new(section, found);
     if exchange.is_none() && ptp.is_none() && !chrony {
-        let cure = "add <exchange/>, <ptp/> or <chrony/>";
+        if clusters {
+            // A cluster goes by frames of its own: no clock is compared with a reference.
+            let attributes = ["reference", "asymmetry", "max-offset", "on-failure", "wait"];
+            if let Some(attribute) = attributes.iter().find(|attribute| section.get(attribute).is_some()) {
+                let message = format!("{attribute} has no effect on <as6802>");
+                let cure = "remove it, or add <exchange/>, <ptp/> or <chrony/>";
+                reader.found.error(&reader.place, message, "", cure);
+            }
+            return None;
+        }
+        let cure = "add <exchange/>, <ptp/>, <chrony/> or <as6802 …/>";
         reader.found.error(&reader.place, "nothing says how the clocks are kept together", "", cure);
     }
     let reference = match section.get("reference") {

@@ -3,10 +3,12 @@
 use wg_frame::time::Span;
 
 use super::faults::{Pace, pace};
+use super::imperfections::sending_threads;
 use super::replay::ReplayStatement;
 use super::shaping::{Course, Shaping, course, shaping};
 use crate::campaign::{Fill, Turn};
 use crate::diagnostic::{Findings, Place};
+use crate::imperfections::SendingThreads;
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, payload as frame_size};
 use crate::tree::Element;
@@ -78,10 +80,22 @@ pub(crate) struct InjectStatement {
     pub(crate) of_frame: bool,
     pub(crate) exponential: bool,
     pub(crate) shaping: Shaping,
+    pub(crate) threads: Option<SendingThreads>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteLogStatement {
+    pub(crate) place: Place,
+    pub(crate) on: Maybe<String>,
+    pub(crate) to: Maybe<String>,
+    pub(crate) record: Maybe<u64>,
+    pub(crate) records: Maybe<u32>,
 }
 
 const INJECT_PAYLOAD: &str = "1472B";
 const INJECT_BURST: &str = "10";
+/// As long as what this program keeps of an event.
+const LOG_RECORD: &str = "32B";
 
 /// How a payload can be filled.
 pub(crate) const FILLS: [(&str, Fill); 2] = [("sequential", Fill::Sequential), ("random", Fill::Random)];
@@ -161,6 +175,18 @@ pub(super) fn capture(element: &Element, found: &mut Findings) -> CaptureStateme
     }
 }
 
+pub(super) fn remote_log(element: &Element, found: &mut Findings) -> RemoteLogStatement {
+    let mut reader = Reader::new(element, found);
+    let record = element.get("record").unwrap_or(LOG_RECORD);
+    RemoteLogStatement {
+        on: reader.name("on"),
+        to: reader.name("to"),
+        record: reader.size_within("record", record, (8, 1_472, "8B to 1472B")),
+        records: reader.whole("records", element.get("records").unwrap_or("1"), 1, 184),
+        place: reader.place,
+    }
+}
+
 pub(super) fn receive(element: &Element, found: &mut Findings) -> ReceiveStatement {
     let mut reader = Reader::new(element, found);
     ReceiveStatement {
@@ -223,6 +249,7 @@ pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement
     let exponential = exponential(&mut reader);
     let shaping = shaping(&mut reader);
     let (payload, of_frame) = size(&mut reader, Some(INJECT_PAYLOAD));
+    let threads = sending_threads(&mut reader);
     let burst = element.get("burst").unwrap_or(INJECT_BURST);
     InjectStatement {
         on: reader.name("on"),
@@ -232,6 +259,7 @@ pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement
         of_frame,
         exponential,
         shaping,
+        threads,
         burst: reader.whole("burst", burst, 1, MOST_BURST),
         place: reader.place,
     }

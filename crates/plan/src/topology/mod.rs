@@ -6,6 +6,7 @@
 //! round. The road not taken is IEEE 802.1D: it would block links behind the engineer's back and make the measured path a
 //! matter of bridge identifiers.
 
+mod imperfections;
 mod nodes;
 mod ports;
 mod routes;
@@ -83,6 +84,7 @@ impl Topology {
         topology.check_connected(&places, found);
         topology.find_cycles(&places, found);
         topology.check_vlans(test, found);
+        topology.check_imperfections(test, found);
         topology
     }
 
@@ -105,7 +107,16 @@ impl Topology {
         }
         let node = Node::new(index, name.value.clone(), nodes::kind(&statement.what));
         let tsn = statement.tsn.as_ref().map(|statement| Box::new(statement.tsn.clone()));
-        self.network.nodes.push(Node { clock: statement.clock.clone(), tsn, ..node });
+        let (timestamps, events) = (statement.timestamps.clone(), statement.events.clone());
+        let line_drift_ppb = statement.line_drift_ppb;
+        self.network.nodes.push(Node {
+            clock: statement.clock.clone(),
+            tsn,
+            line_drift_ppb,
+            timestamps,
+            events,
+            ..node
+        });
         self.leaving.push(Vec::new());
         places.push(statement.place.clone());
         self.names.insert(name.value.clone(), index);

@@ -3,7 +3,7 @@
 use wg_frame::time::Span;
 
 use super::MOST_PORTS;
-use crate::network::{Capacity, NodeKind, SwitchModel};
+use crate::network::{Capacity, Distribution, NodeKind, SwitchModel};
 use crate::statements::{Limits, SwitchStatement, What};
 
 /// A node of the plan. What could not be read was reported; the value in its place is never used.
@@ -24,10 +24,18 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
             frames: limits.frames.unwrap_or(u32::MAX),
         })
     };
+    let (constant, drawn) = match &switch.delay {
+        None => (Span::ZERO, Distribution::default()),
+        Some(one) if one.quantiles.len() == 1 => (one.least(), Distribution::default()),
+        Some(drawn) => (Span::ZERO, drawn.clone()),
+    };
     SwitchModel {
         kind: switch.kind,
         forwarding_mode: switch.forwarding_mode,
-        processing_delay: switch.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
+        processing_delay: constant,
+        drawn_delay: drawn,
+        mixed_rate_delay: switch.mixed_rate_delay,
+        own_frames: switch.own_frames.iter().map(|(frames, _)| frames.clone()).collect(),
         learning: switch.learning,
         strict_priority: switch.strict,
         port_buffer: Capacity { bytes, frames: switch.frames.unwrap_or(u32::MAX) },
@@ -38,5 +46,6 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
         policing: switch.policing,
         integration: switch.integration,
         raster: switch.raster.as_ref().map(|(raster, _)| *raster),
+        tsn: switch.tsn.iter().map(|statement| statement.tsn.clone()).collect(),
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn body(driver: impl Fn(&Run) -> Vec<(u32, Done)>) {
                 flow: FLOW,
                 on: RELAY,
                 vl: None,
+                back: None,
                 through,
                 faults,
                 detours: vec![way(RELAY, STRANGER)],

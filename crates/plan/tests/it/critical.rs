@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use wg_frame::time::Span;
-use wg_plan::{Campaign, Integration, NodeKind, TimeTriggered, compile};
+use wg_plan::{
+    Campaign, Integration, NoCaptures, NodeKind, Scheduling, TimeTriggered, compile, compile_scheduling,
+};
 
 use crate::outline::{good, refused, shown, tree};
 
@@ -89,6 +91,34 @@ proptest! {
                 });
                 prop_assert!(clashing, "{}", shown(&found));
             }
+        }
+    }
+}
+
+/// A scheduler may ask for a plan whose windows clash: of flows that say neither offset nor window, or of all.
+#[test]
+fn windows_that_are_still_to_be_scheduled_may_clash() {
+    let clash = Ticks { offset: 5, length: 3, period: 50 };
+    let by_hand = at_one_port(&[clash, clash]);
+    let open = by_hand
+        .lines()
+        .filter(|line| !line.contains("window port"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let whole = |text: &str, scheduling| compile_scheduling(&tree(text), &NoCaptures, scheduling);
+    let first = by_hand.lines().find(|line| line.contains("window port")).expect("a window");
+    let one_set = open.replacen("late=1us\n", &format!("late=1us\n{first}\n"), 1);
+    for (text, allowed) in [
+        (&by_hand, [Scheduling::Unjudged].as_slice()),
+        (&open, &[Scheduling::Unjudged, Scheduling::Open]),
+        // One is set by hand, the other is not: nothing of what is set clashes.
+        (&one_set, &[Scheduling::Unjudged, Scheduling::Open, Scheduling::Done]),
+    ] {
+        for scheduling in [Scheduling::Unjudged, Scheduling::Open, Scheduling::Done] {
+            assert_eq!(
+                whole(text, scheduling).is_ok(),
+                allowed.contains(&scheduling),
+                "{scheduling:?}: {text}"
+            );
         }
     }
 }

@@ -67,7 +67,7 @@ fn every_rule_refuses_what_it_is_for() {
         ("id=10 protocol=udp from=mac", "id=10 protocol=udp from=sw1", 11, "from \"sw1\" is a switch"),
         (
             "id=10 protocol=udp from=mac to=sensor",
-            "id=10 protocol=udp from=mac to=mac",
+            "id=10 protocol=udp from=mac to='sensor mac'",
             11,
             "from \"mac\" to \"mac\"",
         ),

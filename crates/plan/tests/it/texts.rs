@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use wg_plan::{Campaign, Diagnostic, Element, NoCaptures, Protocol, compile, compile_json};
+use wg_plan::{Campaign, Diagnostic, Element, NoCaptures, Protocol, Scheduling, compile, compile_json};
 
 use crate::outline::{BASE, tree};
 
 fn answer(text: &str) -> Result<Campaign, Vec<Diagnostic>> {
     let mut answer: BTreeMap<String, Value> =
-        serde_json::from_str(&compile_json(text, &NoCaptures)).expect("an object");
+        serde_json::from_str(&compile_json(text, &NoCaptures, Scheduling::Done)).expect("an object");
     assert_eq!(answer.len(), 1);
     match answer.remove("campaign") {
         Some(campaign) => Ok(serde_json::from_value(campaign).expect("a campaign")),
@@ -207,6 +207,8 @@ test name=large seed=1 bench=sim
   end-system name=mac
    clock offset=-5us drift=-20ppm wander=3ppb granularity=8ns
     temperature at=1s drift=5ppm
+   timestamps application-error=10ns wire-error='0%:-20ns 100%:60ns' read-cost='0%:20ns 100%:90ns' subtract-read-cost=least
+   event period=1s duration=1ms latency=16us ramp-to=150us threads=receive
   end-system name=sensor host=tuned
    host interrupts=coalesced interrupt-wait=50us interrupt-frames=8 send-wake-up='0%:1us 100%:2us' ring=64
   end-system name=other
@@ -215,7 +217,8 @@ test name=large seed=1 bench=sim
   switch name=sw1 kind=mixed-criticality forwarding-mode=cut-through integration=shuffling raster=50us raster-others=2
    vlan id=0 ports='1 2 3'
    vlan id=5 ports='1 2'
-  switch name=sw2 kind=arinc664 policing=frames shared-buffer=1MiB
+  switch name=sw2 kind=arinc664 policing=frames shared-buffer=1MiB delay='0%:1us 100%:2us' mixed-rate-delay=3us line-drift=-40ppm
+   own-frames period=2s frame=100B ports='1 2'
   hub name=hub delay=460ns
   link between='mac sw1' rate=1Gbit/s
   link between='sensor sw1' rate=1Gbit/s

@@ -3,7 +3,7 @@
 //! A multicast flow has one of these per receiver, so that every count and every outcome is one receiver's and
 //! `sent = delivered + lost + unknown` holds for each. What happens before the ways part concerns all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Route, Run, Send};
 
@@ -21,8 +21,8 @@ const NO_PORT: u16 = 0;
 /// What is looked up for every flow of a run, in order.
 pub(super) struct Plan<'a> {
     sends: BTreeMap<FlowId, Vec<&'a Send>>,
-    /// Flows and the receivers that relay them.
-    relays: BTreeSet<(FlowId, NodeIndex)>,
+    /// Flows and the receivers that relay them: the number that their answers carry.
+    relays: BTreeMap<(FlowId, NodeIndex), FlowId>,
     /// By node: its first port on network B.
     ports_on_b: BTreeMap<NodeIndex, u16>,
 }
@@ -33,7 +33,7 @@ impl<'a> Plan<'a> {
         let ends = on_b.flat_map(|link| link.ends).map(|end| (end.node, end.port));
         let mut ports_on_b = BTreeMap::new();
         ends.for_each(|(node, port)| _ = ports_on_b.entry(node).or_insert(port));
-        let relays = run.relays.iter().map(|relay| (relay.flow, relay.on)).collect();
+        let relays = run.relays.iter().map(|relay| ((relay.flow, relay.on), relay.answers_as())).collect();
         Self { sends: run.sends_by_flow(), relays, ports_on_b }
     }
 }
@@ -45,6 +45,8 @@ pub(super) struct Facts {
     pub(super) from: NodeIndex,
     pub(super) to: NodeIndex,
     pub(super) relayed: bool,
+    /// The flow that records of what this receiver sends back name.
+    answered_as: Option<FlowId>,
     pub(super) deadline_ps: Option<i64>,
     /// Number of nodes on the longest way.
     hops: u16,
@@ -65,13 +67,17 @@ impl Facts {
         let is_multicast = !flow.also_to.is_empty();
         let routes: Vec<&Route> =
             flow.routes.iter().filter(|route| !is_multicast || route.receiver() == Some(to)).collect();
-        let hops = routes.iter().map(|route| route.hops.len() + 1).max().unwrap_or(0);
+        let hops = routes.iter().map(|route| route.hops.len() + 1).max().unwrap_or(1);
         let hops = u16::try_from(hops).unwrap_or(u16::MAX).min(Way::PLACES - 1);
-        let mut places = BTreeMap::new();
+        // A loopback has no route and one node.
+        let mut places: BTreeMap<NodeIndex, u16> =
+            flow.is_loopback().then_some((to, 0)).into_iter().collect();
         for route in &routes {
             for (place, node) in (0..hops).zip(route.nodes()) {
                 // The receiver comes last on every way, however short.
-                places.insert(node, if node == to && node != flow.from { hops - 1 } else { place });
+                let place = if node == to && node != flow.from { hops - 1 } else { place };
+                // Where ways of different lengths meet again, the longest tells how far a message came.
+                places.entry(node).and_modify(|known| *known = place.max(*known)).or_insert(place);
             }
         }
         let hops_taken = routes.iter().filter(|_| is_multicast).flat_map(|route| &route.hops);
@@ -85,7 +91,8 @@ impl Facts {
             id: flow.id,
             from: flow.from,
             to,
-            relayed: plan.relays.contains(&(flow.id, to)),
+            relayed: plan.relays.contains_key(&(flow.id, to)),
+            answered_as: plan.relays.get(&(flow.id, to)).copied(),
             deadline_ps: flow.deadline.map(wg_frame::time::Span::as_picos),
             hops,
             places: places.into_iter().collect(),
@@ -134,9 +141,9 @@ impl FlowState {
         }
     }
 
-    /// Whether what comes to this receiver is sent back.
-    pub(super) fn is_relayed(&self) -> bool {
-        self.facts.relayed
+    /// Whether what comes to this receiver is sent back as messages of `flow`.
+    pub(super) fn is_answered_as(&self, flow: FlowId) -> bool {
+        self.facts.answered_as == Some(flow)
     }
 
     /// What the instrument may have lost.

@@ -59,6 +59,7 @@ impl Ledger {
             redundant_discarded: 0,
             restarts: 0,
             behind_window: 0,
+            unpaired_departures: 0,
         };
         Self { summary, series, drop_reasons: vec![0; DropReason::ALL.len()], unsent: Vec::new() }
     }

@@ -201,6 +201,15 @@ pub struct FlowSummary {
     /// Records whose message was closed already, because they came so many numbers behind; they count nowhere else.
     #[serde(default)]
     pub behind_window: u64,
+    /// Frames that left a switch whose coming is not remembered: of more than 8192 in one switch at a time, or more often than
+    /// they came. They are in no residence time. Counted for the first receiver of a flow.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpaired_departures: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Messages by outcome.

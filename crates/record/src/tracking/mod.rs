@@ -148,8 +148,11 @@ impl Tracker {
             .collect();
         let ids: Vec<FlowId> = flows.keys().copied().collect();
         let mut slots = vec![NO_FLOW; usize::from(u16::MAX) + 1].into_boxed_slice();
-        for (slot, id) in (0..NO_FLOW).zip(ids) {
-            slots[usize::from(id)] = slot;
+        for (slot, id) in (0..NO_FLOW).zip(&ids) {
+            slots[usize::from(*id)] = slot;
+        }
+        for relay in run.relays.iter().filter(|relay| mine.contains(&relay.flow)) {
+            slots[usize::from(relay.answers_as())] = slots[usize::from(relay.flow)];
         }
         slots[usize::from(FLOW_FOREIGN)] = NO_FLOW;
         let flows: Vec<Vec<FlowState>> = flows.into_values().collect();
@@ -157,7 +160,7 @@ impl Tracker {
             run_index: run.index,
             window,
             slots,
-            passing: flows.iter().map(|_| Passing::new(in_switches)).collect(),
+            passing: ids.iter().map(|id| Passing::new(*id, in_switches)).collect(),
             grouper: Grouper::new(),
             grouped: Block::empty(),
             kinds: Vec::new(),
@@ -295,8 +298,10 @@ impl Tracker {
             let mut id = None;
             for flow in receivers {
                 let mut closed = Closed { rows: messages.as_mut(), unplanned: &mut unplanned };
-                let (summary, series) = flow.finish(&mut closed).into_parts();
-                id = Some(summary.flow);
+                let (mut summary, series) = flow.finish(&mut closed).into_parts();
+                if id.replace(summary.flow).is_none() {
+                    summary.unpaired_departures = passing.unpaired_departures();
+                }
                 distributions.flows.push((summary.flow, summary.to, series));
                 summaries.push(summary);
             }
@@ -352,7 +357,7 @@ pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
 /// it is counted once. What a relay sends back concerns the receiver that relays, and nobody else.
 fn observe_multicast(receivers: &mut [FlowState], record: &Record, closed: &mut Closed<'_>) -> bool {
     if record.flags.has(RecordFlags::RETURN)
-        && let Some(relayed) = receivers.iter_mut().find(|flow| flow.is_relayed())
+        && let Some(relayed) = receivers.iter_mut().find(|flow| flow.is_answered_as(record.flow))
     {
         return relayed.observe(record, closed);
     }

@@ -2,7 +2,8 @@
 //!
 //! A passage is the record of a frame entering a switch together with each record of it leaving, by whatever port.
 //! A frame that enters a switch more than once in one direction (a link duplicated it) is paired in the order in which
-//! it came and left each port. The warm-up is left out.
+//! it came and left each port. The warm-up is left out. A frame that leaves although nobody remembers that it came is
+//! counted: its residence is in no figure.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +14,7 @@ use crate::schema::{Point, Record, RecordFlags};
 
 /// The least and the most frames in a switch that are remembered of a flow, node and direction; powers of two.
 const REMEMBERED: [usize; 2] = [1 << 6, 1 << 12];
-/// Frames that entered a switch twice which are remembered of a flow.
+/// Frames remembered of a flow that entered a switch twice, or gave their place to another while they were in it.
 const REPEATED: usize = 1 << 12;
 
 /// One frame through one switch.
@@ -41,12 +42,15 @@ type Place = (u16, bool);
 /// The frames of one flow in the switches.
 #[derive(Debug)]
 pub(super) struct Passing {
+    flow: u16,
     /// Frames that are remembered of a switch and direction.
     remembered: usize,
     switches: Vec<Switch>,
     repeated: HashMap<(Place, u32), Repeated>,
     oldest: VecDeque<(Place, u32)>,
     hops: Vec<((u16, u16), Sketch)>,
+    /// Departures from a switch that has seen frames of the flow come, but remembers none of this number.
+    unpaired: u64,
 }
 
 #[derive(Debug)]
@@ -59,6 +63,8 @@ struct Switch {
     /// By frame, `words` words: a bit for each of `ports` that it left by.
     left: Vec<u64>,
     words: usize,
+    /// Whether any frame was seen to enter; of captures it may be that only the far side was tapped.
+    has_entered: bool,
 }
 
 /// A frame that entered the switch once.
@@ -73,7 +79,7 @@ struct Frame {
 
 const NO_FRAME: Frame = Frame { came: 0, sequence: 0, is_known: false, is_repeated: false };
 
-/// A frame that entered the switch more than once.
+/// A frame that entered the switch more than once, or gave its place to another.
 #[derive(Debug, Default)]
 struct Repeated {
     came: Vec<i64>,
@@ -82,12 +88,20 @@ struct Repeated {
 }
 
 impl Passing {
-    /// So many frames are remembered of each switch and direction, within limits.
-    pub(super) fn new(remembered: usize) -> Self {
+    /// Of flow `flow`; so many frames are remembered of each switch and direction, within limits.
+    pub(super) fn new(flow: u16, remembered: usize) -> Self {
         let [least, most] = REMEMBERED;
         let remembered = remembered.clamp(least, most).next_power_of_two();
         let (switches, hops) = (Vec::new(), Vec::new());
-        Self { remembered, switches, repeated: HashMap::new(), oldest: VecDeque::new(), hops }
+        Self {
+            flow,
+            remembered,
+            switches,
+            repeated: HashMap::new(),
+            oldest: VecDeque::new(),
+            hops,
+            unpaired: 0,
+        }
     }
 
     /// Takes a record; returns the passage that it ends.
@@ -103,25 +117,11 @@ impl Passing {
         }
         let returning = record.flags.has(RecordFlags::RETURN);
         let place = (record.node, returning);
-        let time = record.time.as_picos();
-        let (switch, slot) = self.slot(place, record.sequence);
-        let frame = switch.frames[slot];
-        let is_known = frame.is_known && frame.sequence == record.sequence;
-        let came = match (enters, is_known) {
-            (true, false) => {
-                let frame = Frame { came: time, sequence: record.sequence, is_known: true, ..NO_FRAME };
-                switch.enter(slot, frame);
-                return None;
-            }
-            (true, true) => {
-                self.repeat(place, record.sequence, time);
-                return None;
-            }
-            (false, false) => return None,
-            (false, true) if frame.is_repeated => self.pair(place, record)?,
-            (false, true) if switch.leave(slot, record.port) => frame.came,
-            (false, true) => return None,
-        };
+        if enters {
+            self.enter(place, record);
+            return None;
+        }
+        let came = self.came(place, record)?;
         let hop = (record.node, record.port);
         let sketch = match self.hops.iter_mut().find(|(at, _)| *at == hop) {
             Some((_, sketch)) => sketch,
@@ -130,9 +130,9 @@ impl Passing {
                 &mut self.hops.last_mut()?.1
             }
         };
-        sketch.add(time.saturating_sub(came));
+        sketch.add(record.time.as_picos().saturating_sub(came));
         Some(Passage {
-            flow: record.flow,
+            flow: self.flow,
             sequence: record.sequence,
             node: record.node,
             port: record.port,
@@ -140,6 +140,56 @@ impl Passing {
             came: RunTime::from_picos(came),
             left: record.time,
         })
+    }
+
+    /// A frame enters a switch.
+    #[inline]
+    fn enter(&mut self, place: Place, record: &Record) {
+        let time = record.time.as_picos();
+        let is_aside = self.is_aside(place, record.sequence);
+        let (switch, slot) = self.slot(place, record.sequence);
+        let frame = switch.frames[slot];
+        if frame.is_known && frame.sequence == record.sequence {
+            self.repeat(place, record.sequence, time);
+        } else if is_aside {
+            self.put_aside(place, Frame { came: time, sequence: record.sequence, ..NO_FRAME });
+        } else {
+            let entering = Frame { came: time, sequence: record.sequence, is_known: true, ..NO_FRAME };
+            let is_waiting = frame.is_known && !frame.is_repeated && switch.left_by(slot).next().is_none();
+            switch.enter(slot, entering);
+            if is_waiting {
+                self.put_aside(place, frame);
+            }
+        }
+    }
+
+    /// When the frame entered that leaves a switch; `None` where that is not remembered, which is counted unless none was ever
+    /// seen to enter.
+    #[inline]
+    fn came(&mut self, place: Place, record: &Record) -> Option<i64> {
+        let (switch, slot) = self.slot(place, record.sequence);
+        let frame = switch.frames[slot];
+        let has_entered = switch.has_entered;
+        let is_known = frame.is_known && frame.sequence == record.sequence;
+        if is_known && !frame.is_repeated {
+            return if switch.leave(slot, record.port) { Some(frame.came) } else { self.unpaired() };
+        }
+        match self.pair(place, record) {
+            Some(came) => Some(came),
+            None if is_known || has_entered => self.unpaired(),
+            None => None,
+        }
+    }
+
+    #[cold]
+    fn unpaired<T>(&mut self) -> Option<T> {
+        self.unpaired += 1;
+        None
+    }
+
+    /// Frames that left a switch unremembered.
+    pub(super) fn unpaired_departures(&self) -> u64 {
+        self.unpaired
     }
 
     /// Residence times by switch and output port.
@@ -154,7 +204,7 @@ impl Passing {
             Some(at) => at,
             None => {
                 let (frames, ports, left) = (vec![NO_FRAME; 1], Vec::new(), vec![0; 1]);
-                self.switches.push(Switch { place, frames, ports, left, words: 1 });
+                self.switches.push(Switch { place, frames, ports, left, words: 1, has_entered: false });
                 self.switches.len() - 1
             }
         };
@@ -176,6 +226,26 @@ impl Passing {
             self.oldest.push_back((place, sequence));
         }
         entry.came.push(time);
+        self.forget_oldest();
+    }
+
+    #[inline]
+    fn is_aside(&self, place: Place, sequence: u32) -> bool {
+        !self.repeated.is_empty() && self.repeated.contains_key(&(place, sequence))
+    }
+
+    /// Another frame takes the place of one that is still in the switch: numbers far apart may share a place.
+    #[cold]
+    fn put_aside(&mut self, place: Place, frame: Frame) {
+        let entry = self.repeated.entry((place, frame.sequence)).or_default();
+        if entry.came.is_empty() {
+            self.oldest.push_back((place, frame.sequence));
+        }
+        entry.came.push(frame.came);
+        self.forget_oldest();
+    }
+
+    fn forget_oldest(&mut self) {
         if self.oldest.len() > REPEATED
             && let Some(oldest) = self.oldest.pop_front()
         {
@@ -227,6 +297,7 @@ impl Switch {
 
     #[inline]
     fn enter(&mut self, slot: usize, frame: Frame) {
+        self.has_entered = true;
         self.frames[slot] = frame;
         self.left[slot * self.words..][..self.words].fill(0);
     }
@@ -272,7 +343,7 @@ mod tests {
     /// However few frames are remembered of each flow, a burst that waits in a switch is not forgotten there.
     #[test]
     fn frames_that_wait_in_a_switch_are_remembered_however_many_flows_there_are() {
-        let mut passing = Passing::new(1);
+        let mut passing = Passing::new(1, 1);
         let at = |point, sequence: u32, ns: i64| Record {
             flow: 1,
             sequence,
@@ -295,5 +366,37 @@ mod tests {
                 numbers().filter_map(|k| passing.observe(&at(Point::SwitchOut, k, 5_000 + i64::from(k))));
             assert_eq!(left.count(), 1_000);
         }
+        assert_eq!(passing.unpaired_departures(), 0);
+    }
+
+    /// Of more frames than are remembered of a switch, those without a residence are counted, each once; where arrivals are not
+    /// recorded at all, no departure is missed.
+    #[test]
+    fn departures_whose_arrival_is_forgotten_are_counted() {
+        let mut passing = Passing::new(1, 1);
+        let at = |point, sequence: u32| Record {
+            flow: 1,
+            sequence,
+            node: 3,
+            port: 2,
+            point,
+            time: RunTime::from_picos(0),
+            length: 64,
+            clock: Clock::Local,
+            crc: Crc::Ok,
+            reason: DropReason::None,
+            flags: RecordFlags::from_bits(0),
+        };
+        let [_, most] = REMEMBERED;
+        let burst = 3 * most as u32;
+        for sequence in 0..burst {
+            passing.observe(&at(Point::SwitchIn, sequence));
+        }
+        let paired = (0..burst).filter_map(|k| passing.observe(&at(Point::SwitchOut, k))).count();
+        assert_eq!(passing.unpaired_departures() + paired as u64, u64::from(burst));
+        assert_eq!(paired, most + REPEATED);
+        let mut unseen = Passing::new(1, 1);
+        assert!((0..5).all(|k| unseen.observe(&at(Point::SwitchOut, k)).is_none()));
+        assert_eq!(unseen.unpaired_departures(), 0);
     }
 }

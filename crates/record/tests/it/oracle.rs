@@ -4,7 +4,7 @@
 //! records again, so it is slow and has no state to get wrong. Each [`Mutant`] breaks one rule of it, to show
 //! that the scenarios would notice that rule broken in the tracker.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::RunTime;
 use wg_plan::{Flow, NodeIndex, Route, Run};
@@ -480,7 +480,36 @@ impl Judge<'_> {
                 .count() as u64,
             restarts: self.restarts(),
             behind_window: 0,
+            unpaired_departures: self.unpaired_departures(),
         }
+    }
+
+    /// By definition: the k-th departure of a number by a port belongs to its k-th coming to the switch, if that was before.
+    fn unpaired_departures(&self) -> u64 {
+        if self.flow.receivers().next() != Some(self.to) {
+            return 0;
+        }
+        let mut came: BTreeMap<(u16, bool), BTreeMap<u32, usize>> = BTreeMap::new();
+        let mut left: BTreeMap<(u16, bool, u16, u32), usize> = BTreeMap::new();
+        let mut unpaired = 0;
+        let of_flow = self.records.iter().filter(|r| r.flow == self.flow.id);
+        for r in of_flow.filter(|r| !r.flags.has(RecordFlags::WARM_UP)) {
+            let place = (r.node, Self::returning(r));
+            if r.point == Point::SwitchIn {
+                *came.entry(place).or_default().entry(r.sequence).or_default() += 1;
+            } else if r.point == Point::SwitchOut
+                && let Some(entered) = came.get(&place)
+            {
+                let times = entered.get(&r.sequence).copied().unwrap_or(0);
+                let before = left.entry((place.0, place.1, r.port, r.sequence)).or_default();
+                if *before < times {
+                    *before += 1;
+                } else {
+                    unpaired += 1;
+                }
+            }
+        }
+        unpaired
     }
 
     fn restarts(&self) -> u64 {

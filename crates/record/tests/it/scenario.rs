@@ -34,6 +34,9 @@ pub(crate) fn network() -> Network {
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
         tsn: None,
+        line_drift_ppb: 0,
+        timestamps: None,
+        events: Vec::new(),
     };
     let link = |end_system: u16, (switch, port, network)| Link {
         ends: [Attachment { node: end_system, port }, Attachment { node: switch, port: end_system + 1 }],
@@ -93,6 +96,7 @@ pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
             flow: RELAYED,
             on: 0,
             vl: None,
+            back: None,
             through: Turn::Servicing,
             faults: Vec::new(),
             detours: Vec::new(),

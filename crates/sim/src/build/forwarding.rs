@@ -19,10 +19,11 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    Attachment, DeltaRaster, Flow, FlowId, Integration, Network, NodeIndex, Policing, Protocol, Relay, Route,
-    Run, SwitchModel, VirtualLink,
+    Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, Policing, Protocol, Relay,
+    Route, Run, SwitchModel, VirtualLink,
 };
 
+use super::traffic_classes::{self, Stream};
 use super::{Ports, position};
 use crate::error::SimError;
 use crate::models::{Capabilities, port_config, switch_config, traffic_class};
@@ -38,6 +39,7 @@ pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
     match (flow.protocol, &flow.virtual_link, &flow.schedule) {
         (Protocol::Rc, Some(link), _) => MacAddress(VirtualLinkId(link.id).destination().0),
         (Protocol::Tt, _, Some(schedule)) => MacAddress(CriticalTrafficId(schedule.id).destination().0),
+        _ if flow.frer.is_some() => Frer::address(flow.id, 0),
         _ if flow.also_to.is_empty() => {
             flow.addresses.mac.destination.unwrap_or(addresses[usize::from(flow.to)])
         }
@@ -60,6 +62,8 @@ pub(super) struct Site<'a> {
 /// A flow with the address of a group or one of its own, as it passes a switch.
 pub(super) struct Passage<'a> {
     flow: &'a Flow,
+    /// The address its frames leave with.
+    address: MacAddress,
     enters: usize,
     leaves: BTreeSet<usize>,
 }
@@ -72,6 +76,8 @@ pub(super) struct Tables<'a> {
     /// By node, in the order of the plan.
     passages: Vec<Vec<Passage<'a>>>,
     windows: Windows,
+    /// All flows.
+    flows: Vec<&'a Flow>,
     /// By end system: flows that begin or end there, in the order of the plan.
     pub(super) own: Vec<Vec<&'a Flow>>,
 }
@@ -80,8 +86,9 @@ impl<'a> Tables<'a> {
     pub(super) fn new(network: &Network, run: &'a Run, ports: &Ports) -> Self {
         Self {
             stations: stations(network, run),
-            passages: passages(run, ports),
+            passages: passages(network, run, ports),
             windows: windows(run),
+            flows: run.flows.iter().collect(),
             own: own(network, run),
         }
     }
@@ -127,8 +134,8 @@ fn own<'a>(network: &Network, run: &'a Run) -> Vec<Vec<&'a Flow>> {
 /// By node: where frames to a station leave, one entry for each VLAN they have on their way.
 type Stations = Vec<BTreeSet<(u16, NodeIndex, u16)>>;
 
-/// What the routes of a run put into the tables of switches: those of flows, of what relays return and misdirect, and of
-/// background load.
+/// What the routes of a run put into the tables of switches: those of flows, of what relays return and misdirect, of
+/// background load and of logs.
 fn stations(network: &Network, run: &Run) -> Stations {
     let mut stations: Stations = vec![BTreeSet::new(); network.nodes.len()];
     let mut enter = |route: &Route, vlan: u16| {
@@ -143,13 +150,15 @@ fn stations(network: &Network, run: &Run) -> Stations {
     let mut relays: BTreeMap<FlowId, Vec<&Relay>> = BTreeMap::new();
     run.relays.iter().for_each(|relay| relays.entry(relay.flow).or_default().push(relay));
     for flow in run.flows.iter().filter(|flow| traffic_class(flow.protocol) == TrafficClass::BestEffort) {
-        flow.routes.iter().filter(|_| flow.also_to.is_empty()).for_each(|route| enter(route, vlan(flow)));
+        let by_station = flow.also_to.is_empty() && flow.frer.is_none();
+        flow.routes.iter().filter(|_| by_station).for_each(|route| enter(route, vlan(flow)));
         for relay in relays.get(&flow.id).into_iter().flatten() {
             flow.routes_to(relay.on).for_each(|route| enter(&route.reversed(), vlan(flow)));
             relay.detours.iter().for_each(|route| enter(route, vlan(flow)));
         }
     }
     run.injects.iter().for_each(|inject| enter(&inject.route, 0));
+    run.remote_logs.iter().for_each(|log| enter(&log.route, 0));
     stations
 }
 
@@ -174,19 +183,26 @@ pub(super) fn switch(
             forwarding.set_station(vlan, address, position(own, port));
         }
         for &vlan in &vlans {
-            for Passage { flow, leaves, .. } in passages {
+            for Passage { address, leaves, .. } in passages {
                 let members = PortSet::of(own.len(), leaves.iter().copied());
-                forwarding.set_group(vlan, destination(flow, &world.addresses), members);
+                forwarding.set_group(vlan, *address, members);
             }
         }
     }
     let config = switch_config(model);
     let can = Capabilities::of(model);
     let rule = if can.virtual_links { Some(ingress(site, passages, &mut forwarding)?) } else { None };
+    let streams = if model.tsn.is_empty() { Vec::new() } else { streams(world, site) };
     let egress = own.iter().map(|&(number, channel)| {
         let line = world.channels[channel].line;
+        let at = Attachment { node, port: number };
+        if let Some(tsn) = model.tsn_of(number) {
+            let limit = model.port_buffer;
+            let queue = model.queue_buffer.unwrap_or(limit);
+            let (config, selection) = traffic_classes::port(tsn, &streams, at, line, limit, queue)?;
+            return Ok(Port::new(config, selection));
+        }
         let selection = if can.windows {
-            let at = Attachment { node, port: number };
             selection(site.tables.windows(at), at, line, model.integration, model.raster)?
         } else {
             Selection::StrictPriority(StrictPriority)
@@ -198,27 +214,58 @@ pub(super) fn switch(
     Ok(Switch::new(config, egress, forwarding, rule, clock))
 }
 
+/// The flows that pass a switch, as it tells them.
+fn streams(world: &World, site: &Site<'_>) -> Vec<Stream> {
+    let enters = |flow: &Flow| {
+        let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+        hops.find(|hop| hop.to.node == site.node).map(|hop| hop.to.port)
+    };
+    let stream = |flow: &&Flow| {
+        Some(Stream {
+            flow: flow.id,
+            destination: destination(flow, &world.addresses),
+            vlan: flow.vlan.map_or(0, |tag| tag.id),
+            enters: enters(flow)?,
+        })
+    };
+    site.tables.flows.iter().filter_map(stream).collect()
+}
+
 /// By node: the flows with an address that no station has, in the order of the plan, as they pass it.
-fn passages<'a>(run: &'a Run, ports: &Ports) -> Vec<Vec<Passage<'a>>> {
+fn passages<'a>(network: &Network, run: &'a Run, ports: &Ports) -> Vec<Vec<Passage<'a>>> {
+    let stations: Vec<MacAddress> = network.nodes.iter().map(|node| node.mac).collect();
     let mut passages: Vec<Vec<Passage<'a>>> = ports.iter().map(|_| Vec::new()).collect();
     for flow in &run.flows {
         let grouped = matches!(flow.protocol, Protocol::Rc | Protocol::Tt)
             || !flow.also_to.is_empty()
-            || flow.addresses.mac.destination.is_some();
+            || flow.addresses.mac.destination.is_some()
+            || flow.frer.is_some();
         if !grouped {
             continue;
         }
-        for steps in flow.routes.iter().flat_map(|route| route.hops.windows(2)) {
+        let address = destination(flow, &stations);
+        let addresses = (0..flow.routes.len()).map(|member| {
+            let streams = flow.frer.map(|frer| frer.addresses(flow, member));
+            streams.unwrap_or_else(|| vec![address; flow.routes[member].hops.len()])
+        });
+        let steps = flow.routes.iter().zip(addresses).flat_map(|(route, addresses)| {
+            route.hops.windows(2).zip(addresses.into_iter().skip(1)).collect::<Vec<_>>()
+        });
+        for (steps, address) in steps {
             let [into, out] = steps else { continue };
             let node = usize::from(into.to.node);
             let (Some(own), Some(here)) = (ports.get(node), passages.get_mut(node)) else { continue };
             // The flows before are through: what is here of this one came last.
-            if !here.last().is_some_and(|passage| std::ptr::eq(passage.flow, flow)) {
-                here.push(Passage { flow, enters: position(own, into.to.port), leaves: BTreeSet::new() });
+            let same =
+                |passage: &&mut Passage<'_>| std::ptr::eq(passage.flow, flow) && passage.address == address;
+            let known = here.iter_mut().rev().take(Frer::MOST_MEMBERS + 1).find(same);
+            let leaves = position(own, out.from.port);
+            if let Some(passage) = known {
+                passage.leaves.insert(leaves);
+                continue;
             }
-            if let Some(passage) = here.last_mut() {
-                passage.leaves.insert(position(own, out.from.port));
-            }
+            let enters = position(own, into.to.port);
+            here.push(Passage { flow, address, enters, leaves: BTreeSet::from([leaves]) });
         }
     }
     passages
@@ -231,7 +278,7 @@ fn ingress(
 ) -> Result<CriticalIngress, SimError> {
     let own = &site.ports[usize::from(site.node)];
     let mut tables: Vec<InputTable> = own.iter().map(|_| InputTable::default()).collect();
-    for Passage { flow, enters, leaves } in passages {
+    for Passage { flow, enters, leaves, .. } in passages {
         let group = |forwarding: &mut Forwarding| {
             forwarding.add_group(PortSet::of(own.len(), leaves.iter().copied()))
         };

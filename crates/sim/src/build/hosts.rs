@@ -6,6 +6,7 @@ use wg_core::clock::{LocalClock, SharedClock};
 use wg_core::end_system::Host;
 use wg_core::frame::NetworkId;
 use wg_core::port::Port;
+use wg_core::queue::Capacity;
 use wg_core::selection::Selection;
 use wg_core::tte::dispatch::{Instants, PortMode};
 use wg_core::virtual_link_layer::{
@@ -18,6 +19,7 @@ use wg_plan::{
 };
 
 use super::forwarding::{Tables, acceptance, selection};
+use super::traffic_classes;
 use crate::error::SimError;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
@@ -52,10 +54,16 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Opt
     let layer = layer(world, site, &clock)?;
     let config = host_config(model);
     let lines = own.iter().map(|&(number, channel)| (number, world.channels[channel].line));
+    let tsn = network.nodes[usize::from(node)].tsn.as_ref().and_then(|tsn| tsn.port());
     let ports = networks.into_iter().zip(lines);
     let ports = ports.map(|(network, (number, line))| {
-        let config = host_port_config(model, line, layer.is_some());
         let at = Attachment { node, port: number };
+        if let Some(tsn) = &tsn {
+            let limit = Capacity::bytes(model.egress_bytes);
+            let (config, selection) = traffic_classes::port(tsn, &[], at, line, limit, limit)?;
+            return Ok((network, Port::new(config, selection)));
+        }
+        let config = host_port_config(model, line, layer.is_some());
         Ok((
             network,
             Port::new(config, selection(site.tables.windows(at), at, line, Integration::TimelyBlock, None)?),

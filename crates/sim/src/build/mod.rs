@@ -1,21 +1,27 @@
 //! From the plan to the simulated network.
 
+mod clusters;
 mod forwarding;
 mod hosts;
+mod imperfections;
+pub(crate) mod streams;
 mod tasks;
+mod traffic_classes;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wg_core::Deadline;
 use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run};
+use wg_plan::{Cluster, ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run, SwitchModel};
 
 use self::forwarding::Tables;
 use crate::clocks::NodeClock;
+use crate::clusters::ControlFrames;
 use crate::error::SimError;
 use crate::faults::Rule;
+use crate::imperfections::drifted;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
 use crate::world::{
@@ -37,6 +43,7 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         switches: Vec::new(),
         hubs: Vec::new(),
         channels: Vec::new(),
+        held: BTreeMap::new(),
         unusual: Vec::new(),
         flows: Vec::new(),
         flow_of_id: vec![u16::MAX; usize::from(u16::MAX) + 1].into_boxed_slice(),
@@ -46,6 +53,13 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         relays: Vec::new(),
         injectors: Vec::new(),
         babblers: Vec::new(),
+        logs: Vec::new(),
+        events: Vec::new(),
+        own_frames: Vec::new(),
+        synchronisers: Vec::new(),
+        clusters: Vec::new(),
+        control_frames: ControlFrames::default(),
+        is_exact: true,
         network_events: Vec::new(),
         access_points: Vec::new(),
         measured_until: RunTime::ZERO + run.warm_up + run.duration,
@@ -62,6 +76,8 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     world.build_faults(network, run)?;
     world.build_captures(network, run, &ports)?;
     world.build_tasks(network, run)?;
+    world.build_imperfections(network, run, &ports)?;
+    world.build_clusters(run, &ports)?;
     let temperatures = (0..)
         .zip(&network.nodes)
         .flat_map(|(index, node)| node.clock.temperature.iter().map(move |step| (index, step.at)));
@@ -69,20 +85,37 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     Ok(world)
 }
 
+/// Whether a port sends frames in fragments.
+fn gives_way(model: &SwitchModel, port: u16) -> bool {
+    model.tsn_of(port).is_some_and(|tsn| traffic_classes::preemption(tsn).is_some())
+}
+
 impl World {
     fn build_nodes(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
         let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
         // A captured frame says when its message was sent, however long ago.
         let remember = !run.captures.is_empty() && run.sends.iter().any(|send| send.transmit_time.is_some());
+        let steered: BTreeSet<NodeIndex> = run.clusters.iter().flat_map(Cluster::devices).collect();
         for (index, node) in (0..).zip(&network.nodes) {
             let (counter, place): (_, fn(u32) -> CoreIndex) = match node.kind {
                 NodeKind::EndSystem { .. } => (&mut hosts, CoreIndex::Host),
                 NodeKind::Switch(_) => (&mut switches, CoreIndex::Switch),
                 NodeKind::Hub { .. } => (&mut hubs, CoreIndex::Hub),
             };
-            let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed, remember)?;
+            let clock = NodeClock::new(
+                index,
+                &node.clock,
+                &run.incidents,
+                run.seed,
+                remember,
+                steered.contains(&index),
+            )?;
             self.clocked.extend(clock.is_some().then_some(index));
-            self.nodes.push(NodeState { place: place(*counter), clock: clock.map(Box::new) });
+            self.nodes.push(NodeState {
+                place: place(*counter),
+                clock: clock.map(Box::new),
+                timestamps: None,
+            });
             *counter += 1;
         }
         Ok(())
@@ -90,9 +123,10 @@ impl World {
 
     fn build_channels(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
         for link in &network.links {
-            let line = run.link_rate.unwrap_or(link.rate);
+            let nominal = run.link_rate.unwrap_or(link.rate);
             for side in [0, 1] {
                 let (from, to) = (link.ends[side], link.ends[1 - side]);
+                let line = drifted(nominal, network.nodes[usize::from(from.node)].line_drift_ppb);
                 let lead = match &network.nodes[usize::from(from.node)].kind {
                     NodeKind::EndSystem { host } => host.interface_delay,
                     _ => Span::ZERO,
@@ -102,7 +136,7 @@ impl World {
                         let cut_through = switch.forwarding_mode == ForwardingMode::CutThrough;
                         // What may be cut off is not handed on before it is whole.
                         let whole = matches!(&network.nodes[usize::from(from.node)].kind,
-                            NodeKind::Switch(model) if Capabilities::of(model).preemption);
+                            NodeKind::Switch(model) if Capabilities::of(model).preemption || gives_way(model, from.port));
                         (cut_through && !whole, switch.processing_delay)
                     }
                     _ => (false, Span::ZERO),
@@ -130,8 +164,16 @@ impl World {
             match &node.kind {
                 NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
-                    let core =
+                    let mut core =
                         forwarding::switch(self, &forwarding::Site { ports, node: index, model, tables })?;
+                    if let Some(streams) = streams::streams(run, index)? {
+                        if model.forwarding_mode == ForwardingMode::CutThrough {
+                            let name = &node.name;
+                            let problem = format!("copies of streams at cut-through switch '{name}'");
+                            return Err(SimError::plan(problem));
+                        }
+                        core.set_streams(streams);
+                    }
                     let ports = own.iter().map(|&(number, channel)| SwitchPort {
                         number,
                         channel,
@@ -147,6 +189,7 @@ impl World {
                         core,
                         timer: Deadline::NEVER,
                         processing_delay,
+                        is_drawn: !model.drawn_delay.is_none(),
                         back_at: None,
                         ports,
                     });
@@ -165,7 +208,10 @@ impl World {
         (network, run): (&Network, &Run),
         tables: &Tables<'_>,
     ) -> Result<(), SimError> {
-        let core = hosts::host(self, &hosts::Site { network, tables, node, own, model })?;
+        let mut core = hosts::host(self, &hosts::Site { network, tables, node, own, model })?;
+        if let Some(streams) = streams::streams(run, node)? {
+            core.set_streams(streams);
+        }
         self.hosts.push(HostNode {
             node,
             address: self.addresses[usize::from(node)],
@@ -176,8 +222,13 @@ impl World {
             send_wake_up: self.draws(Draws::new(&model.send_wake_up)?),
             receive_wake_up: self.draws(Draws::new(&model.receive_wake_up)?),
             relay_wake_up: self.draws(Draws::new(&model.relay_wake_up)?),
+            events: Vec::new(),
             access: Default::default(),
             strays: Strays::default(),
+            log: None,
+            receives_load: model.receives_load,
+            load_read: 0,
+            unreceived: BTreeMap::new(),
         });
         Ok(())
     }
@@ -290,6 +341,7 @@ impl World {
                 node: end.node,
                 port: end.port,
                 rules: Vec::new(),
+                decision: None,
                 cuts: 0,
                 stragglers: BTreeMap::new(),
                 departures: 0,

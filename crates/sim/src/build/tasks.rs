@@ -9,15 +9,18 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::random::{Purpose, Stream};
 use wg_plan::schedule::Schedule;
-use wg_plan::wire::frame_length;
+use wg_plan::wire::{frame_length, sized_as};
 use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 
 use super::forwarding::destination;
 use crate::error::SimError;
+use crate::imperfections::Threads;
 use crate::message::{Flags, Message};
-use crate::models::traffic_class;
-use crate::world::{Babbler, CoreIndex, FlowState, Injector, Reception, Relay, Sender, World, access};
+use crate::models::{stack, traffic_class};
+use crate::world::{
+    Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World, access,
+};
 
 impl World {
     pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
@@ -36,9 +39,8 @@ impl World {
                 access: access(flow.protocol),
                 from: flow.from,
                 destination: flow.addresses.mac.destination,
-                relay: None,
+                relays: Vec::new(),
                 planned: 0,
-                at_from: Reception::default(),
                 receivers: flow.receivers().map(|node| (node, Reception::default())).collect(),
             });
             self.access_points.push(access(flow.protocol));
@@ -49,6 +51,7 @@ impl World {
         self.build_relays(run)?;
         self.await_messages(run);
         self.build_injectors(network, run)?;
+        self.build_logs(network, run)?;
         self.build_babblers(run)
     }
 
@@ -57,7 +60,8 @@ impl World {
             let flow = self.flow(send.flow)?;
             let facts = &run.flows[flow];
             let host = self.host(facts.from)?;
-            let length = frame_length(facts.protocol, facts.vlan, send.payload);
+            let within = facts.virtual_link.is_some_and(|link| link.number_within);
+            let length = frame_length(sized_as(facts.protocol, within), facts.vlan, send.payload);
             let length = u16::try_from(length).ok().filter(|length| *length <= 1_522).ok_or_else(|| {
                 SimError::plan(format!("a message of flow {} does not fit into one frame", facts.id))
             })?;
@@ -104,7 +108,7 @@ impl World {
             priority,
             class,
             network: flow.network.unwrap_or_default(),
-            marks: Marks::none()
+            marks: Marks::of_stack(stack(flow.protocol))
                 .with(if both { Marks::BOTH_NETWORKS } else { Marks::none() })
                 .with(if flow.vlan.is_some() { Marks::TAGGED } else { Marks::none() }),
         }
@@ -126,9 +130,20 @@ impl World {
                 }
             }
             let period = sends.get(&relay.flow).and_then(|sends| sends.first()).map(|send| send.period);
-            self.flows[flow].relay = Some(self.relays.len());
+            self.flows[flow].relays.push(self.relays.len());
+            let answers_as = relay.answers_as();
+            let own = self.flow_of_id[usize::from(relay.flow)];
+            let slot = &mut self.flow_of_id[usize::from(answers_as)];
+            if *slot != u16::MAX && *slot != own || answers_as == FLOW_FOREIGN {
+                return Err(SimError::plan(format!(
+                    "a relay answers as flow {answers_as}, which is another"
+                )));
+            }
+            *slot = own;
             self.relays.push(Relay {
                 flow,
+                answers_as,
+                came_back: Reception::default(),
                 host: self.host(relay.on)?,
                 node: relay.on,
                 through: relay.through,
@@ -136,26 +151,33 @@ impl World {
                 network: facts.network.unwrap_or_default(),
                 core: wg_core::relay::Relay::new(relay.planted(), period.unwrap_or(Span::ZERO), run.drain),
                 coming: VecDeque::new(),
-                wake_ups: Stream::new(run.seed, Purpose::RelayTask, u32::from(relay.flow)),
+                wake_ups: Stream::new(run.seed, Purpose::RelayTask, u32::from(answers_as)),
                 handled: 0,
             });
         }
         Ok(())
     }
 
-    /// What background load waits for: the measured messages at every receiver, and those that come back from a relay.
+    /// What background load waits for: the measured messages at every receiver, and those that come back from its relays.
     fn await_messages(&mut self, run: &Run) {
         let sends = run.sends_by_flow();
         for flow in &mut self.flows {
             let sends = sends.get(&flow.id).into_iter().flatten();
             let planned = sends.map(|send| send.count).fold(0, u32::saturating_add);
-            let relay = flow.relay.map(|relay| self.relays[relay].node);
-            let receivers = flow.receivers.iter_mut().filter(|(node, _)| Some(*node) != relay);
-            let back = relay.map(|_| &mut flow.at_from);
-            for reception in receivers.map(|(_, reception)| reception).chain(back) {
+            let relays = &mut self.relays;
+            let receives = |(node, _): &&mut (NodeIndex, Reception)| {
+                !flow.relays.iter().any(|relay| relays[*relay].node == *node)
+            };
+            let mut awaited = 0;
+            for (_, reception) in flow.receivers.iter_mut().filter(receives) {
                 reception.planned = planned;
-                self.awaiting += usize::from(planned > 0);
+                awaited += 1;
             }
+            for &relay in &flow.relays {
+                relays[relay].came_back.planned = planned;
+                awaited += 1;
+            }
+            self.awaiting += if planned > 0 { awaited } else { 0 };
         }
     }
 
@@ -167,19 +189,8 @@ impl World {
             let (Some(length), true) = (length, inject.interval > Span::ZERO) else {
                 return Err(SimError::plan("a background load has no interval or too large a payload"));
             };
-            let frame = Frame {
-                destination: self.address(to),
-                source: self.address(host),
-                length,
-                vlan: 0,
-                virtual_link: 0,
-                sequence: 0,
-                handle: Message { flow: FLOW_FOREIGN, sequence: number, flags: Flags::default() }.handle(),
-                priority: 0,
-                class: TrafficClass::BestEffort,
-                network: self.network(network, host),
-                marks: Marks::none(),
-            };
+            let message = Message { flow: FLOW_FOREIGN, sequence: number, flags: Flags::default() };
+            let frame = self.udp_frame(network, [host, to], length, message);
             let planned = Schedule::of_load(run, inject, number)
                 .map_err(|error| SimError::plan(format!("a background load: {error}")))?;
             let mut schedule = planned.clone();
@@ -192,10 +203,50 @@ impl World {
                 schedule,
                 due,
                 pacer: Pacer::new(inject.pacing.unwrap_or_default()),
+                threads: match &inject.threads {
+                    None => None,
+                    Some(model) => {
+                        let threads = Threads::new(model, inject.interval, inject.burst, number, run.seed)?;
+                        Some(Box::new(threads))
+                    }
+                },
                 done: 0,
             });
         }
         Ok(())
+    }
+
+    fn build_logs(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        for log in &run.remote_logs {
+            let (host, to) = (self.host(log.on)?, self.host(log.to)?);
+            let length = frame_length(Protocol::Udp, None, log.record.saturating_mul(log.records));
+            let length = u16::try_from(length).ok().filter(|length| *length <= 1_518);
+            let (Some(length), true) = (length, log.records > 0) else {
+                return Err(SimError::plan("the frames of a log hold no record, or too many"));
+            };
+            let frame = self.udp_frame(network, [host, to], length, Message::LOG);
+            self.hosts[host].log = Some(self.logs.len());
+            let (due, records) = (VecDeque::new(), log.records);
+            self.logs.push(RemoteLog { host, frame, records, due, logged: 0, sent: 0 });
+        }
+        Ok(())
+    }
+
+    /// A UDP frame from one host to another that no flow has.
+    fn udp_frame(&self, network: &Network, [from, to]: [usize; 2], length: u16, message: Message) -> Frame {
+        Frame {
+            destination: self.address(to),
+            source: self.address(from),
+            length,
+            vlan: 0,
+            virtual_link: 0,
+            sequence: 0,
+            handle: message.handle(),
+            priority: 0,
+            class: TrafficClass::BestEffort,
+            network: self.network(network, from),
+            marks: Marks::of_stack(stack(Protocol::Udp)),
+        }
     }
 
     fn build_babblers(&mut self, run: &Run) -> Result<(), SimError> {

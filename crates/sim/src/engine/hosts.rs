@@ -11,17 +11,17 @@ use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point};
 use super::switches::reason;
 use super::{Engine, record};
 use crate::event_queue::Class;
-use crate::message::{Carries, Flags};
+use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
-use crate::world::{CoreIndex, HostPort, Sender};
+use crate::world::{CoreIndex, HostPort, Relay, Sender};
 
 impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame is in.
     #[inline]
     pub(super) fn enter_host(&mut self, at: usize, port: usize, frame: &Frame) {
-        // The network stack of the host discards background load: nobody listens on its port.
         let message = frame.message();
         if message.flow == FLOW_FOREIGN {
+            self.enter_with_load(at, port, frame);
             return;
         }
         let host = &mut self.world.hosts[at];
@@ -41,9 +41,30 @@ impl<S: Sink> Engine<'_, S> {
             self.note_drop(frame, node, number, DropReason::FrameCheck, Crc::Unchecked);
             return;
         }
-        let wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
+        let mut wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
+        if !host.events.is_empty() {
+            wake_up += self.held_up(at, frame, false);
+        }
+        let host = &mut self.world.hosts[at];
         host.core.handle_frame(self.now, port, *frame, wake_up);
         self.note(frame, node, number, Point::WireReceive, self.now);
+        self.drain_host(at);
+    }
+
+    /// Background load came to a host. Nobody listens on its port: where the model has it cost the host something, the reader
+    /// discards it, otherwise the interface does.
+    fn enter_with_load(&mut self, at: usize, port: usize, frame: &Frame) {
+        if frame.handle >= Message::FIRST_CONTROL {
+            self.control_into_host(at, port, frame);
+            return;
+        }
+        let host = &mut self.world.hosts[at];
+        if !host.receives_load || frame.destination != host.address || frame.marks.has(Marks::FCS_ERROR) {
+            return;
+        }
+        let drawn = host.receive_wake_up.draw(&mut host.wake_ups);
+        let wake_up = drawn + self.held_up_now(at, false);
+        self.world.hosts[at].core.handle_frame(self.now, port, *frame, wake_up);
         self.drain_host(at);
     }
 
@@ -56,7 +77,11 @@ impl<S: Sink> Engine<'_, S> {
         match node.core.handle_send(self.now, *frame, wake_up, more) {
             Ok(handed) => {
                 node.access[protocol].sent += 1;
+                let log = node.log;
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
+                if let Some(log) = log {
+                    self.plan_log(log, handed.application);
+                }
                 if self.captures.want_transmit_times() {
                     self.captures.sent(frame, handed.application);
                 }
@@ -92,6 +117,9 @@ impl<S: Sink> Engine<'_, S> {
                         continue;
                     }
                     self.note(frame, node, number, Point::WireSend, wire);
+                    if frame.handle >= Message::FIRST_CONTROL {
+                        self.control_leaves(node, frame);
+                    }
                     let free_at = self.launch(out, frame);
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                 }
@@ -101,10 +129,17 @@ impl<S: Sink> Engine<'_, S> {
                     let free_at = self.now + self.world.channels[channel].line.time_of(GAP);
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                 }
+                Output::Fragment { port, edge, .. } => {
+                    let HostPort { channel, .. } = host.ports[port];
+                    if let Some((transmission, free_at)) = self.fragment(channel, frame, edge) {
+                        self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
+                    }
+                }
                 Output::Dropped { port, cause, .. } => self.lost_at_host(at, port, frame, cause),
                 Output::Deliver { port, driver, application, .. } => {
                     self.deliver(at, port, frame, driver, application);
                 }
+                Output::Loopback { .. } => self.loop_back(at, frame),
                 // Frames of a simulator are values.
                 Output::Follow { .. } => {}
             }
@@ -117,24 +152,41 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
+    /// A message to its own host turns up again at the same instant: it is at a driver, but at no interface.
+    fn loop_back(&mut self, at: usize, frame: &Frame) {
+        let host = &mut self.world.hosts[at];
+        let (node, number) = (host.node, host.ports[0].number);
+        let mut wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
+        if !host.events.is_empty() {
+            wake_up += self.held_up(at, frame, false);
+        }
+        self.note(frame, node, number, Point::DriverSend, self.now);
+        self.world.hosts[at].core.handle_loopback(self.now, *frame, wake_up);
+    }
+
     /// A frame, or one of its copies, ended in a host.
     fn lost_at_host(&mut self, at: usize, port: usize, frame: &Frame, cause: Cause) {
         let message = frame.message();
         if message.flow == FLOW_FOREIGN {
-            self.world.injectors[message.sequence as usize].done -= 1;
+            let host = &mut self.world.hosts[at];
+            if frame.destination == host.address {
+                host.count_unreceived(reason(cause));
+            } else if let Some(injector) = self.world.injectors.get_mut(message.sequence as usize) {
+                injector.done -= 1;
+            }
             return;
         }
         let access = self.access(frame);
         let host = &mut self.world.hosts[at];
         let (node, number) = (host.node, host.ports[port].number);
         let reason = match cause {
-            Cause::Overrun => {
-                host.access[access].overrun += 1;
+            Cause::Overrun | Cause::FifoOverrun => {
+                host.count_unreceived(reason(cause));
                 reason(cause)
             }
             // The egress queue had no room: of a message with copies, for one of them.
             Cause::Full(_) => {
-                if host.ports.len() == 1 {
+                if host.ports.len() == 1 && !frame.marks.has(Marks::R_TAG) {
                     host.access[access].sent = host.access[access].sent.saturating_sub(1);
                     self.unsend(frame);
                 }
@@ -158,33 +210,44 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn deliver(&mut self, at: usize, port: usize, frame: &Frame, driver: RunTime, application: RunTime) {
+        let message = frame.message();
+        if message.flow == FLOW_FOREIGN {
+            self.world.hosts[at].load_read += 1;
+            return;
+        }
         let access = self.access(frame);
         let host = &mut self.world.hosts[at];
         let (node, port) = (host.node, host.ports[port].number);
         host.access[access].received += 1;
-        let message = frame.message();
+        let application = application + self.read_cost(node);
         let damaged = message.flags.has(Flags::DAMAGED);
         let crc = if damaged { Crc::Bad } else { Crc::Ok };
         for (point, time) in [(Point::DriverReceive, driver), (Point::ApplicationReceive, application)] {
             self.write(record(frame, node, port, time, (point, Clock::Simulated, crc, DropReason::None)));
         }
+        if let Some(log) = self.world.hosts[at].log {
+            self.plan_log(log, application);
+        }
         let returning = message.flags.has(Flags::RETURN);
         let flow = &mut self.world.flows[usize::from(self.world.flow_of_id[usize::from(message.flow)])];
         let receiver = flow.receiver(node);
-        let at_home = match (returning, flow.relay) {
-            (false, _) => receiver.is_some(),
-            (true, relay) => relay.is_some() && flow.from == node,
+        let relays = &mut self.world.relays;
+        let of = |wanted: &dyn Fn(&Relay) -> bool| {
+            flow.relays.iter().copied().find(|relay| wanted(&relays[*relay]))
         };
-        let relays = &self.world.relays;
-        let here = flow.relay.filter(|relay| relays[*relay].node == node);
+        // The relay whose answer this is, and the one that is to answer.
+        let answered = of(&|relay| returning && flow.from == node && relay.answers_as == message.flow);
+        let here = of(&|relay| relay.node == node);
+        let at_home = if returning { answered.is_some() } else { receiver.is_some() };
         if let (Some(relay), true, false, false) = (here, at_home, returning, damaged) {
             self.take_up(relay, *frame, application);
             return;
         }
-        let reception = match receiver {
-            Some(receiver) => Some(&mut flow.receivers[receiver].1),
-            None if flow.from == node && flow.relay.is_some() => Some(&mut flow.at_from),
-            None => None,
+        let any_at_from = || flow.relays.first().copied().filter(|_| flow.from == node);
+        let reception = match (answered, receiver) {
+            (Some(relay), _) => Some(&mut relays[relay].came_back),
+            (None, Some(receiver)) => Some(&mut flow.receivers[receiver].1),
+            (None, None) => any_at_from().map(|relay| &mut relays[relay].came_back),
         };
         let Some(reception) = reception else {
             let strays = &mut self.world.hosts[at].strays;

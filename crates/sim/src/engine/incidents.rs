@@ -31,6 +31,7 @@ impl<S: Sink> Engine<'_, S> {
                 switch.core.handle_restart(self.now, back_at);
                 self.tell(TruthKind::Down, node, 0, 0);
                 self.drain_switch(at);
+                self.synchroniser_down(node, back_at);
             }
             NetworkEvent::Up(node) => {
                 let CoreIndex::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
@@ -66,7 +67,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     /// The clock of `node` was changed now: what was planned by it is planned again.
-    fn clock_changed(&mut self, node: NodeIndex) {
+    pub(super) fn clock_changed(&mut self, node: NodeIndex) {
         match self.world.nodes[usize::from(node)].place {
             CoreIndex::Switch(at) => {
                 let at = at as usize;
@@ -91,6 +92,7 @@ impl<S: Sink> Engine<'_, S> {
             }
             CoreIndex::Hub(_) => {}
         }
+        self.plan_synchroniser(node);
     }
 
     pub(super) fn sample(&mut self, number: usize) {

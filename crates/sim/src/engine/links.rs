@@ -3,6 +3,8 @@
 use wg_capture::Direction;
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks};
+use wg_core::line::{GAP, PREAMBLE};
+use wg_core::port::{FragmentEdge, Transmission};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{LinkFaultKind, NodeIndex};
 use wg_record::TruthKind;
@@ -12,7 +14,15 @@ use crate::event_queue::Class;
 use crate::faults::LinkEffect;
 use crate::message::Carries;
 use crate::sink::Sink;
-use crate::world::{CoreIndex, InFlight};
+use crate::world::{CoreIndex, Held, InFlight};
+
+/// What sums of times, each rounded up to a picosecond, differ by.
+const ROUNDED: i64 = 4;
+
+fn is_same(one: &Frame, other: &Frame) -> bool {
+    let (a, b) = (one.message(), other.message());
+    (a.flow, a.sequence, one.length) == (b.flow, b.sequence, other.length)
+}
 
 impl<S: Sink> Engine<'_, S> {
     /// Puts a frame on a link; returns when the line is free again.
@@ -48,7 +58,10 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         let channel = &mut self.world.channels[number];
-        let in_flight = InFlight { frame, ..in_flight };
+        let mut in_flight = InFlight { frame, ..in_flight };
+        if let Some(decision) = channel.extra.as_mut().and_then(|extra| extra.decision.as_mut()) {
+            in_flight.at = decision.at(in_flight.at, in_flight.complete);
+        }
         if by > Span::ZERO {
             self.hold_back(number, in_flight, by);
         } else {
@@ -147,13 +160,74 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
+    /// A fragment of a frame on link `number` ends or begins; of one that begins, its transmission and when the line is free again.
+    pub(super) fn fragment(
+        &mut self,
+        number: usize,
+        frame: &Frame,
+        edge: FragmentEdge,
+    ) -> Option<(Transmission, RunTime)> {
+        match edge {
+            FragmentEdge::Cut { instead_of } => {
+                self.hold(number, frame, instead_of);
+                None
+            }
+            FragmentEdge::Continue { left, transmission } => Some((transmission, self.go_on(number, left))),
+        }
+    }
+
+    /// The frame on link `number` is not through when it was to be, because the rest of it comes later.
+    fn hold(&mut self, number: usize, frame: &Frame, instead_of: RunTime) {
+        let channel = &mut self.world.channels[number];
+        let through = instead_of - channel.line.time_of(GAP) + channel.lead + channel.delay;
+        let is_it = |in_flight: &InFlight| is_same(&in_flight.frame, frame);
+        let is_last = |in_flight: &&InFlight| (in_flight.complete - through).as_picos().abs() <= ROUNDED;
+        self.world.held.remove(&number);
+        let mut held = None;
+        if channel.in_flight.back().filter(is_last).is_some_and(is_it) {
+            held = channel.in_flight.pop_back().map(|in_flight| (in_flight, false));
+            if channel.in_flight.is_empty() {
+                self.queue.set(Class::Arrival, number, Deadline::NEVER);
+            }
+        } else if let Some(extra) = &mut channel.extra
+            && let Some(key) =
+                extra.stragglers.iter().rev().find(|(_, in_flight)| is_it(in_flight)).map(|(key, _)| *key)
+        {
+            held = extra.stragglers.remove(&key).map(|in_flight| (in_flight, true));
+            let (source, next) = (extra.source, extra.stragglers.first_key_value().map(|((at, _), _)| *at));
+            self.queue.set(Class::Straggler, source, next.into());
+        }
+        // A link that lost it has it no longer.
+        if let Some((in_flight, late)) = held {
+            self.world.held.insert(number, Held { in_flight, late, instead_of });
+        }
+    }
+
+    /// The rest of the frame on link `number` follows, so many bytes; returns when the line is free again.
+    fn go_on(&mut self, number: usize, left: u16) -> RunTime {
+        let channel = &mut self.world.channels[number];
+        let free_at = self.now + channel.line.time_of(PREAMBLE + u32::from(left) + GAP);
+        let Some(Held { mut in_flight, late, instead_of }) = self.world.held.remove(&number) else {
+            return free_at;
+        };
+        let later = free_at - instead_of;
+        if late {
+            self.hold_back(number, in_flight, later);
+            return free_at;
+        }
+        in_flight.at = in_flight.at + later;
+        in_flight.complete = in_flight.complete + later;
+        if channel.in_flight.is_empty() {
+            self.queue.set(Class::Arrival, number, Deadline::at(in_flight.at));
+        }
+        channel.in_flight.push_back(in_flight);
+        free_at
+    }
+
     /// Takes the frame back whose transmission into link `number` was cut off.
     pub(super) fn cut_short(&mut self, number: usize, frame: &Frame) {
         let channel = &mut self.world.channels[number];
-        let is_it = |in_flight: &InFlight| {
-            let (one, other) = (in_flight.frame.message(), frame.message());
-            (one.flow, one.sequence, in_flight.frame.length) == (other.flow, other.sequence, frame.length)
-        };
+        let is_it = |in_flight: &InFlight| is_same(&in_flight.frame, frame);
         // A link that lost or delayed it has it no longer; a cut-through switch may have taken it by its header.
         if channel.in_flight.back().is_some_and(is_it) {
             channel.in_flight.pop_back();
@@ -176,6 +250,7 @@ impl<S: Sink> Engine<'_, S> {
         }
         extra.cuts += 1;
         let mut lost = Vec::new();
+        lost.extend(self.world.held.remove(&number).map(|held| held.in_flight.frame));
         // What is all in, and only waits for the far end to decide, is not on the link any more.
         channel.in_flight.retain(|in_flight| {
             let stays = in_flight.complete <= now;
@@ -207,6 +282,11 @@ impl<S: Sink> Engine<'_, S> {
         let Some((node, port)) = extra.taps[end] else { return };
         let direction = if end == 0 { Direction::Outbound } else { Direction::Inbound };
         let nodes = &self.world.nodes;
+        if let Some(bytes) = self.world.control_frames.image(frame) {
+            let time = nodes[usize::from(node)].read(time);
+            self.captures.write_bytes((node, port), direction, time, &bytes, self.sink);
+            return;
+        }
         let shown = |node: NodeIndex, time| nodes[usize::from(node)].read(time);
         self.captures.write((node, port), direction, time, frame, shown, self.sink);
     }

@@ -1,9 +1,12 @@
 //! The loop: takes the first event of the queue, hands it to its core, carries out what the core wants.
 
+mod clusters;
 mod hosts;
 mod hubs;
+mod imperfections;
 mod incidents;
 mod links;
+mod logs;
 mod summary;
 mod switches;
 mod tasks;
@@ -38,6 +41,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
     let queue = EventQueue::new([
         world.clocked.len(),
         1,
+        world.events.len(),
         world.channels.len(),
         world.unusual.len(),
         world.hubs.len(),
@@ -46,6 +50,9 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         world.senders.len(),
         world.babblers.len(),
         world.injectors.len(),
+        world.logs.len(),
+        world.own_frames.len(),
+        world.synchronisers.len(),
         world.nodes.len(),
         world.clocked.len(),
     ]);
@@ -68,7 +75,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
     engine.run()?;
     let end = engine.now;
     engine.captures.end(end, engine.sink);
-    Ok(engine.report(network))
+    Ok(engine.report(network, run))
 }
 
 struct Engine<'a, S> {
@@ -94,6 +101,7 @@ impl<S: Sink> Engine<'_, S> {
         for number in 0..self.world.injectors.len() {
             self.plan_burst(number);
         }
+        self.begin_imperfections();
         if let Some((at, _)) = self.world.network_events.first() {
             self.queue.set(Class::Incident, 0, Deadline::at(*at));
         }
@@ -103,6 +111,7 @@ impl<S: Sink> Engine<'_, S> {
             self.queue.set(Class::Clock, number, next);
             self.queue.set(Class::Sample, number, Deadline::at(RunTime::ZERO));
         }
+        self.begin_clusters();
     }
 
     fn run(&mut self) -> Result<(), SimError> {
@@ -118,6 +127,10 @@ impl<S: Sink> Engine<'_, S> {
                 Class::Turn => self.turn(number),
                 Class::Flush => self.flush(number),
                 Class::Inject => self.inject(number),
+                Class::HostEvent => self.host_event(number),
+                Class::Log => self.log(number),
+                Class::OwnFrames => self.own_frames(number),
+                Class::Synchronise => self.synchronise(number)?,
                 Class::Medium => self.medium(number),
                 Class::Straggler => self.straggler(number),
                 Class::Babble => self.babble(number),
@@ -160,7 +173,7 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         self.records[usize::from(record.node)] += 1;
-        if self.world.clocked.is_empty() {
+        if self.world.is_exact {
             self.sink.record(&record);
         } else {
             self.write_as_shown(record);
@@ -170,11 +183,12 @@ impl<S: Sink> Engine<'_, S> {
     /// Writes a record as the clock of its node shows its time. One of an instant ahead at which that clock may have been
     /// changed waits for it, and those behind it with it, so that their order stays.
     #[cold]
-    fn write_as_shown(&mut self, record: Record) {
+    fn write_as_shown(&mut self, mut record: Record) {
+        if let Some(timestamps) = &mut self.world.nodes[usize::from(record.node)].timestamps {
+            record.time = timestamps.shown(record.point, record.time);
+        }
         self.ahead.push_back(record);
-        self.write_ahead(|record, now, clock| {
-            record.time <= now || Deadline::at(record.time) < clock.next_deadline()
-        });
+        self.write_ahead(|record, now, clock| record.time <= now || clock.is_certain(record.time));
     }
 
     /// Writes the records that wait for their time, up to one whose reading is not certain.

@@ -3,15 +3,21 @@
 use std::collections::BTreeMap;
 
 use wg_core::line::{GAP, PREAMBLE};
-use wg_plan::Network;
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{Network, Run};
 
 use super::Engine;
-use crate::report::{AccessPointReport, AgentReport, PortReport, SimReport, SwitchReport, TaskReport};
+use crate::build::streams::eliminated_at;
+use crate::clusters::{ClusterState, Synchroniser};
+use crate::report::{
+    AccessPointReport, AgentReport, ClusterReport, FrerReport, PortReport, SimReport, SwitchReport,
+    SynchroniserReport, TaskReport,
+};
 use crate::sink::Sink;
-use crate::world::ACCESS_POINTS;
+use crate::world::{ACCESS_POINTS, CoreIndex, Reception};
 
 impl<S: Sink> Engine<'_, S> {
-    pub(super) fn report(self, network: &Network) -> SimReport {
+    pub(super) fn report(mut self, network: &Network, run: &Run) -> SimReport {
         let mut report = SimReport {
             records: self.records.iter().sum(),
             events: self.events,
@@ -39,7 +45,61 @@ impl<S: Sink> Engine<'_, S> {
             let name = network.nodes[usize::from(node.node)].name.clone();
             report.switches.insert(name, SwitchReport { ports: ports.collect() });
         }
+        report.frer = self.frer(network, run);
+        report.clusters = self.world.clusters.iter().map(|cluster| self.cluster(cluster, network)).collect();
         report
+    }
+
+    /// What elimination functions counted up to the end.
+    fn frer(&mut self, network: &Network, run: &Run) -> BTreeMap<u16, FrerReport> {
+        let mut reports = BTreeMap::new();
+        for (index, node) in (0..).zip(&network.nodes) {
+            let streams = match self.world.nodes[usize::from(index)].place {
+                CoreIndex::Host(at) => self.world.hosts[at as usize].core.streams(),
+                CoreIndex::Switch(at) => self.world.switches[at as usize].core.streams(),
+                CoreIndex::Hub(_) => None,
+            };
+            let Some(streams) = streams else { continue };
+            let flows = eliminated_at(run, index);
+            reports.extend(flows.into_iter().zip(streams.eliminated(self.now)).map(|(flow, counted)| {
+                let report = FrerReport {
+                    node: node.name.clone(),
+                    came: counted.came,
+                    recovery: counted.recovery.into(),
+                    individual: counted.individual.into_iter().map(Into::into).collect(),
+                    latent_errors: counted.latent.map(|(errors, _)| errors),
+                    first_latent_error_ps: counted.latent.and_then(|(_, first)| Some(first?.as_picos())),
+                };
+                (flow, report)
+            }));
+        }
+        reports
+    }
+
+    fn cluster(&self, cluster: &ClusterState, network: &Network) -> ClusterReport {
+        let devices = || cluster.devices.iter().map(|number| &self.world.synchronisers[*number]);
+        let ps = |at: RunTime| (at - RunTime::ZERO).as_picos();
+        let of = |device: &Synchroniser| SynchroniserReport {
+            part: device.part.name().to_owned(),
+            faulty: device.is_faulty(),
+            state: device.state.name().to_owned(),
+            synchronised: device.state.is_synchronised(),
+            synchronised_at_ps: device.synchronised_at.map(ps),
+            losses: device.losses,
+            cliques: device.cliques,
+            membership: device.members,
+        };
+        let named = |device: &Synchroniser| network.nodes[usize::from(device.node)].name.clone();
+        // A switch that restarted has had power since then; the start is what is asked about.
+        ClusterReport {
+            domain: cluster.parameters.domain,
+            priority: cluster.parameters.priority,
+            precision_bound_ps: cluster.precision_bound.as_picos(),
+            precision_ps: cluster.most.map(Span::as_picos),
+            startup_bound_ps: cluster.startup_bound.as_picos(),
+            startup_ps: cluster.synchronised_at.map(|at| (at - cluster.powered).as_picos().max(0)),
+            devices: devices().map(|device| (named(device), of(device))).collect(),
+        }
     }
 
     fn agent(&self, at: usize, end_system: String) -> AgentReport {
@@ -51,7 +111,6 @@ impl<S: Sink> Engine<'_, S> {
                 frames_sent: figures.sent,
                 frames_received: figures.received,
                 send_errors: figures.refused,
-                socket_drops: figures.overrun,
                 ..AccessPointReport::default()
             }
         });
@@ -60,6 +119,8 @@ impl<S: Sink> Engine<'_, S> {
             complete: true,
             access_points: access_points.collect(),
             tasks: self.tasks(at),
+            load_read: host.load_read,
+            unreceived: host.unreceived.iter().map(|(reason, n)| ((*reason).to_owned(), *n)).collect(),
             records_written: self.records[usize::from(host.node)],
             ended_realtime_ns: self.now.as_picos() / 1_000,
             ..AgentReport::default()
@@ -72,24 +133,25 @@ impl<S: Sink> Engine<'_, S> {
         let mut tasks = Vec::new();
         for sender in world.senders.iter().filter(|sender| sender.host == at) {
             let flow = &world.flows[sender.flow];
-            let back = flow.at_from;
+            let back: Vec<_> = flow.relays.iter().map(|relay| world.relays[*relay].came_back).collect();
+            let sum = |of: fn(&Reception) -> u64| back.iter().map(of).sum();
             tasks.push(TaskReport {
                 kind: "send".into(),
                 flow: u32::from(flow.id),
                 planned: sender.schedule.total(),
                 done: sender.done,
                 late: sender.late,
-                crc_errors: back.damaged,
-                wrong_destination: back.elsewhere,
-                sequence_gaps: back.gaps,
-                sequence_repeats: back.repeats,
+                crc_errors: sum(|back| back.damaged),
+                wrong_destination: sum(|back| back.elsewhere),
+                sequence_gaps: sum(|back| back.gaps),
+                sequence_repeats: sum(|back| back.repeats),
                 ..TaskReport::default()
             });
         }
         for flow in world.flows.iter().filter(|flow| flow.planned > 0) {
             let Some(receiver) = flow.receiver(node) else { continue };
             let came = flow.receivers[receiver].1;
-            let here = flow.relay.filter(|relay| world.relays[*relay].node == node);
+            let here = flow.relays.iter().copied().find(|relay| world.relays[*relay].node == node);
             let (kind, done) = match here {
                 Some(relay) => ("relay", world.relays[relay].handled),
                 None => ("receive", came.received),
@@ -115,16 +177,33 @@ impl<S: Sink> Engine<'_, S> {
                 ..TaskReport::default()
             });
         }
-        let strays = world.hosts[at].strays;
-        if strays.damaged + strays.elsewhere > 0 {
-            tasks.push(TaskReport {
-                kind: "watch".into(),
-                done: strays.damaged + strays.elsewhere,
-                crc_errors: strays.damaged,
-                wrong_destination: strays.elsewhere,
-                ..TaskReport::default()
-            });
-        }
+        tasks.extend(self.log_task(at));
+        tasks.extend(self.watch_task(at));
         tasks
+    }
+
+    /// Frames that came to a host and belong to none of its tasks.
+    fn watch_task(&self, at: usize) -> Option<TaskReport> {
+        let strays = self.world.hosts[at].strays;
+        let done = strays.damaged + strays.elsewhere;
+        (done > 0).then(|| TaskReport {
+            kind: "watch".into(),
+            done,
+            crc_errors: strays.damaged,
+            wrong_destination: strays.elsewhere,
+            ..TaskReport::default()
+        })
+    }
+
+    /// What a host that logs over the network has sent of its log.
+    fn log_task(&self, at: usize) -> Option<TaskReport> {
+        let log = &self.world.logs[self.world.hosts[at].log?];
+        Some(TaskReport {
+            kind: "remote-log".into(),
+            planned: log.logged / u64::from(log.records),
+            done: log.sent,
+            wire_bytes: log.sent * u64::from(u32::from(log.frame.length) + PREAMBLE + GAP),
+            ..TaskReport::default()
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Frames through switches.
 
+use wg_core::frame::Marks;
 use wg_core::switch::{Arrival, Output};
 use wg_core::{Cause, Deadline};
 use wg_frame::time::RunTime;
@@ -7,6 +8,7 @@ use wg_record::{Crc, DropReason, Point, TruthKind};
 
 use super::Engine;
 use crate::event_queue::Class;
+use crate::message::{Carries, Message};
 use crate::sink::Sink;
 use crate::world::{CoreIndex, InFlight};
 
@@ -14,16 +16,31 @@ impl<S: Sink> Engine<'_, S> {
     #[inline]
     pub(super) fn enter_switch(&mut self, at: usize, port: usize, in_flight: &InFlight) {
         let &InFlight { complete, ref frame, .. } = in_flight;
+        // What another switch says to its neighbour goes no further; what is for clocks goes where it is for.
+        if frame.message().is_for_switches() {
+            self.control_into_switch(at, port, in_flight);
+            return;
+        }
         let node = &mut self.world.switches[at];
         let (index, number) = (node.node, node.ports[port].number);
         // A switch that is down sees nothing of a frame.
         let sees = node.back_at.is_none_or(|back_at| {
-            let line = self.world.channels[node.ports[port].channel].line;
+            let line = self.world.channels[node.ports[port].channel ^ 1].line;
             complete - line.transmission(frame.length) >= back_at
         });
         let more = self.queue.has_input_at(self.now);
-        node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete }, more);
-        let taken = self.now - node.processing_delay;
+        let (mut taken, mut decided) = (self.now - node.processing_delay, complete);
+        if node.is_drawn {
+            let channel = &self.world.channels[node.ports[port].channel ^ 1];
+            taken = complete;
+            if channel.by_header {
+                let header = channel.line.header(frame.marks.has(Marks::TAGGED));
+                taken = complete - channel.line.transmission(frame.length) + header;
+                // The rest of the frame takes as long to come through as its header.
+                decided = complete + (self.now - taken);
+            }
+        }
+        node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete: decided }, more);
         if sees {
             self.note(frame, index, number, Point::SwitchIn, taken);
         }
@@ -72,6 +89,9 @@ impl<S: Sink> Engine<'_, S> {
                     } else {
                         self.note(frame, node, number, Point::SwitchOut, self.now);
                     }
+                    if frame.handle >= Message::FIRST_CONTROL {
+                        self.control_leaves(node, frame);
+                    }
                     let free_at = self.launch(channel, frame);
                     self.world.switches[at].core.handle_line_free(port, transmission, free_at);
                 }
@@ -87,6 +107,12 @@ impl<S: Sink> Engine<'_, S> {
                     }
                     let free_at = self.now + self.world.channels[channel].line.time_of(wg_core::line::GAP);
                     self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+                }
+                Output::Fragment { port, edge, .. } => {
+                    let channel = self.world.switches[at].ports[port].channel;
+                    if let Some((transmission, free_at)) = self.fragment(channel, frame, edge) {
+                        self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+                    }
                 }
                 Output::Dropped { port, cause, .. } => {
                     let reason = reason(cause);
@@ -135,12 +161,13 @@ pub(super) fn reason(cause: Cause) -> DropReason {
         Cause::FrameCheck => DropReason::FrameCheck,
         Cause::Filtered => DropReason::Filtered,
         Cause::Policed => DropReason::Policed,
-        Cause::Integrity => DropReason::Integrity,
+        Cause::Integrity | Cause::Rogue => DropReason::Integrity,
         Cause::SecondCopy => DropReason::SecondCopy,
         Cause::OutOfWindow | Cause::MissedWindow => DropReason::OutOfWindow,
         Cause::Superseded => DropReason::Superseded,
         Cause::Regulator => DropReason::RegulatorFull,
         Cause::Overrun => DropReason::RingFull,
+        Cause::FifoOverrun => DropReason::FifoFull,
         Cause::Down => DropReason::DeviceDown,
     }
 }

@@ -4,7 +4,6 @@ use wg_core::Deadline;
 use wg_core::frame::Frame;
 use wg_core::relay::Output;
 use wg_frame::ethernet::MacAddress;
-use wg_frame::time::Span;
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point, TruthKind};
 
@@ -53,7 +52,12 @@ impl<S: Sink> Engine<'_, S> {
         let (host, late_after) = (sender.host, sender.late_after);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
-        let wake_up = node.send_wake_up.draw(&mut sender.wake_ups);
+        let mut wake_up = node.send_wake_up.draw(&mut sender.wake_ups);
+        if !node.events.is_empty() {
+            wake_up += self.held_up(host, &frame, true);
+        }
+        wake_up += self.read_cost(index);
+        let (sender, node) = (&mut self.world.senders[number], &mut self.world.hosts[host]);
         let intended = sender.pacer.intended(due.at);
         if sender.pacer.pacing().follows_sends() {
             // The next one may be of this instant, which the host is told with this one: so before it is handed down.
@@ -83,6 +87,10 @@ impl<S: Sink> Engine<'_, S> {
     /// Plans the next burst of an injector by its node's clock.
     pub(super) fn plan_burst(&mut self, number: usize) {
         let injector = &self.world.injectors[number];
+        if let Some(threads) = &injector.threads {
+            self.queue.set(Class::Inject, number, threads.next().into());
+            return;
+        }
         let node = self.world.hosts[injector.host].node;
         let intended = injector.due.map(|due| injector.pacer.intended(due));
         let at = intended.and_then(|intended| self.world.instant(node, intended, self.now));
@@ -96,6 +104,14 @@ impl<S: Sink> Engine<'_, S> {
         }
         let injector = &mut self.world.injectors[number];
         let host = injector.host;
+        if let Some(threads) = &mut injector.threads {
+            let sent = threads.send(self.now);
+            injector.done += u64::from(sent);
+            let frame = injector.frame;
+            self.plan_burst(number);
+            self.flood(host, sent, frame);
+            return;
+        }
         if let (Some(due), true) = (injector.due, injector.pacer.pacing().follows_sends()) {
             let node = &self.world.nodes[usize::from(self.world.hosts[host].node)];
             injector.pacer.handle_sent(due, node.read(self.now));
@@ -104,8 +120,13 @@ impl<S: Sink> Engine<'_, S> {
         injector.done += u64::from(injector.burst);
         let (burst, frame) = (injector.burst, injector.frame);
         self.plan_burst(number);
+        self.flood(host, burst, frame);
+    }
+
+    /// Hands frames of a background load to the egress queue of a host.
+    fn flood(&mut self, host: usize, frames: u32, frame: Frame) {
         let more = self.queue.has_input_at(self.now);
-        for _ in 0..burst {
+        for _ in 0..frames {
             self.world.hosts[host].core.handle_generated(self.now, frame, more);
         }
         self.drain_host(host);
@@ -185,21 +206,24 @@ impl<S: Sink> Engine<'_, S> {
     /// A relay sends a message on to end system `to`.
     fn send_on(&mut self, number: usize, frame: Frame, to: NodeIndex) {
         let relay = &self.world.relays[number];
-        let (host, source) = (relay.host, self.world.addresses[usize::from(relay.node)]);
+        let (host, node) = (relay.host, relay.node);
+        let source = self.world.addresses[usize::from(node)];
         let destination = self.world.addresses[usize::from(to)];
-        let frame = frame.flagged(Flags::RETURN);
+        let frame = frame.flagged(Flags::RETURN).of_flow(relay.answers_as);
         let frame = match relay.vl {
             Some(link) => {
                 let destination = MacAddress(link.destination().0);
                 // Not numbered yet, so it names its sub-virtual-link, the only one.
                 let (virtual_link, network) = (link.0, relay.network);
                 let back = Frame { virtual_link, network, sequence: 0, ..frame };
-                self.hand_down(host, &Frame { source, destination, ..back }, Span::ZERO);
+                let cost = self.read_cost(node);
+                self.hand_down(host, &Frame { source, destination, ..back }, cost);
                 return;
             }
             None => frame,
         };
         // Its thread is at work: it need not be woken.
-        self.hand_down(host, &Frame { source, destination, ..frame }, Span::ZERO);
+        let cost = self.read_cost(node);
+        self.hand_down(host, &Frame { source, destination, ..frame }, cost);
     }
 }

@@ -8,15 +8,15 @@ use wg_record::{Point, RecordFlags};
 
 use crate::{at, run, simulated, star, switch, way};
 
-struct Packet {
+pub(crate) struct Packet {
     interface: u32,
     picos: u64,
     seen: usize,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// The packets of a file; panics where its structure is wrong.
-fn packets(file: &[u8]) -> Vec<Packet> {
+pub(crate) fn packets(file: &[u8]) -> Vec<Packet> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
     let (mut at, mut found) = (0, Vec::new());
     while at < file.len() {

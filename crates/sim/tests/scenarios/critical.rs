@@ -45,6 +45,7 @@ fn virtual_link(id: u16) -> Flow {
         redundancy_management: true,
         jitter: Span::from_micros(500),
         priority: VirtualLink::usual_priority(),
+        number_within: false,
     };
     let network = two_networks();
     let routes = [(NetworkId::A, [0, 2, 1]), (NetworkId::B, [0, 3, 1])];

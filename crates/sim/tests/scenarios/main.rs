@@ -7,10 +7,12 @@ mod clocks;
 mod contract;
 mod critical;
 mod disturbances;
+mod frer;
 mod networks;
 mod pacing;
 mod relays;
 mod replays;
+mod synchronising;
 
 use wg_frame::time::Span;
 use wg_plan::{

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wiregauge.cli.calibrate.host import host
 from wiregauge.cli.calibrate.kept import list_all, show
 from wiregauge.cli.calibrate.known import cable, linearity
 from wiregauge.cli.calibrate.shared import (
@@ -312,5 +313,6 @@ def loop(
 
 app.command()(in_groups(cable))
 app.command()(in_groups(linearity))
+app.command()(host)
 app.command("list")(list_all)
 app.command()(show)

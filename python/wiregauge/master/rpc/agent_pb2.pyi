@@ -85,7 +85,7 @@ class DescribeReply(_message.Message):
     def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host_name: _Optional[str] = ..., host: _Optional[_Mapping[str, str]] = ..., interfaces: _Optional[_Iterable[_Union[InterfaceDescription, _Mapping]]] = ..., in_use: _Optional[str] = ..., reached_at: _Optional[str] = ..., allowed: _Optional[_Iterable[str]] = ..., drained: _Optional[str] = ...) -> None: ...
 
 class InterfaceDescription(_message.Message):
-    __slots__ = ("name", "mac", "ipv4", "rate_bps", "mtu", "up", "allowed", "timestamps", "in_use")
+    __slots__ = ("name", "mac", "ipv4", "rate_bps", "mtu", "up", "allowed", "timestamps", "in_use", "neighbours")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MAC_FIELD_NUMBER: _ClassVar[int]
     IPV4_FIELD_NUMBER: _ClassVar[int]
@@ -95,6 +95,7 @@ class InterfaceDescription(_message.Message):
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     IN_USE_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
     name: str
     mac: bytes
     ipv4: _containers.RepeatedScalarFieldContainer[str]
@@ -104,7 +105,24 @@ class InterfaceDescription(_message.Message):
     allowed: bool
     timestamps: str
     in_use: str
-    def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ..., in_use: _Optional[str] = ...) -> None: ...
+    neighbours: _containers.RepeatedCompositeFieldContainer[Neighbour]
+    def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ..., in_use: _Optional[str] = ..., neighbours: _Optional[_Iterable[_Union[Neighbour, _Mapping]]] = ...) -> None: ...
+
+class Neighbour(_message.Message):
+    __slots__ = ("chassis", "name", "port", "port_description", "port_vlan", "source")
+    CHASSIS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    PORT_DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    PORT_VLAN_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    chassis: str
+    name: str
+    port: str
+    port_description: str
+    port_vlan: int
+    source: str
+    def __init__(self, chassis: _Optional[str] = ..., name: _Optional[str] = ..., port: _Optional[str] = ..., port_description: _Optional[str] = ..., port_vlan: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
     __slots__ = ("master_version", "lease_ms", "plan_schema", "record_schema", "campaign", "interface")

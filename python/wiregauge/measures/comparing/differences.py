@@ -24,12 +24,15 @@ _TIMES = frozenset(
         "fixed",
         "granularity",
         "interface_delay",
+        "interface_receive_delay",
         "interrupt_latency",
         "interval",
+        "mixed_rate_delay",
         "offset",
         "per_byte",
         "period",
         "processing_delay",
+        "ramp_to",
         "wait",
     }
 )

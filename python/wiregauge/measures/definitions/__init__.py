@@ -16,6 +16,7 @@ from wiregauge.measures.definitions.definition import (
     ascending,
     quantile_named,
 )
+from wiregauge.measures.definitions.of_clusters import OF_CLUSTERS
 from wiregauge.measures.definitions.of_flows import OF_FLOWS
 from wiregauge.measures.definitions.of_messages import TIMES
 
@@ -34,7 +35,9 @@ __all__ = [
     "quantile_named",
 ]
 
-DEFINITIONS: dict[str, Definition] = {definition.name: definition for definition in (*TIMES, *OF_FLOWS)}
+DEFINITIONS: dict[str, Definition] = {
+    definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS)
+}
 
 
 class _Names(Sequence[str]):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-Unit = Literal["ns", "messages", "bit/s", "share", "1/s"]
+Unit = Literal["ns", "messages", "bit/s", "share", "1/s", "events"]
 Kind = Literal["series", "pairs", "count", "single", "figure"]
-Needs = Literal["", "relay", "deadline", "switch", "two networks", "virtual link", "schedule", "run"]
+Needs = Literal["", "relay", "deadline", "switch", "two networks", "virtual link", "schedule", "frer", "run"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,6 +240,17 @@ OF_FLOWS = (
         needs="run",
     ),
     Definition(
+        "elimination",
+        "Elimination of copies",
+        "counters of the sequence recovery of a flow with <frer>, and its latent errors",
+        "messages",
+        "IEEE Std 802.1CB-2017, 10.8 and 7.4.4",
+        "Frames where copies meet, warm-up included: passed; discarded as repeated or rogue; rogue; passed out of "
+        "order; numbers lost on every path; resets of the function; tests that found copies missing.",
+        statistics=("passed", "discarded", "rogue", "out_of_order", "lost", "resets", "latent_errors"),
+        needs="frer",
+    ),
+    Definition(
         "goodput",
         "Goodput",
         "8 * payload * (arrivals - 1) / (last arrival - first arrival)",

@@ -56,7 +56,7 @@ def interval_text(low: float, high: float) -> str:
 
 
 def in_unit(value: float, unit: str) -> str:
-    """A figure in the unit of its definition (`ns`, `bit/s`, `share`, `1/s`, `messages`), for the eye."""
+    """A figure in the unit of its definition (`ns`, `bit/s`, `share`, `1/s`, `messages`, `events`), for the eye."""
     if unit == "ns":
         return duration(value)
     if unit == "bit/s":

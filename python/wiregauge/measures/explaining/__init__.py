@@ -1,6 +1,6 @@
 """Why a flow behaves as it does: recurring modes, changes, the modes of its distribution, and its worst messages."""
 
-from wiregauge.measures.explaining.explain import WORST, explain, explain_series
+from wiregauge.measures.explaining.explain import WORST, explain, explain_series, whole_series
 from wiregauge.measures.explaining.results import (
     Bounded,
     Clock,
@@ -33,4 +33,5 @@ __all__ = [
     "explain_schema_path",
     "explain_series",
     "explain_text",
+    "whole_series",
 ]

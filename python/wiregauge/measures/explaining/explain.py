@@ -80,6 +80,21 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
     return Explanation(tuple(found), total - len(found), worst)
 
 
+def whole_series(judgement: Judgement, run: RunResult, flow: FlowResult) -> Series:
+    """The main measure of a flow of a run, ns by seconds, of every message also where only a sample of them is held.
+
+    Raises RunDirectoryError for a damaged file of the run directory.
+    """
+    held = flow.series[flow.plan.main]
+    if flow.sampled is None:
+        return held
+    directory = open_recorded(judgement.directory)
+    clocks = run_clocks(directory, run.plan)
+    offsets = {(flow.plan.id, flow.plan.receiver): _between(clocks.offsets, flow.plan)}
+    whole = _of_all(directory, run.plan, offsets, clocks, directory.plan.network.names, flow)
+    return whole if whole is not None else held
+
+
 def _telling(wanted: Sequence[tuple[RunResult, FlowResult]]) -> list[tuple[RunResult, FlowResult]]:
     """Each flow at each receiver once, in the run where its greatest value is furthest above its median."""
     best: dict[tuple[int, int], tuple[float, RunResult, FlowResult]] = {}

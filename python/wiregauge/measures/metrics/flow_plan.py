@@ -141,6 +141,8 @@ class InjectPlan:
     load_ppm: int
     rate_bps: int
     """Of the link it leaves by."""
+    by_threads: bool = False
+    """Simulated threads send it, which make up for nothing: less than intended is what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +267,13 @@ def _run(campaign: Campaign, run: Run, asked: tuple[str, ...], of_pairs: tuple[s
         flows=flows(exchange=False),
         exchanges=flows(exchange=True),
         injects=tuple(
-            InjectPlan(names[one.on], names[one.to], one.load_ppm, campaign.network.first_rate(one.on) or 0)
+            InjectPlan(
+                names[one.on],
+                names[one.to],
+                one.load_ppm,
+                campaign.network.first_rate(one.on) or 0,
+                by_threads=one.threads is not None,
+            )
             for one in run.injects
         ),
         link_rate_bps=run.link_rate_bps,

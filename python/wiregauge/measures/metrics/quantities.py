@@ -34,8 +34,8 @@ STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
 class Quantity:
     """One figure of one measure.
 
-    `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`, `1/s`), None where it is not determined; `reason` then
-    says why.
+    `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`, `1/s`, `events`), None where it is not determined;
+    `reason` then says why.
     `low` and `high` bound the 95 % interval, None where it is open or the figure has none (a count or an extreme is
     what happened). `n` values (or messages) are behind it.
     """
@@ -111,7 +111,7 @@ class Quantity:
             return rate(value)
         if self.unit == "share":
             return share(value)
-        return f"{value:g}" if self.unit == "messages" else f"{value:g} {self.unit}"
+        return f"{value:g}" if self.unit in ("messages", "events") else f"{value:g} {self.unit}"
 
 
 def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
@@ -222,6 +222,9 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
                 "pair_latency", f"{between}.{word}", found.value, pair.n, (found.low, found.high), few
             )
         yield _single("pair_latency", f"{between}.max", pair.maximum, pair.n)
+    came = flow.elimination.get("passed", 0) + flow.elimination.get("discarded", 0)
+    for statistic, count in flow.elimination.items():
+        yield _single("elimination", statistic, count, came)
     service = flow.service
     goodput = service.goodput if service else None
     yield _single(

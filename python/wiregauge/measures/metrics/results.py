@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.pairs import PairLatency
@@ -222,6 +223,8 @@ class FlowResult:
     hops: tuple[Hop, ...] = ()
     redundant_discarded: int = 0
     """Copies the receiver removed because that of the other network came first."""
+    elimination: Mapping[str, int] = field(default_factory=dict)
+    """Of a flow with <frer> what the elimination of its copies counted, by the statistics of the measure."""
     unseen: tuple[str, ...] = ()
     """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)
@@ -324,6 +327,8 @@ class RunResult:
     loads: tuple[Load, ...] = ()
     clocks: tuple[ClockResult, ...] = ()
     """Clocks that exchanges compared with the reference."""
+    clusters: tuple[ClusterResult, ...] = ()
+    """Devices that synchronise by AS6802."""
 
     @property
     def validity(self) -> Grade:

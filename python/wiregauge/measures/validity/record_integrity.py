@@ -62,6 +62,16 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
         "millions of messages ahead of what was sent, and excluded from every count",
     )
+    unpaired = sum(number(flow, "unpaired_departures") for flow in parts(run.tracking, "flows"))
+    yield check(
+        "passages-paired",
+        "Frames that left a switch were seen to come",
+        "0 unpaired",
+        f"{unpaired} unpaired",
+        Grade.DEGRADED if unpaired else Grade.OK,
+        f"{count_of(unpaired, 'frame')} left a switch more often than seen to come, or among more than 8192 of a flow "
+        "in one switch; their residence times, which may be the longest, are in no figure",
+    )
     unordered = number(run.tracking, "out_of_order")
     yield check(
         "records-in-order",

@@ -17,12 +17,13 @@ use serde::{Deserialize, Serialize};
 use tonic::Status;
 
 pub use settings::Fix;
-use settings::{Host, Place, Setting, Settings};
+use settings::{Host, Setting, Settings};
 
 use crate::proto;
 use crate::remote::allowance::Allowance;
 use crate::remote::audit::{Audit, Entry};
 use crate::remote::private_file;
+use crate::tools::place::Place;
 
 /// Name of the file of former values.
 const FILE: &str = "changed.json";
@@ -130,10 +131,21 @@ impl Mending {
                     session: session.map(hex),
                 });
                 self.keep(&kept)?;
-                if let Err(refused) = self.settings.write(setting, of, &change.after) {
-                    kept.pop();
-                    self.keep(&kept)?;
-                    change.refused = refused;
+                match self.write(setting, of, &change) {
+                    Ok(now) if now == change.after => {}
+                    // The driver's nearest value is what is compared when it is restored.
+                    Ok(now) => {
+                        if let Some(last) = kept.last_mut() {
+                            last.after.clone_from(&now);
+                        }
+                        self.keep(&kept)?;
+                        change.after = now;
+                    }
+                    Err(refused) => {
+                        kept.pop();
+                        self.keep(&kept)?;
+                        change.refused = refused;
+                    }
                 }
                 self.log(who, "Mend", &change);
                 changes.push(change);
@@ -143,6 +155,16 @@ impl Mending {
             }
         }
         Ok(changes)
+    }
+
+    /// Sets it and reads what has come of it: drivers round values, and some take one and do nothing.
+    fn write(&self, setting: Setting, interface: &str, change: &Change) -> Result<String, String> {
+        self.settings.write(setting, interface, &change.after)?;
+        let now = self.settings.read(setting, interface)?;
+        if now == change.before {
+            return Err(format!("the driver took {} and left it at {now}", change.after));
+        }
+        Ok(now)
     }
 
     /// What is to be changed of a setting; `None` where it is well, or the driver has none such.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use wg_net::ethtool::{self, Coalescing, Pause};
 
+use crate::tools::place::Place;
+
 /// Features that merge or split frames.
 const FEATURES: [&str; 8] = [
     "rx-gro",
@@ -203,16 +205,6 @@ pub(super) trait Settings: Send + Sync {
     fn place(&self, interface: &str) -> Result<Place, String>;
 }
 
-/// Where a setting was made.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Place {
-    pub(super) boot: String,
-    /// Its network namespace.
-    pub(super) space: String,
-    /// Index of the interface; 0: of the whole host.
-    pub(super) index: u32,
-}
-
 /// This host.
 pub(super) struct Host;
 
@@ -278,15 +270,7 @@ impl Settings for Host {
     }
 
     fn place(&self, interface: &str) -> Result<Place, String> {
-        let boot =
-            fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(|error| error.to_string())?;
-        let space = fs::read_link("/proc/thread-self/ns/net").map_err(|error| error.to_string())?;
-        let index = if interface.is_empty() {
-            0
-        } else {
-            wg_net::interface_named(interface).map_err(|error| error.to_string())?.index
-        };
-        Ok(Place { boot: boot.trim().into(), space: space.to_string_lossy().into_owned(), index })
+        Place::of(interface)
     }
 }
 

@@ -11,6 +11,8 @@ static FOLDERS: AtomicU32 = AtomicU32::new(0);
 struct Planted {
     values: Mutex<BTreeMap<(String, String), String>>,
     stubborn: Option<&'static str>,
+    /// A setting and the value that it takes instead of any other.
+    rounds: Option<(&'static str, &'static str)>,
     boot: Mutex<String>,
     space: Mutex<String>,
 }
@@ -25,10 +27,11 @@ impl Settings for Arc<Planted> {
         if self.stubborn == Some(setting.to_string().as_str()) {
             return Err("the driver refuses".into());
         }
-        self.values
-            .lock()
-            .expect("nobody panicked")
-            .insert((interface.into(), setting.to_string()), value.into());
+        let value = match self.rounds {
+            Some((name, value)) if name == setting.to_string() => value,
+            _ => value,
+        };
+        self.set(interface, &setting.to_string(), value);
         Ok(())
     }
 
@@ -152,6 +155,35 @@ fn what_a_driver_refuses_is_told_and_not_kept() {
     assert_eq!((changes[0].refused.as_str(), changes[1].refused.as_str()), ("the driver refuses", ""));
     assert_eq!(mending.restore(Undo::All, "test").expect("it was kept").len(), 1);
     assert!(mending.mend("eth9", &[Fix::Eee], None, "test").is_err());
+}
+
+#[test]
+fn what_a_driver_makes_of_a_value_is_read_back() {
+    let mut fixture = Fixture::new(None);
+    let rounding = |setting, value| {
+        let values = fixture.host.values.lock().expect("nobody panicked").clone();
+        let rounds = Some((setting, value));
+        Arc::new(Planted { values: Mutex::new(values), rounds, ..Planted::default() })
+    };
+    let (rounded, idle) = (rounding("rmem_max", "8388000"), rounding("eee", "on"));
+    fixture.host = rounded;
+    let changes =
+        fixture.mending().mend("eth1", &[Fix::SocketBuffers], None, "test").expect("it can be kept");
+    assert_eq!((changes[0].after.as_str(), changes[0].refused.as_str()), ("8388000", ""));
+    // It is told from what somebody else sets, although nobody asked for this value.
+    let host = Arc::new(Planted {
+        values: Mutex::new(fixture.host.values.lock().expect("nobody panicked").clone()),
+        ..Planted::default()
+    });
+    fixture.host = host;
+    let restored = fixture.mending().restore(Undo::All, "test").expect("it was kept");
+    assert_eq!((restored[0].after.as_str(), restored[0].refused.as_str()), ("212992", ""));
+    assert_eq!(fixture.host.value("", "rmem_max"), "212992");
+
+    fixture.host = idle;
+    let changes = fixture.mending().mend("eth1", &[Fix::Eee], None, "test").expect("it can be kept");
+    assert_eq!(changes[0].refused, "the driver took off and left it at on");
+    assert_eq!(fixture.mending().restore(Undo::All, "test").expect("nothing is left"), []);
 }
 
 #[test]

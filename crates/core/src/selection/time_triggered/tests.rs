@@ -108,6 +108,7 @@ impl Bench {
                     self.port.handle_line_free(transmission, now + line.occupation(frame.length));
                     Event::Begun(frame.handle.0 as u32)
                 }
+                Effect::Fragment { .. } => panic!("nothing is sent in fragments"),
                 Effect::Abort { frame, transmission } => {
                     self.port.handle_line_free(transmission, now + line.time_of(GAP));
                     Event::Aborted(frame.handle.0 as u32)

@@ -7,7 +7,7 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_core::clock::{LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
-use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, STACKS, TrafficClass};
 use wg_core::line::{GAP, LineRate};
 use wg_core::port::{Life, Port, PortConfig, Transmission};
 use wg_core::queue::Capacity;
@@ -177,7 +177,8 @@ fn through_switch(input: &mut Input<'_>) {
     }
     let mode = if input.one_in(3) { ForwardingMode::CutThrough } else { ForwardingMode::StoreAndForward };
     let shared = Capacity::frames(2 + input.below(12) as u32);
-    let config = SwitchConfig { processing_delay: Span::from_nanos(500), mode, shared };
+    let config =
+        SwitchConfig { mixed_rate_delay: Span::ZERO, processing_delay: Span::from_nanos(500), mode, shared };
     let ports = (0..PORTS).map(|_| port(input)).collect();
     let mut switch = Switch::new(config, ports, forwarding, Rule, TrueTime);
     switch.follow_copies();
@@ -259,6 +260,7 @@ fn drain_switch(
                     owed.push((port, transmission, free_at));
                 }
             }
+            switch::Output::Fragment { .. } => panic!("nothing is sent in fragments"),
             switch::Output::Abort { port, frame, transmission } => {
                 buffers.abort(frame.handle, port);
                 switch.handle_line_free(port, transmission, now + switch.line(port).time_of(GAP));
@@ -317,6 +319,10 @@ fn through_host(input: &mut Input<'_>) {
         ring: 3,
         interrupts,
         interrupt_latency: Span::ZERO,
+        card_read: None,
+        buffers: None,
+        stacks: [None; STACKS],
+        interface_receive_delay: Span::ZERO,
     };
     let ports = vec![(NetworkId::A, port(input)), (NetworkId::B, port(input))];
     let mut host = Host::new(config, ports, Some(interface()), TrueTime);
@@ -382,6 +388,7 @@ fn drain_host(host: &mut Host<Selection, TrueTime>, now: RunTime, buffers: &mut 
                 buffers.transmit(frame.handle, port, None);
                 owed.push((port, transmission, now + host.line(port).occupation(frame.length)));
             }
+            end_system::Output::Fragment { .. } => panic!("nothing is sent in fragments"),
             end_system::Output::Abort { port, frame, transmission } => {
                 buffers.abort(frame.handle, port);
                 host.handle_line_free(port, transmission, now + host.line(port).time_of(GAP));
@@ -389,6 +396,7 @@ fn drain_host(host: &mut Host<Selection, TrueTime>, now: RunTime, buffers: &mut 
             end_system::Output::Dropped { frame, .. } | end_system::Output::Deliver { frame, .. } => {
                 buffers.end(frame.handle);
             }
+            end_system::Output::Loopback { frame } => host.handle_loopback(now, frame, Span::ZERO),
             end_system::Output::Follow { port, frame, life } => buffers.follow(now, frame.handle, port, life),
         }
     }

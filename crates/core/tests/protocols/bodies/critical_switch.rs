@@ -132,7 +132,7 @@ impl Run {
         let frequency = FrequencyOffset::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
         let clock = DisciplinedClock::new(Oscillator::new(frequency), Span::ZERO, Span::from_picos(1));
         let clock = Rc::new(RefCell::new(clock.expect("a clock")));
-        let config = SwitchConfig { processing_delay, mode, shared };
+        let config = SwitchConfig { mixed_rate_delay: Span::ZERO, processing_delay, mode, shared };
         Self {
             switch: Switch::new(config, ports, forwarding, mirror.clone(), clock.clone()),
             clock,
@@ -277,6 +277,7 @@ impl Run {
                 self.on_wire[port] = Some(frame);
                 self.switch.handle_line_free(port, transmission, self.free_at[port]);
             }
+            Output::Fragment { .. } => panic!("nothing is sent in fragments"),
             Output::Abort { port, frame, transmission } => {
                 assert!(self.free_at[port] > self.now && self.on_wire[port].take() == Some(frame));
                 assert!(self.fates[frame.handle.0 as usize].insert(port));

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use wg_core::Cause;
 use wg_core::clock::TrueTime;
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
-use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, STACKS, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Capacity;
@@ -17,6 +17,7 @@ use crate::input::Input;
 
 /// Any messages, frames, wake-ups and calls: what goes down leaves in order or is refused, what comes up is
 /// delivered in order or overruns a full ring, instants follow the way of a message, and nothing is lost inside.
+#[expect(clippy::too_many_lines, reason = "one host and what is checked of it at every step")]
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let line = LineRate::new(100_000_000).expect("a rate");
@@ -37,7 +38,18 @@ pub(crate) fn body(data: &[u8]) {
     let limit = Capacity::frames(u32::from(input.byte() % 6));
     let port = PortConfig::first_in_first_out(line, limit);
     let ports = vec![(NetworkId::A, Port::new(port, StrictPriority))];
-    let config = HostConfig { transmit, receive, backlog, ring, interrupts, interrupt_latency };
+    let config = HostConfig {
+        transmit,
+        receive,
+        backlog,
+        ring,
+        interrupts,
+        interrupt_latency,
+        card_read: None,
+        buffers: None,
+        stacks: [None; STACKS],
+        interface_receive_delay: Span::ZERO,
+    };
     let mut run = Run {
         host: Host::new(config, ports, None, TrueTime),
         now: RunTime::ZERO,
@@ -169,7 +181,10 @@ impl Run {
                     self.host.handle_line_free(0, transmission, self.line_free);
                     self.end(frame.handle.0 as u32);
                 }
-                Output::Abort { .. } => panic!("nothing cuts a transmission off"),
+                Output::Loopback { .. } => panic!("nothing is for the host itself"),
+                Output::Abort { .. } | Output::Fragment { .. } => {
+                    panic!("nothing cuts a transmission off")
+                }
                 Output::Dropped { frame, cause: Cause::Overrun, .. } => {
                     let (sequence, at) = self.arrived.pop_back().expect("it came last");
                     assert_eq!(sequence, frame.handle.0 as u32);

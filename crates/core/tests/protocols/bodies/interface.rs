@@ -8,7 +8,7 @@ use wg_core::arinc664::redundancy::{Receiver, Redundancy};
 use wg_core::arinc664::{Bag, Contract};
 use wg_core::clock::{DisciplinedClock, LocalClock, SharedClock};
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
-use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, STACKS, TrafficClass};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
@@ -140,6 +140,7 @@ fn interface(start: RunTime, clock: &DisciplinedClock) -> VirtualLinkLayer {
 }
 
 impl Run {
+    #[expect(clippy::too_many_lines, reason = "every setting of a host is drawn once")]
     fn new(input: &mut Input<'_>) -> Self {
         let frequency = FrequencyOffset::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
         let offset = Span::from_picos(input.below(1 << 40) as i64 - (1 << 39));
@@ -178,6 +179,10 @@ impl Run {
             ring: 4_096,
             interrupts: Interrupts::EachFrame,
             interrupt_latency: Span::ZERO,
+            card_read: None,
+            buffers: None,
+            stacks: [None; STACKS],
+            interface_receive_delay: Span::ZERO,
         };
         let receiver = || Receiver::new(redundancy(), Bag::ALL[0]).expect("a receiver");
         let interface = interface(RunTime::ZERO, &clock);
@@ -374,6 +379,7 @@ impl Run {
                     self.last_bit[port] = self.now + line.transmission(frame.length);
                     self.host.handle_line_free(port, transmission, self.free_at[port]);
                 }
+                Output::Fragment { .. } => panic!("nothing is sent in fragments"),
                 Output::Abort { port, frame, transmission } => {
                     assert!(self.last_bit[port] > self.now);
                     let message = &mut self.messages[frame.handle.0 as usize];
@@ -400,7 +406,7 @@ impl Run {
                     };
                     assert!(fits, "{cause:?} of a {:?} frame", frame.class);
                 }
-                Output::Deliver { .. } => panic!("nothing came"),
+                Output::Deliver { .. } | Output::Loopback { .. } => panic!("nothing came"),
             }
         }
     }

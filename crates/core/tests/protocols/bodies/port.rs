@@ -255,6 +255,7 @@ impl Run {
                 self.on_wire = Some(Sent { frame, last_bit: self.now + line.transmission(frame.length) });
                 self.port.handle_line_free(transmission, self.free_at);
             }
+            Effect::Fragment { .. } => panic!("nothing is sent in fragments"),
             Effect::Abort { frame, transmission } => {
                 let sent = self.on_wire.take().expect("something is on the wire");
                 assert!(sent.frame == frame && sent.last_bit > self.now, "it is through already");

@@ -53,6 +53,7 @@ struct Run {
     count: usize,
     mode: ForwardingMode,
     delay: Span,
+    mixed: Span,
     limit: Capacity,
     answers_at_once: bool,
     learns: bool,
@@ -100,12 +101,14 @@ impl Run {
             forwarding.set_group(vlan, GROUP, PortSet::of(count, [0, 1]));
         }
         let shared = Capacity { bytes: u64::MAX, frames: 2 + input.below(20) as u32 };
-        let config = SwitchConfig { processing_delay: delay, mode, shared };
+        let mixed = Span::from_picos(if input.one_in(2) { 0 } else { input.below(5_000_000) as i64 });
+        let config = SwitchConfig { mixed_rate_delay: mixed, processing_delay: delay, mode, shared };
         Self {
             switch: Switch::new(config, ports, forwarding, AdmitAll, TrueTime),
             count,
             mode,
             delay,
+            mixed,
             limit,
             answers_at_once: input.one_in(2),
             learns,
@@ -248,8 +251,14 @@ impl Run {
                     assert!(!self.open.iter().any(|(open, ..)| *open == port), "an unanswered line was used");
                     let fate = &mut self.fates[frame.handle.0 as usize];
                     assert!(fate.expected.contains(&port) && fate.ended.insert(port), "not a planned copy");
+                    let lines = [fate.came_by, port].map(|port| self.switch.line(port));
+                    if lines[0] != lines[1] {
+                        assert!(
+                            self.now >= fate.complete + self.delay + self.mixed,
+                            "a rate changed for nothing"
+                        );
+                    }
                     if self.now < fate.complete + self.delay {
-                        let lines = [fate.came_by, port].map(|port| self.switch.line(port));
                         assert!(
                             self.mode == ForwardingMode::CutThrough && lines[0] == lines[1],
                             "cut through in vain"
@@ -269,7 +278,9 @@ impl Run {
                         self.open.push((port, frame.length, transmission));
                     }
                 }
-                Output::Abort { .. } => panic!("nothing cuts a transmission off"),
+                Output::Abort { .. } | Output::Fragment { .. } => {
+                    panic!("nothing cuts a transmission off")
+                }
                 Output::Dropped { port, frame, cause } => {
                     let fate = &mut self.fates[frame.handle.0 as usize];
                     match cause {

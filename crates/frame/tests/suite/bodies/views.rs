@@ -1,7 +1,7 @@
 //! Fuzz body: every view over the same bytes.
 
 use wg_frame::classify::{Content, classify};
-use wg_frame::{arinc664, ethernet, ipv4, ptp, rtag, tte, udp, vlan};
+use wg_frame::{arinc664, ethernet, ipv4, lldp, ptp, rtag, tte, udp, vlan};
 
 /// Every view over the same bytes: no accessor panics, and what parses is written back to the bit.
 pub(crate) fn body(data: &[u8]) {
@@ -49,7 +49,19 @@ pub(crate) fn body(data: &[u8]) {
     if let Ok(message) = ptp::Message::new_checked(data) {
         ptp_message(&message, data);
     }
+    discovery(data);
     classified(data);
+}
+
+/// Elements lie behind each other within the bytes, and whatever a neighbour says can be shown on a line.
+fn discovery(data: &[u8]) {
+    let within: usize = lldp::Elements::new(data).flatten().map(|element| 2 + element.value.len()).sum();
+    assert!(within <= data.len());
+    if let Ok(found) = lldp::Repr::parse(data) {
+        for shown in [found.chassis.to_string(), found.port.to_string(), found.system_name.to_string()] {
+            assert!(!shown.chars().any(char::is_control));
+        }
+    }
 }
 
 /// The bytes with other ones where a header was.

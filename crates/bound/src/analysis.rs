@@ -1,0 +1,558 @@
+//! One analysis of one network by one method: what is asked, what is refused, and the answer.
+
+use serde::Serialize;
+use wg_plan::Diagnostic;
+
+use crate::model::{Model, Multiplexing, Scheduled, problem};
+use crate::nodes::Layout;
+use crate::number::{Enclosure, Number};
+use crate::plp::{self, Solver};
+use crate::rational::Rational;
+use crate::separate;
+use crate::tfa::{self, Settings, Shift, Total};
+
+/// Version of the JSON form of [`Answer`].
+pub const BOUNDS_SCHEMA: u32 = 1;
+
+/// A method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Total flow analysis.
+    Tfa,
+    /// Separated flow analysis: each server's left-over, then all of them as one.
+    Sfa,
+    /// Pay multiplexing only once.
+    Pmoo,
+    /// Linear programme of polynomial size (solved by the caller).
+    Plp,
+}
+
+impl Method {
+    /// As the command line writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tfa => "tfa",
+            Self::Sfa => "sfa",
+            Self::Pmoo => "pmoo",
+            Self::Plp => "plp",
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        [Self::Tfa, Self::Sfa, Self::Pmoo, Self::Plp].into_iter().find(|method| method.name() == text)
+    }
+}
+
+impl Multiplexing {
+    /// As the command line writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Arbitrary => "arbitrary",
+        }
+    }
+}
+
+/// What is asked, as text; what is not said is what the input wishes, or the default.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// `tfa`, `sfa`, `pmoo` or `plp`.
+    pub method: String,
+    /// `fifo` or `arbitrary`.
+    #[serde(default)]
+    pub multiplexing: Option<String>,
+    /// Input-link shaping.
+    #[serde(default)]
+    pub grouping: Option<bool>,
+    /// `exact` or `rounded`.
+    #[serde(default)]
+    pub arithmetic: Option<String>,
+}
+
+/// What is asked, understood.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The method.
+    pub method: Method,
+    /// How servers serve.
+    pub settings: Settings,
+    /// Whether doubles rounded outward do.
+    pub rounded: bool,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The input or the question is wrong.
+    Input(Vec<Diagnostic>),
+    /// Servers depend on one another and no fixed point is proved.
+    NoFixedPoint(Diagnostic),
+}
+
+/// Bounds of a network.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// [`BOUNDS_SCHEMA`].
+    pub schema: u32,
+    /// The network.
+    pub name: String,
+    /// The method.
+    pub method: &'static str,
+    /// The order of service.
+    pub multiplexing: &'static str,
+    /// Input-link shaping: `on` or `off`.
+    pub grouping: &'static str,
+    /// Whether frames are received whole before they go on.
+    pub packetizer: bool,
+    /// `exact` or `rounded`.
+    pub arithmetic: &'static str,
+    /// `s`, or `own`.
+    pub time_unit: &'static str,
+    /// What the bounds rest on.
+    pub assumptions: Vec<String>,
+    /// What to know of this answer.
+    pub notes: Vec<String>,
+    /// Bounds of flows.
+    pub flows: Vec<FlowBound>,
+    /// Bounds of servers, by total flow analysis.
+    pub servers: Vec<ServerBound>,
+    /// Limits and whether the bounds keep them.
+    pub limits: Vec<Judged>,
+}
+
+/// Bounds of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowBound {
+    /// Its name.
+    pub flow: String,
+    /// One for each of its targets.
+    pub targets: Vec<TargetBound>,
+}
+
+/// The bound to one target.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetBound {
+    /// Its name.
+    pub target: String,
+    /// The servers on the way.
+    pub path: Vec<String>,
+    /// Not exceeded; null: not bounded.
+    pub delay: Option<f64>,
+    /// The same exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_exact: Option<String>,
+    /// What each server contributes, and what lies between servers; of total flow analysis only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<f64>,
+}
+
+/// Bounds of a server.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerBound {
+    /// Its name.
+    pub server: String,
+    /// The longest stay of all classes; null: not bounded.
+    pub delay: Option<f64>,
+    /// The same exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_exact: Option<String>,
+    /// Most bits that wait; null: not bounded.
+    pub backlog_bits: Option<f64>,
+    /// The same exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_exact: Option<String>,
+    /// Share of its rate that is asked for.
+    pub load: f64,
+    /// The same exactly.
+    pub load_exact: String,
+}
+
+/// A limit and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    /// The flow.
+    pub flow: String,
+    /// The target.
+    pub target: String,
+    /// The limit, in the unit of the answer.
+    pub at_most: f64,
+    /// As it is written.
+    pub written: String,
+    /// The bound; null: none.
+    pub delay: Option<f64>,
+    /// Whether the bound keeps it.
+    pub kept: bool,
+    /// Line of the file.
+    pub line: u32,
+}
+
+impl Question {
+    /// Understands the question; what it leaves open is what the model wishes.
+    ///
+    /// # Errors
+    /// What is unknown, and what does not go together.
+    pub fn understood(&self, model: &Model) -> Result<Choice, Refusal> {
+        let refuse = |element: &str, message: &str, limit: &str, cure: &str| {
+            Refusal::Input(vec![problem(0, element, message, limit, cure)])
+        };
+        let Some(method) = Method::read(&self.method) else {
+            let message = format!("there is no method \"{}\"", self.method);
+            return Err(refuse("--method", &message, "tfa, sfa, pmoo or plp", "choose one of them"));
+        };
+        let multiplexing = match self.multiplexing.as_deref() {
+            Some("fifo") => Multiplexing::Fifo,
+            Some("arbitrary") => Multiplexing::Arbitrary,
+            Some(other) => {
+                let message = format!("there is no multiplexing \"{other}\"");
+                return Err(refuse("--multiplexing", &message, "fifo or arbitrary", "choose one of them"));
+            }
+            None if method == Method::Pmoo => Multiplexing::Arbitrary,
+            None if method == Method::Plp => Multiplexing::Fifo,
+            None => model.wishes.multiplexing.unwrap_or(Multiplexing::Fifo),
+        };
+        let rounded = match self.arithmetic.as_deref() {
+            None | Some("exact") => false,
+            Some("rounded") => true,
+            Some(other) => {
+                let message = format!("there is no arithmetic \"{other}\"");
+                return Err(refuse("--arithmetic", &message, "exact or rounded", "choose one of them"));
+            }
+        };
+        if rounded && method == Method::Plp {
+            return Err(refuse(
+                "--arithmetic",
+                "plp is exact: what its multipliers prove is a fraction",
+                "exact",
+                "leave --arithmetic out",
+            ));
+        }
+        match (method, multiplexing) {
+            (Method::Pmoo, Multiplexing::Fifo) => Err(refuse(
+                "--method",
+                "pmoo does not go with fifo multiplexing: it lets the cross traffic of a whole path be served first",
+                "--multiplexing arbitrary",
+                "its bounds hold for servers of any order, so ask for --multiplexing arbitrary; or take plp, tfa or sfa",
+            )),
+            (Method::Plp, Multiplexing::Arbitrary) => Err(refuse(
+                "--method",
+                "plp does not go with arbitrary multiplexing: its programme rests on the order of arrival",
+                "--multiplexing fifo",
+                "take pmoo, sfa or tfa",
+            )),
+            _ => {
+                let grouping = self.grouping.or(model.wishes.grouping).unwrap_or(false);
+                // In any order what leaves is bounded by the latency of what the others leave it, which is less than the
+                // busy period.
+                let shift = match (method, multiplexing) {
+                    (Method::Tfa | Method::Plp, Multiplexing::Fifo) => Shift::Delay,
+                    _ => Shift::LeftOver,
+                };
+                let settings =
+                    Settings { multiplexing, grouping, packetizer: model.wishes.packetizer, shift };
+                Ok(Choice { method, settings, rounded })
+            }
+        }
+    }
+}
+
+/// Bounds a network.
+///
+/// # Errors
+/// Whatever keeps it from an answer.
+pub fn analyse(model: &Model, choice: Choice) -> Result<Answer, Refusal> {
+    analyse_with(model, choice, None)
+}
+
+/// As [`analyse`], with a solver of linear programmes for the method that needs one.
+///
+/// # Errors
+/// As [`analyse`].
+pub fn analyse_with(
+    model: &Model,
+    choice: Choice,
+    solver: Option<&mut Solver<'_>>,
+) -> Result<Answer, Refusal> {
+    if choice.rounded {
+        return analysed::<Enclosure>(model, choice, |_, _| Ok(None));
+    }
+    let programmes = |layout: &Layout, total: &Total<Rational>| match solver {
+        Some(solver) => plp::analyse(model, layout, choice.settings, total, solver).map(Some),
+        None => Err(plp::Unfit("plp needs a solver of linear programmes, and there is none here".to_owned())),
+    };
+    analysed::<Rational>(model, choice, programmes)
+}
+
+fn analysed<N: Number>(
+    model: &Model,
+    choice: Choice,
+    programmes: impl FnOnce(&Layout, &Total<N>) -> Result<Option<plp::Found>, plp::Unfit>,
+) -> Result<Answer, Refusal> {
+    model.check().map_err(Refusal::Input)?;
+    let loads = model.loads();
+    model.check_loads(&loads).map_err(Refusal::Input)?;
+    let layout = Layout::of(model);
+    // Servers are always bounded by the total of their flows.
+    let of_servers = match choice.settings.multiplexing {
+        Multiplexing::Fifo => Settings { shift: Shift::Delay, ..choice.settings },
+        Multiplexing::Arbitrary => choice.settings,
+    };
+    let total: Total<N> = tfa::analyse(model, &layout, of_servers)
+        .map_err(|cycle| no_fixed_point(model, choice, &cycle.servers))?;
+    let mut unproved = None;
+    let ends: Vec<Vec<Option<N>>> = match choice.method {
+        Method::Tfa => total_delays(model, &layout, &total),
+        Method::Plp => {
+            let unfit = |plp::Unfit(message): plp::Unfit| {
+                Refusal::Input(vec![problem(0, "--method", &message, "", "take tfa or sfa")])
+            };
+            let found = programmes(&layout, &total).map_err(unfit)?;
+            let found = found.unwrap_or(plp::Found { ends: Vec::new(), proved: 0, unproved: 0 });
+            unproved = Some((found.proved, found.unproved));
+            let value = |end: Option<Rational>| end.as_ref().map(N::of);
+            found.ends.into_iter().map(|ends| ends.into_iter().map(value).collect()).collect()
+        }
+        Method::Sfa | Method::Pmoo => separate::analyse::<N>(model, &layout, choice, &total)
+            .map_err(|servers| no_fixed_point(model, choice, &servers))?,
+    };
+    let mut flows = flow_bounds(model, &layout, &ends, (choice.method == Method::Tfa).then_some(&total));
+    flows.extend(model.scheduled.iter().map(scheduled));
+    let (arithmetic, grouping) = (
+        if choice.rounded { "rounded" } else { "exact" },
+        if choice.settings.grouping { "on" } else { "off" },
+    );
+    let limits = judged(model, &ends);
+    Ok(Answer {
+        schema: BOUNDS_SCHEMA,
+        name: model.name.clone(),
+        method: choice.method.name(),
+        multiplexing: choice.settings.multiplexing.name(),
+        grouping,
+        packetizer: choice.settings.packetizer,
+        arithmetic,
+        time_unit: model.unit.name(),
+        assumptions: assumptions(model, choice, &layout),
+        notes: notes(model, choice, (&loads, unproved), &flows),
+        flows,
+        servers: server_bounds(model, &layout, &total, &loads),
+        limits,
+    })
+}
+
+fn no_fixed_point(model: &Model, choice: Choice, servers: &[usize]) -> Refusal {
+    let mut names: Vec<&str> = servers.iter().map(|server| model.servers[*server].name.as_str()).collect();
+    let count = names.len();
+    names.truncate(20);
+    let more = if count > names.len() { format!(" and {} more", count - names.len()) } else { String::new() };
+    let message = format!(
+        "{} servers depend on one another, {}{more}, and {} finds no delays that hold together",
+        count,
+        names.join(", "),
+        choice.method.name()
+    );
+    let cure = "lower the load, break the cycle by other paths, or try --grouping on: whether the network is stable is not decided";
+    Refusal::NoFixedPoint(problem(0, "network", &message, "a fixed point", cure))
+}
+
+/// Delays to each target of each flow, by adding up.
+fn total_delays<N: Number>(model: &Model, layout: &Layout, total: &Total<N>) -> Vec<Vec<Option<N>>> {
+    let mut ends = Vec::with_capacity(model.flows.len());
+    for (index, flow) in model.flows.iter().enumerate() {
+        let mut sums: Vec<Option<N>> = Vec::with_capacity(flow.steps.len());
+        for (position, step) in flow.steps.iter().enumerate() {
+            let node = layout.hops[layout.first[index] + position].node;
+            let before = match step.before {
+                Some(before) => sums[before].clone(),
+                None => Some(N::zero()),
+            };
+            let here = total.bounds[node].delay.as_ref();
+            sums.push(before.and_then(|sum| Some(sum.plus(&N::of(&step.wait)).plus(here?))));
+        }
+        let end = |target: &crate::model::Target| {
+            sums[target.last].as_ref().map(|sum| sum.plus(&N::of(&target.wait)))
+        };
+        ends.push(flow.targets.iter().map(end).collect());
+    }
+    ends
+}
+
+fn text<N: Number>(value: Option<&N>) -> Option<String> {
+    value.and_then(Number::exact).map(|value| value.to_string())
+}
+
+fn flow_bounds<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    ends: &[Vec<Option<N>>],
+    total: Option<&Total<N>>,
+) -> Vec<FlowBound> {
+    let bound = |(index, flow): (usize, &crate::model::Flow)| {
+        let targets = flow.targets.iter().zip(&ends[index]).map(|(target, delay)| {
+            let path = flow.path(target.last);
+            let hops = total.map_or_else(Vec::new, |total| {
+                let node = |step: &usize| layout.hops[layout.first[index] + step].node;
+                path.iter()
+                    .filter_map(|step| total.bounds[node(step)].delay.as_ref().map(Number::upper))
+                    .collect()
+            });
+            TargetBound {
+                target: target.name.clone(),
+                path: path.iter().map(|step| model.servers[flow.steps[*step].server].name.clone()).collect(),
+                delay: delay.as_ref().map(Number::upper).filter(|delay| delay.is_finite()),
+                delay_exact: text(delay.as_ref()),
+                hops,
+            }
+        });
+        FlowBound { flow: flow.name.clone(), targets: targets.collect() }
+    };
+    model.flows.iter().enumerate().map(bound).collect()
+}
+
+fn scheduled(flow: &Scheduled) -> FlowBound {
+    let target = |(target, path, delay): &(String, Vec<String>, Rational)| TargetBound {
+        target: target.clone(),
+        path: path.clone(),
+        delay: Some(delay.to_f64_up()),
+        delay_exact: Some(delay.to_string()),
+        hops: Vec::new(),
+    };
+    FlowBound { flow: flow.name.clone(), targets: flow.targets.iter().map(target).collect() }
+}
+
+fn server_bounds<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    total: &Total<N>,
+    loads: &[Rational],
+) -> Vec<ServerBound> {
+    let mut delays: Vec<Option<N>> = vec![Some(N::zero()); model.servers.len()];
+    let mut backlogs = delays.clone();
+    for (node, bound) in layout.nodes.iter().zip(&total.bounds) {
+        let delay = &mut delays[node.server];
+        *delay = delay.as_ref().zip(bound.delay.as_ref()).map(|(a, b)| a.greater(b));
+        let backlog = &mut backlogs[node.server];
+        *backlog = backlog.as_ref().zip(bound.backlog.as_ref()).map(|(a, b)| a.plus(b));
+    }
+    let bound = |(index, server): (usize, &crate::model::Server)| ServerBound {
+        server: server.name.clone(),
+        delay: delays[index].as_ref().map(Number::upper).filter(|value| value.is_finite()),
+        delay_exact: text(delays[index].as_ref()),
+        backlog_bits: backlogs[index].as_ref().map(Number::upper).filter(|value| value.is_finite()),
+        backlog_exact: text(backlogs[index].as_ref()),
+        load: loads[index].to_f64_up(),
+        load_exact: loads[index].to_string(),
+    };
+    model.servers.iter().enumerate().map(bound).collect()
+}
+
+fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>]) -> Vec<Judged> {
+    let mut all = Vec::new();
+    for limit in &model.limits {
+        for flow in
+            model.scheduled.iter().filter(|flow| limit.flow.as_ref().is_none_or(|name| *name == flow.name))
+        {
+            all.extend(flow.targets.iter().map(|(target, _, delay)| Judged {
+                flow: flow.name.clone(),
+                target: target.clone(),
+                at_most: limit.at_most.to_f64_down(),
+                written: limit.written.clone(),
+                delay: Some(delay.to_f64_up()),
+                kept: *delay <= limit.at_most,
+                line: limit.line,
+            }));
+        }
+        for (flow, ends) in model.flows.iter().zip(ends) {
+            if limit.flow.as_ref().is_some_and(|name| *name != flow.name) {
+                continue;
+            }
+            for (target, delay) in flow.targets.iter().zip(ends) {
+                // A bound that is only enclosed keeps a limit where its upper end does.
+                let keeps = |delay: &N| match delay.exact() {
+                    Some(exact) => exact <= limit.at_most,
+                    None => Rational::from_f64(delay.upper()).is_some_and(|upper| upper <= limit.at_most),
+                };
+                all.push(Judged {
+                    flow: flow.name.clone(),
+                    target: target.name.clone(),
+                    at_most: limit.at_most.to_f64_down(),
+                    written: limit.written.clone(),
+                    delay: delay.as_ref().map(Number::upper).filter(|delay| delay.is_finite()),
+                    kept: delay.as_ref().is_some_and(keeps),
+                    line: limit.line,
+                });
+            }
+        }
+    }
+    all
+}
+
+fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
+    let mut all = vec![
+        "every flow keeps its arrival curve where it enters the network".to_owned(),
+        "every server guarantees its service curve".to_owned(),
+    ];
+    all.push(match choice.settings.multiplexing {
+        Multiplexing::Fifo => {
+            "every server serves the frames of one class in the order in which they come".to_owned()
+        }
+        Multiplexing::Arbitrary => {
+            "every server serves whenever something waits, in any order (a strict service curve)".to_owned()
+        }
+    });
+    if choice.settings.grouping {
+        all.push("nothing comes over a link faster than its capacity".to_owned());
+    }
+    if model.servers.iter().any(|server| server.reserved.is_some()) {
+        all.push(
+            "time-triggered frames take their windows and no more, and clocks keep the schedule".to_owned(),
+        );
+    }
+    if layout.nodes.iter().any(|node| !node.higher.is_empty()) {
+        all.push("a frame of a higher class waits for at most one frame of a lower, the longest".to_owned());
+    }
+    if !layout.is_feed_forward() {
+        all.push(
+            "delays in the cycle are finite: the fixed point bounds them (proved to be the only one)"
+                .to_owned(),
+        );
+    }
+    all.extend(model.assumptions.iter().cloned());
+    all
+}
+
+fn notes(
+    model: &Model,
+    choice: Choice,
+    (loads, programmes): (&[Rational], Option<(usize, usize)>),
+    flows: &[FlowBound],
+) -> Vec<String> {
+    let mut all = model.notes.clone();
+    if let Some((proved, unproved)) = programmes {
+        let rest = if unproved > 0 {
+            format!("; {unproved} others are not, and there the bound of total flow analysis stands")
+        } else {
+            String::new()
+        };
+        all.push(format!(
+            "the values of {proved} linear programmes are proved exactly by their multipliers{rest}"
+        ));
+    }
+    for (server, _) in model.servers.iter().zip(loads).filter(|(_, load)| **load == Rational::ONE) {
+        all.push(format!(
+            "server \"{}\" is fully loaded (load = 1): served in order of arrival its delay is bounded, and what arbitrary \
+             multiplexing leaves to all its flows together is nothing, so its busy period is not",
+            server.name
+        ));
+    }
+    let unbounded: Vec<&str> = flows
+        .iter()
+        .filter(|flow| flow.targets.iter().any(|target| target.delay.is_none()))
+        .map(|flow| flow.flow.as_str())
+        .take(20)
+        .collect();
+    if !unbounded.is_empty() {
+        all.push(format!("{} gives no bound for {}", choice.method.name(), unbounded.join(", ")));
+    }
+    all
+}

@@ -1,0 +1,99 @@
+//! Text in, text out: what another language calls.
+
+use serde::{Deserialize, Serialize};
+use wg_plan::{Diagnostic, Element, Network, Run};
+
+use crate::analysis::{Answer, Question, Refusal, analyse_with};
+use crate::formats::plan::PlannedLimit;
+use crate::formats::{output_ports, physical, plan};
+use crate::model::{Model, problem};
+use crate::plp::Solver;
+
+/// A network as text.
+#[derive(Deserialize)]
+#[serde(tag = "format", rename_all = "kebab-case")]
+enum Source {
+    /// Saihu's JSON.
+    OutputPorts { text: String },
+    /// The XML of WoPANets, xTFA and Saihu.
+    Physical { tree: Element },
+    /// One run of a compiled test.
+    Plan { name: String, network: Box<Network>, run: Box<Run>, limits: Vec<PlannedLimit> },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Reply {
+    Answer(Box<Answer>),
+    Refused(Refusal),
+    Written(String),
+}
+
+fn model(source: &str) -> Result<Model, Vec<Diagnostic>> {
+    let source: Source = serde_json::from_str(source).map_err(|error| {
+        vec![problem(0, "network", &format!("it cannot be read: {error}"), "", "this is a bug of the caller")]
+    })?;
+    match source {
+        Source::OutputPorts { text } => output_ports::read(&text),
+        Source::Physical { tree } => physical::read(&tree),
+        Source::Plan { name, network, run, limits } => plan::read(&name, &network, &run, &limits),
+    }
+}
+
+fn reply(result: Result<Reply, Refusal>) -> String {
+    // Writing plain data to a string fails only out of memory.
+    serde_json::to_string(&result.unwrap_or_else(Reply::Refused)).unwrap_or_default()
+}
+
+/// Bounds a network: `{"answer": …}`, or `{"refused": …}` with `input` or `no-fixed-point`.
+///
+/// Never panics, whatever the text.
+pub fn bounds_json(source: &str, question: &str) -> String {
+    bounds_json_with(source, question, None)
+}
+
+/// As [`bounds_json`], with a solver of linear programmes.
+pub fn bounds_json_with(source: &str, question: &str, solver: Option<&mut Solver<'_>>) -> String {
+    let bounded = || {
+        let question: Question = serde_json::from_str(question).map_err(|error| {
+            let message = format!("it cannot be read: {error}");
+            Refusal::Input(vec![problem(0, "question", &message, "", "this is a bug of the caller")])
+        })?;
+        let model = model(source).map_err(Refusal::Input)?;
+        let choice = question.understood(&model)?;
+        Ok(Reply::Answer(Box::new(analyse_with(&model, choice, solver)?)))
+    };
+    reply(bounded())
+}
+
+/// Writes a network in the format `output-ports` or `physical`: `{"written": …}` or `{"refused": …}`.
+///
+/// Waits between servers, classes and windows of a test are of no format; a test that has them is refused.
+pub fn converted_json(source: &str, format: &str) -> String {
+    let refuse = |message: &str, cure: &str| Refusal::Input(vec![problem(0, "--write", message, "", cure)]);
+    let converted = || {
+        let model = model(source).map_err(Refusal::Input)?;
+        let steps = || model.flows.iter().flat_map(|flow| &flow.steps);
+        let plain = steps().all(|step| step.wait.is_zero() && step.variation.is_zero())
+            && model.flows.iter().all(|flow| flow.targets.iter().all(|target| target.wait.is_zero()));
+        let alike =
+            steps().all(|step| steps().all(|other| step.server != other.server || step.class == other.class));
+        if !plain || !alike || model.servers.iter().any(|server| server.reserved.is_some()) {
+            return Err(refuse(
+                "the network has waits between servers, classes or windows, and the format knows none",
+                "bound it here",
+            ));
+        }
+        match format {
+            "output-ports" => Ok(Reply::Written(output_ports::write(&model))),
+            "physical" => physical::write(&model).map(Reply::Written).map_err(|error| {
+                refuse(&error.to_string(), "write it as output ports, to a file that ends in .json")
+            }),
+            other => Err(refuse(
+                &format!("there is no format \"{other}\""),
+                "name a file that ends in .json or .xml",
+            )),
+        }
+    };
+    reply(converted())
+}

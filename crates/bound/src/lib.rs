@@ -1,0 +1,27 @@
+//! Network calculus: worst-case delay and backlog of a network, exact where the input is rational.
+//!
+//! The judge of the house that knows no simulator: it shares with it the validated plan and the lengths of frames on a
+//! wire, and nothing that says how a switch works. A [`Model`] of servers and flows comes from a compiled test or from a
+//! file of another tool; [`analyse`] bounds it by one method; both are values, without a file or a clock.
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod api;
+pub mod curve;
+mod fixed_point;
+pub mod formats;
+pub mod model;
+mod nodes;
+pub mod number;
+mod plp;
+mod programme;
+mod rational;
+mod separate;
+mod tfa;
+
+pub use analysis::*;
+pub use api::{bounds_json, bounds_json_with, converted_json};
+pub use plp::Solver;
+pub use programme::Scaled;
+pub use rational::Rational;
+pub use tfa::{Settings, Shift};

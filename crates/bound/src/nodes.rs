@@ -1,0 +1,169 @@
+//! The model laid out for an analysis: a node is one class of one server, a hop is one flow at one node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::Model;
+use crate::rational::Rational;
+
+/// One class of one server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    /// The server.
+    pub server: usize,
+    /// Its hops, by the node they come from over one link; those that begin here by themselves.
+    pub groups: Vec<Group>,
+    /// Nodes of the same server that are served before it.
+    pub higher: Vec<usize>,
+    /// The longest frame of the classes below, which may be on the wire already.
+    pub blocking: Rational,
+}
+
+/// What comes to a node over one link.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// The server before that link; none of what begins here.
+    pub from: Option<usize>,
+    /// Indices of the hops.
+    pub hops: Vec<usize>,
+    /// Their longest frame.
+    pub longest_frame: Rational,
+}
+
+/// One flow at one node.
+#[derive(Clone, Debug)]
+pub(crate) struct Hop {
+    /// The flow.
+    pub flow: usize,
+    /// The node.
+    pub node: usize,
+    /// The hop before.
+    pub before: Option<usize>,
+    /// Hops that follow.
+    pub after: Vec<usize>,
+}
+
+/// A model laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// All nodes, by server and class.
+    pub nodes: Vec<Node>,
+    /// All hops: those of a flow together, in the order of its steps.
+    pub hops: Vec<Hop>,
+    /// The first hop of each flow.
+    pub first: Vec<usize>,
+    /// Nodes in an order in which each comes after what it depends on; nodes that depend on one another together.
+    pub order: Vec<Vec<usize>>,
+}
+
+impl Layout {
+    pub(crate) fn of(model: &Model) -> Self {
+        let mut places: BTreeMap<(usize, u8), usize> = BTreeMap::new();
+        for flow in &model.flows {
+            for step in &flow.steps {
+                places.insert((step.server, step.class), 0);
+            }
+        }
+        let mut nodes = Vec::new();
+        for ((server, _), place) in &mut places {
+            *place = nodes.len();
+            let higher = nodes.iter().enumerate().filter(|(_, node): &(usize, &Node)| node.server == *server);
+            let higher = higher.map(|(index, _)| index).collect();
+            nodes.push(Node { server: *server, higher, ..Node::default() });
+        }
+        let (mut hops, mut first): (Vec<Hop>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (flow, described) in model.flows.iter().enumerate() {
+            let start = hops.len();
+            first.push(start);
+            for step in &described.steps {
+                let (index, node) = (hops.len(), places[&(step.server, step.class)]);
+                let before = step.before.map(|before| before + start);
+                if let Some(before) = before {
+                    hops[before].after.push(index);
+                }
+                hops.push(Hop { flow, node, before, after: Vec::new() });
+            }
+        }
+        for (index, hop) in hops.iter().enumerate() {
+            let from = hop.before.map(|before| nodes[hops[before].node].server);
+            let frame = &model.flows[hop.flow].longest_frame;
+            let groups = &mut nodes[hop.node].groups;
+            let known = groups.iter_mut().find(|group: &&mut Group| from.is_some() && group.from == from);
+            if let Some(group) = known {
+                group.hops.push(index);
+                group.longest_frame = (&group.longest_frame).max(frame).clone();
+            } else {
+                groups.push(Group { from, hops: vec![index], longest_frame: frame.clone() });
+            }
+        }
+        let longest = |node: &Node| node.groups.iter().map(|group| group.longest_frame.clone()).max();
+        let frames: Vec<Rational> =
+            nodes.iter().map(|node| longest(node).unwrap_or(Rational::ZERO)).collect();
+        let lower: Vec<(usize, usize)> = nodes
+            .iter()
+            .enumerate()
+            .flat_map(|(index, node)| node.higher.iter().map(move |higher| (*higher, index)))
+            .collect();
+        for (higher, index) in lower {
+            nodes[higher].blocking = (&nodes[higher].blocking).max(&frames[index]).clone();
+        }
+        let order = components(&nodes, &hops);
+        Self { nodes, hops, first, order }
+    }
+
+    /// Whether no node depends on itself.
+    pub(crate) fn is_feed_forward(&self) -> bool {
+        self.order.iter().all(|together| together.len() == 1)
+    }
+}
+
+/// Strongly connected nodes (Tarjan), each set after those it depends on.
+fn components(nodes: &[Node], hops: &[Hop]) -> Vec<Vec<usize>> {
+    let mut needs: Vec<BTreeSet<usize>> =
+        nodes.iter().map(|node| node.higher.iter().copied().collect()).collect();
+    for hop in hops {
+        if let Some(before) = hop.before {
+            needs[hop.node].insert(hops[before].node);
+        }
+    }
+    let needs: Vec<Vec<usize>> = needs.into_iter().map(|set| set.into_iter().collect()).collect();
+    let unseen = usize::MAX;
+    let (mut number, mut low) = (vec![unseen; nodes.len()], vec![0; nodes.len()]);
+    let (mut stack, mut on_stack) = (Vec::new(), vec![false; nodes.len()]);
+    let (mut next, mut found) = (0, Vec::new());
+    for root in 0..nodes.len() {
+        if number[root] != unseen {
+            continue;
+        }
+        // The recursion as a list, so that a long path is no deep stack: (node, how many of its needs are seen).
+        let mut open = vec![(root, 0)];
+        while let Some((node, seen)) = open.pop() {
+            if seen == 0 {
+                (number[node], low[node], next) = (next, next, next + 1);
+                stack.push(node);
+                on_stack[node] = true;
+            } else if on_stack[needs[node][seen - 1]] {
+                low[node] = low[node].min(low[needs[node][seen - 1]]);
+            }
+            if let Some(&need) = needs[node].get(seen) {
+                open.push((node, seen + 1));
+                if number[need] == unseen {
+                    open.push((need, 0));
+                }
+                continue;
+            }
+            if low[node] == number[node] {
+                let mut together = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    together.push(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                together.sort_unstable();
+                found.push(together);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,370 @@
+//! Analyses that look at one flow and what the others leave it: separated flow analysis, and pay multiplexing once.
+//!
+//! Both turn the servers of a path into one. Separated flow analysis takes what each leaves and convolves; pay
+//! multiplexing once convolves first, so that a burst that goes along for several servers is paid for once. With
+//! grouping, cross traffic that comes over one link is bounded together, as it was served together before; without,
+//! each flow by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::analysis::{Choice, Method};
+use crate::curve::{Arrival, Bucket, RateLatency, Service};
+use crate::model::{Model, Multiplexing};
+use crate::nodes::Layout;
+use crate::number::Number;
+use crate::tfa::{self, Total, Values};
+
+/// Delays to each target of each flow.
+///
+/// # Errors
+/// The servers of a cycle that no fixed point is proved for, or that the method does not look at.
+pub(crate) fn analyse<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    choice: Choice,
+    total: &Total<N>,
+) -> Result<Vec<Vec<Option<N>>>, Vec<usize>> {
+    let alone = choice.method == Method::Sfa && !choice.settings.grouping;
+    if !alone && let Some(cycle) = layout.order.iter().find(|together| together.len() > 1) {
+        return Err(cycle.iter().map(|node| layout.nodes[*node].server).collect());
+    }
+    let mut separated = Separated {
+        layout,
+        choice,
+        values: Values::of(model, layout, choice.settings),
+        services: Vec::new(),
+        delays: total.bounds.iter().map(|bound| bound.delay.clone()).collect(),
+        shifts: None,
+        known: BTreeMap::new(),
+    };
+    separated.services =
+        (0..layout.nodes.len()).map(|node| separated.values.service(layout, node, &total.shifts)).collect();
+    if alone {
+        let own: Total<N> = tfa::analyse(model, layout, choice.settings).map_err(|cycle| cycle.servers)?;
+        separated.shifts = Some(own.shifts);
+    }
+    let mut ends = Vec::with_capacity(model.flows.len());
+    for (index, flow) in model.flows.iter().enumerate() {
+        let mut delays = Vec::with_capacity(flow.targets.len());
+        for target in &flow.targets {
+            let steps = flow.path(target.last);
+            let hops: Vec<usize> = steps.iter().map(|step| layout.first[index] + step).collect();
+            let waits =
+                steps.iter().fold(N::of(&target.wait), |sum, step| sum.plus(&N::of(&flow.steps[*step].wait)));
+            let steady = hops[1..].iter().all(|hop| separated.values.variation(*hop).is_not_positive());
+            let delay = if steady { separated.path_delay(&hops) } else { separated.by_parts(&hops) };
+            delays.push(delay.map(|delay| delay.plus(&waits)));
+        }
+        ends.push(delays);
+    }
+    Ok(ends)
+}
+
+/// The delay of a flow along `hops` where servers serve in order, of shifts by what the others leave.
+pub(crate) fn in_order<N: Number>(
+    values: &Values<N>,
+    layout: &Layout,
+    total: &Total<N>,
+    hops: &[usize],
+) -> Option<N> {
+    let mut path: Option<Service<N>> = None;
+    for (position, hop) in hops.iter().enumerate() {
+        let node = layout.hops[*hop].node;
+        let others =
+            layout.nodes[node].groups.iter().flat_map(|group| &group.hops).filter(|other| *other != hop);
+        let curves: Option<Vec<Arrival<N>>> =
+            others.map(|other| values.curve(layout, *other, &total.shifts)).collect();
+        let cross = Arrival::sum(&curves?.iter().collect::<Vec<_>>());
+        let left = values.service(layout, node, &total.shifts)?.left_overs_fifo(&cross);
+        let [left] = &left[..] else { return None };
+        let mut left = Service::rate_latency(left.rate.clone(), left.latency.clone());
+        if values.is_packetized() && position + 1 < hops.len() {
+            left = packetized(&left, values.frame(layout, *hop));
+        }
+        path = Some(path.map_or_else(|| left.clone(), |path| path.then(&left)));
+    }
+    values.curve(layout, *hops.first()?, &total.shifts)?.delay(&path?)
+}
+
+struct Separated<'a, N> {
+    layout: &'a Layout,
+    choice: Choice,
+    values: Values<N>,
+    services: Vec<Option<Service<N>>>,
+    /// How long anything may stay at each node.
+    delays: Vec<Option<N>>,
+    /// Of each hop, where flows are bounded one by one.
+    shifts: Option<Vec<Option<N>>>,
+    /// Curves of sets of hops at one node.
+    known: BTreeMap<Vec<usize>, Option<Arrival<N>>>,
+}
+
+impl<N: Number> Separated<'_, N> {
+    /// The delay of a flow along its hops.
+    fn path_delay(&mut self, hops: &[usize]) -> Option<N> {
+        let source = self.values.source(self.layout, *hops.first()?).delayed(self.values.variation(hops[0]));
+        source.delay(&self.path_service(hops)?)
+    }
+
+    /// Server by server, where waits between them vary and the servers of the path are not one.
+    fn by_parts(&mut self, hops: &[usize]) -> Option<N> {
+        let mut sum = N::zero();
+        for hop in hops {
+            let curve = self.bound(&[*hop])?;
+            let service = self.left_over(&BTreeSet::from([*hop]))?;
+            sum = sum.plus(&curve.delay(&service)?);
+        }
+        Some(sum)
+    }
+
+    fn path_service(&mut self, hops: &[usize]) -> Option<Service<N>> {
+        if self.choice.method == Method::Pmoo {
+            let sets: Vec<BTreeSet<usize>> = hops.iter().map(|hop| BTreeSet::from([*hop])).collect();
+            return self.once(&sets);
+        }
+        let mut path: Option<Service<N>> = None;
+        for (position, hop) in hops.iter().enumerate() {
+            let mut left = self.left_over(&BTreeSet::from([*hop]))?;
+            if self.choice.settings.packetizer && position + 1 < hops.len() {
+                left = packetized(&left, self.values.frame(self.layout, *hop));
+            }
+            path = Some(path.map_or_else(|| left.clone(), |path| path.then(&left)));
+        }
+        path
+    }
+
+    /// What the other flows of a node leave a set of its hops.
+    fn left_over(&mut self, own: &BTreeSet<usize>) -> Option<Service<N>> {
+        let layout = self.layout;
+        let node = layout.hops[*own.first()?].node;
+        let all = layout.nodes[node].groups.iter().flat_map(|group| &group.hops);
+        let others: Vec<usize> = all.copied().filter(|hop| !own.contains(hop)).collect();
+        let cross = self.bound(&others)?;
+        let service = self.services[node].as_ref()?;
+        match self.choice.settings.multiplexing {
+            Multiplexing::Arbitrary => service.left_over_arbitrary(&cross),
+            Multiplexing::Fifo => {
+                // Each piece holds by itself; the one that serves these best is taken.
+                let pieces = service.left_overs_fifo(&cross);
+                let curve = self.bound(&own.iter().copied().collect::<Vec<_>>())?;
+                let mut best: Option<(N, RateLatency<N>)> = None;
+                for piece in pieces {
+                    let alone = Service::rate_latency(piece.rate.clone(), piece.latency.clone());
+                    let Some(delay) = curve.delay(&alone) else { continue };
+                    if best.as_ref().is_none_or(|(least, _)| delay.compare(least).is_lt()) {
+                        best = Some((delay, piece));
+                    }
+                }
+                best.map(|(_, piece)| Service::rate_latency(piece.rate, piece.latency))
+            }
+        }
+    }
+
+    /// A curve of what a set of hops of one node brings together.
+    fn bound(&mut self, hops: &[usize]) -> Option<Arrival<N>> {
+        if hops.is_empty() {
+            return Some(Arrival::none());
+        }
+        if let Some(shifts) = &self.shifts {
+            let curves: Option<Vec<Arrival<N>>> =
+                hops.iter().map(|hop| self.values.curve(self.layout, *hop, shifts)).collect();
+            return Some(Arrival::sum(&curves?.iter().collect::<Vec<_>>()));
+        }
+        let mut key = hops.to_vec();
+        key.sort_unstable();
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let found = self.bound_anew(&key);
+        self.known.insert(key, found.clone());
+        found
+    }
+
+    fn bound_anew(&mut self, hops: &[usize]) -> Option<Arrival<N>> {
+        let layout = self.layout;
+        let mut parts: Vec<Arrival<N>> = Vec::new();
+        let mut before: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for hop in hops {
+            match layout.hops[*hop].before {
+                None => {
+                    let source = self.values.source(layout, *hop);
+                    parts.push(source.delayed(self.values.variation(*hop)));
+                }
+                Some(earlier) => {
+                    // Alone, each flow is a set by itself.
+                    let single = if self.choice.settings.grouping { 0 } else { *hop };
+                    before.entry((layout.hops[earlier].node, single)).or_default().push(*hop);
+                }
+            }
+        }
+        for together in before.into_values() {
+            parts.push(self.left(&together)?);
+        }
+        Some(Arrival::sum(&parts.iter().collect::<Vec<_>>()))
+    }
+
+    /// What leaves the node before, of hops that come from one.
+    fn left(&mut self, hops: &[usize]) -> Option<Arrival<N>> {
+        let layout = self.layout;
+        let varied =
+            hops.iter().map(|hop| self.values.variation(*hop).clone()).reduce(|a, b| a.greater(&b))?;
+        let earlier: BTreeSet<usize> = hops.iter().filter_map(|hop| layout.hops[*hop].before).collect();
+        let list: Vec<usize> = earlier.iter().copied().collect();
+        let output = if self.choice.method == Method::Pmoo {
+            // As far back as all of them came the same way.
+            let mut sets = vec![earlier.clone()];
+            loop {
+                let first = &sets[0];
+                let previous: BTreeSet<usize> =
+                    first.iter().filter_map(|hop| layout.hops[*hop].before).collect();
+                let nodes: BTreeSet<usize> = previous.iter().map(|hop| layout.hops[*hop].node).collect();
+                let steady = first.iter().all(|hop| self.values.variation(*hop).is_not_positive());
+                if previous.len() < first.len() || nodes.len() != 1 || !steady {
+                    break;
+                }
+                sets.insert(0, previous);
+            }
+            let service = self.once(&sets)?;
+            let entering: Vec<usize> = sets[0].iter().copied().collect();
+            self.bound(&entering)?.served(&service)?
+        } else {
+            let service = self.left_over(&earlier)?;
+            self.bound(&list)?.served(&service)?
+        };
+        if !self.choice.settings.packetizer {
+            return Some(output.delayed(&varied));
+        }
+        // Frames that are received whole come in steps of a frame; and no later than anything may stay.
+        let frame =
+            hops.iter().map(|hop| self.values.frame(layout, *hop).clone()).reduce(|a, b| a.greater(&b))?;
+        let whole = output.plus(&Arrival::bucket(frame, N::zero()));
+        let node = layout.hops[list[0]].node;
+        let output = match self.delays[node].clone() {
+            Some(delay) => whole.limited(&self.bound(&list)?.delayed(&delay)),
+            None => whole,
+        };
+        Some(output.delayed(&varied))
+    }
+
+    /// What the others leave along a path, each paid for once: `sets` are the own hops at each node of it.
+    ///
+    /// It holds for one piece of each server. Of all choices of pieces the one that serves the own flows best is taken; of
+    /// more than a few, of those alone that take the same piece everywhere.
+    fn once(&mut self, sets: &[BTreeSet<usize>]) -> Option<Service<N>> {
+        let layout = self.layout;
+        let nodes: Vec<usize> = sets.iter().filter_map(|set| Some(layout.hops[*set.first()?].node)).collect();
+        let mut pieces = Vec::with_capacity(nodes.len());
+        for (position, node) in nodes.iter().enumerate() {
+            let service = self.services[*node].as_ref()?;
+            if self.choice.settings.packetizer && position + 1 < nodes.len() {
+                let hops = layout.nodes[*node].groups.iter().flat_map(|group| &group.hops);
+                let frames = hops.map(|hop| self.values.frame(layout, *hop).clone());
+                let longest = frames.reduce(|a, b| a.greater(&b))?;
+                pieces.push(packetized(service, &longest).pieces().to_vec());
+            } else {
+                pieces.push(service.pieces().to_vec());
+            }
+        }
+        let mut asked = Vec::with_capacity(nodes.len());
+        for (node, own) in nodes.iter().zip(sets) {
+            let others = layout.nodes[*node].groups.iter().flat_map(|group| &group.hops);
+            let rates = others
+                .filter(|hop| !own.contains(hop))
+                .map(|hop| &self.values.source(layout, *hop).sustained().rate);
+            asked.push(rates.fold(N::zero(), |sum, rate| sum.plus(rate)));
+        }
+        let mut cross = Vec::new();
+        for (entering, range) in self.segments(&nodes, sets) {
+            cross.push((self.bound(&entering)?.sustained().clone(), range));
+        }
+        let entering: Vec<usize> = sets.first()?.iter().copied().collect();
+        let own = self.bound(&entering)?;
+        let mut best: Option<(N, Service<N>)> = None;
+        for choice in choices(&pieces) {
+            let Some(service) = paid_once(&choice, &asked, &cross) else { continue };
+            let Some(delay) = own.delay(&service) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| delay.compare(least).is_lt()) {
+                best = Some((delay, service));
+            }
+        }
+        best.map(|(_, service)| service)
+    }
+
+    /// Cross traffic of a path: which hops enter together and the nodes they stay for.
+    fn segments(
+        &self,
+        nodes: &[usize],
+        own: &[BTreeSet<usize>],
+    ) -> Vec<(Vec<usize>, core::ops::Range<usize>)> {
+        let layout = self.layout;
+        let mut segments: BTreeMap<(usize, usize, usize, usize), Vec<usize>> = BTreeMap::new();
+        for (position, node) in nodes.iter().enumerate() {
+            for hop in layout.nodes[*node].groups.iter().flat_map(|group| &group.hops) {
+                if own[position].contains(hop) {
+                    continue;
+                }
+                let before = layout.hops[*hop].before;
+                // Where the wait before a server varies, the servers of the path are not one to what passes.
+                let steady = |hop: usize| self.values.variation(hop).is_not_positive();
+                let on_path = |hop: usize, at: usize| nodes.get(at) == Some(&layout.hops[hop].node);
+                if position > 0 && steady(*hop) && before.is_some_and(|before| on_path(before, position - 1))
+                {
+                    continue;
+                }
+                let (mut at, mut end) = (*hop, position + 1);
+                while let Some(next) =
+                    layout.hops[at].after.iter().find(|next| on_path(**next, end) && steady(**next))
+                {
+                    (at, end) = (*next, end + 1);
+                }
+                let from = before.map_or(usize::MAX, |before| layout.hops[before].node);
+                let single = if self.choice.settings.grouping && before.is_some() { 0 } else { *hop + 1 };
+                segments.entry((position, end, from, single)).or_default().push(*hop);
+            }
+        }
+        segments.into_iter().map(|((start, end, ..), hops)| (hops, start..end)).collect()
+    }
+}
+
+/// A server whose frames are received whole behind it: `β − l`.
+fn packetized<N: Number>(service: &Service<N>, frame: &N) -> Service<N> {
+    let later = |piece: &RateLatency<N>| RateLatency {
+        rate: piece.rate.clone(),
+        latency: piece.latency.plus(&frame.over(&piece.rate)),
+    };
+    Service::new(service.pieces().iter().map(later).collect())
+}
+
+/// Most choices of pieces that are all looked at.
+const MOST_CHOICES: usize = 64;
+
+/// One piece of each server, in all ways or in the plain ones.
+fn choices<N: Number>(pieces: &[Vec<RateLatency<N>>]) -> Vec<Vec<&RateLatency<N>>> {
+    let count = pieces.iter().try_fold(1_usize, |count, all| count.checked_mul(all.len()));
+    if count.is_none_or(|count| count > MOST_CHOICES) {
+        let most = pieces.iter().map(Vec::len).max().unwrap_or(0);
+        let same = |index: usize| pieces.iter().map(|all| &all[index.min(all.len() - 1)]).collect();
+        return (0..most).map(same).collect();
+    }
+    pieces.iter().fold(vec![Vec::new()], |begun, all| {
+        let with =
+            |piece| begun.iter().map(move |chosen: &Vec<_>| chosen.iter().copied().chain([piece]).collect());
+        all.iter().flat_map(with).collect()
+    })
+}
+
+/// `(R, T)` with `R` the least of `R_j − r_j` and `T = Σ T_j + Σ_x (b_x + r_x · Σ T_j of the servers x passes) / R`.
+fn paid_once<N: Number>(
+    pieces: &[&RateLatency<N>],
+    asked: &[N],
+    cross: &[(Bucket<N>, core::ops::Range<usize>)],
+) -> Option<Service<N>> {
+    let left = pieces.iter().zip(asked).map(|(piece, asked)| piece.rate.minus(asked));
+    let spare = left.reduce(|a, b| a.lesser(&b)).filter(Number::is_positive)?;
+    let latency =
+        |pieces: &[&RateLatency<N>]| pieces.iter().fold(N::zero(), |sum, piece| sum.plus(&piece.latency));
+    let paid = cross.iter().fold(N::zero(), |sum, (bucket, range)| {
+        sum.plus(&bucket.burst).plus(&bucket.rate.times(&latency(&pieces[range.clone()])))
+    });
+    Some(Service::rate_latency(spare.clone(), latency(pieces).plus(&paid.over(&spare))))
+}

@@ -1,0 +1,357 @@
+//! Total flow analysis: each node bounds the delay of all it serves together, and a flow's bound is the sum over its
+//! path. What leaves a node is what came, that delay earlier.
+
+use std::collections::BTreeMap;
+
+use crate::curve::{Arrival, Bucket, RateLatency, Service};
+use crate::fixed_point;
+use crate::model::{Model, Multiplexing};
+use crate::nodes::{Group, Layout, Node};
+use crate::number::Number;
+use crate::rational::Rational;
+
+/// How a total flow analysis counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The order of service within a class.
+    pub multiplexing: Multiplexing,
+    /// Whether what comes over one link is capped by that link.
+    pub grouping: bool,
+    /// Whether frames are received whole before they go on.
+    pub packetizer: bool,
+    /// What shifts a flow at a server.
+    pub shift: Shift,
+}
+
+/// What shifts a flow at a server: bounds what leaves it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shift {
+    /// How long all traffic may stay.
+    Delay,
+    /// The latency of what the others leave it.
+    LeftOver,
+}
+
+/// What the analysis says of one node.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound<N> {
+    /// Longest stay; `None`: not bounded.
+    pub delay: Option<N>,
+    /// Most bits that wait; `None`: not bounded.
+    pub backlog: Option<N>,
+}
+
+/// The analysis of a whole network.
+pub(crate) struct Total<N> {
+    /// One for each node.
+    pub bounds: Vec<Bound<N>>,
+    /// For each hop by how much a flow may have been shifted before it; `None`: not bounded.
+    pub shifts: Vec<Option<N>>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoFixedPoint {
+    /// Servers that depend on one another.
+    pub servers: Vec<usize>,
+}
+
+/// Values of the model as the analysis computes them.
+pub(crate) struct Values<N> {
+    curves: Vec<Arrival<N>>,
+    services: Vec<Service<N>>,
+    capacities: Vec<Option<N>>,
+    variations: Vec<N>,
+    /// The longest frame of each flow.
+    longest: Vec<N>,
+    frames: BTreeMap<(usize, usize), N>,
+    blocking: Vec<N>,
+    /// Of each server, what a schedule keeps.
+    reserved: Vec<Option<Arrival<N>>>,
+    settings: Settings,
+}
+
+impl<N: Number> Values<N> {
+    pub(crate) fn of(model: &Model, layout: &Layout, settings: Settings) -> Self {
+        let curve = |buckets: &[Bucket<Rational>]| {
+            let converted = buckets.iter().map(|b| Bucket { burst: N::of(&b.burst), rate: N::of(&b.rate) });
+            Arrival::new(converted.collect())
+        };
+        let service = |pieces: &[RateLatency<Rational>]| {
+            let converted =
+                pieces.iter().map(|p| RateLatency { rate: N::of(&p.rate), latency: N::of(&p.latency) });
+            Service::new(converted.collect())
+        };
+        let mut frames = BTreeMap::new();
+        for (index, node) in layout.nodes.iter().enumerate() {
+            for (position, group) in node.groups.iter().enumerate() {
+                if group.from.is_some() {
+                    frames.insert((index, position), N::of(&group.longest_frame));
+                }
+            }
+        }
+        Self {
+            curves: model.flows.iter().map(|flow| curve(&flow.arrival)).collect(),
+            services: model.servers.iter().map(|server| service(&server.service)).collect(),
+            capacities: model.servers.iter().map(|server| server.capacity.as_ref().map(N::of)).collect(),
+            variations: model
+                .flows
+                .iter()
+                .flat_map(|flow| flow.steps.iter().map(|step| N::of(&step.variation)))
+                .collect(),
+            longest: model.flows.iter().map(|flow| N::of(&flow.longest_frame)).collect(),
+            frames,
+            blocking: layout.nodes.iter().map(|node| N::of(&node.blocking)).collect(),
+            reserved: model
+                .servers
+                .iter()
+                .map(|server| {
+                    server
+                        .reserved
+                        .as_ref()
+                        .map(|kept| Arrival::bucket(N::of(&kept.burst), N::of(&kept.rate)))
+                })
+                .collect(),
+            settings,
+        }
+    }
+
+    /// What a group brings, each flow shifted by what it went through; and what of it each kind of cap leaves.
+    fn group(
+        &self,
+        layout: &Layout,
+        at: (usize, usize),
+        group: &Group,
+        shifts: &[Option<N>],
+    ) -> Option<Arrival<N>> {
+        let mut total = Bucket { burst: N::zero(), rate: N::zero() };
+        let mut bent = Vec::new();
+        for hop in &group.hops {
+            let (curve, shift) = (&self.curves[layout.hops[*hop].flow], shifts[*hop].as_ref()?);
+            if let [bucket] = curve.buckets() {
+                total.burst = total.burst.plus(&bucket.burst).plus(&bucket.rate.times(shift));
+                total.rate = total.rate.plus(&bucket.rate);
+            } else {
+                bent.push(curve.delayed(shift));
+            }
+        }
+        let straight = Arrival::bucket(total.burst, total.rate);
+        let curve = if bent.is_empty() {
+            straight
+        } else {
+            Arrival::sum(&bent.iter().chain([&straight]).collect::<Vec<_>>())
+        };
+        let Some(from) = group.from.filter(|_| self.settings.grouping) else { return Some(curve) };
+        let Some(capacity) = &self.capacities[from] else { return Some(curve) };
+        let burst = if self.settings.packetizer { self.frames[&at].clone() } else { N::zero() };
+        Some(curve.limited(&Arrival::bucket(burst, capacity.clone())))
+    }
+
+    /// All that comes to a node; `None`: not bounded.
+    pub(crate) fn aggregate(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Arrival<N>> {
+        let groups: Option<Vec<Arrival<N>>> = layout.nodes[node]
+            .groups
+            .iter()
+            .enumerate()
+            .map(|(position, group)| self.group(layout, (node, position), group, shifts))
+            .collect();
+        Some(Arrival::sum(&groups?.iter().collect::<Vec<_>>()))
+    }
+
+    /// What a node is guaranteed beside the classes above and below it; `None`: nothing.
+    pub(crate) fn service(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Service<N>> {
+        let Node { server, higher, .. } = &layout.nodes[node];
+        let whole = &self.services[*server];
+        let blocking = &self.blocking[node];
+        let reserved = self.reserved[*server].as_ref();
+        if higher.is_empty() && blocking.is_not_positive() && reserved.is_none() {
+            return Some(whole.clone());
+        }
+        let above: Option<Vec<Arrival<N>>> =
+            higher.iter().map(|higher| self.aggregate(layout, *higher, shifts)).collect();
+        let above = above?;
+        let frame = Arrival::bucket(blocking.clone(), N::zero());
+        let all = Arrival::sum(&above.iter().chain([&frame]).chain(reserved).collect::<Vec<_>>());
+        whole.left_over_arbitrary(&all)
+    }
+
+    /// The bound of one node.
+    pub(crate) fn bound(
+        &self,
+        layout: &Layout,
+        node: usize,
+        shifts: &[Option<N>],
+    ) -> (Bound<N>, Option<Service<N>>) {
+        let service = self.service(layout, node, shifts);
+        let (Some(curve), Some(service)) = (self.aggregate(layout, node, shifts), service) else {
+            return (Bound { delay: None, backlog: None }, None);
+        };
+        let delay = match self.settings.multiplexing {
+            Multiplexing::Fifo => curve.delay(&service),
+            Multiplexing::Arbitrary => curve.busy_period(&service),
+        };
+        (Bound { delay, backlog: curve.backlog(&service) }, Some(service))
+    }
+
+    /// By how much each hop of a node shifts its flow.
+    pub(crate) fn shift(
+        &self,
+        layout: &Layout,
+        node: usize,
+        shifts: &[Option<N>],
+        (bound, service): (&Bound<N>, Option<&Service<N>>),
+    ) -> Vec<(usize, Option<N>)> {
+        let hops = layout.nodes[node].groups.iter().flat_map(|group| &group.hops);
+        if self.settings.shift == Shift::Delay {
+            return hops.map(|hop| (*hop, bound.delay.clone())).collect();
+        }
+        let all = self.all_buckets(layout, node, shifts);
+        let here = |hop: &usize| {
+            let left = all.as_ref().and_then(|all| self.left_over_shift(layout, *hop, all, shifts, service));
+            if !self.settings.packetizer {
+                return (*hop, left.or_else(|| bound.delay.clone()));
+            }
+            // A frame that is received whole comes by its length later than its first bits; or no later than any may stay.
+            let rate = &self.curves[layout.hops[*hop].flow].sustained().rate;
+            let frame = rate.is_positive().then(|| self.longest[layout.hops[*hop].flow].over(rate));
+            let whole = left.zip(frame).map(|(left, frame)| left.plus(&frame));
+            let least = match (whole, bound.delay.as_ref()) {
+                (Some(whole), Some(delay)) => Some(whole.lesser(delay)),
+                (whole, delay) => whole.or_else(|| delay.cloned()),
+            };
+            (*hop, least)
+        };
+        hops.map(here).collect()
+    }
+
+    /// The sustained buckets of all flows of a node together.
+    fn all_buckets(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Bucket<N>> {
+        let mut all = Bucket { burst: N::zero(), rate: N::zero() };
+        for hop in layout.nodes[node].groups.iter().flat_map(|group| &group.hops) {
+            let bucket = self.curves[layout.hops[*hop].flow].sustained();
+            all.burst = all.burst.plus(&bucket.burst).plus(&bucket.rate.times(shifts[*hop].as_ref()?));
+            all.rate = all.rate.plus(&bucket.rate);
+        }
+        Some(all)
+    }
+
+    fn left_over_shift(
+        &self,
+        layout: &Layout,
+        hop: usize,
+        all: &Bucket<N>,
+        shifts: &[Option<N>],
+        service: Option<&Service<N>>,
+    ) -> Option<N> {
+        let [own] = self.curves[layout.hops[hop].flow].buckets() else { return None };
+        let burst = own.burst.plus(&own.rate.times(shifts[hop].as_ref()?));
+        let cross = Arrival::bucket(all.burst.minus(&burst), all.rate.minus(&own.rate));
+        let left = match self.settings.multiplexing {
+            Multiplexing::Fifo => service?.left_overs_fifo(&cross),
+            Multiplexing::Arbitrary => service?.left_over_arbitrary(&cross)?.pieces().to_vec(),
+        };
+        // A piece bounds what leaves only where it is as fast as the flow is.
+        let fit = left.iter().filter(|piece| own.rate.minus(&piece.rate).is_not_positive());
+        fit.map(|piece| piece.latency.clone()).reduce(|a, b| a.lesser(&b))
+    }
+
+    /// The curve of a flow before a hop.
+    pub(crate) fn curve(&self, layout: &Layout, hop: usize, shifts: &[Option<N>]) -> Option<Arrival<N>> {
+        Some(self.curves[layout.hops[hop].flow].delayed(shifts[hop].as_ref()?))
+    }
+
+    /// The curve of a flow where it enters the network.
+    pub(crate) fn source(&self, layout: &Layout, hop: usize) -> &Arrival<N> {
+        &self.curves[layout.hops[hop].flow]
+    }
+
+    /// Whether frames are received whole before they go on.
+    pub(crate) const fn is_packetized(&self) -> bool {
+        self.settings.packetizer
+    }
+
+    /// The longest frame of the flow of a hop.
+    pub(crate) fn frame(&self, layout: &Layout, hop: usize) -> &N {
+        &self.longest[layout.hops[hop].flow]
+    }
+
+    /// How much the wait before a hop varies.
+    pub(crate) fn variation(&self, hop: usize) -> &N {
+        &self.variations[hop]
+    }
+
+    /// The shift of a hop, of the shift of the hop before it and what it was shifted there.
+    pub(crate) fn carried(&self, hop: usize, before: Option<&N>, here: Option<&N>) -> Option<N> {
+        Some(before?.plus(here?).plus(&self.variations[hop]))
+    }
+
+    /// Shifts of hops that begin: only what varies before their first server.
+    pub(crate) fn start(&self, layout: &Layout) -> Vec<Option<N>> {
+        let begins = |(index, hop): (usize, &crate::nodes::Hop)| {
+            hop.before.is_none().then(|| self.variations[index].clone())
+        };
+        layout.hops.iter().enumerate().map(begins).collect()
+    }
+}
+
+/// Analyses a network.
+pub(crate) fn analyse<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    settings: Settings,
+) -> Result<Total<N>, NoFixedPoint> {
+    let values: Values<N> = Values::of(model, layout, settings);
+    let mut shifts = values.start(layout);
+    let mut bounds = vec![Bound { delay: None, backlog: None }; layout.nodes.len()];
+    for together in &layout.order {
+        if let [node] = together[..] {
+            let (bound, service) = values.bound(layout, node, &shifts);
+            for (hop, here) in values.shift(layout, node, &shifts, (&bound, service.as_ref())) {
+                pass_on(&values, layout, hop, here.as_ref(), &mut shifts);
+            }
+            bounds[node] = bound;
+            continue;
+        }
+        let solved = fixed_point::solve(model, layout, settings, together, &exact(&shifts))
+            .ok_or_else(|| NoFixedPoint { servers: servers(layout, together) })?;
+        for (hop, shift) in solved {
+            shifts[hop] = Some(N::of(&shift));
+        }
+        for node in together {
+            let (bound, service) = values.bound(layout, *node, &shifts);
+            for (hop, here) in values.shift(layout, *node, &shifts, (&bound, service.as_ref())) {
+                let leaving: Vec<usize> = layout.hops[hop].after.clone();
+                for after in leaving.into_iter().filter(|after| !together.contains(&layout.hops[*after].node))
+                {
+                    shifts[after] = values.carried(after, shifts[hop].as_ref(), here.as_ref());
+                }
+            }
+            bounds[*node] = bound;
+        }
+    }
+    Ok(Total { bounds, shifts })
+}
+
+/// Exact values of shifts: of what was rounded, the upper bound.
+fn exact<N: Number>(shifts: &[Option<N>]) -> Vec<Option<Rational>> {
+    let value = |shift: &N| shift.exact().or_else(|| Rational::from_f64(shift.upper()));
+    shifts.iter().map(|shift| shift.as_ref().and_then(value)).collect()
+}
+
+fn pass_on<N: Number>(
+    values: &Values<N>,
+    layout: &Layout,
+    hop: usize,
+    here: Option<&N>,
+    shifts: &mut [Option<N>],
+) {
+    for after in &layout.hops[hop].after {
+        shifts[*after] = values.carried(*after, shifts[hop].as_ref(), here);
+    }
+}
+
+fn servers(layout: &Layout, nodes: &[usize]) -> Vec<usize> {
+    let mut servers: Vec<usize> = nodes.iter().map(|node| layout.nodes[*node].server).collect();
+    servers.dedup();
+    servers
+}

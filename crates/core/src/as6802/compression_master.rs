@@ -1,0 +1,367 @@
+//! The states of a compression master: a switch, or one channel of it.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use wg_frame::time::Span;
+
+use super::compression::{Collection, Compressed};
+use super::cycle::{Cycle, Phase};
+use super::{
+    Clique, ControlRepr, ControlType, HELD, Integrity, MASTERS, NEVER, Output, Parameters, State,
+    TransparentClock,
+};
+use crate::clock::LocalTime;
+use crate::tte::dispatch::PermanenceQueue;
+
+const TICK: Span = Span::from_picos(1);
+
+/// A compression master.
+///
+/// Of standard integrity it lets one coldstart frame pass when it is unsynchronised, and then compressed
+/// acknowledgements until a timeout. Of high integrity it lets acknowledgements pass one by one in the same time. The
+/// first coldstart frame closes the way for others until then, so that all masters take up the same one.
+#[derive(Clone, Debug)]
+pub struct CompressionMaster {
+    parameters: Parameters,
+    state: State,
+    timer: LocalTime,
+    /// Acknowledgements pass until then.
+    gate: LocalTime,
+    cycle: Cycle,
+    members: u32,
+    good_cycles: u32,
+    bad_cycles: u32,
+    held: PermanenceQueue<ControlRepr>,
+    integrations: Vec<Collection>,
+    acknowledgements: Vec<Collection>,
+    /// Frames that will be sent; the instant their frames were compressed to, for integration frames.
+    pending: Vec<(LocalTime, Option<LocalTime>, ControlRepr)>,
+    outputs: VecDeque<Output>,
+    now: LocalTime,
+}
+
+impl CompressionMaster {
+    /// One that has power from `now` on.
+    pub fn new(parameters: Parameters, now: LocalTime) -> Self {
+        Self {
+            held: PermanenceQueue::new(parameters.max_transmission_delay, HELD),
+            timer: now + parameters.listen_timeout(),
+            gate: LocalTime::from_picos(i64::MIN),
+            cycle: Cycle::new(parameters.compressed_pit(), Span::ZERO),
+            parameters,
+            state: State::Integrate,
+            members: 0,
+            good_cycles: 0,
+            bad_cycles: 0,
+            integrations: Vec::new(),
+            acknowledgements: Vec::new(),
+            pending: Vec::new(),
+            outputs: VecDeque::new(),
+            now,
+        }
+    }
+
+    /// It lost power, and has it again from `now` on: nothing is remembered.
+    pub fn handle_restart(&mut self, now: LocalTime) {
+        let old = (self.state, self.members);
+        *self = Self::new(self.parameters, now.max(self.now));
+        if old.0 != State::Integrate {
+            self.outputs.push_back(Output::State(State::Integrate));
+        }
+        if old.1 != 0 {
+            self.outputs.push_back(Output::Membership(0));
+        }
+    }
+
+    /// Its state.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The masters that were in schedule last.
+    pub const fn membership(&self) -> u32 {
+        self.members
+    }
+
+    /// The last bit of a master's frame came in at `now`.
+    pub fn handle_frame(&mut self, now: LocalTime, frame: ControlRepr) {
+        self.advance(now - TICK);
+        if self.parameters.is_own(&frame) {
+            let _ = self.held.handle_frame(now, frame.transparent_clock, frame);
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_deadline(&mut self, now: LocalTime) {
+        self.advance(now);
+    }
+
+    /// The next effect; frames are for the one channel.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`handle_deadline`](Self::handle_deadline) has something to do.
+    pub fn next_deadline(&self) -> LocalTime {
+        let cycle = if self.is_cyclic() { self.cycle.next(&self.parameters).0 } else { NEVER };
+        let pending = self.pending.iter().map(|(at, ..)| *at).min().unwrap_or(NEVER);
+        let collections = self.integrations.iter().chain(&self.acknowledgements);
+        let compressed = collections.map(|one| self.due(one)).min().unwrap_or(NEVER);
+        let held = self.held.next_deadline().unwrap_or(NEVER);
+        held.min(self.timer).min(cycle).min(pending).min(compressed)
+    }
+
+    fn is_cyclic(&self) -> bool {
+        self.state.is_cyclic()
+    }
+
+    /// When a collection is what it comes to: it may still change before it is closed.
+    fn due(&self, collection: &Collection) -> LocalTime {
+        collection.compressed(&self.parameters).pit.max(collection.closes(&self.parameters))
+    }
+
+    fn advance(&mut self, until: LocalTime) {
+        loop {
+            let at = self.next_deadline();
+            if at > until {
+                break;
+            }
+            self.now = self.now.max(at);
+            // What collections come to is needed before the instant is judged.
+            if let Some(compressed) = self.take_due(at, ControlType::Integration) {
+                self.compressed(&compressed);
+            } else if let Some(compressed) = self.take_due(at, ControlType::ColdstartAcknowledge) {
+                self.acknowledged(&compressed);
+            } else if self.held.next_deadline().is_some_and(|pit| pit <= at) {
+                self.held.handle_deadline(at);
+                if let Some((pit, frame)) = self.held.poll_output() {
+                    self.permanent(pit, &frame);
+                }
+            } else if self.is_cyclic() && self.cycle.next(&self.parameters).0 <= at {
+                self.in_cycle();
+            } else if self.timer <= at {
+                self.expire(at);
+            }
+            self.send_pending(at);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn take_due(&mut self, at: LocalTime, control_type: ControlType) -> Option<Compressed> {
+        let of = |this: &Self, one: &Collection| this.due(one) <= at;
+        let collections = match control_type {
+            ControlType::Integration => &self.integrations,
+            _ => &self.acknowledgements,
+        };
+        let place = collections.iter().position(|one| of(self, one))?;
+        let collections = match control_type {
+            ControlType::Integration => &mut self.integrations,
+            _ => &mut self.acknowledgements,
+        };
+        Some(collections.remove(place).compressed(&self.parameters))
+    }
+
+    fn send_pending(&mut self, at: LocalTime) {
+        let outputs = &mut self.outputs;
+        self.pending.retain(|(due, _, frame)| {
+            let stays = *due > at;
+            if !stays {
+                outputs.push_back(Output::Send { channel: 0, frame: *frame });
+            }
+            stays
+        });
+    }
+
+    fn send(&mut self, at: LocalTime, pit: Option<LocalTime>, frame: ControlRepr) {
+        if self.pending.len() < HELD {
+            let frame = ControlRepr { transparent_clock: TransparentClock(0), ..frame };
+            self.pending.push((at, pit, frame));
+        }
+    }
+
+    fn frame(&self, control_type: ControlType, compressed: &Compressed) -> ControlRepr {
+        ControlRepr {
+            integration_cycle: compressed.cycle,
+            membership: compressed.members,
+            sync_priority: self.parameters.priority,
+            sync_domain: self.parameters.domain,
+            control_type,
+            transparent_clock: TransparentClock(0),
+        }
+    }
+
+    fn enter(&mut self, state: State, timer: LocalTime) {
+        self.timer = timer;
+        (self.good_cycles, self.bad_cycles) = (0, 0);
+        if self.state == state {
+            return;
+        }
+        if !state.is_cyclic() {
+            self.note_members(0);
+            if self.state.is_cyclic() {
+                // What it was about to send was of a cycle it no longer believes in.
+                self.pending.clear();
+            }
+        }
+        self.state = state;
+        self.outputs.push_back(Output::State(state));
+    }
+
+    fn note_members(&mut self, members: u32) {
+        if self.members != members {
+            self.members = members;
+            self.outputs.push_back(Output::Membership(members));
+        }
+    }
+
+    fn permanent(&mut self, pit: LocalTime, frame: &ControlRepr) {
+        let collections = match frame.control_type {
+            ControlType::Coldstart => return self.coldstart(pit, frame),
+            ControlType::ColdstartAcknowledge if pit > self.gate || self.state.is_synchronised() => return,
+            ControlType::ColdstartAcknowledge if self.parameters.integrity == Integrity::High => {
+                let at = pit + self.parameters.compression_master_delay();
+                return self.send(at, None, *frame);
+            }
+            ControlType::ColdstartAcknowledge => &mut self.acknowledgements,
+            ControlType::Integration => &mut self.integrations,
+        };
+        let cycle = frame.integration_cycle;
+        let is_taken =
+            collections.iter_mut().any(|one| one.take(&self.parameters, cycle, frame.membership, pit));
+        if !is_taken && collections.len() < usize::from(MASTERS) {
+            collections.push(Collection::new(cycle, frame.membership, pit));
+        }
+    }
+
+    fn coldstart(&mut self, pit: LocalTime, frame: &ControlRepr) {
+        let high = self.parameters.integrity == Integrity::High;
+        let passes = match self.state {
+            State::Unsync => true,
+            State::WaitForCycleStart | State::TentativeSync => high,
+            _ => false,
+        };
+        if !passes || pit <= self.gate {
+            return;
+        }
+        self.gate = pit + self.parameters.acknowledge_enabled();
+        self.send(pit, None, *frame);
+        if !high {
+            self.enter(State::AcknowledgeEnabled, self.gate);
+        }
+    }
+
+    fn acknowledged(&mut self, compressed: &Compressed) {
+        let enabled = matches!(self.state, State::AcknowledgeEnabled | State::WaitForIntegration);
+        if enabled {
+            let at = compressed.pit + self.parameters.dispatch_delay();
+            let frame = self.frame(ControlType::ColdstartAcknowledge, compressed);
+            self.send(at, None, frame);
+            self.enter(State::WaitForIntegration, at + self.parameters.wait_for_integration());
+        }
+    }
+
+    fn compressed(&mut self, compressed: &Compressed) {
+        let at = compressed.pit + self.parameters.dispatch_delay();
+        let number = compressed.cycle % self.parameters.cycles;
+        let frame = self.frame(ControlType::Integration, compressed);
+        if self.is_cyclic() {
+            let (pit, members) = (compressed.pit, compressed.members);
+            if self.cycle.take(&self.parameters, pit, number, 0, members) && self.cycle.is_best(0, pit) {
+                self.pending.retain(|(_, compressed, _)| compressed.is_none());
+                self.send(at, Some(pit), frame);
+            }
+            return;
+        }
+        let (heard, thresholds) = (compressed.members.count_ones(), self.parameters.thresholds);
+        let tentative = heard >= u32::from(thresholds.tentative);
+        let high = self.parameters.integrity == Integrity::High;
+        let state = match self.state {
+            _ if heard >= u32::from(thresholds.sync) => State::Sync,
+            State::WaitForIntegration if tentative => State::TentativeSync,
+            State::Unsync if tentative && high => State::TentativeSync,
+            State::Integrate if tentative && high => State::WaitForCycleStart,
+            _ => return,
+        };
+        self.cycle.join(compressed.pit, number, 0, compressed.members);
+        self.send(at, Some(compressed.pit), frame);
+        if state == State::WaitForCycleStart {
+            self.enter(state, self.cycle.next_begin(&self.parameters));
+            return;
+        }
+        self.enter(state, NEVER);
+        let position = self.cycle.position(&self.parameters, self.now);
+        self.outputs.push_back(Output::Clock { position });
+    }
+
+    fn expire(&mut self, at: LocalTime) {
+        match self.state {
+            State::Integrate | State::AcknowledgeEnabled | State::WaitForIntegration => {
+                self.enter(State::Unsync, NEVER);
+            }
+            State::WaitForCycleStart => {
+                let number = (self.cycle.number + 1) % self.parameters.cycles;
+                self.cycle.begin_at(at, number);
+                self.enter(State::TentativeSync, NEVER);
+                let position = self.cycle.position(&self.parameters, at);
+                self.outputs.push_back(Output::Clock { position });
+            }
+            _ => self.timer = NEVER,
+        }
+    }
+
+    fn in_cycle(&mut self) {
+        let (at, phase) = self.cycle.next(&self.parameters);
+        match phase {
+            Phase::Begin => {
+                if let Some(clique) = self.cycle.begin(&self.parameters) {
+                    self.fail(at, clique);
+                }
+            }
+            Phase::Evaluate => self.evaluate(at),
+            Phase::Correct => {
+                if let Some(position) = self.cycle.correct(&self.parameters, at) {
+                    self.outputs.push_back(Output::Clock { position });
+                }
+            }
+        }
+    }
+
+    fn evaluate(&mut self, at: LocalTime) {
+        let members = self.cycle.evaluate();
+        self.note_members(members);
+        let (heard, thresholds) = (members.count_ones(), self.parameters.thresholds);
+        let enough = heard >= u32::from(thresholds.sync);
+        match self.state {
+            State::TentativeSync if enough => self.enter(State::Sync, NEVER),
+            State::TentativeSync if heard < u32::from(thresholds.tentative) => {
+                self.fail(at, Clique::Synchronous)
+            }
+            State::Sync if enough => {
+                self.good_cycles += 1;
+                if self.good_cycles >= self.parameters.stable_cycles {
+                    self.enter(State::Stable, NEVER);
+                }
+            }
+            State::Sync => self.fail(at, Clique::Synchronous),
+            State::Stable if enough => self.bad_cycles = 0,
+            State::Stable => {
+                self.bad_cycles += 1;
+                if self.bad_cycles > self.parameters.unstable_cycles {
+                    self.fail(at, Clique::Synchronous);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fail(&mut self, at: LocalTime, clique: Clique) {
+        self.outputs.push_back(Output::Clique(clique));
+        let deaf = clique == Clique::Synchronous && self.members == 0 && self.state == State::Sync;
+        if deaf || self.state == State::Stable {
+            self.enter(State::Integrate, at + self.parameters.listen_timeout());
+        } else {
+            self.enter(State::Unsync, NEVER);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The functions of one system, by stream: replication where copies are made, elimination where they are removed.
+//!
+//! A frame that is of no stream here goes its way unchanged. Where it is numbered (7.4.1, 7.6) and split (7.7) it becomes a
+//! frame in each member stream; where its member streams end, it passes individual recovery (7.5), if there is one, and
+//! sequence recovery (7.4.2), and what passes is the frame again that it was before.
+//!
+//! The tag is put into the frame as it is: one that was padded to the smallest frame stays padded, and is longer by the
+//! whole tag. Systems that number frames before they are padded send shorter ones.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use wg_frame::ethernet::MacAddress;
+use wg_frame::rtag::TAG_LEN;
+use wg_frame::time::RunTime;
+
+use super::generation::SequenceGenerator;
+use super::latent::{LatentErrorConfig, LatentErrors};
+use super::recovery::{Counters, Decision, Recovery, RecoveryConfig, RecoveryError};
+use crate::cause::Cause;
+use crate::frame::{Frame, Marks};
+
+#[expect(clippy::cast_possible_truncation, reason = "6 bytes")]
+const TAG: u16 = TAG_LEN as u16;
+
+/// What a stream is told by: null stream identification (6.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId {
+    /// Destination address.
+    pub destination: MacAddress,
+    /// VLAN, 0 of untagged frames.
+    pub vlan: u16,
+}
+
+/// A stream whose copies are made here.
+#[derive(Clone, Debug)]
+pub struct Replication {
+    /// The stream as it comes.
+    pub stream: StreamId,
+    /// Destination addresses of its member streams.
+    pub members: Vec<MacAddress>,
+}
+
+/// A stream whose copies are removed here.
+#[derive(Clone, Debug)]
+pub struct Elimination {
+    /// The stream as it goes on.
+    pub stream: StreamId,
+    /// Destination addresses of its member streams.
+    pub members: Vec<MacAddress>,
+    /// How copies are told.
+    pub recovery: RecoveryConfig,
+    /// How repetitions within a member stream are told, where they are.
+    pub individual: Option<RecoveryConfig>,
+    /// Whether missing copies are noticed.
+    pub latent: Option<LatentErrorConfig>,
+}
+
+/// A table that cannot work: the plan's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StreamTableError {
+    /// Two functions want the same frames.
+    #[error("two functions are for the stream to {:02x?} in VLAN {}; give each stream an address of its own", .0.destination.0, .0.vlan)]
+    Twice(StreamId),
+    /// A recovery function that cannot work.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// It is of no stream here.
+    Foreign,
+    /// It becomes these: see [`StreamTable::copy`].
+    Copies(Copies),
+    /// It goes on as this one.
+    Pass(Frame),
+    /// It is discarded.
+    Discard(Cause),
+}
+
+/// The copies of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    replication: u32,
+    number: u16,
+    count: u16,
+}
+
+impl Copies {
+    /// How many they are.
+    pub const fn count(self) -> usize {
+        self.count as usize
+    }
+}
+
+/// What is done to the frames of a stream.
+#[derive(Clone, Copy, Debug)]
+enum Function {
+    Replicate(u32),
+    Eliminate { elimination: u32, member: u32 },
+}
+
+#[derive(Debug)]
+struct Replicator {
+    members: Box<[MacAddress]>,
+    generator: SequenceGenerator,
+}
+
+#[derive(Debug)]
+struct Eliminator {
+    stream: StreamId,
+    /// Frames that came, by member stream.
+    came: Box<[u64]>,
+    individual: Box<[Recovery]>,
+    recovery: Recovery,
+    latent: Option<LatentErrors>,
+}
+
+/// The functions of one system.
+#[derive(Debug, Default)]
+pub struct StreamTable {
+    /// Ascending.
+    functions: Box<[(StreamId, Function)]>,
+    replicators: Box<[Replicator]>,
+    eliminators: Box<[Eliminator]>,
+}
+
+/// What an elimination function counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Eliminated {
+    /// The stream.
+    pub stream: StreamId,
+    /// Frames that came, by member stream.
+    pub came: Vec<u64>,
+    /// By member stream, where there is individual recovery.
+    pub individual: Vec<Counters>,
+    /// Of sequence recovery.
+    pub recovery: Counters,
+    /// How often latent error detection found an error, and when first; `None`: there is no such function.
+    pub latent: Option<(u64, Option<RunTime>)>,
+}
+
+impl StreamTable {
+    /// The functions of a system.
+    ///
+    /// # Errors
+    /// [`StreamTableError`] for the first that cannot work.
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than there are addresses for")]
+    pub fn new(
+        replications: Vec<Replication>,
+        eliminations: Vec<Elimination>,
+    ) -> Result<Self, StreamTableError> {
+        let mut functions = Vec::new();
+        let (mut replicators, mut eliminators) = (Vec::new(), Vec::new());
+        for Replication { stream, members } in replications {
+            functions.push((stream, Function::Replicate(replicators.len() as u32)));
+            let members = members.into_boxed_slice();
+            replicators.push(Replicator { members, generator: SequenceGenerator::new() });
+        }
+        for Elimination { stream, members, recovery, individual, latent } in eliminations {
+            let elimination = eliminators.len() as u32;
+            for (member, &destination) in (0..).zip(&members) {
+                let id = StreamId { destination, vlan: stream.vlan };
+                functions.push((id, Function::Eliminate { elimination, member }));
+            }
+            let own = |config: RecoveryConfig| Recovery::new(RecoveryConfig { individual: true, ..config });
+            let individual = individual.map(|config| members.iter().map(|_| own(config)).collect());
+            eliminators.push(Eliminator {
+                stream,
+                came: members.iter().map(|_| 0).collect(),
+                individual: individual.transpose()?.unwrap_or_default(),
+                recovery: Recovery::new(recovery)?,
+                latent: latent.map(LatentErrors::new),
+            });
+        }
+        functions.sort_by_key(|(stream, _)| *stream);
+        if let Some(pair) = functions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(StreamTableError::Twice(pair[0].0));
+        }
+        Ok(Self {
+            functions: functions.into(),
+            replicators: replicators.into(),
+            eliminators: eliminators.into(),
+        })
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// Does with a frame, all of which is in at `now`, what is to be done with its stream.
+    pub fn handle_frame(&mut self, now: RunTime, frame: &Frame) -> Handled {
+        let id = StreamId { destination: frame.destination, vlan: frame.vlan };
+        let Ok(at) = self.functions.binary_search_by_key(&id, |(stream, _)| *stream) else {
+            return Handled::Foreign;
+        };
+        match self.functions[at].1 {
+            Function::Replicate(replication) => {
+                let replicator = &mut self.replicators[replication as usize];
+                #[expect(clippy::cast_possible_truncation, reason = "a stream has few member streams")]
+                let count = replicator.members.len() as u16;
+                Handled::Copies(Copies { replication, number: replicator.generator.next_number(), count })
+            }
+            Function::Eliminate { elimination, member } => {
+                self.eliminators[elimination as usize].handle_frame(now, member as usize, frame)
+            }
+        }
+    }
+
+    /// Copy `at`, less than their [count](Copies::count), of `frame`.
+    ///
+    /// Panics when it is none.
+    pub fn copy(&self, copies: Copies, at: usize, frame: &Frame) -> Frame {
+        Frame {
+            destination: self.replicators[copies.replication as usize].members[at],
+            sequence: copies.number,
+            length: frame.length.saturating_add(TAG),
+            marks: frame.marks.with(Marks::R_TAG),
+            ..*frame
+        }
+    }
+
+    /// The system restarts: numbers begin anew and any number is accepted. What was counted stays counted.
+    pub fn handle_restart(&mut self) {
+        self.replicators.iter_mut().for_each(|replicator| replicator.generator.handle_reset());
+        for eliminator in &mut self.eliminators {
+            eliminator.individual.iter_mut().for_each(Recovery::handle_restart);
+            eliminator.recovery.handle_restart();
+        }
+    }
+
+    /// What its elimination functions counted up to and at `now`, in the order they were given.
+    pub fn eliminated(&mut self, now: RunTime) -> Vec<Eliminated> {
+        let eliminators = self.eliminators.iter_mut();
+        eliminators.map(|eliminator| eliminator.eliminated(now)).collect()
+    }
+}
+
+impl Eliminator {
+    fn handle_frame(&mut self, now: RunTime, member: usize, frame: &Frame) -> Handled {
+        self.test(now);
+        self.came[member] += 1;
+        let tagged = frame.marks.has(Marks::R_TAG);
+        let number = tagged.then_some(frame.sequence);
+        let decision = match self.individual.get_mut(member) {
+            None => Decision::Pass,
+            Some(recovery) => recovery.handle_frame(now, number),
+        };
+        let decision = match decision {
+            Decision::Pass => self.recovery.handle_frame(now, number),
+            discarded => discarded,
+        };
+        match decision {
+            Decision::Pass => Handled::Pass(Frame {
+                destination: self.stream.destination,
+                sequence: 0,
+                length: if tagged { frame.length - TAG } else { frame.length },
+                marks: frame.marks.without(Marks::R_TAG),
+                ..*frame
+            }),
+            Decision::Repeated => Handled::Discard(Cause::SecondCopy),
+            Decision::Rogue => Handled::Discard(Cause::Rogue),
+            Decision::Tagless => Handled::Discard(Cause::Integrity),
+        }
+    }
+
+    /// Latent error detection, before the counters move.
+    fn test(&mut self, now: RunTime) {
+        if let Some(latent) = &mut self.latent {
+            let Counters { passed, discarded, .. } = self.recovery.counters();
+            latent.advance(now, passed, discarded);
+        }
+    }
+
+    fn eliminated(&mut self, now: RunTime) -> Eliminated {
+        self.test(now);
+        self.recovery.advance(now);
+        self.individual.iter_mut().for_each(|recovery| recovery.advance(now));
+        Eliminated {
+            stream: self.stream,
+            came: self.came.to_vec(),
+            individual: self.individual.iter().map(Recovery::counters).collect(),
+            recovery: self.recovery.counters(),
+            latent: self.latent.as_ref().map(|latent| (latent.signalled(), latent.first())),
+        }
+    }
+}

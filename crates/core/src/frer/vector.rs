@@ -1,0 +1,87 @@
+//! The vector recovery algorithm (7.4.3.4): which of the last numbers came.
+//!
+//! Of numbers up to H − 1 before or after the highest one accepted, H being the history length, the first copy passes,
+//! whatever order they come in. Numbers farther off are rogue.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::delta;
+
+/// What the algorithm says of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// It passes; this many numbers left the history that never came.
+    Pass {
+        /// It is not the number after the highest one so far.
+        out_of_order: bool,
+        /// How many of those that left the history never came.
+        lost: u32,
+    },
+    /// It came before.
+    Repeated,
+    /// It is too far off.
+    Rogue,
+}
+
+/// SequenceHistory and RecovSeqNum.
+#[derive(Clone, Debug)]
+pub(super) struct VectorRecovery {
+    /// Whether number `latest − i` came, at `(begin + i) mod H`.
+    history: Box<[bool]>,
+    begin: usize,
+    /// RecovSeqNum; `None`: TakeAny.
+    latest: Option<u16>,
+    /// How many places of the history stand for numbers since the first after the reset.
+    awaited: usize,
+}
+
+impl VectorRecovery {
+    pub(super) fn new(length: usize) -> Self {
+        Self { history: vec![false; length].into_boxed_slice(), begin: 0, latest: None, awaited: 0 }
+    }
+
+    pub(super) fn handle_number(&mut self, number: u16) -> Judgement {
+        let Some(latest) = self.latest else {
+            self.history.fill(false);
+            (self.begin, self.awaited, self.latest) = (0, 1, Some(number));
+            self.history[0] = true;
+            return Judgement::Pass { out_of_order: false, lost: 0 };
+        };
+        let delta = delta(number, latest);
+        let distance = usize::from(delta.unsigned_abs());
+        if distance >= self.history.len() {
+            return Judgement::Rogue;
+        }
+        if delta <= 0 {
+            let place = (self.begin + distance) % self.history.len();
+            if core::mem::replace(&mut self.history[place], true) {
+                return Judgement::Repeated;
+            }
+            return Judgement::Pass { out_of_order: true, lost: 0 };
+        }
+        let mut lost = 0;
+        for step in 1..=distance {
+            lost += u32::from(self.shift(step == distance));
+        }
+        self.latest = Some(number);
+        Judgement::Pass { out_of_order: delta != 1, lost }
+    }
+
+    /// ShiftSequenceHistory: whether the number that leaves the history was awaited and never came.
+    fn shift(&mut self, came: bool) -> bool {
+        let length = self.history.len();
+        self.begin = (self.begin + length - 1) % length;
+        let left = core::mem::replace(&mut self.history[self.begin], came);
+        if self.awaited < length {
+            self.awaited += 1;
+            return false;
+        }
+        !left
+    }
+
+    /// SequenceRecoveryReset: any number is accepted next.
+    pub(super) const fn handle_reset(&mut self) {
+        self.latest = None;
+    }
+}

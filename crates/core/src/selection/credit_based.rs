@@ -1,0 +1,161 @@
+//! Credit-based shaping (IEEE Std 802.1Q-2022, 8.6.8.2 and Annex L): a queue sends at its idle slope on average, whatever waits.
+//!
+//! A shaped queue has a credit in bits. It falls at `idle slope - line rate` while a frame of the queue is on the wire, preamble
+//! and gap included, rises at the idle slope while frames of it wait, and rises to zero and no further while none does. A
+//! credit above zero is lost when the queue runs empty. While the gate of the queue is closed it does not rise. The first frame
+//! may begin unless the credit is below zero. Queues without a slope, and shaped ones among themselves, go by strict priority.
+//!
+//! Credits are exact: a slope is whole bits per second and time is whole picoseconds, so a credit is a whole number of 10^-12
+//! bits. Times are true time, as the line's are.
+
+use wg_frame::time::{RunTime, Span};
+
+use super::Moment;
+use crate::line::LineRate;
+use crate::queue::PRIORITIES;
+
+/// A credit, in 10^-12 bits.
+type Credit = i128;
+
+const PICO: Credit = 1_000_000_000_000;
+
+/// A shaped queue.
+#[derive(Clone, Copy, Debug)]
+struct Shaper {
+    idle_slope: u64,
+    /// At `since`.
+    credit: Credit,
+    since: RunTime,
+    sending: Sending,
+}
+
+/// Whether a frame of the queue is on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    No,
+    /// For how long was not told yet.
+    Yes,
+    /// Until then, gap included.
+    Until(RunTime),
+}
+
+/// What a queue was like since its credit was last written down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since {
+    /// Frames waited, or none did.
+    pub(super) waited: bool,
+    /// Its gate was open.
+    pub(super) open: bool,
+}
+
+impl Shaper {
+    fn credit_at(&self, now: RunTime, was: Since, line: LineRate) -> Credit {
+        let slope = Credit::from(self.idle_slope);
+        let after =
+            |credit: Credit, slope: Credit, span: Span| credit + slope * Credit::from(span.as_picos().max(0));
+        let sent_until = match self.sending {
+            Sending::No => self.since,
+            Sending::Yes => now,
+            Sending::Until(end) => end.min(now),
+        };
+        let send_slope = slope - Credit::from(line.bits_per_second());
+        let sent = after(self.credit, send_slope, sent_until - self.since);
+        let still = match self.sending {
+            Sending::No => false,
+            Sending::Yes => true,
+            Sending::Until(end) => now < end,
+        };
+        if still {
+            return sent;
+        }
+        let risen = if was.open { after(sent, slope, now - sent_until) } else { sent };
+        if was.waited { risen } else { risen.min(0) }
+    }
+
+    fn settle(&mut self, now: RunTime, was: Since, line: LineRate) {
+        self.credit = self.credit_at(now, was, line);
+        self.since = now;
+        if matches!(self.sending, Sending::Until(end) if end <= now) {
+            self.sending = Sending::No;
+        }
+    }
+}
+
+/// The credits of the queues of a port.
+#[derive(Clone, Debug)]
+pub(super) struct Credits {
+    shapers: [Option<Shaper>; PRIORITIES],
+}
+
+impl Credits {
+    /// Queues with an idle slope, in bit/s of frames with preamble and gap, are shaped.
+    pub(super) fn new(idle_slopes: [Option<u64>; PRIORITIES]) -> Self {
+        let shaper =
+            |idle_slope: u64| Shaper { idle_slope, credit: 0, since: RunTime::ZERO, sending: Sending::No };
+        Self { shapers: idle_slopes.map(|slope| slope.map(shaper)) }
+    }
+
+    /// The credit of a queue now, in bits, rounded down; `None` where it is not shaped.
+    pub(super) fn bits<C>(&self, at: &Moment<'_, C>, queue: usize, was: Since) -> Option<i64> {
+        let shaper = self.shapers.get(queue)?.as_ref()?;
+        i64::try_from(shaper.credit_at(at.now, was, at.line).div_euclid(PICO)).ok()
+    }
+
+    /// Where the credit of a queue whose gate is open is below zero: when it is not any more, `None` for never.
+    #[inline]
+    pub(super) fn wait<C>(&self, at: &Moment<'_, C>, queue: usize) -> Option<Option<RunTime>> {
+        let shaper = self.shapers.get(queue)?.as_ref()?;
+        let was = Since { waited: at.queues.len(queue) > 0, open: true };
+        let credit = shaper.credit_at(at.now, was, at.line);
+        if credit >= 0 {
+            return None;
+        }
+        // Rounded up: a picosecond earlier it would still be below zero.
+        let wait = (-credit).unsigned_abs().div_ceil(u128::from(shaper.idle_slope.max(1)));
+        let instant = i64::try_from(wait).ok().and_then(|picos| at.now.as_picos().checked_add(picos));
+        Some(instant.map(RunTime::from_picos))
+    }
+
+    /// Writes the credit of a queue down at `now`.
+    #[inline]
+    pub(super) fn settle(&mut self, now: RunTime, queue: usize, was: Since, line: LineRate) {
+        if let Some(Some(shaper)) = self.shapers.get_mut(queue) {
+            shaper.settle(now, was, line);
+        }
+    }
+
+    /// A frame of a queue, whose credit was written down for now, begins or is cut off: it is on the wire until the end is told.
+    #[inline]
+    pub(super) fn send(&mut self, queue: usize) {
+        if let Some(Some(shaper)) = self.shapers.get_mut(queue) {
+            shaper.sending = Sending::Yes;
+        }
+    }
+
+    #[inline]
+    pub(super) fn end(&mut self, free_at: RunTime) {
+        let shapers = self.shapers.iter_mut().flatten();
+        for shaper in shapers.filter(|shaper| shaper.sending == Sending::Yes) {
+            shaper.sending = Sending::Until(free_at);
+        }
+    }
+
+    /// Replaces the idle slope of a queue whose credit was written down for now.
+    pub(super) fn set_slope(&mut self, queue: usize, idle_slope: u64) {
+        if let Some(Some(shaper)) = self.shapers.get_mut(queue) {
+            shaper.idle_slope = idle_slope;
+        }
+    }
+
+    /// Whether nothing changes while no frame waits: no credit is below zero or goes down.
+    pub(super) fn at_rest(&self) -> bool {
+        let mut shapers = self.shapers.iter().flatten();
+        shapers.all(|shaper| shaper.credit >= 0 && shaper.sending == Sending::No)
+    }
+
+    pub(super) fn restart(&mut self, now: RunTime) {
+        for shaper in self.shapers.iter_mut().flatten() {
+            (shaper.credit, shaper.since, shaper.sending) = (0, now, Sending::No);
+        }
+    }
+}

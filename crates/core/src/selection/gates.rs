@@ -1,0 +1,343 @@
+//! Time-aware gates (IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9): each queue has a gate, a list that repeats says which are open.
+//!
+//! All times are the device's local time. A list is in force from its base time until that of the next one; the first is so
+//! from the beginning, whole cycles before its base time included. Between two lists the cycle timer's rule of 8.6.9.1 holds:
+//! a cycle that would begin less than the cycle-time extension before the change does not, and the gates stay as the last
+//! entry has them; a cycle that has begun is cut off.
+
+use alloc::vec::Vec;
+
+use wg_frame::time::Span;
+
+use crate::clock::LocalTime;
+use crate::queue::PRIORITIES;
+
+/// A line of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateEntry {
+    /// Queues whose gates are open, the lowest bit that of queue 0.
+    pub open: u8,
+    /// For how long.
+    pub length: Span,
+}
+
+/// A gate control list as it is stated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateList {
+    /// When its first cycle begins.
+    pub base: LocalTime,
+    /// How much longer its last cycle may last before the next list takes over (`OperCycleTimeExtension`).
+    pub extension: Span,
+    /// Its entries; the cycle is their sum.
+    pub entries: Vec<GateEntry>,
+}
+
+/// Lists that cannot be followed: the plan's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// Nothing to follow.
+    #[error("gate control list {0} has no entry, or one without length; give each entry a positive length")]
+    Empty(usize),
+    /// Sums of times leave the range.
+    #[error("gate control list {0} lasts longer than 106 days; shorten it")]
+    TooLong(usize),
+    /// Two at once, or a later one first.
+    #[error("gate control list {0} does not begin after the one before it; give each a later base time")]
+    Order(usize),
+}
+
+/// Beyond any time.
+const NEVER: i64 = i64::MAX;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// After the beginning of the cycle.
+    begins: i64,
+    open: u8,
+    /// By queue: when its gate is in another state than here, after the beginning of the cycle, within two cycles.
+    changes: [i64; PRIORITIES],
+}
+
+#[derive(Clone, Debug)]
+struct List {
+    base: i64,
+    cycle: i64,
+    /// When the next list takes over.
+    ends: i64,
+    /// When the last cycle begins.
+    last: i64,
+    entries: Vec<Entry>,
+}
+
+impl List {
+    fn new(number: usize, list: &GateList, next: Option<&GateList>) -> Result<Self, GateError> {
+        let mut cycle = 0_i64;
+        let mut entries = Vec::with_capacity(list.entries.len());
+        for entry in &list.entries {
+            if entry.length <= Span::ZERO {
+                return Err(GateError::Empty(number));
+            }
+            entries.push(Entry { begins: cycle, open: entry.open, changes: [NEVER; PRIORITIES] });
+            cycle = cycle.checked_add(entry.length.as_picos()).ok_or(GateError::TooLong(number))?;
+        }
+        if cycle == 0 {
+            return Err(GateError::Empty(number));
+        }
+        let second = cycle.checked_mul(2).ok_or(GateError::TooLong(number))?;
+        // From the end of a second cycle backwards, so that a state is seen to last beyond the end of the first.
+        for queue in 0..PRIORITIES {
+            let is_open = |entry: &Entry| entry.open >> queue & 1 == 1;
+            if entries.iter().all(is_open) || !entries.iter().any(is_open) {
+                continue;
+            }
+            let mut change = NEVER;
+            for turn in [cycle, 0] {
+                for at in (0..entries.len()).rev() {
+                    let (following, wraps) = ((at + 1) % entries.len(), at + 1 == entries.len());
+                    if is_open(&entries[at]) != is_open(&entries[following]) {
+                        change = if wraps { turn + cycle } else { turn + entries[following].begins };
+                    }
+                    if turn == 0 {
+                        entries[at].changes[queue] = change;
+                    }
+                }
+            }
+            debug_assert!(entries.iter().all(|entry| entry.changes[queue] <= second));
+        }
+        let base = list.base.as_picos();
+        let (mut ends, mut last) = (NEVER, NEVER);
+        if let Some(next) = next {
+            ends = next.base.as_picos();
+            if ends <= base {
+                return Err(GateError::Order(number + 1));
+            }
+            let begins_before =
+                ends.saturating_sub(list.extension.as_picos().max(0)).saturating_sub(base) - 1;
+            let cycles = begins_before.div_euclid(cycle);
+            // Of a list that took over at its base time the first cycle has begun whatever comes.
+            let cycles = if number == 0 { cycles } else { cycles.max(0) };
+            last = base.saturating_add(cycle.saturating_mul(cycles));
+        }
+        Ok(Self { base, cycle, ends, last, entries })
+    }
+
+    /// The beginning of the cycle at `time`, the entry that holds, and when another one does.
+    fn at(&self, time: i64) -> (i64, usize, i64) {
+        let begins = if time >= self.last {
+            self.last
+        } else {
+            time - (time.saturating_sub(self.base)).rem_euclid(self.cycle)
+        };
+        let into = time - begins;
+        let entry = self.entries.partition_point(|entry| entry.begins <= into).max(1) - 1;
+        let until = match self.entries.get(entry + 1) {
+            Some(next) => begins.saturating_add(next.begins),
+            None if begins == self.last => self.ends,
+            None => begins.saturating_add(self.cycle),
+        };
+        (begins, entry, until.min(self.ends))
+    }
+
+    /// How long a gate is open in a cycle.
+    fn open_in_cycle(&self, queue: usize) -> i64 {
+        let ends = self.entries.iter().skip(1).map(|entry| entry.begins).chain([self.cycle]);
+        let lengths = self.entries.iter().zip(ends).map(|(entry, ends)| (entry.open, ends - entry.begins));
+        lengths.filter(|(open, _)| open >> queue & 1 == 1).map(|(_, length)| length).sum()
+    }
+}
+
+/// The gates of a port.
+#[derive(Clone, Debug)]
+pub struct Gates {
+    lists: Vec<List>,
+}
+
+impl Gates {
+    /// Lists in the order they take over.
+    ///
+    /// # Errors
+    /// [`GateError`] where they cannot be followed; a port without a list has no gates.
+    pub fn new(lists: &[GateList]) -> Result<Self, GateError> {
+        if lists.is_empty() {
+            return Err(GateError::Empty(0));
+        }
+        let all =
+            lists.iter().enumerate().map(|(number, list)| List::new(number, list, lists.get(number + 1)));
+        Ok(Self { lists: all.collect::<Result<_, _>>()? })
+    }
+
+    fn list_at(&self, time: i64) -> usize {
+        self.lists.partition_point(|list| list.base <= time).max(1) - 1
+    }
+
+    /// Which list is in force.
+    pub fn list(&self, time: LocalTime) -> usize {
+        self.list_at(time.as_picos())
+    }
+
+    /// The gates that are open, and when the next entry or list begins; `None`: none does.
+    pub fn at(&self, time: LocalTime) -> (u8, Option<LocalTime>) {
+        let list = &self.lists[self.list_at(time.as_picos())];
+        let (_, entry, until) = list.at(time.as_picos());
+        (list.entries[entry].open, local(until))
+    }
+
+    /// When the gate of `queue` is in another state than at `time`; `None`: never.
+    pub fn changes(&self, queue: usize, time: LocalTime) -> Option<LocalTime> {
+        let is_open = |open: u8| open >> queue & 1 == 1;
+        let mut at = time.as_picos();
+        let mut number = self.list_at(at);
+        let was = is_open(self.lists[number].entries[self.lists[number].at(at).1].open);
+        loop {
+            let list = &self.lists[number];
+            let (begins, entry, until) = list.at(at);
+            if is_open(list.entries[entry].open) != was {
+                return local(at);
+            }
+            let change = match list.entries[entry].changes[queue] {
+                NEVER => NEVER,
+                after => begins.saturating_add(after),
+            };
+            if change <= list.last {
+                return local(change);
+            }
+            if at >= list.last {
+                // The last cycle, entry by entry.
+                at = until;
+            } else if list.last == NEVER {
+                return None;
+            } else {
+                at = list.last;
+            }
+            if at >= list.ends {
+                number += 1;
+            }
+        }
+    }
+
+    /// The share of time a gate is open while a list is in force: for so long of each cycle.
+    pub fn open_share(&self, list: usize, queue: usize) -> (Span, Span) {
+        let list = &self.lists[list];
+        (Span::from_picos(list.open_in_cycle(queue)), Span::from_picos(list.cycle))
+    }
+}
+
+fn local(picos: i64) -> Option<LocalTime> {
+    (picos != NEVER).then(|| LocalTime::ZERO + Span::from_picos(picos))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(picos: i64) -> LocalTime {
+        LocalTime::ZERO + Span::from_picos(picos)
+    }
+
+    fn list(base: i64, extension: i64, entries: &[(u8, i64)]) -> GateList {
+        let entry = |&(open, length): &(u8, i64)| GateEntry { open, length: Span::from_picos(length) };
+        GateList {
+            base: at(base),
+            extension: Span::from_picos(extension),
+            entries: entries.iter().map(entry).collect(),
+        }
+    }
+
+    #[test]
+    fn a_list_repeats_before_and_after_its_base() {
+        let gates = Gates::new(&[list(5, 0, &[(1, 10), (2, 20), (2, 5)])]).unwrap();
+        assert_eq!(gates.at(at(5)), (1, Some(at(15))));
+        assert_eq!(gates.at(at(15)), (2, Some(at(35))));
+        assert_eq!(gates.at(at(39)), (2, Some(at(40))));
+        assert_eq!(gates.at(at(4)), (2, Some(at(5))));
+        assert_eq!((gates.changes(0, at(5)), gates.changes(1, at(15))), (Some(at(15)), Some(at(40))));
+        assert_eq!((gates.changes(0, at(36)), gates.changes(2, at(36))), (Some(at(40)), None));
+        assert_eq!(gates.open_share(0, 1), (Span::from_picos(25), Span::from_picos(35)));
+    }
+
+    #[test]
+    fn a_cycle_that_would_be_short_is_an_extension_of_the_one_before() {
+        // Cycles of 100 begin at 0, 100, 200; the change comes at 230.
+        let next = list(230, 0, &[(4, 100)]);
+        let cut = Gates::new(&[list(0, 29, &[(1, 50), (2, 50)]), next.clone()]).unwrap();
+        assert_eq!(cut.at(at(199)), (2, Some(at(200))));
+        assert_eq!(cut.at(at(200)), (1, Some(at(230))), "it begins 30 before, more than the extension");
+        let extended = Gates::new(&[list(0, 30, &[(1, 50), (2, 50)]), next]).unwrap();
+        assert_eq!(extended.at(at(200)), (2, Some(at(230))), "it does not begin: the last entry lasts");
+        assert_eq!(extended.changes(1, at(150)), Some(at(230)));
+        assert_eq!((extended.changes(0, at(200)), extended.changes(2, at(0))), (None, Some(at(230))));
+    }
+
+    #[test]
+    fn lists_that_cannot_be_followed_are_refused() {
+        assert_eq!(Gates::new(&[]).unwrap_err(), GateError::Empty(0));
+        assert_eq!(Gates::new(&[list(0, 0, &[(1, 0)])]).unwrap_err(), GateError::Empty(0));
+        assert_eq!(Gates::new(&[list(0, 0, &[(1, i64::MAX - 1)])]).unwrap_err(), GateError::TooLong(0));
+        let twice = [list(7, 0, &[(1, 1)]), list(7, 0, &[(1, 1)])];
+        assert_eq!(Gates::new(&twice).unwrap_err(), GateError::Order(1));
+    }
+
+    /// Walks the cycle timer of 8.6.9.1 instant by instant.
+    fn walked(lists: &[GateList], from: i64, to: i64) -> Vec<u8> {
+        let cycle = |list: &GateList| list.entries.iter().map(|entry| entry.length.as_picos()).sum::<i64>();
+        let (mut number, mut begins) = (0, lists[0].base.as_picos());
+        while begins > from - 100 {
+            begins -= cycle(&lists[0]);
+        }
+        let mut seen = vec![];
+        let first = begins;
+        for now in first..to {
+            let change = lists.get(number + 1).map(|next| next.base.as_picos());
+            let due = begins + cycle(&lists[number]);
+            if change == Some(now) {
+                (number, begins) = (number + 1, now);
+            } else if now == due
+                && change.is_none_or(|change| change > due + lists[number].extension.as_picos())
+            {
+                begins = now;
+            }
+            let mut left = now - begins;
+            let entries = &lists[number].entries;
+            let entry = entries.iter().find(|entry| {
+                left -= entry.length.as_picos();
+                left < 0
+            });
+            if now >= from {
+                seen.push(entry.unwrap_or(&entries[entries.len() - 1]).open);
+            }
+        }
+        seen
+    }
+
+    proptest! {
+        #[test]
+        fn gates_are_as_the_cycle_timer_walks_them(
+            lists in proptest::collection::vec(
+                (1_i64..60, 0_i64..12, proptest::collection::vec((0_u8..4, 1_i64..9), 1..5)), 1..4,
+            ),
+        ) {
+            let mut base = -20;
+            let lists: Vec<GateList> = lists.iter().map(|(after, extension, entries)| {
+                base += after;
+                list(base, *extension, entries)
+            }).collect();
+            let gates = Gates::new(&lists).unwrap();
+            let seen = walked(&lists, 0, 400);
+            for (now, open) in (0_i64..300).zip(&seen) {
+                let (is, until) = gates.at(at(now));
+                prop_assert_eq!(is, *open, "at {}", now);
+                prop_assert!(until.is_none_or(|until| until > at(now)));
+                for queue in 0..2 {
+                    let ahead = &seen[usize::try_from(now).unwrap()..];
+                    let change = ahead.iter().position(|open| open >> queue & 1 != is >> queue & 1);
+                    let expected = change.map(|change| at(now + i64::try_from(change).unwrap()));
+                    prop_assert_eq!(gates.changes(queue, at(now)), expected, "queue {} at {}", queue, now);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! The traffic classes of IEEE Std 802.1Q-2022, 8.6.8: each queue has an algorithm and a gate in front of it.
+//!
+//! A queue goes by strict priority or by [credit](super::credit_based); [gates](super::gates), where there are any, say which
+//! queues may send when. Of the queues that may, the most urgent is taken; where its first frame would not be through before
+//! its gate closes, a shorter one of a less urgent queue may go before it.
+//!
+//! # Asynchronous shaping
+//! A frame of a queue with [schedulers](super::asynchronous) waits for its eligibility time, and lines up by it.
+//!
+//! # Cyclic queuing
+//! Of two queues one takes the frames that come in a cycle while the other one, and it alone of the two, sends those of the cycle
+//! before (IEEE Std 802.1Q-2022, Annex T; once 802.1Qch). A frame comes when it is at the port, the switch's delay behind it.
+//!
+//! # Guard
+//! A frame must be through before its gate closes: its last bit leaves no later than that (8.6.8.4). As an alternative none
+//! begins within a guard band of fixed length before it, however short or long it is, as hardware without a look at the length
+//! has it; a frame longer than the band then reaches beyond the closing.
+//!
+//! # Idle slopes behind gates
+//! What a test states is the bandwidth a class has over the whole cycle. While the gate is closed a credit does not rise, so while it
+//! is open it rises by `idle slope * cycle / time open` (8.6.8.2: `operIdleSlope`), rounded down to a bit per second.
+//!
+//! # Preemption
+//! Frames of preemptable queues are sent in fragments where a frame of another queue, an express one, waits that may begin (IEEE Std
+//! 802.3-2022, clause 99, and 802.1Q-2022, 6.7.2; once 802.3br and 802.1Qbu). A fragment that is not the last has 60 bytes of the
+//! frame at least, or as many more as the receiver asked for, and a check sequence of 4 bytes; 60 bytes and the FCS are left for
+//! the last one. So a frame of up to 123 bytes is never cut, and an express frame waits for 143 byte times at most. Each further
+//! fragment costs 24 byte times: preamble, check sequence and gap. A frame that was cut goes on before any other preemptable one
+//! begins, whatever gates say: the MAC has it already.
+//!
+//! # Time
+//! Gates go by the device's clock, frames and credits by true time. What holds is looked up once for each entry of the list,
+//! the moment it begins; looks between cost a comparison. A change of the clock that nobody foresaw moves the gates at once.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use wg_frame::time::{RunTime, Span};
+
+use super::asynchronous::{Asynchronous, AsynchronousConfig, Eligibility};
+use super::credit_based::{Credits, Since};
+use super::gates::Gates;
+use super::gates::{GateEntry, GateList};
+use super::{Admission, Moment, Newcomer, TransmissionSelection, next_admission};
+use crate::cause::Cause;
+use crate::clock::{LocalClock, LocalTime};
+use crate::deadline::Deadline;
+use crate::frame::Frame;
+use crate::line::{GAP, LineRate, PREAMBLE, SMALLEST_FRAME, bytes};
+use crate::queue::{PRIORITIES, QueuePosition};
+
+/// How frames keep clear of the closing of their gate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Guard {
+    /// A frame begins only if it is through before.
+    #[default]
+    Length,
+    /// No frame begins for so long before.
+    Band(Span),
+}
+
+/// Which frames are sent in fragments, and how short these may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preemption {
+    /// Queues whose frames give way, the lowest bit that of queue 0.
+    pub queues: u8,
+    /// Shortest fragment that is not the last, check sequence included, bytes: 64, 128, 192 or 256 (`addFragSize`).
+    pub shortest_fragment: u16,
+}
+
+/// Two queues that take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cyclic {
+    /// When a cycle begins in which the first takes frames and the second sends.
+    pub base: LocalTime,
+    /// How long a cycle lasts.
+    pub cycle: Span,
+    /// The queues.
+    pub queues: [usize; 2],
+}
+
+impl Cyclic {
+    /// The gate control list that goes with it; all other gates are open.
+    pub fn gates(&self) -> GateList {
+        let but = |queue: usize| GateEntry { open: !(1 << queue), length: self.cycle };
+        let [first, second] = self.queues;
+        GateList { base: self.base, extension: Span::ZERO, entries: alloc::vec![but(first), but(second)] }
+    }
+
+    fn queue(&self, queue: usize, now: LocalTime) -> usize {
+        if !self.queues.contains(&queue) {
+            return queue;
+        }
+        let cycles = (now.as_picos() - self.base.as_picos()).div_euclid(self.cycle.as_picos().max(1));
+        self.queues[usize::from(cycles.rem_euclid(2) == 1)]
+    }
+}
+
+/// The check sequence of a fragment that is not the last, bytes; as long as the FCS.
+const FRAGMENT_CHECK: u32 = bytes(wg_frame::ethernet::FCS_LEN);
+
+/// What the classes of a port are.
+#[derive(Clone, Debug)]
+pub struct TrafficClassConfig {
+    /// By queue: its idle slope in bit/s of frames with preamble and gap; `None`: strict priority.
+    pub idle_slopes: [Option<u64>; PRIORITIES],
+    /// By queue: longest frame that may enter it, bytes without preamble (`queueMaxSDU` and what is around it).
+    pub longest_frames: [u16; PRIORITIES],
+    /// Its gates; `None`: always open.
+    pub gates: Option<Gates>,
+    /// How frames keep clear of a closing.
+    pub guard: Guard,
+    /// Which frames give way to the others; `None`: each is sent in one piece.
+    pub preemption: Option<Preemption>,
+    /// By queue: its schedulers; `None`: frames are eligible at once.
+    pub asynchronous: [Option<AsynchronousConfig>; PRIORITIES],
+    /// Two queues that take turns; `gates` must be theirs.
+    pub cyclic: Option<Cyclic>,
+}
+
+/// What holds from one entry of the gate control list to the next.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    until: RunTime,
+    open: u8,
+    /// By queue: when its gate is in another state.
+    changes: [Option<LocalTime>; PRIORITIES],
+    list: usize,
+}
+
+/// Bytes of a frame, without its FCS, that are left for its last fragment.
+const SHORTEST_REST: u32 = SMALLEST_FRAME as u32 - FRAGMENT_CHECK;
+
+const FOREVER: RunTime = RunTime::from_picos(i64::MAX);
+const ALL_OPEN: View = View { until: FOREVER, open: u8::MAX, changes: [None; PRIORITIES], list: 0 };
+
+/// The algorithm.
+#[derive(Clone, Debug)]
+pub struct TrafficClasses {
+    credits: Credits,
+    is_shaped: bool,
+    idle_slopes: [Option<u64>; PRIORITIES],
+    longest_frames: [u16; PRIORITIES],
+    gates: Option<Gates>,
+    guard: Guard,
+    preemption: Option<Preemption>,
+    /// Of the preemptable frame on the wire, bytes that were left when the fragment began.
+    sending: u32,
+    /// A frame that was cut waits at the head of this queue, with so many bytes left.
+    cut: Option<(usize, u32)>,
+    /// The latest instant it was told of.
+    seen: RunTime,
+    view: View,
+    /// By queue, where any has schedulers: they, and when the frames that wait there are eligible.
+    asynchronous: Option<Box<[Option<Shaped>; PRIORITIES]>>,
+    cyclic: Option<Cyclic>,
+}
+
+/// A queue with schedulers.
+#[derive(Clone, Debug)]
+struct Shaped {
+    schedulers: Asynchronous,
+    /// Of the frames that wait, ascending.
+    eligible: VecDeque<RunTime>,
+}
+
+impl TrafficClasses {
+    /// Classes by configuration.
+    pub fn new(config: TrafficClassConfig) -> Self {
+        let TrafficClassConfig {
+            idle_slopes,
+            longest_frames,
+            gates,
+            guard,
+            preemption,
+            asynchronous,
+            cyclic,
+        } = config;
+        let shaped = |config: &AsynchronousConfig| Shaped {
+            schedulers: Asynchronous::new(config),
+            eligible: VecDeque::new(),
+        };
+        let is_asynchronous = asynchronous.iter().any(Option::is_some);
+        let lines = asynchronous.map(|config| config.as_ref().map(shaped));
+        // Of gates nobody has looked at anything is to be looked up.
+        let view = if gates.is_some() {
+            View { until: RunTime::from_picos(i64::MIN), list: usize::MAX, ..ALL_OPEN }
+        } else {
+            ALL_OPEN
+        };
+        let is_shaped = idle_slopes.iter().any(Option::is_some);
+        Self {
+            credits: Credits::new(idle_slopes),
+            is_shaped,
+            idle_slopes,
+            longest_frames,
+            gates,
+            guard,
+            preemption,
+            sending: 0,
+            cut: None,
+            seen: RunTime::from_picos(i64::MIN),
+            view,
+            asynchronous: is_asynchronous.then(|| Box::new(lines)),
+            cyclic,
+        }
+    }
+
+    /// The credit of a queue now, in bits, rounded down; `None` where it is not shaped.
+    pub fn credit_bits<C>(&self, at: &Moment<'_, C>, queue: usize) -> Option<i64> {
+        self.credits.bits(at, queue, self.since(at, queue))
+    }
+
+    /// The gates that are open at the last moment it was told of, the lowest bit that of queue 0.
+    pub fn open(&self) -> u8 {
+        self.view.open
+    }
+
+    fn shaped(&self, queue: usize) -> Option<&Shaped> {
+        self.asynchronous.as_ref()?.get(queue)?.as_ref()
+    }
+
+    fn shaped_mut(&mut self, queue: usize) -> Option<&mut Shaped> {
+        self.asynchronous.as_mut()?.get_mut(queue)?.as_mut()
+    }
+
+    fn is_preemptable(&self, queue: usize) -> bool {
+        queue < PRIORITIES && self.preemption.is_some_and(|preemption| preemption.queues >> queue & 1 == 1)
+    }
+
+    /// When the line is free of the fragment that began at `since`, if it is cut as soon as may be from `now` on.
+    fn cut_at(&self, now: RunTime, since: RunTime, line: LineRate) -> Option<(RunTime, u32)> {
+        let least = u32::from(self.preemption?.shortest_fragment) - FRAGMENT_CHECK;
+        let data = self.sending - FRAGMENT_CHECK;
+        // A byte whose transmission has begun is sent.
+        let gone = now - since - line.time_of(PREAMBLE);
+        let (mut begun, mut beyond) = (0, data + 1);
+        while begun < beyond {
+            let middle = begun.midpoint(beyond);
+            if line.time_of(middle) < gone { begun = middle + 1 } else { beyond = middle }
+        }
+        let cut = begun.max(least);
+        (cut + SHORTEST_REST <= data)
+            .then(|| (since + line.time_of(PREAMBLE + cut + FRAGMENT_CHECK + GAP), data - cut))
+    }
+
+    /// The first frame of `queue` may begin at the moment, whatever is on the wire.
+    fn is_admitted<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize) -> bool {
+        at.queues.head(queue).is_some_and(|frame| self.admission(at, queue, frame) == Admission::Now)
+    }
+
+    fn is_open(&self, queue: usize) -> bool {
+        queue >= PRIORITIES || self.view.open >> queue & 1 == 1
+    }
+
+    fn since<C>(&self, at: &Moment<'_, C>, queue: usize) -> Since {
+        Since { waited: at.queues.len(queue) > 0, open: self.is_open(queue) }
+    }
+
+    fn settle_all<C>(&mut self, at: &Moment<'_, C>, now: RunTime) {
+        if self.is_shaped {
+            for queue in 0..PRIORITIES {
+                self.credits.settle(now, queue, self.since(at, queue), at.line);
+            }
+        }
+    }
+
+    /// Looks up what holds from `now` on.
+    fn look<C: LocalClock>(&mut self, at: &Moment<'_, C>, now: RunTime) {
+        let Some(gates) = &self.gates else { return };
+        let local = at.clock.read(now);
+        let list = gates.list(local);
+        if list != self.view.list {
+            for (queue, slope) in self.idle_slopes.iter().enumerate() {
+                if let Some(slope) = slope {
+                    self.credits.set_slope(queue, scaled(*slope, gates.open_share(list, queue)));
+                }
+            }
+        }
+        let (open, until) = gates.at(local);
+        let until = until.and_then(|until| at.clock.true_time(until, now)).unwrap_or(FOREVER);
+        let changes = core::array::from_fn(|queue| gates.changes(queue, local));
+        self.view = View { until, open, changes, list };
+    }
+
+    /// When the gate of a queue is in another state.
+    fn changes<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize) -> RunTime {
+        let change = self.view.changes.get(queue).copied().flatten();
+        change.and_then(|change| at.clock.true_time(change, at.now)).unwrap_or(FOREVER)
+    }
+}
+
+/// An idle slope while the gate is open for so long of so long a cycle; a gate that never opens leaves it as it is.
+fn scaled(idle_slope: u64, (open, cycle): (Span, Span)) -> u64 {
+    let (open, cycle) = (open.as_picos().unsigned_abs(), cycle.as_picos().unsigned_abs());
+    let scaled = u128::from(idle_slope) * u128::from(cycle) / u128::from(open.max(1));
+    if open == 0 { idle_slope } else { u64::try_from(scaled).unwrap_or(u64::MAX) }
+}
+
+fn not_before(instant: RunTime) -> Admission {
+    if instant == FOREVER { Admission::Never } else { Admission::NotBefore(instant) }
+}
+
+impl TransmissionSelection for TrafficClasses {
+    #[inline]
+    fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission {
+        // What holds from then on is not known yet: a port that looks so far ahead asks again then.
+        if at.now >= self.view.until {
+            return Admission::Now;
+        }
+        if let Some((cut, _)) = self.cut
+            && self.is_preemptable(queue)
+        {
+            return if cut == queue { Admission::Now } else { Admission::Never };
+        }
+        if let Some(eligible) = self.shaped(queue).and_then(|shaped| shaped.eligible.front().copied())
+            && eligible > at.now
+        {
+            return not_before(eligible);
+        }
+        let mut closes = FOREVER;
+        if self.gates.is_some() && queue < PRIORITIES {
+            let changes = self.changes(at, queue);
+            if !self.is_open(queue) {
+                return not_before(changes);
+            }
+            closes = changes;
+        }
+        match self.credits.wait(at, queue) {
+            None => {}
+            Some(None) => return not_before(closes),
+            Some(Some(instant)) => return not_before(instant.min(closes)),
+        }
+        let needs = match self.guard {
+            Guard::Length => at.line.transmission(frame.length),
+            Guard::Band(band) => band,
+        };
+        if closes == FOREVER || at.now + needs <= closes { Admission::Now } else { not_before(closes) }
+    }
+
+    /// A frame that was cut comes after all express ones, and before the other preemptable ones.
+    #[inline]
+    fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
+        let Some((cut, _)) = self.cut else {
+            return at.queues.occupied().find(|queue| self.is_admitted(at, *queue));
+        };
+        let express = |queue: &usize| !self.is_preemptable(*queue) && self.is_admitted(at, *queue);
+        at.queues.occupied().find(express).or(Some(cut))
+    }
+
+    #[inline]
+    fn next_deadline<C: LocalClock>(&self, at: &Moment<'_, C>) -> Deadline {
+        let next = next_admission(self, at);
+        if self.preemption.is_none() || self.sending == 0 {
+            return next;
+        }
+        // While a preemptable frame is on the wire, an express one whose time comes makes it give way.
+        let seen = Moment { now: self.seen, ..*at };
+        let express =
+            at.queues.occupied().filter(|queue| !self.is_preemptable(*queue)).filter_map(|queue| match self
+                .admission(&seen, queue, at.queues.head(queue)?)
+            {
+                Admission::NotBefore(instant) => Some(instant),
+                Admission::Now | Admission::Never => None,
+            });
+        next.min(express.min().into())
+    }
+
+    #[inline]
+    fn handle_enqueue<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        newcomer: &Newcomer<'_>,
+    ) -> Result<QueuePosition, Cause> {
+        let mut queue = newcomer.queue;
+        if let Some(cyclic) = self.cyclic {
+            queue = cyclic.queue(queue, at.clock.read(at.now));
+        }
+        if self.longest_frames.get(queue).is_some_and(|longest| newcomer.frame.length > *longest) {
+            return Err(Cause::Filtered);
+        }
+        self.credits.settle(at.now, queue, self.since(at, queue), at.line);
+        let Some(shaped) = self.shaped_mut(queue) else { return Ok(QueuePosition::last(queue)) };
+        match shaped.schedulers.assign(at.now, newcomer.frame) {
+            Eligibility::Never => Err(Cause::Policed),
+            Eligibility::At(instant) => {
+                let place = shaped.eligible.partition_point(|before| *before <= instant);
+                let overtakes = shaped.eligible.len() - place;
+                shaped.eligible.insert(place, instant);
+                Ok(QueuePosition { queue, overtakes })
+            }
+        }
+    }
+
+    #[inline]
+    fn handle_begin<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
+        // The frame that begins has waited, or came at this very instant.
+        self.credits.settle(at.now, queue, Since { waited: true, open: self.is_open(queue) }, at.line);
+        self.credits.send(queue);
+        if let Some(shaped) = self.shaped_mut(queue) {
+            shaped.eligible.pop_front();
+        }
+        self.sending = 0;
+        if self.is_preemptable(queue) {
+            let whole = u32::from(frame.length.max(SMALLEST_FRAME));
+            self.sending = self.cut.take().map_or(whole, |(_, left)| left);
+        }
+    }
+
+    #[inline]
+    fn handle_end(&mut self, free_at: RunTime) {
+        self.credits.end(free_at);
+    }
+
+    #[inline]
+    fn handle_abort<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, _frame: &Frame) {
+        // It has sent so far, and what ends the fragment is told next.
+        self.credits.settle(at.now, queue, Since { waited: true, open: self.is_open(queue) }, at.line);
+        self.credits.send(queue);
+        if let Some(shaped) = self.shaped_mut(queue) {
+            shaped.eligible.push_front(at.now);
+        }
+    }
+
+    fn handle_discard<C: LocalClock>(&mut self, _at: &Moment<'_, C>, place: QueuePosition, _frame: &Frame) {
+        if let Some(shaped) = self.shaped_mut(place.queue)
+            && let Some(at) = shaped.eligible.len().checked_sub(place.overtakes + 1)
+        {
+            shaped.eligible.remove(at);
+        }
+    }
+
+    fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        self.settle_all(at, at.now);
+        self.look(at, at.now);
+    }
+
+    fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        self.credits.restart(at.now);
+        (self.sending, self.cut) = (0, None);
+        for shaped in self.asynchronous.iter_mut().flat_map(|queues| queues.iter_mut().flatten()) {
+            shaped.eligible.clear();
+        }
+        self.look(at, at.now);
+    }
+
+    #[inline]
+    fn has_schedule(&self) -> bool {
+        self.gates.is_some() || self.preemption.is_some()
+    }
+
+    fn interrupts<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        queue: usize,
+        since: RunTime,
+    ) -> Option<RunTime> {
+        if self.sending == 0 || !self.is_preemptable(queue) {
+            return None;
+        }
+        let (until, left) = self.cut_at(at.now, since, at.line)?;
+        let then = Moment { now: until, ..*at };
+        let waits = |queue: &usize| {
+            !self.is_preemptable(*queue) && self.is_admitted(at, *queue) && self.is_admitted(&then, *queue)
+        };
+        at.queues.occupied().find(waits)?;
+        (self.sending, self.cut) = (0, Some((queue, left + FRAGMENT_CHECK)));
+        Some(until)
+    }
+
+    fn left(&self, queue: usize) -> Option<u16> {
+        let (cut, left) = self.cut?;
+        if cut == queue { u16::try_from(left).ok() } else { None }
+    }
+
+    #[inline]
+    fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
+        self.seen = at.now;
+        while self.view.until <= at.now {
+            let change = self.view.until;
+            // Credits follow every change of the gates since the last look, as long as they move.
+            let waits = at.queues.occupied().next().is_some();
+            let follows = self.is_shaped && change > RunTime::from_picos(i64::MIN);
+            if follows && (waits || !self.credits.at_rest()) {
+                self.settle_all(at, change);
+                self.look(at, change);
+            } else {
+                self.settle_all(at, at.now);
+                self.look(at, at.now);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,446 @@
+//! What the output ports of a switch do with traffic classes: shapers and gates (IEEE Std 802.1Q-2022, 8.6.8).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use wg_core::line::{LineRate, bytes};
+use wg_core::queue::PRIORITIES;
+use wg_frame::ethernet::MacAddress;
+use wg_frame::rtag;
+use wg_frame::time::Span;
+
+use crate::campaign::{Flow, FlowId, Run};
+use crate::diagnostic::Findings;
+use crate::host_tsn::{GateEntry, HostTsn, Shaper};
+use crate::network::{Attachment, Network, NodeIndex};
+use crate::quantity;
+use crate::statements::{NodeStatement, SwitchTsnStatement, What};
+use crate::topology::Topology;
+use crate::wire::{AROUND_FRAME, frame_length};
+
+/// Entries of a gate control list of a switch; hardware has 8 to 1024.
+pub const MOST_PORT_ENTRIES: usize = 1_024;
+
+/// Traffic classes of ports, and when each may send.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortTsn {
+    /// Ports it is for, ascending; empty: those that no other names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
+    /// Traffic classes by number, the most urgent last.
+    pub classes: Vec<PortClass>,
+    /// No frame begins for so long before its gate closes; absent: one begins that is through by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard_band: Option<Span>,
+    /// Shortest fragment that is not the last, check sequence included, bytes; absent: 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_fragment: Option<u16>,
+    /// Two classes that take turns; there are no gate control lists then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cyclic: Option<CyclicQueuing>,
+    /// Gate control lists in the order they take over; none: every gate is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<PortSchedule>,
+}
+
+/// A traffic class of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortClass {
+    /// Priorities of its frames, ascending.
+    pub priorities: Vec<u8>,
+    /// Bandwidth of a credit-based shaper, of frames with preamble and gap; absent: strict priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_slope_bps: Option<u64>,
+    /// Longest frame that may enter, destination address to FCS; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_frame: Option<u16>,
+    /// Its frames are sent in fragments where others wait (IEEE Std 802.3-2022, clause 99).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub preemptable: bool,
+    /// Asynchronous shaping of its streams; absent: frames are eligible at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchronous: Option<AsynchronousShaper>,
+}
+
+/// Asynchronous shaping (IEEE Std 802.1Q-2022, 8.6.11). Frames of flows without a scheduler are eligible at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AsynchronousShaper {
+    /// How long a frame may wait for its eligibility time; what would wait longer is dropped.
+    pub longest_residence: Span,
+    /// What flows may send, each at most once.
+    pub schedulers: Vec<FlowScheduler>,
+}
+
+/// The token bucket of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowScheduler {
+    /// The flow.
+    pub flow: FlowId,
+    /// Committed information rate, of frames with preamble and gap.
+    pub rate_bps: u64,
+    /// Committed burst size in bytes, likewise.
+    pub burst: u32,
+}
+
+/// Two classes that take turns (IEEE Std 802.1Q-2022, Annex T): one sends what the other cycle brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CyclicQueuing {
+    /// The classes.
+    pub classes: [u8; 2],
+    /// How long each sends.
+    pub cycle: Span,
+    /// When a cycle begins, by the switch's own clock, after the epoch.
+    pub base_time: Span,
+}
+
+/// A gate control list of a port. Times are of the switch's own clock, after the epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortSchedule {
+    /// When a cycle begins; of a list after the first: when it takes over.
+    pub base_time: Span,
+    /// How much longer the last cycle before the next list may last.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cycle_extension: Span,
+    /// Its entries.
+    pub entries: Vec<GateEntry>,
+}
+
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
+}
+
+impl PortSchedule {
+    /// How long all entries take.
+    pub fn cycle(&self) -> Span {
+        Span::from_picos(self.entries.iter().fold(0, |sum, entry| sum + entry.length.as_picos()))
+    }
+
+    /// How long the gate of a class is open in a cycle.
+    pub fn open_in_cycle(&self, class: usize) -> Span {
+        let open = self.entries.iter().filter(|entry| is_open(entry, class));
+        Span::from_picos(open.fold(0, |sum, entry| sum + entry.length.as_picos()))
+    }
+
+    /// How long it is open at a stretch, at most; `None`: always.
+    pub fn longest_opening(&self, class: usize) -> Option<Span> {
+        if self.entries.iter().all(|entry| is_open(entry, class)) {
+            return None;
+        }
+        let (mut longest, mut stretch) = (Span::ZERO, Span::ZERO);
+        for entry in self.entries.iter().chain(&self.entries) {
+            stretch = if is_open(entry, class) { stretch + entry.length } else { Span::ZERO };
+            longest = longest.max(stretch);
+        }
+        Some(longest)
+    }
+}
+
+fn is_open(entry: &GateEntry, class: usize) -> bool {
+    entry.open.iter().any(|open| usize::from(*open) == class)
+}
+
+impl PortTsn {
+    /// The class that frames of this priority belong to.
+    pub fn class_of(&self, priority: u8) -> Option<usize> {
+        self.classes.iter().position(|class| class.priorities.contains(&priority))
+    }
+
+    /// The class of each priority.
+    pub fn classes_of_priorities(&self) -> [u8; PRIORITIES] {
+        core::array::from_fn(|priority| {
+            let class = u8::try_from(priority).ok().and_then(|priority| self.class_of(priority));
+            class.and_then(|class| u8::try_from(class).ok()).unwrap_or(0)
+        })
+    }
+}
+
+impl HostTsn {
+    /// What the settings make of the port, where classes are set.
+    pub fn port(&self) -> Option<PortTsn> {
+        if self.classes.is_empty() {
+            return None;
+        }
+        let class = |class: &crate::host_tsn::TrafficClass| PortClass {
+            priorities: class.priorities.clone(),
+            idle_slope_bps: match class.shaper {
+                Some(Shaper::Cbs { idle_slope_bps, .. }) => Some(idle_slope_bps),
+                Some(Shaper::Etf { .. }) | None => None,
+            },
+            longest_frame: None,
+            preemptable: false,
+            asynchronous: None,
+        };
+        let schedules = self.schedule.iter().map(|schedule| PortSchedule {
+            base_time: schedule.base_time,
+            cycle_extension: Span::ZERO,
+            entries: schedule.entries.clone(),
+        });
+        Some(PortTsn {
+            ports: Vec::new(),
+            classes: self.classes.iter().map(class).collect(),
+            guard_band: None,
+            shortest_fragment: None,
+            cyclic: None,
+            schedules: schedules.collect(),
+        })
+    }
+}
+
+/// Checks the classes of every switch against its ports and the flows of every run.
+pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], found: &mut Findings) {
+    for (index, node) in topology.network.nodes.iter().enumerate() {
+        let named =
+            |statement: &&NodeStatement| statement.name.as_ref().is_some_and(|name| name.value == node.name);
+        let Some(What::Switch(switch)) = nodes.iter().find(named).map(|statement| &statement.what) else {
+            continue;
+        };
+        let Ok(index) = NodeIndex::try_from(index) else { continue };
+        for statement in switch.tsn.iter().filter(|statement| statement.whole) {
+            let named: BTreeSet<u16> =
+                switch.tsn.iter().flat_map(|other| other.tsn.ports.iter().copied()).collect();
+            let site = Site { network: &topology.network, node: index, statement, named };
+            if site.check_ports(found) {
+                runs.iter().for_each(|run| site.check_run(run, found));
+            }
+        }
+    }
+}
+
+/// The ports of a switch that a statement is for.
+struct Site<'a> {
+    network: &'a Network,
+    node: NodeIndex,
+    statement: &'a SwitchTsnStatement,
+    /// Ports that some statement names.
+    named: BTreeSet<u16>,
+}
+
+impl Site<'_> {
+    const fn tsn(&self) -> &PortTsn {
+        &self.statement.tsn
+    }
+
+    fn name(&self) -> &str {
+        &self.network.nodes[usize::from(self.node)].name
+    }
+
+    fn applies(&self, port: u16) -> bool {
+        if self.tsn().ports.is_empty() {
+            !self.named.contains(&port)
+        } else {
+            self.tsn().ports.contains(&port)
+        }
+    }
+
+    /// By port that has a link: its rate.
+    fn lines(&self) -> BTreeMap<u16, LineRate> {
+        let ends =
+            self.network.links.iter().flat_map(|link| link.ends.iter().map(move |end| (end, link.rate)));
+        ends.filter(|(end, _)| end.node == self.node).map(|(end, rate)| (end.port, rate)).collect()
+    }
+
+    fn check_ports(&self, found: &mut Findings) -> bool {
+        let lines = self.lines();
+        let missing: Vec<String> = self
+            .tsn()
+            .ports
+            .iter()
+            .filter(|port| !lines.contains_key(port))
+            .map(ToString::to_string)
+            .collect();
+        if missing.is_empty() || lines.is_empty() {
+            return true;
+        }
+        let have: Vec<String> = lines.keys().map(ToString::to_string).collect();
+        let message = format!("switch \"{}\" has no link at port {}", self.name(), missing.join(", "));
+        let cure = "list ports that links use; sw1:3 in a link's between sets one";
+        found.error(&self.statement.place, message, format!("ports {}", have.join(", ")), cure);
+        false
+    }
+
+    fn check_run(&self, run: &Run, found: &mut Findings) {
+        self.check_named(run, found);
+        for (port, line) in self.lines().into_iter().filter(|(port, _)| self.applies(*port)) {
+            let line = run.link_rate.unwrap_or(line);
+            if !self.check_slopes(port, line, found) {
+                return;
+            }
+            self.check_flows(port, line, run, found);
+            self.check_schedulers(port, run, found);
+        }
+    }
+
+    /// What shaped classes have together fits the line, also while their gates are open.
+    fn check_slopes(&self, port: u16, line: LineRate, found: &mut Findings) -> bool {
+        let rate = line.bits_per_second();
+        let shown = quantity::show_rate(rate);
+        let slopes = || {
+            self.tsn()
+                .classes
+                .iter()
+                .enumerate()
+                .filter_map(|(class, one)| Some((class, one.idle_slope_bps?)))
+        };
+        let sum = slopes().map(|(_, slope)| slope).fold(0, u64::saturating_add);
+        if sum > rate {
+            let message = format!(
+                "the idle slopes of port {port} of \"{}\" add up to {}",
+                self.name(),
+                quantity::show_rate(sum)
+            );
+            let cure = "lower an idle-slope or use a faster link";
+            found.error(&self.statement.place, message, format!("the {shown} of its link"), cure);
+            return false;
+        }
+        for schedule in &self.tsn().schedules {
+            for (class, slope) in slopes() {
+                let (open, cycle) = (schedule.open_in_cycle(class).as_picos(), schedule.cycle().as_picos());
+                let needed = u128::from(slope) * u128::from(cycle.unsigned_abs());
+                if needed > u128::from(rate) * u128::from(open.unsigned_abs()) {
+                    let message = format!(
+                        "class {class} of port {port} of \"{}\" is to have {} and is open for {} of {}",
+                        self.name(),
+                        quantity::show_rate(slope),
+                        schedule.open_in_cycle(class),
+                        schedule.cycle(),
+                    );
+                    let limit = format!("no more than {shown} while it is open");
+                    let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
+                    found.error(place, message, limit, "lower its idle-slope or open its gate for longer");
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Flows with schedulers pass here in their class, told apart from all others.
+    fn check_schedulers(&self, port: u16, run: &Run, found: &mut Findings) {
+        let at = Attachment { node: self.node, port };
+        let passes =
+            |flow: &&Flow| flow.routes.iter().any(|route| route.hops.iter().any(|hop| hop.from == at));
+        let passing: Vec<&Flow> = run.flows.iter().filter(passes).collect();
+        for (class, one) in self.tsn().classes.iter().enumerate() {
+            let Some(shaper) = &one.asynchronous else { continue };
+            let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
+            let is_here =
+                |flow: &Flow| self.tsn().class_of(flow.vlan.map_or(0, |tag| tag.priority)) == Some(class);
+            for scheduler in &shaper.schedulers {
+                // A flow may pass another port that the settings are for.
+                let Some(flow) = passing.iter().find(|flow| flow.id == scheduler.flow) else { continue };
+                if flow.frer.is_some() {
+                    let message =
+                        format!("flow {} has member streams, each with an address of its own", flow.id);
+                    let cure = "remove the scheduler, or <frer> from the flow";
+                    found.error(place, message, "1 stream for a scheduler", cure);
+                    return;
+                }
+                if !is_here(flow) {
+                    let message = format!("the frames of flow {} are not in class {class}", flow.id);
+                    let cure =
+                        "put the scheduler into the class of its priority, or give the flow another priority";
+                    found.error(place, message, "", cure);
+                    return;
+                }
+                if let Some(other) = passing.iter().find(|other| {
+                    other.id != flow.id
+                        && other.frer.is_none()
+                        && is_here(other)
+                        && stream(other) == stream(flow)
+                }) {
+                    let message = format!(
+                        "\"{}\" cannot tell flow {} from flow {}: same destination address and VLAN",
+                        self.name(),
+                        flow.id,
+                        other.id
+                    );
+                    found.error(
+                        place,
+                        message,
+                        "",
+                        "give one of them a vlan or a destination-mac of its own",
+                    );
+                    return;
+                }
+                let frame = longest_frame(run, flow).map_or(0, |length| length + AROUND_FRAME);
+                if frame > scheduler.burst {
+                    found.warn(format!(
+                        "a frame of flow {} takes {frame} B on the wire, more than the burst of {} B that class {class} of \"{}\" allows: \
+                         each waits for the difference",
+                        flow.id, scheduler.burst, self.name()
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Every flow that a scheduler names passes one of the ports.
+    fn check_named(&self, run: &Run, found: &mut Findings) {
+        for (class, one) in self.tsn().classes.iter().enumerate() {
+            for scheduler in one.asynchronous.iter().flat_map(|shaper| &shaper.schedulers) {
+                let leaves = |flow: &Flow| {
+                    let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+                    hops.any(|hop| hop.from.node == self.node && self.applies(hop.from.port))
+                };
+                if !run.flows.iter().any(|flow| flow.id == scheduler.flow && leaves(flow)) {
+                    let message =
+                        format!("no flow {} leaves \"{}\" by these ports", scheduler.flow, self.name());
+                    let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
+                    found.error(place, message, "", "name a flow that passes here, or remove the scheduler");
+                }
+            }
+        }
+    }
+
+    /// Frames fit through the gates of their classes.
+    fn check_flows(&self, port: u16, line: LineRate, run: &Run, found: &mut Findings) {
+        let at = Attachment { node: self.node, port };
+        let passes =
+            |flow: &&Flow| flow.routes.iter().any(|route| route.hops.iter().any(|hop| hop.from == at));
+        for flow in run.flows.iter().filter(passes) {
+            let Some(class) = self.tsn().class_of(flow.vlan.map_or(0, |tag| tag.priority)) else { continue };
+            let Some(length) = longest_frame(run, flow) else { continue };
+            let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
+            let whose = format!("flow {} in class {class} at port {port} of \"{}\"", flow.id, self.name());
+            if let Some(longest) = self.tsn().classes[class].longest_frame
+                && length > u32::from(longest)
+            {
+                found.warn(format!(
+                    "the frames of {whose} have {length} B, {longest} B may enter: all are dropped there"
+                ));
+                continue;
+            }
+            let needs = line.transmission(u16::try_from(length).unwrap_or(u16::MAX));
+            let shut =
+                |schedule: &&PortSchedule| schedule.longest_opening(class).is_some_and(|open| open < needs);
+            if self.tsn().guard_band.is_none()
+                && let Some(schedule) = self.tsn().schedules.iter().find(shut)
+            {
+                let open = schedule.longest_opening(class).unwrap_or(Span::ZERO);
+                let message = format!(
+                    "a frame of {whose} takes {needs}, and its gate is open for {open} at a stretch: it would never leave"
+                );
+                found.error(
+                    place,
+                    message,
+                    format!("at least {needs}"),
+                    "open the gate for longer, or use smaller messages",
+                );
+                return;
+            }
+        }
+    }
+}
+
+/// What a switch tells the frames of a flow by: its receiver or group, or an address of its own, and the VLAN.
+fn stream(flow: &Flow) -> (Option<FlowId>, Option<MacAddress>, NodeIndex, u16) {
+    let group = (!flow.also_to.is_empty()).then_some(flow.id);
+    (group, flow.addresses.mac.destination, flow.to, flow.vlan.map_or(0, |tag| tag.id))
+}
+
+/// The longest frame a flow sends in a run.
+fn longest_frame(run: &Run, flow: &Flow) -> Option<u32> {
+    let own = |id: FlowId| run.sends.iter().filter(move |send| send.flow == id);
+    let tag = if flow.frer.is_some() { bytes(rtag::TAG_LEN) } else { 0 };
+    own(flow.id).map(|send| frame_length(flow.protocol, flow.vlan, send.payload) + tag).max()
+}

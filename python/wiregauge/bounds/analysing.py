@@ -1,0 +1,168 @@
+"""From a network to its bounds, or to what keeps it from any."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from wiregauge._native import bound_network, convert_network
+from wiregauge.bounds.networks import Source
+from wiregauge.bounds.programmes import solved
+from wiregauge.config import Diagnostic, TestError
+from wiregauge.files import write_whole
+
+__all__ = ["Answer", "FlowBound", "Judged", "NoAnswerError", "ServerBound", "TargetBound", "bound", "convert"]
+
+
+class NoAnswerError(Exception):
+    """The network is understood and has no bound: its text says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetBound:
+    """A flow's bound to one target; None where there is none."""
+
+    target: str
+    path: tuple[str, ...]
+    delay: float | None
+    delay_exact: str | None = None
+    hops: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBound:
+    """The bounds of a flow."""
+
+    flow: str
+    targets: tuple[TargetBound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBound:
+    """The bounds of an output port, all its flows together."""
+
+    server: str
+    delay: float | None
+    backlog_bits: float | None
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A limit and whether the bound keeps it."""
+
+    flow: str
+    target: str
+    at_most: float
+    written: str
+    delay: float | None
+    kept: bool
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Bounds of a network and what they rest on."""
+
+    name: str
+    method: str
+    multiplexing: str
+    grouping: str
+    arithmetic: str
+    time_unit: str
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    flows: tuple[FlowBound, ...]
+    servers: tuple[ServerBound, ...]
+    limits: tuple[Judged, ...]
+    as_json: Mapping[str, Any]
+    """The same in the form of `wiregauge bounds --json`."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every target has a bound."""
+        return all(target.delay is not None for flow in self.flows for target in flow.targets)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the bounds keep every limit."""
+        return all(limit.kept for limit in self.limits)
+
+
+def bound(
+    source: Source,
+    method: str = "tfa",
+    *,
+    multiplexing: str | None = None,
+    grouping: bool | None = None,
+    arithmetic: str = "exact",
+) -> Answer:
+    """Bounds a network; what is not said is what its file asks for.
+
+    Raises `TestError` where the network or the question is wrong, `NoAnswerError` where its cyclic dependencies have no
+    proved solution.
+    """
+    question = {
+        "method": method,
+        "multiplexing": multiplexing,
+        "grouping": grouping,
+        "arithmetic": arithmetic,
+    }
+    solve = solved if method == "plp" else None
+    reply: dict[str, Any] = json.loads(bound_network(source.as_json, json.dumps(question), solve))
+    if "answer" not in reply:
+        _refuse(source.file, reply["refused"])
+    return _decoded(reply["answer"])
+
+
+def convert(source: Source, place: Path) -> None:
+    """Writes a network for other tools: output ports to a `.json`, a physical network to a `.xml`.
+
+    Raises `TestError` where the format cannot hold it, `OSError` where it cannot be written.
+    """
+    formats = {".json": "output-ports", ".xml": "physical"}
+    reply = json.loads(convert_network(source.as_json, formats.get(place.suffix, place.suffix)))
+    if "written" not in reply:
+        _refuse(source.file, reply["refused"])
+    write_whole(place, reply["written"].encode())
+
+
+def _refuse(file: str, refused: Mapping[str, Any]) -> NoReturn:
+    if "no-fixed-point" in refused:
+        raise NoAnswerError(str(Diagnostic(file=file, **refused["no-fixed-point"])))
+    raise TestError([Diagnostic(file=file, **diagnostic) for diagnostic in refused["input"]])
+
+
+def _decoded(answer: Mapping[str, Any]) -> Answer:
+    """The answer in its own types."""
+    flows = tuple(
+        FlowBound(flow["flow"], tuple(_target(target) for target in flow["targets"]))
+        for flow in answer["flows"]
+    )
+    servers = tuple(
+        ServerBound(server["server"], server["delay"], server["backlog_bits"], server["load"])
+        for server in answer["servers"]
+    )
+    said: Sequence[str] = ("name", "method", "multiplexing", "grouping", "arithmetic", "time_unit")
+    return Answer(
+        **{key: answer[key] for key in said},
+        assumptions=tuple(answer["assumptions"]),
+        notes=tuple(answer["notes"]),
+        flows=flows,
+        servers=servers,
+        limits=tuple(Judged(**limit) for limit in answer["limits"]),
+        as_json=answer,
+    )
+
+
+def _target(target: Mapping[str, Any]) -> TargetBound:
+    return TargetBound(
+        target["target"],
+        tuple(target["path"]),
+        target["delay"],
+        target.get("delay_exact"),
+        tuple(target.get("hops", ())),
+    )

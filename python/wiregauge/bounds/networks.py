@@ -1,0 +1,69 @@
+"""A network as it is written: our test file, or the formats of other tools. What it means is decided in Rust."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from wiregauge.config import Diagnostic, TestError, reading
+from wiregauge.config.diagnostics import shown
+from wiregauge.config.loading import compile_tree, plain_tree
+from wiregauge.plan import as_json
+
+__all__ = ["Source", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A network to bound."""
+
+    file: str
+    format: str
+    """`output-ports`, `physical` or `plan`."""
+    as_json: str
+    """What the native side reads."""
+
+
+def read(path: Path, run: int = 0) -> Source:
+    """Reads a network; of a test that is swept, that of run `run`. Raises `TestError`."""
+    data = reading.read(path)
+    file = str(path)
+    if data.lstrip()[:1] in (b"{", b"["):
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            _refuse(file, line, "", "the file is not UTF-8", "save it as UTF-8")
+        return _source(file, "output-ports", {"text": text})
+    root = reading.parse(data, file)
+    tree = plain_tree(root)
+    if tree["tag"] == "elements":
+        return _source(file, "physical", {"tree": tree})
+    if tree["tag"] != "test":
+        message = f"<{shown(tree['tag'])}> is no network"
+        _refuse(
+            file,
+            tree["line"],
+            "",
+            message,
+            "name a test, a physical network (<elements>) or one of output ports (JSON)",
+        )
+    campaign = compile_tree(root, file, path.parent)
+    if not 0 <= run < len(campaign.runs):
+        _refuse(
+            file, 0, "--run", f"the test has no run {run}", f"choose one of 0 to {len(campaign.runs) - 1}"
+        )
+    parts = {"network": campaign.network, "run": campaign.runs[run]}
+    limits = [json.loads(as_json(limit)) for limit in campaign.limits]
+    planned = {key: json.loads(as_json(part)) for key, part in parts.items()}
+    return _source(file, "plan", {"name": campaign.name, "limits": limits, **planned})
+
+
+def _source(file: str, form: str, parts: dict[str, Any]) -> Source:
+    return Source(file, form, json.dumps({"format": form, **parts}))
+
+
+def _refuse(file: str, line: int, element: str, message: str, cure: str) -> NoReturn:
+    raise TestError([Diagnostic(file, line, element, message, "", cure)])

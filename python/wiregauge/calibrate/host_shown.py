@@ -1,0 +1,117 @@
+"""What `wiregauge calibrate host --json` prints, typed; its schema is made from this. Times in ps, latencies in ns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+from msgspec import Meta
+
+from wiregauge.calibrate.host_model import Prediction
+from wiregauge.identify import HostFit
+from wiregauge.measures.schemas import Count, Figure, filled, json_schema
+
+__all__ = ["host_json", "host_schema", "schema_path"]
+
+Times = Annotated[
+    list[tuple[float, int]], Meta(description="share, %, and time, ps; ascending from 0 to 100 %")
+]
+
+
+class ParameterShown(TypedDict):
+    value: Annotated[int, Meta(ge=0, description="ps")]
+    half: Annotated[float | None, Meta(description="half-width of the 95 % interval, ps; null: not known")]
+    n: Count
+
+
+class CostShown(TypedDict):
+    fixed: ParameterShown
+    per_byte: Annotated[
+        ParameterShown | None, Meta(description="null: frames of one length only, all is in the fixed part")
+    ]
+    left: Annotated[float, Meta(description="median distance of what was seen from the line, ps")]
+
+
+class ModerationShown(TypedDict):
+    kind: Literal["each", "coalesced", "polled", "spaced", "burst", "adaptive"]
+    latency: Annotated[int, Meta(ge=0, description="ps")]
+    wait: Annotated[int | None, Meta(description="ps")]
+    frames: int | None
+    explains: Annotated[float, Meta(ge=0, le=1, description="share of frames whose time the rule gives")]
+    tolerance: Annotated[int, Meta(ge=0, description="ps")]
+    n: Count
+
+
+class HostShown(TypedDict):
+    name: str
+    sent: Count
+    received: Count
+    transmit: CostShown | None
+    interface_delay: ParameterShown | None
+    send_wake_up: Times | None
+    moderation: ModerationShown | None
+    receive: CostShown | None
+    receive_wake_up: Times | None
+    relay_wake_up: Times | None
+    passage: Annotated[
+        CostShown | None, Meta(description="between drivers, where nobody timestamps on the wire")
+    ]
+    untold: list[str]
+
+
+class PredictionShown(TypedDict):
+    run: str
+    flow: str
+    statistic: Literal["p50", "p99"]
+    measured: Annotated[Figure, Meta(description="ns")]
+    predicted: Annotated[Figure, Meta(description="ns")]
+    ratio: Annotated[Figure, Meta(description="predicted over measured")]
+    n: Count
+
+
+class BesideShown(TypedDict):
+    run: Annotated[str, Meta(description="run directory")]
+    seen: Annotated[bool, Meta(description="whether the models are from it")]
+    figures: list[PredictionShown]
+
+
+class HostModelShown(TypedDict):
+    schema: Literal[1]
+    files: Annotated[dict[str, str], Meta(description="the model of each host")]
+    hosts: list[HostShown]
+    predictions: list[BesideShown]
+
+
+def host_json(
+    fits: Mapping[str, HostFit],
+    files: Mapping[str, Path],
+    laid: Mapping[str, Sequence[Prediction]],
+    *,
+    seen: bool,
+) -> HostModelShown:
+    """The object that is printed."""
+    return HostModelShown(
+        schema=1,
+        files={name: str(path) for name, path in files.items()},
+        hosts=[filled(HostShown, fit) for fit in fits.values()],
+        predictions=[
+            BesideShown(run=run, seen=seen, figures=[filled(PredictionShown, one) for one in rows])
+            for run, rows in laid.items()
+        ],
+    )
+
+
+def schema_path() -> Path:
+    """The JSON Schema, shipped with the package."""
+    return Path(__file__).with_name("host.schema.json")
+
+
+def host_schema() -> dict[str, Any]:
+    """The schema."""
+    return json_schema(
+        HostModelShown,
+        "`wiregauge calibrate host --json`",
+        closed=True,
+        **{"$id": "urn:wiregauge:host-model:1"},
+    )

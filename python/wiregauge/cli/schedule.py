@@ -1,0 +1,414 @@
+"""`schedule`: computes when time-triggered flows are sent, or judges a schedule that is there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from wiregauge.cli.shared import AsJson, Settings, TestFile
+from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, say
+
+if TYPE_CHECKING:
+    from wiregauge.config import Loaded, Scheduling
+    from wiregauge.plan import Campaign
+    from wiregauge.scheduling import Fault, GateList, Objective, Problem, Shown
+
+__all__ = ["schedule"]
+
+_SWITCH_PORT, _HOST_PORT = "swp{}", "eth{}"
+
+
+def schedule(
+    test: TestFile,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder to make: the test with its schedule, a page with a picture, JSON, and tc commands.",
+            show_default="nothing is written",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Compute nothing: judge the schedule of the test, or that of --from."),
+    ] = False,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="With --check: a schedule in the JSON of this command.",
+            show_default=False,
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Schedule also flows that have an offset or windows already.")
+    ] = False,
+    minimise: Annotated[
+        Literal["latency", "windows"],
+        typer.Option(
+            help="What there is to be least of: time that frames wait in switches, or openings of gates."
+        ),
+    ] = "latency",
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How far the clocks of two nodes are apart at most: windows open so much later, "
+            "and are as long as it needs.",
+            show_default="clocks agree, and windows are as long as the test has them",
+        ),
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Windows open at multiples of this time, as hardware has it.",
+            show_default="1ns; 1ps with --check",
+        ),
+    ] = None,
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Guard band before a gate opens; 0ns for gates that start no frame they would cut off.",
+            show_default="the longest other frame",
+        ),
+    ] = None,
+    priority: Annotated[
+        int, typer.Option(metavar="P", min=0, max=7, help="Of time-triggered frames, in gate control lists.")
+    ] = 7,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--interface",
+            metavar="PORT=NAME",
+            help="The interface of a port, for example sw1:2=enp3s0; repeatable.",
+            show_default="swpN of a switch, ethN of an end system",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", metavar="TIME", help="How long to look for an answer.")
+    ] = "10s",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search.")] = 1,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the schedule of time-triggered flows, or check one; print it, and write it with --out.
+
+    Flows that name an offset or a window stay where they are. Exit code 1: no schedule exists, or the one that is
+    checked does not hold; 4: no answer in the time.
+    """
+    _refuse_without_effect(out, check=check, again=again, given=given)
+    from wiregauge.config import TestError
+
+    times = {
+        "precision_ps": _time("--precision", precision),
+        "grid_ps": _time("--grid", grid if grid is not None else "0.001ns" if check else "1ns"),
+    }
+    guard_ps, limit_ps = _time("--guard", guard), _time("--time-limit", time_limit)
+    if times["grid_ps"] == 0:
+        fail("--grid 0: windows need a grid; write 1ns or more", BAD_INPUT)
+    if not limit_ps:
+        fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
+    try:
+        if check:
+            shown, campaign, text = _checked(test, given, settings or (), times)
+        else:
+            options = (minimise, limit_ps / 1e12, seed)
+            shown, campaign, text = _computed(test, again, settings or (), times, options)
+    except TestError as error:
+        if not as_json:
+            print(error, file=sys.stderr)
+            raise typer.Exit(BAD_INPUT) from None
+        from wiregauge.scheduling.shown import SCHEMA
+
+        diagnostics = [diagnostic.as_dict() for diagnostic in error.diagnostics]
+        print(
+            json.dumps(
+                {"schema": SCHEMA, "file": str(test), "outcome": "refused", "diagnostics": diagnostics},
+                indent=1,
+            )
+        )
+        raise typer.Exit(BAD_INPUT) from None
+    if shown.opens and not shown.faults:
+        guard_ns = None if guard_ps is None else -(-guard_ps // 1000)
+        shown = _with_gates(shown, campaign, priority, guard_ns, _interfaces(interface, shown.problem))
+    elif interface:
+        _interfaces(interface, shown.problem)
+    if out is not None and shown.opens:
+        shown = _write(out, test, shown, text)
+    _tell(shown, as_json=as_json)
+    if out is not None and not shown.written:
+        say(f"{out}: nothing is written, as there is no schedule")
+    raise typer.Exit(_code(shown))
+
+
+def _refuse_without_effect(out: Path | None, *, check: bool, again: bool, given: Path | None) -> None:
+    """Refuses options that would do nothing, and a folder that is there."""
+    if given is not None and not check:
+        fail("--from has an effect with --check only; add it or leave --from out", BAD_INPUT)
+    if check and again:
+        fail("--again has no effect with --check; leave it out", BAD_INPUT)
+    if out is not None and (out.exists() or out.is_symlink()):
+        fail(f"{out}: there is something of that name already; name a folder that does not exist", BAD_INPUT)
+
+
+def _time(option: str, text: str | None) -> int | None:
+    from wiregauge.plan.quantity import QuantityError, time_ps
+
+    if text is None:
+        return None
+    try:
+        return time_ps(text)
+    except QuantityError as error:
+        fail(f"{option} {error}", BAD_INPUT)
+
+
+def _computed(
+    test: Path,
+    again: bool,
+    settings: Sequence[str],
+    times: Mapping[str, Any],
+    options: tuple[Objective, float, int],
+) -> tuple[Shown, Campaign, bytes | None]:
+    """A schedule of what has none, the plan, and the test with it."""
+    from wiregauge import scheduling
+    from wiregauge.config.reading import read
+
+    data = read(test)
+    objective, seconds, seed = options
+    author = scheduling.author_of(data, str(test))
+    stripped = scheduling.unscheduled(data, str(test)) if again else data
+    fixed = frozenset() if again else author.scheduled
+    loaded = _loaded(stripped, test, settings, "open")
+    problem = _problem(test, loaded.campaign, fixed=fixed, lengths=author.lengths, times=times)
+    given = frozenset() if again else author.early
+    for demand in problem.free:
+        for window in demand.windows:
+            if window.length < window.needed(problem.precision):
+                fail(
+                    f"{test}: windows of flow {demand.flow} are to be {problem.nanos(window.length):g} ns long, "
+                    f"but its frame, "
+                    f"what may hold it up and clocks that differ need "
+                    f"{problem.nanos(window.needed(problem.precision)):g} ns; "
+                    "write a longer window, or a shorter --precision",
+                    BAD_INPUT,
+                )
+    if not problem.free:
+        fail(f"{test}: every flow has a schedule; judge it with --check, or compute it --again", BAD_INPUT)
+    answer = scheduling.solve(problem, objective=objective, seconds=seconds, seed=seed)
+    faults: Sequence[Fault] = ()
+    text = None
+    if answer.opens is not None:
+        faults = scheduling.faults_of(
+            problem, answer.opens, acceptance=_acceptance(loaded.campaign, problem, given)
+        )
+        try:
+            text = scheduling.scheduled(
+                data, test, loaded.campaign, problem, answer.opens, author, settings, again=again
+            )
+        except scheduling.NotKeptError as error:
+            print(error, file=sys.stderr)
+            fail(f"{test}: a schedule was found, but the plan refuses it for what is said above", BAD_INPUT)
+    if answer.solver_missing:
+        say("without z3-solver nothing can be proven and less is found: pip install 'wiregauge[schedule]'")
+    shown = scheduling.Shown(
+        str(test), loaded.campaign.name, problem, answer, objective, answer.opens, faults
+    )
+    return shown, loaded.campaign, text
+
+
+def _checked(
+    test: Path, given: Path | None, settings: Sequence[str], times: Mapping[str, Any]
+) -> tuple[Shown, Campaign, bytes | None]:
+    """What is wrong with a schedule, by our own judge and by the plan."""
+    from wiregauge import scheduling
+    from wiregauge.config import TestError
+    from wiregauge.config.reading import read
+    from wiregauge.scheduling.shown import openings_from
+
+    data = read(test)
+    bare = scheduling.unscheduled(data, str(test))
+    # What is wrong besides the schedule is bad input; this raises for it.
+    loaded = _loaded(bare, test, settings, "open")
+    faults: list[Fault] = []
+    acceptance = None
+    if given is None:
+        author = scheduling.author_of(data, str(test))
+        try:
+            own = _loaded(data, test, settings, "unjudged").campaign
+        except TestError as error:
+            faults = [scheduling.Fault("plan", (), None, str(diagnostic)) for diagnostic in error.diagnostics]
+            problem = _problem(test, loaded.campaign, fixed=frozenset(), lengths=author.lengths, times=times)
+            return (
+                scheduling.Shown(str(test), loaded.campaign.name, problem, None, None, None, faults),
+                loaded.campaign,
+                None,
+            )
+        every = frozenset(flow.id for flow in own.runs[0].flows if flow.schedule is not None)
+        problem = _problem(test, own, fixed=every, lengths=every, times=times)
+        opens = {d.flow: d.fixed for d in problem.demands if d.fixed is not None}
+        acceptance = _acceptance(own, problem, every)
+    else:
+        own = loaded.campaign
+        author = scheduling.author_of(data, str(test))
+        problem = _problem(test, own, fixed=frozenset(), lengths=author.lengths, times=times)
+        document = _document(given)
+        try:
+            opens, lengths, faults = openings_from(problem, document)
+        except ValueError as error:
+            fail(f"{given}: {error}; write it as `wiregauge schedule --json` does", BAD_INPUT)
+        problem = replace(
+            problem,
+            demands=tuple(
+                replace(
+                    demand,
+                    windows=tuple(
+                        replace(w, length=lengths.get(demand.flow, {}).get(problem.names[w.port], w.length))
+                        for w in demand.windows
+                    ),
+                )
+                for demand in problem.demands
+            ),
+        )
+    faults += scheduling.faults_of(problem, opens, acceptance=acceptance)
+    return scheduling.Shown(str(test), own.name, problem, None, None, opens, faults), own, None
+
+
+def _acceptance(campaign: Campaign, problem: Problem, flows: frozenset[int]) -> dict[int, tuple[int, int]]:
+    """How early and how late receivers accept frames of some flows."""
+    return {
+        flow.id: (flow.schedule.early // problem.grid_ps, flow.schedule.late // problem.grid_ps)
+        for flow in campaign.runs[0].flows
+        if flow.schedule is not None and flow.id in flows
+    }
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no JSON"
+        fail(
+            f"{path}: cannot be read ({reason}); name a file as `wiregauge schedule --json` prints it",
+            BAD_INPUT,
+        )
+    if not isinstance(document, dict):
+        fail(f"{path}: it is no object of JSON; write it as `wiregauge schedule --json` does", BAD_INPUT)
+    return document
+
+
+def _loaded(data: bytes, test: Path, settings: Sequence[str], kind: Scheduling) -> Loaded:
+    from wiregauge.config import load_bytes
+
+    return load_bytes(data, test, settings, kind)
+
+
+def _problem(
+    test: Path,
+    campaign: Campaign,
+    *,
+    fixed: frozenset[int],
+    lengths: frozenset[int],
+    times: Mapping[str, Any],
+) -> Problem:
+    from wiregauge.scheduling import ProblemError, problem_of
+
+    try:
+        return problem_of(campaign, fixed=fixed, lengths_written=dict.fromkeys(lengths, True), **times)
+    except ProblemError as error:
+        fail(f"{test}: {error}", BAD_INPUT)
+
+
+def _interfaces(given: Sequence[str] | None, problem: Problem) -> dict[str, str]:
+    known = set(problem.names.values())
+    named: dict[str, str] = {}
+    for text in given or ():
+        port, equals, name = text.partition("=")
+        if not equals or not name:
+            fail(f"--interface {text}: write PORT=NAME, for example sw1:2=enp3s0", BAD_INPUT)
+        if port not in known:
+            fail(
+                f"--interface {text}: no flow leaves by {port}; ports are {', '.join(sorted(known))}",
+                BAD_INPUT,
+            )
+        named[port] = name
+    return named
+
+
+def _with_gates(
+    shown: Shown, campaign: Campaign, priority: int, guard_ns: int | None, named: Mapping[str, str]
+) -> Shown:
+    from wiregauge._native import NativeError
+    from wiregauge.scheduling import ProblemError, gate_lists, taprio
+
+    assert shown.opens is not None
+    try:
+        gates = gate_lists(shown.problem, shown.opens, priority=priority, guard_ns=guard_ns)
+    except ProblemError as error:
+        fail(str(error), BAD_INPUT)
+    commands = {}
+    for one in gates:
+        interface = named.get(one.name, _usual(campaign, one))
+        try:
+            commands[one.name] = tuple(taprio(campaign, one, interface, priority=priority))
+        except NativeError as error:
+            fail(f"--interface {one.name}={interface}: {error}", BAD_INPUT)
+    return replace(shown, gates=gates, commands=commands)
+
+
+def _usual(campaign: Campaign, one: GateList) -> str:
+    is_host = campaign.network.nodes[one.port.node].is_end_system
+    return (_HOST_PORT if is_host else _SWITCH_PORT).format(one.port.port)
+
+
+def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
+    """Everything into a new folder; nothing of anybody is replaced."""
+    from wiregauge.files import write_whole
+    from wiregauge.records import RunDirectoryError
+    from wiregauge.scheduling import json_of, write_page
+
+    names = ["schedule.html", "schedule.json"]
+    names += [test.name] if text is not None else []
+    names += ["taprio.txt"] if shown.commands else []
+    shown = replace(shown, written=[str(out / name) for name in sorted(names)])
+    try:
+        out.mkdir(parents=True)
+        write_page(shown, out / "schedule.html")
+        write_whole(out / "schedule.json", json.dumps(json_of(shown), indent=1) + "\n", replacing=None)
+        if text is not None:
+            write_whole(out / test.name, text, replacing=None)
+        if shown.commands:
+            lines = [line for port, own in shown.commands.items() for line in (f"# {port}", *own, "")]
+            write_whole(out / "taprio.txt", "\n".join(lines), replacing=None)
+    except OSError as error:
+        fail(f"{error.filename or out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
+    except RunDirectoryError as error:
+        fail(str(error), NO_ENVIRONMENT)
+    return shown
+
+
+def _tell(shown: Shown, *, as_json: bool) -> None:
+    from wiregauge.scheduling import json_of, text_of
+
+    if as_json:
+        print(json.dumps(json_of(shown), indent=1))
+    else:
+        print("\n".join(text_of(shown)))
+    if shown.outcome == "undecided":
+        say("no answer in the time; give it more with --time-limit")
+
+
+def _code(shown: Shown) -> int:
+    if shown.outcome in ("infeasible", "faulty") or shown.faults:
+        return FAILED
+    return INCOMPLETE if shown.outcome == "undecided" else WITHIN

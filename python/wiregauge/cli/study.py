@@ -1,0 +1,269 @@
+"""`study`: a whole experiment of a published paper, its tables and figures laid beside ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from wiregauge.cli.shared import AsJson, bench_name
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, print_table, say
+
+if TYPE_CHECKING:
+    from wiregauge.runner import Bench
+    from wiregauge.studies import Carried, ListedShown, Pace, Size, Study
+
+__all__ = ["study"]
+
+
+def study(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="A study, or a folder with one; none lists those that there are.",
+            show_default=False,
+        ),
+    ] = None,
+    bench: Annotated[
+        str | None,
+        typer.Option(
+            parser=bench_name,
+            metavar="[sim|netns]",
+            help="Where to run: sim = simulator with the paper's hosts modelled, netns = real frames on this machine.",
+            show_default="sim",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small form of it, for a first look.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="As long as the paper's own.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Study directory to make.", show_default="NAME-study"
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the study in DIR; what is complete is judged again.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            help="sim: runs side by side.",
+            show_default="one per processor",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a published experiment and lay its tables and figures beside the paper's.
+
+    Exit code 0: every expectation of the study is met; 1: one is not; 4: it is incomplete or undecided.
+    """
+    from wiregauge.studies import StudyDirectory, StudyError, open_study
+
+    size = _size(quick=quick, full=full)
+    if name is None:
+        for option, given in (("--bench", bench), ("--out", out), ("--jobs", jobs)):
+            if given is not None:
+                fail(f"{option} has no effect without the name of a study; name one", BAD_INPUT)
+        if size is not None or resume:
+            fail(
+                "--quick, --full and --resume have no effect without the name of a study; name one", BAD_INPUT
+            )
+        _show_list(as_json=as_json)
+        return
+    with _described():
+        try:
+            chosen = open_study(name)
+            directory = StudyDirectory(out if out is not None else Path(f"{chosen.name}-study"))
+            if resume:
+                carried = directory.resume(chosen, size, bench)
+                opened = _opened(carried.bench, jobs)
+            else:
+                opened = _opened(bench or "sim", jobs)
+                directory.check_free(directory.place)
+                carried = None
+            code = _carry_out(chosen, opened, directory, carried, size or "usual", as_json=as_json)
+        except StudyError as error:
+            fail(str(error), BAD_INPUT)
+    raise typer.Exit(code)
+
+
+def _size(*, quick: bool, full: bool) -> Size | None:
+    if quick and full:
+        fail("give --quick or --full, not both", BAD_INPUT)
+    return "quick" if quick else "full" if full else None
+
+
+def _benches() -> list[str]:
+    """Those that need no inventory."""
+    from wiregauge.runner import BENCHES, options_of
+
+    return [name for name in BENCHES if "lab" not in options_of(name)]
+
+
+def _opened(name: str, jobs: int | None) -> Bench:
+    from wiregauge.runner import OptionError, bench_named
+
+    if name not in _benches():
+        cure = f"run one of its tests with `wiregauge run --bench {name}`"
+        fail(f"a study runs on bench {' or '.join(_benches())}; {cure}", BAD_INPUT)
+    try:
+        return bench_named(name, jobs=jobs)
+    except OptionError as error:
+        fail(f"--jobs {error}", BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _described() -> Iterator[None]:
+    """Ends the command with what a bench cannot do."""
+    from wiregauge.benches import BenchError
+    from wiregauge.runner import BeyondBenchError
+
+    try:
+        yield
+    except BeyondBenchError as error:
+        for line in error.reasons:
+            say(line)
+        fail("this study cannot run on this bench, for what is named above", NO_ENVIRONMENT)
+    except BenchError as error:
+        fail(str(error), NO_ENVIRONMENT)
+
+
+def _carry_out(
+    chosen: Study,
+    bench: Bench,
+    directory: Any,
+    carried: Carried | None,
+    size: Size,
+    *,
+    as_json: bool,
+) -> int:
+    """Carries a study out and shows it; the exit code."""
+    from wiregauge import studies
+    from wiregauge.cli.progress import ProgressView
+    from wiregauge.master.stopping import leaving_at_second_request
+    from wiregauge.records import RunDirectoryError
+
+    size = carried.size if carried is not None else size
+    loaded = studies.load_parts(chosen, size, bench.name)
+    for one in loaded.values():
+        bench.carried(one.campaign)
+    bench.enter()
+    if carried is None:
+        carried = directory.begin(chosen, size, bench.name)
+    directory.save(studies.study_json(carried, ()))
+    console = Console(stderr=True)
+    going = _View(console)
+    troubles: list[str] = []
+    with leaving_at_second_request(INCOMPLETE):
+        studies.carry_out(
+            carried, loaded, bench, observer=ProgressView(console), going=going, told=troubles.append
+        )
+        items = studies.lay(chosen, carried.results)
+        shown = studies.study_json(carried, items)
+        directory.save(shown)
+        own = chosen.figures(carried.results) if chosen.figures is not None else {}
+        try:
+            page = studies.write_page(carried, items, own)
+        except RunDirectoryError as error:
+            troubles.append(f"the report is missing: {error}")
+            page = None
+    if as_json:
+        print(json.dumps(shown, indent=1))
+    else:
+        studies.study_text(carried, items, Console())
+        if page is not None:
+            print(f"report: {page}")
+    if carried.reason:
+        again = f"`wiregauge study {chosen.name} --out {directory.place} --resume` goes on"
+        say(f"{carried.state}: {carried.reason}; {again}")
+    for trouble in troubles:
+        say(trouble)
+    return studies.code_of(carried, items) if page is not None else INCOMPLETE
+
+
+@dataclass
+class _View:
+    """Says which part begins, and how long the rest takes."""
+
+    console: Console
+    _pace: Pace | None = None
+    _names: tuple[str, ...] = ()
+
+    def parts_known(self, planned_s: Mapping[str, float]) -> None:
+        """Which parts there are."""
+        from wiregauge.studies import Pace
+
+        self._pace, self._names = Pace(planned_s), tuple(planned_s)
+
+    def part_began(self, name: str) -> None:
+        """One begins."""
+        left = self._pace.left_s if self._pace is not None else None
+        rest = f", about {int(left // 60)}:{int(left % 60):02d} left" if left is not None else ""
+        place = self._names.index(name) + 1
+        self.console.print(
+            f"part {place}/{len(self._names)}  {name}{rest}", highlight=False, markup=False, soft_wrap=True
+        )
+
+    def part_ended(self, name: str) -> None:
+        """One has ended."""
+        if self._pace is not None:
+            self._pace.ended(name)
+
+
+def _show_list(*, as_json: bool) -> None:
+    from wiregauge.studies import names, open_study
+
+    listed = [_listed(open_study(name)) for name in names()]
+    if as_json:
+        print(json.dumps({"schema": 1, "studies": listed}, indent=1))
+        return
+    rows = [
+        [
+            one["name"],
+            one["question"],
+            "; ".join(
+                f"{size['size']} {size['runs']} runs, {size['planned_seconds']:.0f} s"
+                for size in one["sizes"]
+            ),
+        ]
+        for one in listed
+    ]
+    console = Console()
+    print_table(["study", "question", "runs and seconds of traffic (sim)"], rows, console)
+    for one in listed:
+        console.print(f"{one['name']}: {one['paper']}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _listed(one: Study) -> ListedShown:
+    from wiregauge.studies import SIZES, load_parts
+
+    sizes: list[Any] = []
+    for size in SIZES:
+        campaigns = [loaded.campaign for loaded in load_parts(one, size, "sim").values()]
+        runs, planned = sum(len(c.runs) for c in campaigns), sum(c.planned_s for c in campaigns)
+        sizes.append({"size": size, "runs": runs, "planned_seconds": round(planned, 3)})
+    benches = [
+        bench
+        for bench in _benches()
+        if any(not part.left_out(bench, size) for part in one.parts for size in SIZES)
+    ]
+    return {
+        "name": one.name,
+        "title": one.title,
+        "paper": one.paper,
+        "question": one.question,
+        "benches": benches,
+        "items": [item.number for item in one.items],
+        "sizes": sizes,
+    }

@@ -1,0 +1,459 @@
+"""What is to be scheduled: periodic flows, the ports on their ways, and what each needs there.
+
+Times are whole numbers of a grid, which is 1 ns where nobody asks for another: gate control lists are written in
+nanoseconds, and hardware has coarser steps still. Lengths and distances are rounded up to it, so that what is solved on
+the grid holds off it.
+
+A window opens at least the precision of the clocks after the frame is in by the plan: then it is in by any clock, and
+no frame of others begins in a window because the one it is for is late. A window may wait longer: it opens no earlier
+than the whole frame is in and processed, and so much before the next frame of the flow comes that the two never meet
+in the one buffer a switch has for a flow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from wiregauge.plan import Attachment, Campaign, EndSystem, Flow, HostModel, Run, Send, Switch
+
+__all__ = [
+    "Demand",
+    "Problem",
+    "ProblemError",
+    "Release",
+    "Tail",
+    "Window",
+    "common_period",
+    "port_name",
+    "problem_of",
+]
+
+DEFAULT_EARLY_PS = 1_000_000
+"""How early a frame of full length is accepted by default, as the plan has it (`crates/plan`, point/windows.rs)."""
+_PREAMBLE, _GAP, _SMALLEST = 8, 12, 64
+
+
+class ProblemError(ValueError):
+    """There is nothing to schedule, or not so; the text says why, and the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One port on the way of a flow."""
+
+    port: Attachment
+    parent: int
+    """The window before it, by its place in the flow; -1 at the sender."""
+    distance: int
+    """From the opening of the window before to the instant the whole frame is here and processed, by all clocks."""
+    length: int
+    occupied: int
+    """How long the flow's longest frame keeps the line busy, preamble and gap included."""
+    hold_up: int
+    """How much later than its window opens a frame may start while all clocks agree: other frames in its way."""
+
+    def needed(self, precision: int) -> int:
+        """The shortest it can be, with clocks so far apart."""
+        return self.occupied + self.hold_up + precision
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of one way."""
+
+    receiver: int
+    window: int
+    """The last window on the way."""
+    distance: int
+    """From its opening to the frame's last bit at the receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """When messages are made: `phase` + k·`step`, and at every period one of `each` of these instants has its turn."""
+
+    phase: int
+    step: int
+    """What period of the sender and period of the flow have in common."""
+    cost: int
+    """The most that handing over costs the sending host, which is waited for as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A flow, with what it needs."""
+
+    flow: int
+    period: int
+    windows: tuple[Window, ...]
+    """Each behind the one before it on its way."""
+    tails: tuple[Tail, ...]
+    release: Release | None
+    """None: messages may be made at any time."""
+    deadline: int | None
+    receive_cost: int = 0
+    """The most that receiving costs the host."""
+    fixed: tuple[int, ...] | None = None
+    """Openings that are not to be moved, in the order of `windows`."""
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Windows of the sender: two where it sends on both networks."""
+        return tuple(at for at, window in enumerate(self.windows) if window.parent < 0)
+
+    def longest_wait(self, at: int, precision: int) -> int:
+        """How long a frame may wait at a window.
+
+        It has to be gone before the next one of its flow comes. And the window opens less than a period after the one
+        before it, because the test language says of a window when it opens in a period, and not in which.
+        """
+        window = self.windows[at]
+        before_next = self.period - window.length - 2 * precision
+        return max(min(before_next, self.period - 1 - window.distance), 0)
+
+    def at_once(self) -> tuple[int, ...]:
+        """When windows open, from dispatch on, if nothing waits."""
+        opens: list[int] = []
+        for window in self.windows:
+            opens.append(0 if window.parent < 0 else opens[window.parent] + window.distance)
+        return tuple(opens)
+
+    def network_latency(self, opens: Sequence[int]) -> int:
+        """From dispatch to the last receiver's last bit, with clocks that agree and nothing in the way."""
+        return max(opens[tail.window] + tail.distance for tail in self.tails) - opens[0]
+
+    def worst_network_latency(self, opens: Sequence[int], precision: int) -> int:
+        """The same, with clocks as far apart as they may be and other frames in the way."""
+        ends = (opens[t.window] + t.distance + self.windows[t.window].hold_up for t in self.tails)
+        return max(ends) - opens[0] + precision
+
+    def wait(self, dispatch: int) -> int:
+        """The longest that a message waits for its dispatch."""
+        if self.release is None:
+            return self.period
+        step, ready = self.release.step, self.release.phase + self.release.cost
+        return self.period - step + self.release.cost + (dispatch - ready) % step
+
+    def slack(self, precision: int) -> int | None:
+        """The most that waiting may take, for dispatch and at switches together; None without a deadline."""
+        if self.deadline is None:
+            return None
+        least = self.worst_network_latency(self.at_once(), precision) + self.receive_cost
+        return self.deadline - least - self._least_wait
+
+    @property
+    def _least_wait(self) -> int:
+        if self.release is None:
+            return self.period
+        return self.period - self.release.step + self.release.cost
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Flows that share ports."""
+
+    demands: tuple[Demand, ...]
+    names: Mapping[Attachment, str]
+    rates: Mapping[Attachment, int]
+    """Of each port, bit/s; the slowest of all runs."""
+    grid_ps: int
+    precision: int
+    longest: Mapping[Attachment, int] = field(default_factory=dict)
+    """How long the longest other frame keeps a port busy."""
+
+    @property
+    def free(self) -> tuple[Demand, ...]:
+        """Those that are to be placed."""
+        return tuple(demand for demand in self.demands if demand.fixed is None)
+
+    def at_port(self) -> dict[Attachment, list[tuple[Demand, int]]]:
+        """By port: the flows that leave by it, with the window they have there."""
+        found: dict[Attachment, list[tuple[Demand, int]]] = {}
+        for demand in self.demands:
+            for at, window in enumerate(demand.windows):
+                found.setdefault(window.port, []).append((demand, at))
+        return found
+
+    def of(self, flow: int) -> Demand:
+        """The flow of this number."""
+        return next(demand for demand in self.demands if demand.flow == flow)
+
+    def only(self, flows: frozenset[int] | set[int]) -> Problem:
+        """The same with these flows alone."""
+        kept = tuple(demand for demand in self.demands if demand.flow in flows)
+        return Problem(kept, self.names, self.rates, self.grid_ps, self.precision, self.longest)
+
+    def nanos(self, time: int) -> float:
+        """A time of the grid in ns."""
+        return time * self.grid_ps / 1000
+
+
+def common_period(periods: Sequence[int]) -> int:
+    """After which all of them begin together again."""
+    return math.lcm(*periods) if periods else 1
+
+
+def port_name(campaign: Campaign, port: Attachment) -> str:
+    """A port as the test language names it."""
+    return f"{campaign.network.names[port.node]}:{port.port}"
+
+
+def problem_of(
+    campaign: Campaign,
+    *,
+    fixed: frozenset[int] = frozenset(),
+    lengths_written: Mapping[int, bool] | None = None,
+    precision_ps: int | None = None,
+    grid_ps: int = 1000,
+) -> Problem:
+    """The time-triggered flows of a test as a problem; with a sweep, such that its solution serves every run.
+
+    `fixed` names flows whose windows are where they are. Where `lengths_written` says that an author gave a flow's
+    windows their length it stays; others are as long as `precision_ps` needs, or without one as the plan derives
+    them, for clocks that agree.
+    Raises ProblemError.
+    """
+    builder = _Builder(campaign, fixed, lengths_written or {}, precision_ps, grid_ps)
+    numbers = [flow.id for flow in campaign.runs[0].flows if flow.schedule is not None]
+    if not numbers:
+        raise ProblemError(
+            'the test has no time-triggered flow; write protocol="tt" and a period for what is to be scheduled'
+        )
+    demands = tuple(builder.demand(number) for number in numbers)
+    ports = {window.port for demand in demands for window in demand.windows}
+    return Problem(
+        demands,
+        {port: port_name(campaign, port) for port in ports},
+        {port: builder.rate(port) for port in ports},
+        grid_ps,
+        builder.precision,
+        {port: -(-_time(_PREAMBLE + 1518 + _GAP, builder.rate(port)) // grid_ps) for port in ports},
+    )
+
+
+def _time(octets: int, rate: int) -> int:
+    """As lines have it: rounded up to a picosecond."""
+    return -(-octets * 8 * 10**12 // rate)
+
+
+@dataclass(slots=True)
+class _Way:
+    """Windows of one flow in one run, ps."""
+
+    ports: list[Attachment] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    distances: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    occupied: list[int] = field(default_factory=list)
+    hold_ups: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    tails: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+class _Builder:
+    def __init__(
+        self,
+        campaign: Campaign,
+        fixed: frozenset[int],
+        written: Mapping[int, bool],
+        precision_ps: int | None,
+        grid_ps: int,
+    ) -> None:
+        self._campaign = campaign
+        self._fixed = fixed
+        self._written = written
+        self._precision_ps = precision_ps
+        self._grid = grid_ps
+        self.precision = self._up(precision_ps or 0)
+        self._link_at = {end: link for link in campaign.network.links for end in link.ends}
+
+    def rate(self, port: Attachment, run: Run | None = None) -> int:
+        """Of a port; the slowest of all runs, or of one."""
+        own = self._link_at[port].rate_bps
+        if run is not None:
+            return run.link_rate_bps or own
+        return min(one.link_rate_bps or own for one in self._campaign.runs)
+
+    def demand(self, number: int) -> Demand:
+        """One flow, such that it serves every run."""
+        runs = [(run, next(flow for flow in run.flows if flow.id == number)) for run in self._campaign.runs]
+        ways = [self._way(run, flow) for run, flow in runs]
+        first, flow = ways[0], runs[0][1]
+        schedule = flow.schedule
+        assert schedule is not None
+        period = self._whole(schedule.period, f"the period of flow {number}")
+        windows = tuple(
+            Window(
+                port,
+                first.parents[at],
+                self._up(max(way.distances[at] for way in ways))
+                + (self.precision if first.parents[at] >= 0 else 0),
+                self._up(max(way.lengths[at] for way in ways)),
+                self._up(max(way.occupied[at] for way in ways)),
+                self._up(max(way.hold_ups[at] for way in ways)),
+            )
+            for at, port in enumerate(first.ports)
+        )
+        if number not in self._fixed and not self._written.get(number, False):
+            # On a coarse grid each part is rounded up by itself.
+            windows = tuple(
+                replace(window, length=max(window.length, window.needed(self.precision)))
+                for window in windows
+            )
+        tails = tuple(
+            Tail(node, at, self._up(max(way.tails[node, at] for way in ways))) for node, at in first.tails
+        )
+        fixed = None
+        if number in self._fixed:
+            if any(way.offsets != first.offsets for way in ways):
+                raise ProblemError(
+                    f"flow {number} has a schedule that differs from run to run; give it windows by hand, or "
+                    f"schedule it "
+                    "anew with --again"
+                )
+            fixed = self._openings(first, schedule.period)
+        receiving = max(self._receive_cost(run, flow) for run, flow in runs)
+        deadline = min((flow.deadline for _, flow in runs if flow.deadline is not None), default=None)
+        return Demand(
+            number,
+            period,
+            windows,
+            tails,
+            self._release(runs, schedule.period),
+            None if deadline is None else deadline // self._grid,
+            self._up(receiving),
+            fixed,
+        )
+
+    def _up(self, time_ps: int) -> int:
+        return -(-time_ps // self._grid)
+
+    def _whole(self, time_ps: int, what: str) -> int:
+        if time_ps % self._grid:
+            raise ProblemError(
+                f"{what}, {time_ps} ps, is no multiple of the grid, {self._grid} ps; choose a grid that divides it "
+                "with --grid"
+            )
+        return time_ps // self._grid
+
+    def _openings(self, way: _Way, period_ps: int) -> tuple[int, ...]:
+        """Of a schedule that is not to be moved, rounded down; windows are as much longer, so that they cover it."""
+        opens: list[int] = []
+        for parent, distance, offset in zip(way.parents, way.distances, way.offsets, strict=True):
+            before = 0 if parent < 0 else opens[parent]
+            at = offset if parent < 0 else before + (offset - before) % period_ps
+            # Under cut-through a window set by hand may open before the whole frame is in, but not a period later.
+            while parent >= 0 and at + period_ps <= before + distance:
+                at += period_ps
+            opens.append(at)
+        return tuple(at // self._grid for at in opens)
+
+    def _way(self, run: Run, flow: Flow) -> _Way:
+        schedule = flow.schedule
+        assert schedule is not None
+        way, place = _Way(), dict[Attachment, int]()
+        planned = {window.at: window for window in schedule.windows}
+        grown = 1 if flow.id in self._fixed and self._grid > 1 else 0
+        for route in flow.routes:
+            parent, ready, late = -1, 0, 0
+            for hop in route.hops:
+                port = Attachment(hop.from_, hop.from_port)
+                rate = self.rate(port, run)
+                if port not in place:
+                    place[port] = len(way.ports)
+                    occupied = _time(_PREAMBLE + max(schedule.longest_frame, _SMALLEST) + _GAP, rate)
+                    length = planned[port].length
+                    hold_up = late + self._hold_up(port, rate, occupied, run)
+                    own = self._written.get(flow.id, False) or flow.id in self._fixed
+                    if self._precision_ps is not None and not own:
+                        length = occupied + hold_up + self._precision_ps
+                    way.ports.append(port)
+                    way.parents.append(parent)
+                    way.distances.append(ready)
+                    # Of a schedule that stays, the opening is rounded down.
+                    way.lengths.append(length + grown * (planned[port].offset % self._grid))
+                    way.occupied.append(occupied)
+                    way.hold_ups.append(hold_up)
+                    way.offsets.append(planned[port].offset)
+                parent = place[port]
+                late = way.hold_ups[parent]
+                link = self._campaign.network.links[hop.link]
+                sent = _time(_PREAMBLE + max(schedule.longest_frame, _SMALLEST), rate)
+                into = self._campaign.network.nodes[hop.to].kind
+                ready = sent + link.delay
+                if isinstance(into, Switch):
+                    drawn = into.drawn_delay.quantiles[-1][1] if into.drawn_delay else 0
+                    ready += max(into.processing_delay, drawn) + into.mixed_rate_delay
+                else:
+                    way.tails[hop.to, parent] = ready
+        return way
+
+    def _hold_up(self, port: Attachment, rate: int, occupied: int, run: Run) -> int:
+        """How long other frames can hold one up whose window is open, as the switch keeps them out of its way."""
+        switch = self._campaign.network.nodes[port.node].kind
+        if not isinstance(switch, Switch):
+            return 0
+        if switch.raster is not None:
+            return switch.raster.slot * switch.raster.others + occupied
+        integration = run.switches.integration or switch.integration
+        octets = {"timely-block": 0, "preemption": _PREAMBLE + _GAP, "shuffling": _PREAMBLE + 1518 + _GAP}
+        return _time(octets[integration], rate)
+
+    def _release(self, runs: Sequence[tuple[Run, Flow]], period_ps: int) -> Release | None:
+        """When messages are made, if every run makes them at the same instants of the period."""
+        found: set[Release] = set()
+        for run, flow in runs:
+            send = run.send_of.get(flow.id)
+            if send is None or not _even(send):
+                return None
+            step = math.gcd(send.period, period_ps)
+            if step % self._grid:
+                return None
+            phase = (run.warm_up + send.offset) % step
+            cost = self._up(self._send_cost(flow, send) + phase % self._grid)
+            found.add(Release(phase // self._grid, step // self._grid, cost))
+        return found.pop() if len(found) == 1 else None
+
+    def _send_cost(self, flow: Flow, send: Send) -> int:
+        host = self._host(flow.from_)
+        if host is None or host.takes_no_time:
+            return 0
+        wake = max((time for _, time in host.send_wake_up.quantiles), default=0)
+        cost = next((stack.transmit for stack in host.stacks if stack.protocol == "tt"), host.transmit)
+        return wake + cost.fixed + cost.per_byte * send.payload + host.interface_delay
+
+    def _receive_cost(self, run: Run, flow: Flow) -> int:
+        most = 0
+        for receiver in flow.receivers:
+            host = self._host(receiver)
+            if host is None or host.takes_no_time:
+                continue
+            wake = max((time for _, time in host.receive_wake_up.quantiles), default=0)
+            cost = next((stack.receive for stack in host.stacks if stack.protocol == "tt"), host.receive)
+            size = run.send_of[flow.id].payload if flow.id in run.send_of else 1500
+            held = host.interrupt_latency + host.interface_receive_delay
+            most = max(most, held + wake + cost.fixed + cost.per_byte * size)
+        return most
+
+    def _host(self, node: int) -> HostModel | None:
+        kind = self._campaign.network.nodes[node].kind
+        return kind.host if isinstance(kind, EndSystem) else None
+
+
+def _even(send: Send) -> bool:
+    plain = send.pattern is None or send.pattern.type == "periodic"
+    return plain and send.activity is None and send.replay is None and send.rate_limit_bps is None
+
+
+def load_of(problem: Problem, port: Attachment) -> Fraction:
+    """The share of time that windows of a port are open."""
+    shares = (
+        Fraction(window.length, demand.period)
+        for demand in problem.demands
+        for window in demand.windows
+        if window.port == port
+    )
+    return sum(shares, Fraction(0))

@@ -1,0 +1,81 @@
+"""Whole experiments of published papers: their tests run by the runner, their tables and figures laid beside ours.
+
+A study of one's own is a folder with a `study.py`; docs/how-to/studies.md shows one.
+"""
+
+from __future__ import annotations
+
+from wiregauge.studies.carrying import Carried, Going, Pace, carry_out, load_parts
+from wiregauge.studies.declaring import SIZES, Cells, Item, Key, Part, Picture, Size, Study, StudyError
+from wiregauge.studies.drawing import against_rarity, as_counts, over_time, with_extremes
+from wiregauge.studies.fitting import line
+from wiregauge.studies.keeping import StudyDirectory
+from wiregauge.studies.known import names, open_study
+from wiregauge.studies.laying import ItemResult, Laid, lay
+from wiregauge.studies.measured import (
+    Measured,
+    difference,
+    greatest,
+    known,
+    least,
+    left_out,
+    ratio,
+    scaled,
+    total,
+)
+from wiregauge.studies.page import write_page
+from wiregauge.studies.recurring import Leaves, Recurring, leaves, recurring
+from wiregauge.studies.results import Course, Results
+from wiregauge.studies.shown import ListedShown, study_json
+from wiregauge.studies.summing import code_of, headline, verdict_of
+from wiregauge.studies.text import study_text
+
+__all__ = [
+    "SIZES",
+    "Carried",
+    "Cells",
+    "Course",
+    "Going",
+    "Item",
+    "ItemResult",
+    "Key",
+    "Laid",
+    "Leaves",
+    "ListedShown",
+    "Measured",
+    "Pace",
+    "Part",
+    "Picture",
+    "Recurring",
+    "Results",
+    "Size",
+    "Study",
+    "StudyDirectory",
+    "StudyError",
+    "against_rarity",
+    "as_counts",
+    "carry_out",
+    "code_of",
+    "difference",
+    "greatest",
+    "headline",
+    "known",
+    "lay",
+    "least",
+    "leaves",
+    "left_out",
+    "line",
+    "load_parts",
+    "names",
+    "open_study",
+    "over_time",
+    "ratio",
+    "recurring",
+    "scaled",
+    "study_json",
+    "study_text",
+    "total",
+    "verdict_of",
+    "with_extremes",
+    "write_page",
+]

@@ -1,0 +1,47 @@
+"""A straight line through cells: what a paper reads off a regression, with the regression's own intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.studies.declaring import StudyError
+from wiregauge.studies.measured import Measured
+
+__all__ = ["line"]
+
+
+def line(points: Sequence[tuple[float, Measured]], per: str) -> tuple[Measured, Measured]:
+    """Slope (in the unit of the cells `per` that of x) and intercept of a first-order least-squares line.
+
+    The 95 % intervals are Student's from the scatter of the points around the line, and open for two points. Where a
+    point is missing, both say so. Raises StudyError where the points are not of one unit, or there is no line.
+    """
+    missing = next((found for _, found in points if found.value is None), None)
+    units = {found.unit for _, found in points if found.value is not None}
+    if len(units) > 1:
+        raise StudyError(f"a line through cells in {' and '.join(sorted(units))}; take cells of one unit")
+    unit = next(iter(units), "")
+    if missing is not None:
+        return replace(missing, unit=f"{unit}/{per}"), replace(missing, unit=unit)
+    x = np.array([at for at, _ in points], dtype=np.float64)
+    y = np.array([found.value for _, found in points], dtype=np.float64)
+    try:
+        fit = stats.line_fit(x, y)
+    except ValueError as error:
+        raise StudyError(f"a line through cells: {error}") from None
+    n = min((found.n for _, found in points), default=0)
+    source = f"line through {len(points)} cells from {points[0][1].source} on"
+    return (
+        _coefficient(fit.slope, f"{unit}/{per}", n, f"slope of the {source}"),
+        _coefficient(fit.intercept, unit, n, f"intercept of the {source}"),
+    )
+
+
+def _coefficient(found: stats.Coefficient, unit: str, n: int, source: str) -> Measured:
+    half = found.sampling
+    low, high = (None, None) if half is None else (found.value - half, found.value + half)
+    return Measured(found.value, unit, n, low, high, source)

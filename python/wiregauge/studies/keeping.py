@@ -1,0 +1,83 @@
+"""The study directory: `study.json`, `report.html` and a run directory for every part in `runs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from wiregauge.files import ForeignFileError, cure_for, write_whole
+from wiregauge.measures import json_text
+from wiregauge.records import RunDirectory, RunDirectoryError, read_json
+from wiregauge.records.directory import utc_now
+from wiregauge.studies.carrying import RUNS, Carried
+from wiregauge.studies.declaring import Size, Study, StudyError
+from wiregauge.studies.shown import StudyShown
+
+__all__ = ["FILE", "StudyDirectory"]
+
+FILE: Final = "study.json"
+_MARK: Final = b'"study": '
+_KEPT: Final = ("study", "size", "bench", "started")
+
+
+class StudyDirectory:
+    """Where a study is kept. Nothing in it is replaced but its own `study.json` and report."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    @staticmethod
+    def check_free(place: Path) -> None:
+        """Raises RunDirectoryError for a place that holds something already."""
+        RunDirectory.check_free(place)
+
+    def begin(self, study: Study, size: Size, bench: str) -> Carried:
+        """A study that begins here. Raises RunDirectoryError where it cannot be."""
+        self.check_free(self.place)
+        try:
+            (self.place / RUNS).mkdir(parents=True)
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{self.place}: cannot be made ({error.strerror}); {cure_for(error)}"
+            ) from None
+        return Carried(study, size, bench, self.place, utc_now())
+
+    def resume(self, study: Study, size: Size | None, bench: str | None) -> Carried:
+        """A study that goes on here; what it is was said when it began, and may be said again, but not otherwise.
+
+        Raises StudyError for a directory that is none, or of another study, size or bench.
+        """
+        kept = self._kept()
+        for what, here, asked in (
+            ("study", kept.get("study"), study.name),
+            ("size", kept.get("size"), size),
+            ("bench", kept.get("bench"), bench),
+        ):
+            if asked is not None and here != asked:
+                raise StudyError(
+                    f"{self.place}: its {what} is {here}, not {asked}; leave that out or name another directory"
+                )
+        return Carried(study, kept["size"], kept["bench"], self.place, kept["started"])
+
+    def _kept(self) -> Any:
+        path = self.place / FILE
+        if not path.is_file():
+            raise StudyError(
+                f"{self.place}: it holds no {FILE}; name the directory of a study that was begun"
+            )
+        kept, _ = read_json(path)
+        if kept.get("schema") != 1 or not all(isinstance(kept.get(k), str) for k in _KEPT):
+            raise StudyError(f"{path}: it is not the {FILE} of a study of this version")
+        return kept
+
+    def save(self, shown: StudyShown) -> None:
+        """Writes `study.json`, whole. Raises RunDirectoryError where it cannot."""
+        path = self.place / FILE
+        try:
+            write_whole(path, json_text(shown, depth=5) + "\n", replacing=_MARK)
+        except ForeignFileError as error:
+            raise RunDirectoryError(f"{path}: {error.strerror}") from None
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{path}: cannot be written ({error.strerror}); {cure_for(error)}"
+            ) from None

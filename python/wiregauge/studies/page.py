@@ -1,0 +1,143 @@
+"""A study as one HTML file: each table and figure of the paper beside ours, by the paper's number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from wiregauge.figures.model import Figure
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
+from wiregauge.report.write import render, store
+from wiregauge.studies.carrying import RUNS, Carried
+from wiregauge.studies.laying import ItemResult, Laid
+from wiregauge.studies.pictures import identifier, picture_of
+from wiregauge.studies.summing import counts, headline, verdict_of
+from wiregauge.studies.text import deviation_text, interval_of, needs_text, number, printed
+
+__all__ = ["PAGE", "write_page"]
+
+PAGE = "report.html"
+
+
+def write_page(carried: Carried, items: Sequence[ItemResult], own: Mapping[str, Sequence[Figure]]) -> Path:
+    """Writes the page into the study directory; returns its path. Raises RunDirectoryError when it cannot."""
+    drawn = {item.item.number: _figures(item, own.get(item.item.number, ())) for item in items}
+    text = render(
+        "study.html.j2",
+        [figure for figures in drawn.values() for figure in figures],
+        study=carried.study,
+        carried=carried,
+        verdict=verdict_of(carried, items),
+        headline=headline(carried, items),
+        counts=counts(items),
+        items=[
+            {
+                "id": identifier(item.item.number),
+                "number": item.item.number,
+                "title": item.item.title,
+                "note": item.item.note,
+                "verdict": item.verdict,
+                "needs": needs_text(item),
+                "table": cell_table(item),
+                "figures": [figure.id for figure in drawn[item.item.number]],
+            }
+            for item in items
+        ],
+        uncompared=uncompared_table(items),
+        parts=part_table(carried),
+        reports=_reports(carried),
+    )
+    path = carried.place / PAGE
+    store(path, text)
+    return path
+
+
+def _figures(item: ItemResult, own: Sequence[Figure]) -> list[Figure]:
+    picture = picture_of(item)
+    return [*([picture] if picture is not None else []), *own]
+
+
+def cell_table(item: ItemResult) -> Table:
+    """The cells of an item that have a number, the paper's or ours."""
+    shown = [cell for cell in item.cells if cell.ours is not None or (cell.published and cell.published.text)]
+    sections: dict[str, list[list[Cell]]] = {}
+    for cell in shown:
+        sections.setdefault(cell.key.series, []).append(_row(cell))
+    heads = [
+        *text_heads("cell", "statistic"),
+        Head("published"),
+        Head("ours"),
+        Head("95 % interval"),
+        Head("n"),
+        Head("difference"),
+        *text_heads("criterion", "result"),
+    ]
+    return Table(item.item.number, heads, [Section(name, rows) for name, rows in sections.items()], lead=2)
+
+
+def _row(cell: Laid) -> list[Cell]:
+    theirs = cell.published
+    criterion = theirs.criterion.written if theirs is not None and theirs.criterion is not None else ""
+    word = {"holds": "pass", "fails": "fail", "undecided": "undecided"}.get(cell.result, "faint")
+    return [
+        Cell(cell.key.x, kind="text short"),
+        Cell(cell.key.statistic, kind="text short"),
+        Cell(printed(cell)),
+        Cell(number(cell.ours, cell.unit), cell.source),
+        Cell(interval_of(cell)),
+        Cell(str(cell.n) if cell.n else ""),
+        Cell(deviation_text(cell)),
+        Cell(criterion, kind="text short"),
+        Cell(cell.result, cell.reason, f"verdict {word} text short"),
+    ]
+
+
+def uncompared_table(items: Sequence[ItemResult]) -> Table:
+    """Every cell that has no result, with the reason."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for item in items:
+        for cell in item.cells:
+            if cell.result in ("undecided", "not compared"):
+                name = " ".join(filter(None, (cell.key.series, cell.key.x, cell.key.statistic)))
+                found.setdefault((cell.key.item, cell.result, cell.reason), []).append(name)
+    rows = [
+        [
+            Cell(number, kind="text short"),
+            Cell(result, kind="text short"),
+            Cell(reason, kind="text"),
+            Cell(str(len(names))),
+            Cell("; ".join(names), kind="text"),
+        ]
+        for (number, result, reason), names in found.items()
+    ]
+    heads = [*text_heads("item", "result", "reason"), Head("cells"), *text_heads("which")]
+    return Table("Not compared", heads, [Section("", rows)])
+
+
+def part_table(carried: Carried) -> Table:
+    """The runs behind the figures."""
+    rows = []
+    for part in carried.study.parts:
+        judgement = carried.judgements.get(part.name)
+        why = carried.skipped.get(part.name) or carried.missing.get(part.name) or ""
+        rows.append(
+            [
+                Cell(part.name, kind="text short"),
+                Cell(part.test, ", ".join(part.settings.get(carried.size, ())), "text short"),
+                Cell(str(len(judgement.runs)) if judgement is not None else NONE),
+                Cell(judgement.state if judgement is not None else "not run", kind="text short"),
+                Cell(judgement.validity.word if judgement is not None else NONE, kind="text short"),
+                Cell(
+                    (judgement.reason or "; ".join(judgement.reasons)) if judgement is not None else why,
+                    kind="text",
+                ),
+            ]
+        )
+    heads = [*text_heads("part", "test"), Head("runs"), *text_heads("state", "validity", "reason")]
+    return Table("Parts", heads, [Section("", rows)], lead=2)
+
+
+def _reports(carried: Carried) -> list[tuple[str, str]]:
+    pages = [(name, carried.place / RUNS / name / PAGE) for name in carried.judgements]
+    return [(name, os.path.relpath(page, carried.place)) for name, page in pages if page.exists()]

@@ -1,0 +1,340 @@
+"""Deterministic Ethernet for MAPS: latency, jitter and loss of four protocols, six payloads, three loads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wiregauge.calibrate.agentwork import listen
+from wiregauge.calibrate.clocks import clock_results
+from wiregauge.calibrate.errors import CalibrationError
+from wiregauge.figures.build import latency_density, period_box, period_density
+from wiregauge.figures.model import Figure
+from wiregauge.measures import shapes
+from wiregauge.records import RunDirectory
+from wiregauge.studies import (
+    SIZES,
+    Cells,
+    Item,
+    Key,
+    Measured,
+    Part,
+    Picture,
+    Results,
+    Study,
+    difference,
+    known,
+    left_out,
+    ratio,
+    scaled,
+    total,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A protocol of the paper and the test that carries it."""
+
+    name: str
+    part: str
+    flow: int
+    headers: int = 0
+    """Bytes of IPv4 and UDP that the test writes as payload."""
+
+    def at(self, results: Results, measure: str, payload: int, load: int, part: str = "") -> Measured:
+        """A figure of it at a point of the paper."""
+        live = self.part == "cots" and not results.modelled
+        named = part or (f"{self.part}-live" if live else self.part)
+        size = f"{payload + self.headers}B"
+        return results.cell(named, measure, self.flow, payload=size, load=f"{load}%")
+
+
+PROTOCOLS = (
+    Protocol("TTE", "tte", 10, headers=28),
+    Protocol("RC", "rc", 20),
+    Protocol("BE", "be", 30),
+    Protocol("UDP", "cots", 40),
+)
+TTE, RC, BE, UDP = PROTOCOLS
+PAYLOADS = (64, 128, 256, 512, 1024, 1472)
+LOADS = (0, 50, 100)
+LEVELS = (25, 50, 75, 100)
+EVEN_LOADS = {50: 31, 100: 44}
+"""What the threads realise, in %, as Table 2 of ours has it."""
+LOWER_REGIME = ((64, 50), (64, 100), (128, 100), (256, 100))
+CLOCKS = {
+    "CLOCK_MONOTONIC": "CLOCK_MONOTONIC",
+    "CLOCK_REALTIME": "CLOCK_REALTIME",
+    "PTP/PHC": "PHC /dev/ptp0",
+    "RDTSC": "RDTSC",
+}
+PHC = Path("/dev/ptp0")
+
+QUICK_COUNT = 334
+"""Messages of a quick run: the phase against a schedule of 1 ms goes through it once."""
+NO_CARD = "a TTEthernet card and its switches are not in this machine"
+MODELLED = "threads that inject are modelled; cots-live has the schedule instead"
+SLOW = "messages 510 ms apart take minutes"
+REAL = "real frames only"
+
+
+def _table_1(results: Results) -> Cells:
+    for name, cost in _clock_costs(results).items():
+        for statistic in ("mean", "median", "sd", "min", "max"):
+            yield Key("Table 1", name, "", statistic), cost(statistic)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    facts: Mapping[str, Any] | None
+    reason: str
+    skipped: bool = False
+
+    def __call__(self, statistic: str) -> Measured:
+        if self.facts is None:
+            return Measured(None, "ns", reason=self.reason, skipped=self.skipped)
+        return Measured(
+            float(self.facts[f"{statistic}_ns"]), "ns", int(self.facts["n"]), source="clocks.json"
+        )
+
+
+def _clock_costs(results: Results) -> Mapping[str, _Cost]:
+    """What reading each clock of this machine costs, measured once for a study directory."""
+    if results.modelled:
+        return dict.fromkeys(CLOCKS, _Cost(None, "the simulator has no clock to read", skipped=True))
+    kept = results.place / "clocks.json"
+    try:
+        facts = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else _read_clocks()
+    except CalibrationError as error:
+        return dict.fromkeys(CLOCKS, _Cost(None, str(error)))
+    kept.write_text(json.dumps(facts), encoding="utf-8")
+    costs = {one["clock"]: one["cost"] for one in clock_results(facts)["clocks"]}
+    return {name: _Cost(costs.get(ours), f"this machine has no {ours}") for name, ours in CLOCKS.items()}
+
+
+def _read_clocks() -> list[Any]:
+    facts: list[Any] = []
+    core = min(os.sched_getaffinity(0))
+    arguments = ["clocks", "--reads=200000", "--seconds=1", f"--core={core}", "--priority=0", "--every-ms=20"]
+    listen([*arguments, *([f"--phc={PHC}"] if PHC.exists() else [])], facts.append)
+    return facts
+
+
+def _table_2(results: Results) -> Cells:
+    intervals = dict(_intervals(results))
+    for load in LEVELS:
+        x = f"{load} %"
+        yield Key("Table 2", "computed", x, "data rate"), known(load * 1e7, "bit/s", "share of 1 Gbit/s")
+        found = {"packet interval": 0.1, "burst interval": 1.0} | (
+            {"delay of a thread": 3.0} if load == 100 else {}
+        )
+        for statistic, bursts in found.items():
+            yield Key("Table 2", "computed", x, statistic), _interval(results, intervals.get(load), bursts)
+    for run in results.judgements["saturation"].runs if "saturation" in results.judgements else ():
+        for one in run.loads:
+            if one.to == "pc2":
+                offered = Measured(one.offered, "share", source="frames that the injector sent")
+                yield Key("Table 2", "realised", f"{one.intended:.0%}".replace("%", " %"), "load"), offered
+
+
+def _interval(results: Results, interval_ns: float | None, bursts: float) -> Measured:
+    if interval_ns is not None:
+        return known(bursts * interval_ns, "ns", "interval of the plan")
+    reason = results.reason("saturation")
+    return Measured(None, "ns", reason=reason, skipped="saturation" in results.skipped)
+
+
+def _intervals(results: Results) -> Iterator[tuple[int, float]]:
+    """By load in %: between two bursts of ten, ns, as the test was planned."""
+    judgement = results.judgements.get("saturation")
+    if judgement is None:
+        return
+    for run in RunDirectory.open(judgement.directory).plan.runs:
+        first = run.injects[0]
+        yield first.load_ppm // 10_000, first.interval / 1000
+
+
+def _table_3(results: Results) -> Cells:
+    for protocol in PROTOCOLS:
+        for payload in PAYLOADS:
+            for load in LOADS:
+                series, x = f"{protocol.name}, {load} %", f"{payload} B"
+                for statistic, measure in (("mean", "latency.mean"), ("sd", "latency.sd"), ("lost", "loss")):
+                    found = protocol.at(results, measure, payload, load)
+                    yield Key("Table 3", series, x, statistic), found
+
+
+def _regimes(results: Results) -> Cells:
+    """The lower regime beside adaptive interrupts, which are in either of two after the same even load."""
+    for payload, load in LOWER_REGIME:
+        for statistic in ("mean", "sd"):
+            for part, series in (("regime-lower", "lower regime"), ("regime-upper", "after a ramp")):
+                found = UDP.at(results, f"latency.{statistic}", payload, EVEN_LOADS[load], part)
+                yield Key("COTS UDP under load", f"{series}, {load} %", f"{payload} B", statistic), found
+
+
+def _saturated(results: Results) -> Cells:
+    def mean(protocol: Protocol, payload: int, load: int) -> Measured:
+        return protocol.at(results, "latency.mean", payload, load)
+
+    item = "Saturated network"
+    for protocol, payload, load in ((TTE, 64, 50), (TTE, 1472, 100), (UDP, 512, 100), (UDP, 1472, 100)):
+        found = ratio(mean(protocol, payload, load), mean(protocol, payload, 0))
+        yield Key(item, protocol.name, f"{payload} B", f"{load} % load / idle"), found
+    yield Key(item, "RC", "512 B", "added by 50 % load"), difference(mean(RC, 512, 50), mean(RC, 512, 0))
+    yield Key(item, "BE", "64 B", "mean under 100 % load"), mean(BE, 64, 100)
+    losses = [
+        protocol.at(results, "lost", payload, load)
+        for protocol in (TTE, RC)
+        for payload in PAYLOADS
+        for load in LOADS
+    ]
+    yield Key(item, "TTE and RC", "", "lost"), total(*losses)
+
+
+def _not_printed(results: Results) -> Cells:
+    """What the paper computed without printing it."""
+    for protocol in PROTOCOLS:
+        for payload in PAYLOADS:
+            found = protocol.at(results, "effective_bandwidth", payload, 0)
+            share = payload / (payload + protocol.headers)
+            yield Key("Throughput", protocol.name, f"{payload} B", "payload / latency"), scaled(found, share)
+        for payload in (64, 1472):
+            for load in (0, 100):
+                found = protocol.at(results, "latency.mean", payload, load, f"{protocol.part}-510ms")
+                yield Key("510 ms", protocol.name, f"{payload} B, {load} % load", "mean"), found
+    for payload in (64, 1472):
+        for load in (0, 100):
+            found = RC.at(results, "bag_spacing.sd", payload, load)
+            yield Key("Hardware jitter", "RC", f"{payload} B, {load} % load", "sd of the spacing"), found
+            found = TTE.at(results, "window_error.sd", payload, load)
+            yield (
+                Key("Hardware jitter", "TTE", f"{payload} B, {load} % load", "sd of the window error"),
+                found,
+            )
+
+
+def _round_trips(results: Results) -> Cells:
+    for load in ("0%", "100%"):
+        x = f"64 B, {load.replace('%', ' %')} load"
+        there, back = (results.cell("tte-round-trips", "latency.mean", flow, load=load) for flow in (10, 11))
+        yield Key("Round trips", "TTE", x, "mean"), total(there, back)
+        for protocol in (RC, BE, UDP):
+            found = results.cell(f"{protocol.part}-round-trips", "rtt.mean", protocol.flow, load=load)
+            yield Key("Round trips", protocol.name, x, "mean"), found
+
+
+def _live(results: Results) -> Cells:
+    if results.modelled:
+        yield Key("Raw Ethernet", "raw", "", "mean"), left_out(REAL, "ns")
+        return
+    for payload in PAYLOADS:
+        for load in LOADS:
+            found = results.cell("cots-live", "latency.mean", 50, payload=f"{payload}B", load=f"{load}%")
+            yield Key("Raw Ethernet", f"raw, {load} %", f"{payload} B", "mean"), found
+
+
+def cells(results: Results) -> Cells:
+    """Every table, figure and sentence with a number."""
+    for of in (_table_1, _table_2, _table_3, _regimes, _saturated, _not_printed, _round_trips, _live):
+        yield from of(results)
+
+
+def figures(results: Results) -> Mapping[str, Sequence[Figure]]:
+    """Figures 3, 4 and 5 of ours; the paper has them as pictures."""
+    drawn: dict[str, list[Figure]] = {"Figure 3": [], "Figure 4": [], "Figure 5": []}
+    for protocol in PROTOCOLS:
+        for part in (protocol.part, f"{protocol.part}-live"):
+            if part not in results.judgements:
+                continue
+            found = shapes(results.judgements[part])
+            made = [("Figure 5", latency_density(found))]
+            if protocol is UDP:
+                made += [("Figure 3", period_density(found)), ("Figure 4", period_box(found))]
+            for number, figure in made:
+                if figure is not None:
+                    title = f"{number}, {protocol.name}: {figure.title}"
+                    drawn[number].append(replace(figure, id=f"{figure.id}-{part}", title=title))
+    return drawn
+
+
+def _parts() -> Iterator[Part]:
+    for protocol in PROTOCOLS:
+        quick = (f"send.{protocol.flow}.count={QUICK_COUNT}",)
+        not_on = {"netns": MODELLED if protocol is UDP else NO_CARD}
+        yield Part(protocol.part, f"{protocol.part}.xml", {"quick": quick}, not_on)
+    for protocol in PROTOCOLS:
+        not_on = {"netns": MODELLED if protocol is UDP else NO_CARD}
+        yield Part(
+            f"{protocol.part}-510ms",
+            f"{protocol.part}.xml",
+            {"usual": (*_slow(protocol), f"send.{protocol.flow}.count=40"), "full": _slow(protocol)},
+            not_on,
+            {"quick": SLOW},
+        )
+    levels = (
+        "axis.payload.values=64B",
+        f"axis.load.values={' '.join(f'{level}%' for level in LEVELS)}",
+        "send.40.count=200",
+        "repeat.times=1",
+    )
+    yield Part("saturation", "cots.xml", dict.fromkeys(SIZES, levels), {"netns": MODELLED})
+    for name, offset in (("lower", "2.2s"), ("upper", "150ms")):
+        held_up = (f"event.offset={offset}",)
+        yield Part(f"regime-{name}", "cots-regimes.xml", dict.fromkeys(SIZES, held_up), {"netns": MODELLED})
+    for protocol in PROTOCOLS:
+        name = f"{protocol.part}-round-trips"
+        yield Part(name, f"{name}.xml", not_on={"netns": MODELLED if protocol is UDP else NO_CARD})
+    live = ("send.40.count=100", "send.50.count=100")
+    yield Part("cots-live", "cots-live.xml", {"quick": live}, {"sim": REAL})
+
+
+def _slow(protocol: Protocol) -> tuple[str, ...]:
+    """A period of 510 ms and a bit, and the longest BAG and schedule that are half of it at most."""
+    flow = {"TTE": ("flow.period=255ms",), "RC": ("flow.bag=128ms",)}.get(protocol.name, ())
+    wanted = f"{64 + protocol.headers}B {1472 + protocol.headers}B"
+    axes = (f"axis.payload.values={wanted}", "axis.load.values=0% 100%")
+    once = ("repeat.times=1",) if protocol is UDP else ()
+    return (*flow, f"send.{protocol.flow}.period=516.5ms", *axes, *once)
+
+
+STUDY = Study(
+    name="maps",
+    title="Deterministic Ethernet for the Modular Active Protection Systems framework",
+    paper=(
+        "D. A. Verbree and A. Shvartsman, Evaluation of Deterministic Ethernet for the Modular Active Protection "
+        "Systems Framework, NDIA Ground Vehicle Systems Engineering and Technology Symposium, Novi, Michigan, 2015"
+    ),
+    question=(
+        "How late, how scattered and how lossy are TTEthernet, rate-constrained, best-effort and ordinary UDP "
+        "messages, idle and under load?"
+    ),
+    parts=list(_parts()),
+    items=[
+        Item("Table 1", "Cost of reading clocks", judged_on=()),
+        Item("Table 2", "Saturation: intervals computed, load realised"),
+        Item("Figure 3", "Transmit periods: density"),
+        Item("Figure 4", "Transmit periods: boxes"),
+        Item(
+            "Table 3",
+            "One-way latency and loss",
+            may_miss={"mean": 6, "sd": 20, "lost": 2},
+            picture=Picture("payload, B", "mean latency, µs", statistic="mean", log_x=True, log_y=True),
+        ),
+        Item("COTS UDP under load", "Two regimes of moderated interrupts"),
+        Item("Figure 5", "One-way latency: density"),
+        Item("Saturated network", "What load adds"),
+        Item("510 ms", "One-way latency with a period of 510 ms"),
+        Item("Round trips", "There and back"),
+        Item("Throughput", "Payload over latency, idle"),
+        Item("Hardware jitter", "On the wire"),
+        Item("Clock synchronisation", "PTP over a back-end network"),
+        Item("Raw Ethernet", "Raw frames beside UDP on this machine"),
+    ],
+    cells=cells,
+    figures=figures,
+)

@@ -1,0 +1,110 @@
+"""A study on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+
+from wiregauge.measures.definitions.units import significant
+from wiregauge.studies.carrying import Carried
+from wiregauge.studies.laying import ItemResult, Laid
+from wiregauge.studies.summing import headline, verdict_of
+from wiregauge.terminal import print_table
+
+__all__ = ["deviation_text", "interval_of", "needs_text", "number", "printed", "study_text", "unit_text"]
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """A figure with its unit; a dash where there is none."""
+    return "\N{EN DASH}" if value is None else f"{_signed(value)} {unit_text(unit)}".strip()
+
+
+def unit_text(unit: str) -> str:
+    """A unit for the eye."""
+    return "µs" if unit == "us" else unit
+
+
+def printed(cell: Laid) -> str:
+    """What the paper prints; a dash where it prints no number."""
+    theirs = cell.published
+    return f"{theirs.text} {unit_text(theirs.unit)}".strip() if theirs and theirs.text else "\N{EN DASH}"
+
+
+def _signed(value: float) -> str:
+    text = significant(abs(value))
+    return f"-{text}" if value < 0 else text
+
+
+def interval_of(cell: Laid) -> str:
+    """The 95 % interval of ours; empty where it has none or is exact."""
+    if cell.low is None or cell.high is None or cell.low == cell.high:
+        return ""
+    return f"{_signed(cell.low)} to {_signed(cell.high)}"
+
+
+def deviation_text(cell: Laid) -> str:
+    """By how much ours differs."""
+    return "" if cell.deviation is None else f"{100 * cell.deviation:+.1f} %"
+
+
+def needs_text(item: ItemResult) -> list[str]:
+    """A line for every statistic that is compared."""
+    texts = []
+    for need in item.needs:
+        of = f" of {need.statistic}" if need.statistic else ""
+        text = f"{need.holds} of {need.compared}{of} within the criterion"
+        text += f", {need.compared - need.may_miss} needed" if need.may_miss else ""
+        text += f", {need.undecided} undecided" if need.undecided else ""
+        texts.append(f"{text}: {need.verdict}")
+    return texts
+
+
+def study_text(carried: Carried, items: Sequence[ItemResult], console: Console) -> None:
+    """Prints every item with the paper's cells and ours."""
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    study = carried.study
+    say(f"{study.title}: {verdict_of(carried, items)} ({carried.size}, bench {carried.bench})")
+    say(headline(carried, items))
+    for item in items:
+        say("")
+        say(f"{item.item.number}: {item.item.title}")
+        for line in needs_text(item):
+            say(f"  {line}")
+        alone = len({cell.key.statistic for cell in item.cells}) == 1
+        rows = [_row(cell, alone=alone) for cell in item.cells]
+        if rows:
+            heads = ["cell", "published", "ours", "95 %", "n", "differs", "result"]
+            print_table(heads, rows, console)
+        for reason, cells in _reasons(item).items():
+            say(f"  {reason}: {'; '.join(cells) if len(cells) < 9 else f'{len(cells)} cells'}")
+
+
+def _row(cell: Laid, *, alone: bool) -> list[str]:
+    """`alone`: the item has one statistic, which needs no name."""
+    theirs = cell.published
+    criterion = (
+        f" ({theirs.criterion.written})" if theirs is not None and theirs.criterion is not None else ""
+    )
+    return [
+        ", ".join(filter(None, (cell.key.series, cell.key.x, "" if alone else cell.key.statistic))),
+        printed(cell),
+        number(cell.ours, cell.unit),
+        interval_of(cell),
+        str(cell.n or ""),
+        deviation_text(cell),
+        f"{cell.result}{criterion}",
+    ]
+
+
+def _reasons(item: ItemResult) -> Mapping[str, list[str]]:
+    """Why cells are not judged, each reason once."""
+    found: dict[str, list[str]] = {}
+    for cell in item.cells:
+        if cell.reason:
+            name = " ".join(filter(None, (cell.key.series, cell.key.x, cell.key.statistic)))
+            found.setdefault(f"{cell.result}, {cell.reason}", []).append(name)
+    return found
