@@ -204,6 +204,36 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class PtpClock:
+    """A PTP clock of a domain that differs from the others."""
+
+    name: str
+    priority1: int | None = None
+    priority2: int | None = None
+    role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PtpDomain:
+    """Clocks that synchronise by PTP in the simulated network; names with spaces between."""
+
+    ordinary_clocks: str
+    boundary_clocks: str | None = None
+    transparent_clocks: str | None = None
+    domain: int | None = None
+    profile: str | None = None
+    delay: str | None = None
+    announce_interval: str | None = None
+    sync_interval: str | None = None
+    delay_interval: str | None = None
+    announce_timeout: int | None = None
+    servo: str | None = None
+    priority: int | None = None
+    max_offset: str | None = None
+    clocks: Sequence[PtpClock] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Frer:
     """Frame replication and elimination (IEEE Std 802.1CB): a copy of each frame goes every path of the flow."""
 
@@ -408,9 +438,10 @@ class Test:
         on_failure: str | None = None,
         wait: str | None = None,
         clusters: Sequence[Cluster] = (),
+        ptp_domains: Sequence[PtpDomain] = (),
     ) -> Self:
         """How the clocks of the end systems are kept together and compared."""
-        attributes = _given(locals(), "exchange", "ptp", "chrony", "clusters")
+        attributes = _given(locals(), "exchange", "ptp", "chrony", "clusters", "ptp_domains")
         section = self._section("synchronise")
         self._set(section, attributes)
         for tag, part in (("exchange", exchange), ("ptp", ptp)):
@@ -424,6 +455,12 @@ class Test:
             node = self._child(section, "as6802", given)
             for master in faulty:
                 self._child(node, "faulty-master", _attributes(master))
+        for domain in ptp_domains:
+            given = _attributes(domain)
+            clocks = given.pop("clocks")
+            node = self._child(section, "ptp-domain", given)
+            for clock in clocks:
+                self._child(node, "ptp-clock", _attributes(clock))
         return self
 
     def timing(

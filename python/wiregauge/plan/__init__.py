@@ -15,6 +15,7 @@ from wiregauge.plan.campaign import (
     plain,
 )
 from wiregauge.plan.clusters import Cluster
+from wiregauge.plan.ptp import PtpClock, PtpDomain
 from wiregauge.plan.host_commands import HostCommands, host_commands
 from wiregauge.plan.network import (
     Attachment,
@@ -41,6 +42,8 @@ __all__ = [
     "Clock",
     "ClockStep",
     "Cluster",
+    "PtpClock",
+    "PtpDomain",
     "Cut",
     "EndSystem",
     "Etf",
