@@ -246,7 +246,7 @@ pub struct PtpDomainReport {
     pub max_offset_ps: i64,
     /// The grandmaster that most clocks followed last, by name.
     pub grandmaster: Option<String>,
-    /// How often it was another one.
+    /// How often it was another one, after all clocks were synchronised first.
     pub grandmaster_changes: u64,
     /// When all its clocks were synchronised first, ps of the run; nothing where they never were at a time.
     pub synchronised_at_ps: Option<i64>,
@@ -273,6 +273,8 @@ pub struct PtpClockReport {
     pub losses: u64,
     /// The greatest offset from the grandmaster while it was synchronised, ps.
     pub offset_ps: Option<i64>,
+    /// The greatest that its clock was off by from true time in the measured part, ps.
+    pub error_ps: i64,
     /// How often its clock could not be steered as its filter wanted.
     pub refused: u64,
 }

@@ -15,7 +15,6 @@ from wiregauge.plan.campaign import (
     plain,
 )
 from wiregauge.plan.clusters import Cluster
-from wiregauge.plan.ptp import PtpClock, PtpDomain
 from wiregauge.plan.host_commands import HostCommands, host_commands
 from wiregauge.plan.network import (
     Attachment,
@@ -30,6 +29,7 @@ from wiregauge.plan.network import (
     Switch,
     TemperatureStep,
 )
+from wiregauge.plan.ptp import PtpClock, PtpDomain
 from wiregauge.plan.routes import Hop, Route
 from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Send
 from wiregauge.plan.tsn import Etf, PortTsn
@@ -42,8 +42,6 @@ __all__ = [
     "Clock",
     "ClockStep",
     "Cluster",
-    "PtpClock",
-    "PtpDomain",
     "Cut",
     "EndSystem",
     "Etf",
@@ -63,6 +61,8 @@ __all__ = [
     "PlanError",
     "PortTsn",
     "Ptp",
+    "PtpClock",
+    "PtpDomain",
     "Route",
     "Run",
     "Send",

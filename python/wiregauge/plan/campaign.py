@@ -11,8 +11,8 @@ import msgspec
 from wiregauge import _native
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, written
 from wiregauge.plan.clusters import Cluster
-from wiregauge.plan.ptp import PtpDomain
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
+from wiregauge.plan.ptp import PtpDomain
 from wiregauge.plan.routes import Route
 from wiregauge.plan.tasks import (
     Capture,

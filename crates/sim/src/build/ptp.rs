@@ -108,6 +108,7 @@ pub(crate) fn domains<'a>(
                 synchronised_at: None,
                 losses: 0,
                 most: None,
+                error: Span::ZERO,
                 refused: 0,
             });
         }

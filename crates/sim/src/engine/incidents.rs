@@ -64,6 +64,7 @@ impl<S: Sink> Engine<'_, S> {
         clock.handle_deadline(self.now)?;
         self.queue.set(Class::Clock, number, clock.next_deadline());
         self.clock_changed(node);
+        self.ptp_clock_changed(node);
         Ok(())
     }
 

@@ -76,6 +76,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         events: 0,
         frame_hops: 0,
         seed: run.seed,
+        measured_from: RunTime::ZERO + run.warm_up,
         records,
         ahead: VecDeque::new(),
     };
@@ -97,6 +98,7 @@ struct Engine<'a, S> {
     events: u64,
     frame_hops: u64,
     seed: u64,
+    measured_from: RunTime,
     /// By node.
     records: Box<[u64]>,
     /// Records that wait for their time, by the clocks of their nodes.

@@ -367,6 +367,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
         let offset =
             self.offset_from_grandmaster(number).map(|offset| Span::from_picos(offset.as_picos().abs()));
+        self.watch_error(number);
         let domain = &self.ptp.domains[self.ptp.nodes[number].domain];
         let (limit, hold) = (domain.plan.max_offset, domain.hold);
         let own = &mut self.ptp.nodes[number];
@@ -386,6 +387,23 @@ impl<'a, S: Sink> Engine<'a, S> {
                 own.most = own.most.max(offset);
                 own.synchronised_at.get_or_insert(since);
             }
+        }
+    }
+
+    /// Between two looks a clock runs evenly: it is off by most at one of them.
+    fn watch_error(&mut self, number: usize) {
+        let own = &mut self.ptp.nodes[number];
+        if self.now >= self.measured_from && self.now <= self.world.measured_until {
+            let state = &self.world.nodes[usize::from(own.node)];
+            let error = state.clock.as_ref().map_or(0, |clock| clock.offset_ps(self.now));
+            own.error = own.error.max(Span::from_picos(error.abs()));
+        }
+    }
+
+    /// The oscillator of `node` changed its course, or its clock was set.
+    pub(super) fn ptp_clock_changed(&mut self, node: NodeIndex) {
+        if let Some(number) = self.ptp.clock_of.get(&node).copied() {
+            self.watch_offset(number);
         }
     }
 
@@ -436,7 +454,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         if let Some(now) = most
             && domain.grandmaster != Some(now)
         {
-            domain.changes += u64::from(domain.grandmaster.is_some());
+            domain.changes += u64::from(domain.synchronised_at.is_some());
             domain.grandmaster = Some(now);
         }
     }
@@ -459,6 +477,7 @@ impl<'a, S: Sink> Engine<'a, S> {
                 synchronised_at_ps: own.synchronised_at.map(ps),
                 losses: own.losses,
                 offset_ps: own.most.map(Span::as_picos),
+                error_ps: own.error.as_picos(),
                 refused: own.refused,
             };
             (named(own.node), report)

@@ -247,6 +247,8 @@ pub(crate) struct PtpNode<'a> {
     pub(crate) losses: u64,
     /// The greatest offset from its grandmaster while it was synchronised.
     pub(crate) most: Option<Span>,
+    /// The greatest that its clock was off by from true time in the measured part.
+    pub(crate) error: Span,
     /// Times that its clock could not be steered as the filter wanted.
     pub(crate) refused: u64,
 }
