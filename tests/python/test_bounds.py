@@ -259,6 +259,7 @@ def test_examples_stay_below_their_bounds(example: str, tmp_path: Path) -> None:
     [
         ("shapers", "traffic classes, whose shapers"),
         ("ring-frer", "it has member streams"),
+        ("ptp", "its messages go out of every port"),
         ("synchronised", "its control frames go before all others"),
     ],
 )

@@ -68,12 +68,12 @@ impl PointCheck<'_> {
                     NodeKind::Hub { .. } => false,
                 };
                 if !fits {
-                    let message = format!("{} is a {noun} and can be no {kind} clock", name.named());
+                    let message = format!("{}: no {noun} can be {} {kind} clock", name.named(), if kind == "ordinary" { "an" } else { "a" });
                     let cure = format!(
                         "name a node that is {} {wanted}",
                         if wanted == "switch" { "a" } else { "an" }
                     );
-                    found.error(&name.place, message, format!("{wanted}s"), cure);
+                    found.error(&name.place, message, format!("{wanted}{}", if wanted == "switch" { "es" } else { "s" }), cure);
                     return None;
                 }
                 if !here.insert(node) || (steers && !taken.insert(node)) {
@@ -201,6 +201,15 @@ impl PointCheck<'_> {
             }
         }
         clock.role = role.value;
+        if role.value == PtpRole::SlaveOnly {
+            if let Some(written) = own.priority1.iter().chain(&own.priority2).next() {
+                let message = format!("{} has no effect on a slave-only clock", written.as_ref()?.named());
+                found.error(&own.place, message, "", "remove it");
+                return None;
+            }
+            // The worst there is: its own data set is compared with what it hears like that of any other.
+            (clock.priority1, clock.priority2) = (u8::MAX, u8::MAX);
+        }
         Some(())
     }
 

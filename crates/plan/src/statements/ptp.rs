@@ -83,7 +83,8 @@ fn clock(element: &Element, found: &mut Findings) -> PtpClockStatement {
     ];
     PtpClockStatement {
         name: reader.name("name"),
-        priority1: reader.optional_whole("priority1", 0, 255),
+        // 255 is for those that never become grandmaster (IEEE Std 802.1AS-2020, 8.6.2.1), which have no priority here.
+        priority1: reader.optional_whole("priority1", 0, 254),
         priority2: reader.optional_whole("priority2", 0, 255),
         role: reader.choice("role", element.get("role").unwrap_or("any"), &roles),
         place: reader.place,
