@@ -311,7 +311,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
     test.send(4, period="10ms", payload="64B").receive(4)
     bounds: dict[str, Any] = {"precision": "30us", "max_drift": "100ppm"}
-    gate = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
+    gate: dict[str, Any] = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
     exchange = Exchange(period="20ms", to="sensor", protocol="raw")
     more: dict[str, Any] = {"domain": 20, "transport": "udp", "delay": "p2p"}
     ptp = Ptp(timestamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3", **more)
@@ -349,8 +349,8 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         max_offset="2us",
         clocks=[PtpClock("q1", priority1=7, priority2=9, role="grandmaster-only")],
     )
-    kept: dict[str, Any] = {"clusters": [cluster, other], "ptp_domains": [domain]}
-    test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **kept, **gate)
+    gate |= {"clusters": [cluster, other], "ptp_domains": [domain]}
+    test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
     test.remote_log(on="other", to="mac", record="64B", records=7)
     test.inject(on="other", to="mac", load="5%", threads=3, send_cost="40us", sleep_overhead="60us")

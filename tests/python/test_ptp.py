@@ -115,7 +115,7 @@ def test_wireshark_reads_what_the_frames_say(tmp_path: Path) -> None:
     assert {0x0, 0x1, 0x8, 0x9, 0xB} <= kinds  # Sync, Delay_Req, Follow_Up, Delay_Resp, Announce
     assert {row[1] for row in rows} == {"01:1b:19:00:00:00"}
     assert not any(row[3] for row in rows)
-    # Behind the transparent clock a Sync says what it was there: 7.76 us, and a frame of load and one of the flow at most.
+    # Behind the transparent clock a Sync says what it was there: 7.76 us, and a frame of each kind at most.
     # Only the last ones: earlier this clock was a master itself.
     waited = [float(row[2]) for row in rows if int(row[0], 0) == 0x0][-24:]
     assert len(waited) == 24

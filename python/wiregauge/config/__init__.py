@@ -18,14 +18,13 @@ from wiregauge.config.builder import (
     Host,
     OwnFrames,
     Ptp,
-    PtpClock,
-    PtpDomain,
     ReceiveBuffer,
     Stack,
     Test,
     Timestamps,
     Window,
 )
+from wiregauge.config.builder_ptp import PtpClock, PtpDomain
 from wiregauge.config.builder_tsn import (
     Ats,
     Cbs,

@@ -28,6 +28,7 @@ from typing import Any, Self
 
 from lxml import etree
 
+from wiregauge.config.builder_ptp import PtpClock, PtpDomain
 from wiregauge.config.builder_tsn import TAGS, HostTsn, Part, SwitchTsn, parts_of
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.loading import Loaded, compile_tree
@@ -201,36 +202,6 @@ class Cluster:
     unstable_cycles: int | None = None
     powered_within: str | None = None
     faulty: Sequence[FaultyMaster] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PtpClock:
-    """A PTP clock of a domain that differs from the others."""
-
-    name: str
-    priority1: int | None = None
-    priority2: int | None = None
-    role: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PtpDomain:
-    """Clocks that synchronise by PTP in the simulated network; names with spaces between."""
-
-    ordinary_clocks: str
-    boundary_clocks: str | None = None
-    transparent_clocks: str | None = None
-    domain: int | None = None
-    profile: str | None = None
-    delay: str | None = None
-    announce_interval: str | None = None
-    sync_interval: str | None = None
-    delay_interval: str | None = None
-    announce_timeout: int | None = None
-    servo: str | None = None
-    priority: int | None = None
-    max_offset: str | None = None
-    clocks: Sequence[PtpClock] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -724,6 +695,8 @@ def _attributes(
     | OwnFrames
     | ReceiveBuffer
     | Ptp
+    | PtpClock
+    | PtpDomain
     | Stack
     | Timestamps
     | Window,

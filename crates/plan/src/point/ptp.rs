@@ -68,12 +68,21 @@ impl PointCheck<'_> {
                     NodeKind::Hub { .. } => false,
                 };
                 if !fits {
-                    let message = format!("{}: no {noun} can be {} {kind} clock", name.named(), if kind == "ordinary" { "an" } else { "a" });
+                    let message = format!(
+                        "{}: no {noun} can be {} {kind} clock",
+                        name.named(),
+                        if kind == "ordinary" { "an" } else { "a" }
+                    );
                     let cure = format!(
                         "name a node that is {} {wanted}",
                         if wanted == "switch" { "a" } else { "an" }
                     );
-                    found.error(&name.place, message, format!("{wanted}{}", if wanted == "switch" { "es" } else { "s" }), cure);
+                    found.error(
+                        &name.place,
+                        message,
+                        format!("{wanted}{}", if wanted == "switch" { "es" } else { "s" }),
+                        cure,
+                    );
                     return None;
                 }
                 if !here.insert(node) || (steers && !taken.insert(node)) {

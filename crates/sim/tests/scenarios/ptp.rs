@@ -145,9 +145,8 @@ fn a_grandmaster_is_lost_and_comes_back() {
     let (kept, report) = simulated(&network, &run);
     let of = |node: NodeIndex, second: i64| {
         let told = truths(&kept, TruthKind::PtpGrandmaster);
-        let before =
-            told.iter().filter(|truth| truth.node == node && truth.time.as_picos() < second * SECOND_PS);
-        before.last().map(|truth| truth.value)
+        let before = |truth: &&wg_record::Truth| truth.time.as_picos() < second * SECOND_PS;
+        told.iter().rev().filter(before).find(|truth| truth.node == node).map(|truth| truth.value)
     };
     assert_eq!([of(1, 39), of(2, 39), of(3, 39)], [Some(0); 3]);
     // Announcements time out after 3 to 6 intervals of 0.5 s at each of two clocks on the way; then it is chosen.
@@ -232,6 +231,24 @@ fn domains_are_apart_on_one_network() {
     assert!(apart(&kept, &[0, 2], 50, 60) > 500_000_000);
     assert_eq!(grandmasters(&kept)[&1], 0);
     assert!(grandmasters(&kept)[&2] == grandmasters(&kept)[&3] && grandmasters(&kept)[&2] >= 2);
+}
+
+#[test]
+fn a_ring_of_boundary_clocks_needs_no_tree_and_survives_a_cut() {
+    let joined = [(0, 2), (2, 3), (3, 4), (4, 5), (5, 2), (4, 1)];
+    let network = network(2, 4, &joined, 1_000_000_000);
+    let mut run = lasting(120, vec![domain(&network, &[2, 3, 4, 5], &[])]);
+    run.incidents =
+        vec![Incident { at: Span::from_millis(60_000), kind: IncidentKind::Cut { link: 1, until: None } }];
+    let (kept, report) = simulated(&network, &run);
+    let all = [0, 1, 2, 3, 4, 5];
+    assert!(apart(&kept, &all, 55, 60) <= 5 * HELD_PS);
+    assert!(apart(&kept, &all, 110, 120) <= 5 * HELD_PS);
+    assert!(grandmasters(&kept).values().all(|grandmaster| *grandmaster == 0));
+    // Where the two ways round meet, one port is passive until the ring is cut.
+    let told = truths(&kept, TruthKind::PtpState);
+    assert!(told.iter().any(|truth| truth.value == 7 && truth.time.as_picos() < 60 * SECOND_PS));
+    assert!(report.ptp_domains[0].clocks.values().all(|clock| clock.synchronised));
 }
 
 #[test]
