@@ -22,6 +22,7 @@ from wiregauge.figures.palette import (
     ordered,
     shade,
 )
+from wiregauge.figures.synchronisation import sync_figure
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.gate_view import MOST_OPENINGS, Opening
 from wiregauge.measures.metrics.results import Judgement
@@ -37,7 +38,13 @@ _GATE_COLOURS = (GREEN, ORANGE, PURPLE, SKY, YELLOW)
 
 def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
     """The views the records allow, in the order of the report."""
-    made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks), noise_figure(views.noise)]
+    made = [
+        _timeline(judgement, views),
+        _queues(views),
+        _clocks(views.clocks),
+        sync_figure(views.synchronisation, views.clusters),
+        noise_figure(views.noise),
+    ]
     found = [figure for figure in made if figure is not None]
     if len(judgement.runs) < 2 or views.run is None:
         return found
@@ -128,7 +135,9 @@ def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, 
     return Panel(
         f"{protocols[window.flow]} · flow {window.flow} to {window.destination}, message {window.sequence}: "
         f"{duration(window.latency_ns)}",
-        Axis(f"time (µs) from {round(origin / 1e9, 6) + 0.0:.6f} s", span=(0.0, (window.end_ns - origin) / US)),
+        Axis(
+            f"time (µs) from {round(origin / 1e9, 6) + 0.0:.6f} s", span=(0.0, (window.end_ns - origin) / US)
+        ),
         Axis(
             "",
             span=(-0.6, top + 0.6),

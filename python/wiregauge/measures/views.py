@@ -7,17 +7,19 @@ reduced to the extremes of equal stretches of time. What is left out is counted 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge.measures.gate_view import Opening, port_openings
+from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import Judgement, RunResult
+from wiregauge.measures.sync_view import SyncView, sync_view
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub, Switch
 
@@ -116,6 +118,8 @@ class Views:
     windows: tuple[FrameWindow, ...] = ()
     queues: tuple[QueueShape, ...] = ()
     clocks: tuple[ClockShape, ...] = ()
+    synchronisation: SyncView = field(default_factory=SyncView)
+    clusters: tuple[ClusterResult, ...] = ()
     noise: NoiseView | None = None
     background: bool = False
     """The run has background load, which leaves no records."""
@@ -139,6 +143,8 @@ def views(judgement: Judgement) -> Views:
         windows=_windows(directory, plan),
         queues=queues,
         clocks=_clocks(directory, plan),
+        synchronisation=sync_view(directory, plan),
+        clusters=longest.clusters,
         noise=noise_view(directory, longest),
         background=bool(plan.injects),
         read_until_s=read_until_s,
