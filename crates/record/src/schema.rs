@@ -221,7 +221,7 @@ coded! {
         HeldUp = 19 "held-up",
         /// A switch sent a frame of its own by this port.
         OwnFrame = 20 "own-frame",
-        /// A device of an AS6802 cluster is in another state; value: its code.
+        /// A device of an AS6802 cluster is in another state; value: its code, -1 without power.
         SyncState = 21 "sync-state",
         /// Other synchronisation masters are in schedule at a device; value: a bit for each.
         SyncMembership = 22 "sync-membership",

@@ -16,6 +16,9 @@ use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::{CoreIndex, InFlight};
 
+/// What records say in place of a state.
+const NO_POWER: i64 = -1;
+
 impl<S: Sink> Engine<'_, S> {
     /// Nobody has power yet, and nobody sends by schedule.
     pub(super) fn begin_clusters(&mut self) {
@@ -89,6 +92,7 @@ impl<S: Sink> Engine<'_, S> {
         let device = &mut self.world.synchronisers[number];
         (device.core, device.powered, device.members) = (None, back_at, 0);
         self.enter_state(number, State::Integrate);
+        self.tell(TruthKind::SyncState, node, 0, NO_POWER);
         self.plan_device(number);
     }
 
