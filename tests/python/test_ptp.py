@@ -19,6 +19,7 @@ CLOCKS = ("arm", "bc", "cam", "gps", "mac", "spare")
 
 
 def ran(tmp_path: Path, text: str) -> tuple[Judgement, Path]:
+    tmp_path.mkdir(exist_ok=True)
     test, out = tmp_path / "test.xml", tmp_path / "out"
     test.write_text(text, encoding="utf-8")
     CliRunner().invoke(app, ["run", str(test), "--bench", "sim", "--out", str(out)])
@@ -71,6 +72,10 @@ def test_what_the_report_says_of_clocks_is_what_the_truth_shows(example: tuple[J
     for node, name in names.items():
         (clock,) = (one for one in domain.clocks if one.node == name)
         assert float(measured.select(pl.col(str(node)).abs().max()).item()) / 1e3 <= clock.error_ns
+    # And a flow between two of them is as uncertain as they were apart, at least.
+    mac, arm = (clock for name in ("mac", "arm") for clock in domain.clocks if clock.node == name)
+    between = float(measured.select((pl.col("2") - pl.col("3")).abs().max()).item()) / 1e3
+    assert 1_000 < between <= mac.apart_ns + arm.apart_ns
 
 
 def test_the_report_has_table_and_picture(example: tuple[Judgement, Path]) -> None:
@@ -159,3 +164,80 @@ def test_limits_of_a_run_without_domains_are_undecided(tmp_path: Path) -> None:
     (limit,) = judgement.runs[0].limits
     assert limit.result == "undecided"
     assert "ptp-domain" in limit.reason
+
+
+def test_what_clocks_share_with_their_grandmaster_makes_no_flow_uncertain(tmp_path: Path) -> None:
+    """The grandmaster runs 50 ppm slow: after a minute clocks are 3 ms off true time, not off one another."""
+    text = """<test xmlns="urn:wiregauge:test:2" name="slow"><network host="ideal">
+      <end-system name="a"><clock granularity="8ns" drift="-50ppm"/></end-system>
+      <end-system name="b"><clock granularity="8ns" drift="20ppm"/></end-system><switch name="s"/>
+      <link between="a s" rate="1Gbit/s" delay="100ns"/><link between="b s" rate="1Gbit/s" delay="100ns"/></network>
+      <flows><flow id="1" protocol="raw" from="a" to="b"/></flows>
+      <synchronise><ptp-domain ordinary-clocks="a b" transparent-clocks="s" sync-interval="125ms"
+        delay-interval="125ms"><ptp-clock name="a" role="grandmaster-only"/></ptp-domain></synchronise>
+      <tasks warm-up="50s" duration="10s"><send flow="1" period="100ms" payload="64B"/><receive flow="1"/></tasks>
+      </test>"""
+    judgement, out = ran(tmp_path, text)
+    run = judgement.runs[0]
+    assert run.validity.word == "VALID", run.checks
+    truth = truth_of(out).filter((pl.col("kind") == "clock-offset") & (pl.col("time") > 50e12))
+    assert float(truth["value"].abs().max()) > 2.4e9  # type: ignore[arg-type]
+    perfect = re.sub('<synchronise>.*</synchronise>| drift="[^"]*"', "", text, flags=re.S)
+    exact, _ = ran(tmp_path / "exact", perfect)
+    found, wanted = (one.flows[0].summaries["latency"] for one in (run, exact.runs[0]))
+    assert found.minimum is not None
+    assert wanted.minimum is not None
+    assert abs(found.minimum - wanted.minimum) <= found.clock
+    run_away, _ = ran(tmp_path / "free", text[: text.index("<synchronise>")] + text[text.index("<tasks") :])
+    assert run_away.runs[0].validity.word != "VALID"
+
+
+def ring(cut: int, seconds: int) -> str:
+    """Copies both ways round a ring of 30 switches, with gates, and PTP from a over all of them; a link is cut."""
+    joined = "".join(
+        f'<link between="r{at} r{at % 30 + 1}" rate="1Gbit/s" delay="100ns"/>' for at in range(1, 31)
+    )
+    classes = (
+        '<traffic-class number="0" priorities="0 1 2 3 4 5"/><traffic-class number="1" priorities="6 7"/>'
+    )
+    gates = '<gate-schedule><gate-entry open="1" for="500us"/><gate-entry open="0 1" for="500us"/></gate-schedule>'
+    switches = "".join(
+        f'<switch name="r{at}" delay="1us"><switch-tsn>{classes}{gates}</switch-tsn>'
+        f'<clock drift="{at * 37 % 100 - 50}ppm" granularity="8ns"/></switch>'
+        for at in range(1, 31)
+    )
+    ways = [range(1, 12), [1, *range(30, 10, -1)]]
+    paths = "".join(f'<path via="{" ".join(f"r{at}" for at in way)}"/>' for way in ways)
+    boundary = " ".join(f"r{at}" for at in range(1, 31))
+    return f"""<test xmlns="urn:wiregauge:test:2" name="ring"><network host="ideal">
+      <end-system name="a"><clock granularity="8ns"/></end-system>
+      <end-system name="b"><clock granularity="8ns" drift="40ppm"/></end-system>{switches}
+      <link between="a r1" rate="1Gbit/s"/><link between="b r11" rate="1Gbit/s"/>{joined}</network>
+      <flows><flow id="1" protocol="raw" from="a" to="b" vlan="2" priority="6"><frer history-length="8"/>{paths}
+      </flow></flows>
+      <synchronise><ptp-domain ordinary-clocks="a b" boundary-clocks="{boundary}" announce-interval="500ms"
+        sync-interval="125ms" delay-interval="125ms" max-offset="10us"><ptp-clock name="a" priority1="1"/></ptp-domain>
+      </synchronise>
+      <tasks warm-up="{seconds // 2}s" duration="{seconds // 2}s">
+        <send flow="1" period="50ms" payload="64B"/><receive flow="1"/></tasks>
+      <faults><cut link="r{cut} r{cut % 30 + 1}" from="{seconds * 3 // 4}s"/></faults></test>"""
+
+
+@pytest.mark.parametrize("cut", range(1, 31))
+def test_a_ring_with_copies_gates_and_ptp_loses_nothing_whichever_link_is_cut(
+    cut: int, tmp_path: Path
+) -> None:
+    judgement, _ = ran(tmp_path, ring(cut, 8))
+    counts = judgement.runs[0].flows[0].counts
+    assert (counts["sent"], counts["delivered"], counts["lost"]) == (80, 80, 0)
+
+
+def test_the_ring_keeps_its_time_when_a_link_is_cut(tmp_path: Path) -> None:
+    judgement, _ = ran(tmp_path, ring(5, 800))
+    (domain,) = judgement.runs[0].ptp_domains
+    assert judgement.runs[0].flows[0].counts["lost"] == 0
+    assert all(clock.grandmaster == "a" and clock.synchronised for clock in domain.clocks)
+    losses = {clock.node: clock.losses for clock in domain.clocks}
+    assert losses["r1"] == 0
+    # r6 heard its master over the link that is cut, and now hears it the other way round.
+    assert losses["r6"] >= 1

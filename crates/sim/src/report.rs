@@ -275,6 +275,9 @@ pub struct PtpClockReport {
     pub offset_ps: Option<i64>,
     /// The greatest that its clock was off by from true time in the measured part, ps.
     pub error_ps: i64,
+    /// The greatest that it was off by from the grandmaster of its domain in the measured part, synchronised or not; from true
+    /// time while there was none. ps.
+    pub apart_ps: i64,
     /// How often its clock could not be steered as its filter wanted.
     pub refused: u64,
 }

@@ -179,6 +179,7 @@ class PtpClockShown(TypedDict):
     losses: Count
     offset_ns: Figure
     error_ns: Positive
+    apart_ns: Positive
     refused: Count
 
 

@@ -109,6 +109,7 @@ pub(crate) fn domains<'a>(
                 losses: 0,
                 most: None,
                 error: Span::ZERO,
+                apart: Span::ZERO,
                 refused: 0,
             });
         }

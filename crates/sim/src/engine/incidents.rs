@@ -60,11 +60,12 @@ impl<S: Sink> Engine<'_, S> {
     /// A clock changes as the plan or chance has it.
     pub(super) fn clock(&mut self, number: usize) -> Result<(), SimError> {
         let node = self.world.clocked[number];
+        self.ptp_clock_changes(node);
         let Some(clock) = &mut self.world.nodes[usize::from(node)].clock else { return Ok(()) };
         clock.handle_deadline(self.now)?;
         self.queue.set(Class::Clock, number, clock.next_deadline());
         self.clock_changed(node);
-        self.ptp_clock_changed(node);
+        self.ptp_clock_changes(node);
         Ok(())
     }
 

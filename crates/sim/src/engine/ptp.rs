@@ -146,22 +146,18 @@ impl<'a, S: Sink> Engine<'a, S> {
 
     /// The clock of `node` was changed.
     pub(super) fn plan_ptp_of(&mut self, node: NodeIndex) {
-        for number in 0..self.ptp.nodes.len() {
-            if self.ptp.nodes[number].node == node {
-                self.plan_ptp(number);
-            }
+        for number in self.ptp.of(node) {
+            self.plan_ptp(number);
         }
     }
 
     /// A switch restarts: what it is to PTP has no power until `back_at`.
     pub(super) fn ptp_down(&mut self, node: NodeIndex, back_at: RunTime) {
-        for number in 0..self.ptp.nodes.len() {
+        for number in self.ptp.of(node) {
             let own = &mut self.ptp.nodes[number];
-            if own.node == node {
-                (own.instance, own.powered) = (None, back_at);
-                self.tell_ptp(number);
-                self.plan_ptp(number);
-            }
+            (own.instance, own.powered) = (None, back_at);
+            self.tell_ptp(number);
+            self.plan_ptp(number);
         }
     }
 
@@ -249,9 +245,8 @@ impl<'a, S: Sink> Engine<'a, S> {
         self.ptp.messages.correct(frame, self.counted(node, wire));
         let Some(context) = self.ptp.messages.take_context(frame) else { return };
         let time = self.stamp(node, Point::WireSend, wire);
-        for number in 0..self.ptp.nodes.len() {
-            let own = &mut self.ptp.nodes[number];
-            let Some(instance) = own.instance.as_mut().filter(|_| own.node == node) else { continue };
+        for number in self.ptp.of(node) {
+            let Some(instance) = self.ptp.nodes[number].instance.as_mut() else { continue };
             let Some(place) = instance.ports.iter().position(|own| own.index == port) else { continue };
             let at = instance.stamps.iter().position(|stamp| stamp.at > through);
             let at = at.unwrap_or(instance.stamps.len());
@@ -287,7 +282,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         in_flight: &InFlight,
     ) {
         let &InFlight { ref frame, complete, .. } = in_flight;
-        let Some(bytes) = self.ptp.messages.read(frame).map(<[u8]>::to_vec) else { return };
+        let Some(bytes) = self.ptp.messages.read(frame) else { return };
         // The instant of a message is that of its start frame delimiter, at both ends (7.3.4.1).
         let first_bit = complete - self.world.channels[channel].line.transmission(frame.length);
         let domains = self.ptp.domains.len();
@@ -392,17 +387,27 @@ impl<'a, S: Sink> Engine<'a, S> {
 
     /// Between two looks a clock runs evenly: it is off by most at one of them.
     fn watch_error(&mut self, number: usize) {
-        let own = &mut self.ptp.nodes[number];
-        if self.now >= self.measured_from && self.now <= self.world.measured_until {
-            let state = &self.world.nodes[usize::from(own.node)];
-            let error = state.clock.as_ref().map_or(0, |clock| clock.offset_ps(self.now));
-            own.error = own.error.max(Span::from_picos(error.abs()));
+        if self.now < self.measured_from || self.now > self.world.measured_until {
+            return;
         }
+        let own = &mut self.ptp.nodes[number];
+        let of = |node: NodeIndex| {
+            let clock = self.world.nodes[usize::from(node)].clock.as_ref();
+            clock.map_or(0, |clock| clock.offset_ps(self.now))
+        };
+        let error = of(own.node);
+        let apart = error - self.ptp.domains[own.domain].grandmaster.map_or(0, of);
+        own.error = own.error.max(Span::from_picos(error.abs()));
+        own.apart = own.apart.max(Span::from_picos(apart.abs()));
     }
 
-    /// The oscillator of `node` changed its course, or its clock was set.
-    pub(super) fn ptp_clock_changed(&mut self, node: NodeIndex) {
-        if let Some(number) = self.ptp.clock_of.get(&node).copied() {
+    /// The clock of `node` is about to change by itself, or did.
+    pub(super) fn ptp_clock_changes(&mut self, node: NodeIndex) {
+        let Some(number) = self.ptp.clock_of.get(&node).copied() else { return };
+        let domain = &self.ptp.domains[self.ptp.nodes[number].domain];
+        if domain.grandmaster == Some(node) {
+            domain.clocks.clone().into_iter().for_each(|clock| self.watch_offset(clock));
+        } else {
             self.watch_offset(number);
         }
     }
@@ -478,6 +483,7 @@ impl<'a, S: Sink> Engine<'a, S> {
                 losses: own.losses,
                 offset_ps: own.most.map(Span::as_picos),
                 error_ps: own.error.as_picos(),
+                apart_ps: own.apart.as_picos(),
                 refused: own.refused,
             };
             (named(own.node), report)

@@ -23,6 +23,9 @@ use wg_plan::random::Stream;
 /// before its epoch.
 const ORIGIN: u64 = 1 << 24;
 
+/// The least `statime` can tell from nothing, 2⁻³² ns.
+const LEAST_NS: f64 = 1.0 / 4_294_967_296.0;
+
 /// An instant a clock shows, as PTP has it.
 pub(crate) fn ptp_time(local: LocalTime) -> Time {
     let ps = i128::from(local.as_picos()) + i128::from(ORIGIN) * 1_000_000_000_000;
@@ -140,7 +143,12 @@ impl Filter for Servo {
             ServoConfig::Basic(gain) => Self::Basic(BasicFilter::new(gain)),
         }
     }
-    fn measurement<C: Clock>(&mut self, measurement: Measurement, clock: &mut C) -> FilterUpdate {
+    fn measurement<C: Clock>(&mut self, mut measurement: Measurement, clock: &mut C) -> FilterUpdate {
+        // The Kalman filter divides by the variance of delays, which it takes to grow with the delay: without the least there
+        // is, it would be nothing by nothing on a link whose delay is always measured as none.
+        if measurement.peer_delay == Some(Duration::ZERO) {
+            measurement.peer_delay = Some(Duration::from_fixed_nanos(LEAST_NS));
+        }
         match self {
             Self::Kalman(filter) => filter.measurement(measurement, clock),
             Self::Basic(filter) => filter.measurement(measurement, clock),

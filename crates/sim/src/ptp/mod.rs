@@ -20,7 +20,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{NodeIndex, PtpDelay};
 
 use self::instance::{Instance, Shared};
-use crate::message::{Carries, Message, PTP_MESSAGES};
+use crate::message::{Carries, Flags, Message, PTP_MESSAGES};
 
 /// Where messages go that bridges pass on, and where those go that they do not (IEEE Std 1588-2019, E.1).
 const ADDRESSES: [MacAddress; 2] =
@@ -122,9 +122,16 @@ impl Messages {
     }
 
     /// What `frame` says; nothing where it is none, was damaged, or is older than all that are known.
-    pub(crate) fn read(&self, frame: &Frame) -> Option<&[u8]> {
-        let sound = !frame.marks.has(Marks::FCS_ERROR);
-        Some(self.messages[self.place(frame)?].bytes.as_slice()).filter(|_| sound)
+    pub(crate) fn read(&self, frame: &Frame) -> Option<Vec<u8>> {
+        if frame.marks.has(Marks::FCS_ERROR) {
+            return None;
+        }
+        let mut bytes = self.messages[self.place(frame)?].bytes.clone();
+        // A link altered it behind the back of the frame check sequence.
+        if let (true, Some(last)) = (frame.message().flags.has(Flags::DAMAGED), bytes.last_mut()) {
+            *last ^= 1;
+        }
+        Some(bytes)
     }
 
     /// The port it is sent by.
@@ -162,6 +169,7 @@ impl Messages {
         let (content, fcs) = bytes.split_at_mut(usize::from(frame.length) - FCS);
         header.emit(&mut EthernetView::new_checked(&mut *content).ok()?);
         content[HEADER..HEADER + message.len()].copy_from_slice(message);
+        content[HEADER + message.len() - 1] ^= u8::from(frame.message().flags.has(Flags::DAMAGED));
         let mut sum = crc32fast::hash(content).to_le_bytes();
         sum[0] ^= u8::from(frame.marks.has(Marks::FCS_ERROR));
         fcs.copy_from_slice(&sum);
@@ -249,6 +257,8 @@ pub(crate) struct PtpNode<'a> {
     pub(crate) most: Option<Span>,
     /// The greatest that its clock was off by from true time in the measured part.
     pub(crate) error: Span,
+    /// And from the grandmaster of its domain, or true time while there was none.
+    pub(crate) apart: Span,
     /// Times that its clock could not be steered as the filter wanted.
     pub(crate) refused: u64,
 }
@@ -280,4 +290,13 @@ pub(crate) struct Ptp<'a> {
     pub(crate) clock_of: BTreeMap<NodeIndex, usize>,
     /// By domain and node: its place in `nodes` as a transparent clock.
     pub(crate) transparent_of: BTreeMap<(usize, NodeIndex), usize>,
+}
+
+impl Ptp<'_> {
+    /// What a node is to PTP, by place in `nodes`.
+    pub(crate) fn of(&self, node: NodeIndex) -> impl Iterator<Item = usize> + use<> {
+        let own = self.clock_of.get(&node).copied();
+        let as_peer = (0..self.domains.len()).filter_map(|domain| self.transparent_of.get(&(domain, node)));
+        own.into_iter().chain(as_peer.copied()).collect::<Vec<_>>().into_iter()
+    }
 }

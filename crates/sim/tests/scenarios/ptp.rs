@@ -203,14 +203,22 @@ fn a_chain_of_boundary_clocks_holds_hop_by_hop() {
 #[test]
 fn peers_measure_delays_through_transparent_clocks_and_in_gptp() {
     let network = network(2, 2, &[(0, 2), (2, 3), (3, 1)], 1_000_000_000);
+    let short = Network {
+        links: network.links.iter().map(|link| Link { delay: Span::ZERO, ..*link }).collect(),
+        ..network.clone()
+    };
     let p2p = PtpDomain { delay: PtpDelay::P2p, ..domain(&network, &[], &[2, 3]) };
     let gptp =
         PtpDomain { delay: PtpDelay::P2p, profile: PtpProfile::Gptp, ..domain(&network, &[2, 3], &[]) };
-    for planned in [p2p, gptp] {
+    let over = |planned: &PtpDomain| (planned.clone(), short.clone());
+    let all = [over(&p2p), over(&gptp), (p2p, network.clone()), (gptp, network.clone())];
+    for (planned, network) in all {
         let profile = planned.profile;
         let (kept, report) = simulated(&network, &lasting(100, vec![planned]));
         let apart = apart(&kept, &[0, 1], 70, 100);
-        assert!(apart <= 3 * HELD_PS, "{profile:?}: {apart} ps apart");
+        // Where every delay is measured as none, the filter takes its own rates for measurements: slow, and less exact.
+        let held = if network.links[0].delay == Span::ZERO { 1_000_000 } else { 3 * HELD_PS };
+        assert!(apart <= held, "{profile:?}: {apart} ps apart");
         assert_eq!(report.ptp_domains[0].clocks["h1"].grandmaster.as_deref(), Some("h0"));
     }
 }
@@ -313,7 +321,7 @@ fn schedules_follow_the_steered_clock() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// The order of 9.3.4, figure 34: priority1, then (classes and accuracies being the same) priority2, then the identity.
     #[test]
@@ -341,5 +349,44 @@ proptest! {
         let (kept, _) = simulated(&network, &run);
         let told = grandmasters(&kept);
         prop_assert!(told.values().all(|grandmaster| Some(*grandmaster) == best), "{told:?}, not {best:?}");
+    }
+
+    /// Whatever clocks and links are like, the stack goes on: its filters see no variance, no delay, steps and cuts.
+    #[test]
+    fn no_clock_and_no_link_stops_the_stack(
+        (grain, delay, drift) in (prop_oneof![Just(1_i64), Just(8_000), Just(1_000_000)], 0_i64..3, -90_000_i64..90_000),
+        (mechanism, servo, offset) in (0..3, any::<bool>(), -2_000_000_000_i64..2_000_000_000),
+        (step, at, cut) in (-9_000_000_000_i64..9_000_000_000, 1_i64..18, 1_i64..18),
+        seed in 0_u64..1_000_000,
+    ) {
+        let mut network = network(2, 1, &[(0, 2), (2, 1)], 1_000_000_000);
+        for link in &mut network.links {
+            link.delay = Span::from_picos(delay * delay * 5_000);
+        }
+        for node in &mut network.nodes {
+            node.clock.granularity = Span::from_picos(grain);
+        }
+        (network.nodes[1].clock.drift_ppb, network.nodes[1].clock.offset) = (drift, Span::from_picos(offset));
+        let (boundary, transparent) = if mechanism == 1 { (vec![2], vec![]) } else { (vec![], vec![2]) };
+        let planned = PtpDomain {
+            servo: if servo { PtpServo::Kalman } else { PtpServo::Basic },
+            delay: if mechanism == 2 { PtpDelay::P2p } else { PtpDelay::E2e },
+            ..domain(&network, &boundary, &transparent)
+        };
+        let mut run = lasting(20, vec![planned]);
+        run.seed = seed;
+        run.incidents = vec![
+            Incident {
+                at: Span::from_millis(at * 1_000),
+                kind: IncidentKind::ClockStep { node: 1, by: Span::from_picos(step * 1_000) },
+            },
+            Incident {
+                at: Span::from_millis(cut * 1_000 + 500),
+                kind: IncidentKind::Cut { link: 0, until: Some(Span::from_millis(cut * 1_000 + 1_700)) },
+            },
+        ];
+        run.incidents.sort_by_key(|incident| incident.at);
+        let (_, report) = simulated(&network, &run);
+        prop_assert!(report.ptp_domains[0].clocks.values().all(|clock| clock.refused == 0));
     }
 }

@@ -53,6 +53,8 @@ class RunClocks:
     measured: tuple[ClockResult, ...] = ()
     uncompared: tuple[str, ...] = ()
     """Nodes that exchanges were planned with but none came back from."""
+    together: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    """Of nodes with PTP clocks the domain, and the most they were off from its grandmaster, ns."""
 
     def moved(self, flow: FlowPlan) -> bool:
         """Whether timestamps of the flow were corrected one by one."""
@@ -60,7 +62,12 @@ class RunClocks:
 
     def between(self, flow: FlowPlan) -> Offsets:
         """Clock of the destination against that of the source; the two uncertainties are bounds and add."""
-        source, destination = (self.offsets.get(name, (0.0, 0.0)) for name in (flow.source, flow.destination))
+        ends = (flow.source, flow.destination)
+        source, destination = (self.offsets.get(name, (0.0, 0.0)) for name in ends)
+        one, other = (self.together.get(name) for name in ends)
+        # What both share with their grandmaster is in no difference of the two.
+        if one is not None and other is not None and one[0] == other[0] and not self.moved(flow):
+            return Offsets(destination[0] - source[0], one[1] + other[1])
         return Offsets(destination[0] - source[0], destination[1] + source[1])
 
     @property
@@ -100,7 +107,13 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
     for clock in found:
         offsets[clock.node] = (0.0, offsets[clock.node][1] + clock.uncertainty)
     missing = tuple(flow.destination for flow in plan.exchanges if flow.destination not in tracks)
-    return RunClocks(offsets, wrong, tracks, found, missing)
+    together = {
+        clock.node: (place, clock.apart_ns + grain.get(clock.node, 0.0))
+        for place, domain in enumerate(ptp_domains_of(entry))
+        for clock in domain.clocks
+        if clock.follows
+    }
+    return RunClocks(offsets, wrong, tracks, found, missing, together)
 
 
 def _wrong(campaign: CampaignPlan, run: RunPlan, entry: Mapping[str, object]) -> dict[str, float]:

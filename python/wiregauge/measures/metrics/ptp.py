@@ -26,6 +26,8 @@ class PtpClockResult:
     """The greatest offset from the grandmaster while it was synchronised."""
     error_ns: float
     """The greatest that it was off by from true time in the measured part."""
+    apart_ns: float
+    """And from the grandmaster of its domain, synchronised or not; from true time while there was none."""
     refused: int
     """Times that it could not be steered as its filter wanted."""
 
@@ -78,6 +80,7 @@ def _clocks(reports: object) -> tuple[PtpClockResult, ...]:
             losses=number(clock, "losses"),
             offset_ns=_ns(clock, "offset_ps"),
             error_ns=number(clock, "error_ps") / 1000,
+            apart_ns=number(clock, "apart_ps") / 1000,
             refused=number(clock, "refused"),
         )
         for name, clock in found.items()
