@@ -1,5 +1,6 @@
 //! Why a simulation could not be run to its end.
 
+use wg_plan::NodeIndex;
 use wg_record::RecordError;
 
 /// Each variant says whose fault it is.
@@ -17,6 +18,9 @@ pub enum SimError {
     /// Whoever watches the simulation asked it to stop.
     #[error("the simulation was stopped before its end")]
     Stopped,
+    /// `statime` could not go on.
+    #[error("the PTP stack of node {0} failed; this is a defect of statime, or of how wiregauge drives it")]
+    PtpStack(NodeIndex),
     /// A thread that simulates ended without an answer. Our fault.
     #[error("a simulating thread failed; this is a defect of wiregauge")]
     Defect,

@@ -144,7 +144,7 @@ impl<S: Sink> Engine<'_, S> {
                 Class::Log => self.log(number),
                 Class::OwnFrames => self.own_frames(number),
                 Class::Synchronise => self.synchronise(number)?,
-                Class::Ptp => self.ptp_due(number),
+                Class::Ptp => self.ptp_due(number)?,
                 Class::Medium => self.medium(number),
                 Class::Straggler => self.straggler(number),
                 Class::Babble => self.babble(number),

@@ -1,5 +1,7 @@
 //! PTP clocks and their messages, as it happens.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use statime::config::{AcceptAnyMaster, DelayMechanism, PortConfig, PtpMinorVersion};
 use statime::filters::KalmanConfiguration;
 use statime::time::{Interval, Time};
@@ -12,6 +14,7 @@ use wg_plan::{Network, NodeIndex, PtpDelay, PtpProfile, PtpRole, PtpServo};
 use wg_record::{Point, TruthKind};
 
 use super::Engine;
+use crate::error::SimError;
 use crate::event_queue::Class;
 use crate::message::Carries;
 use crate::ptp::instance::{Chance, Instance, PortPlan, ServoConfig, Stamp, Wanted, ptp_time, state_name};
@@ -31,7 +34,10 @@ impl<'a, S: Sink> Engine<'a, S> {
     }
 
     /// A clock has power, or something to do.
-    pub(super) fn ptp_due(&mut self, number: usize) {
+    pub(super) fn ptp_due(&mut self, number: usize) -> Result<(), SimError> {
+        if let Some(node) = self.ptp.failed {
+            return Err(SimError::PtpStack(node));
+        }
         let own = &self.ptp.nodes[number];
         if own.instance.is_none() {
             if own.powered <= self.now {
@@ -40,12 +46,24 @@ impl<'a, S: Sink> Engine<'a, S> {
         } else {
             let elapsed = self.lasted(own.node);
             self.watch_offset(number);
-            if let Some(instance) = &mut self.ptp.nodes[number].instance {
-                instance.handle_stamps(self.now, elapsed);
-                instance.handle_timers(self.now, elapsed);
-            }
+            let now = self.now;
+            self.in_stack(number, |instance| {
+                instance.handle_stamps(now, elapsed);
+                instance.handle_timers(now, elapsed);
+            });
         }
         self.settle_ptp(number);
+        Ok(())
+    }
+
+    /// Lets the stack of a clock act. What it panics at ends the run, with an error.
+    fn in_stack(&mut self, number: usize, act: impl FnOnce(&mut Instance<'a>)) {
+        let own = &mut self.ptp.nodes[number];
+        let Some(instance) = &mut own.instance else { return };
+        if catch_unwind(AssertUnwindSafe(|| act(instance))).is_err() {
+            own.instance = None;
+            self.ptp.failed = Some(own.node);
+        }
     }
 
     fn power_ptp(&mut self, number: usize) {
@@ -128,6 +146,7 @@ impl<'a, S: Sink> Engine<'a, S> {
     fn plan_ptp(&mut self, number: usize) {
         let own = &self.ptp.nodes[number];
         let due = match &own.instance {
+            _ if self.ptp.failed.is_some() => Deadline::at(self.now),
             None if own.shared.is_empty() => Deadline::NEVER,
             None => Deadline::at(own.powered),
             Some(instance) => {
@@ -304,9 +323,10 @@ impl<'a, S: Sink> Engine<'a, S> {
     fn ptp_into_clock(&mut self, number: usize, port: usize, bytes: &[u8], stamp: Option<Time>) {
         let elapsed = self.lasted(self.ptp.nodes[number].node);
         self.watch_offset(number);
-        let Some(instance) = &mut self.ptp.nodes[number].instance else { return };
+        let Some(instance) = &self.ptp.nodes[number].instance else { return };
         let Some(place) = instance.ports.iter().position(|own| own.index == port) else { return };
-        instance.handle_message((self.now, elapsed), place, bytes, stamp);
+        let now = self.now;
+        self.in_stack(number, |instance| instance.handle_message((now, elapsed), place, bytes, stamp));
         self.settle_ptp(number);
     }
 

@@ -286,6 +286,8 @@ pub(crate) struct Ptp<'a> {
     pub(crate) domains: Vec<DomainState>,
     pub(crate) nodes: Vec<PtpNode<'a>>,
     pub(crate) messages: Messages,
+    /// The node whose stack could not go on.
+    pub(crate) failed: Option<NodeIndex>,
     /// By node: its place in `nodes` as a clock.
     pub(crate) clock_of: BTreeMap<NodeIndex, usize>,
     /// By domain and node: its place in `nodes` as a transparent clock.
