@@ -261,6 +261,7 @@ def test_examples_stay_below_their_bounds(example: str, tmp_path: Path) -> None:
         ("asynchronous", "its ports have asynchronous shaping"),
         ("cyclic", "its ports have cyclic queuing"),
         ("ring-frer", "it has member streams"),
+        ("ptp", "its messages go out of every port"),
         ("synchronised", "its control frames go before all others"),
     ],
 )

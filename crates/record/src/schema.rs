@@ -230,6 +230,10 @@ coded! {
         /// The greatest difference of the clocks of a cluster's synchronised devices in an integration cycle; value in
         /// picoseconds, node: its first compression master.
         SyncPrecision = 24 "sync-precision",
+        /// A PTP port is in another state; value: its number (IEEE Std 1588-2019, table 20), 3 (DISABLED) without power.
+        PtpState = 25 "ptp-state",
+        /// A PTP clock has the time of another grandmaster; value: its node, counted from 0 in the order of the plan.
+        PtpGrandmaster = 26 "ptp-grandmaster",
     }
 }
 

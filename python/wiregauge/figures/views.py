@@ -26,6 +26,7 @@ from wiregauge.figures.synchronisation import sync_figure
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.gate_view import MOST_OPENINGS, Opening
 from wiregauge.measures.metrics.results import Judgement
+from wiregauge.measures.ptp_views import PtpShape
 from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
 
 US = 1e3
@@ -43,6 +44,7 @@ def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
         _queues(views),
         _clocks(views.clocks),
         sync_figure(views.synchronisation, views.clusters),
+        _ptp(views.ptp),
         noise_figure(views.noise),
     ]
     found = [figure for figure in made if figure is not None]
@@ -263,5 +265,31 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
         [Panel("", Axis("true time (s)"), Axis("clock - true time (µs)"), traces)],
         notes=notes,
         measures=["latency"],
+        panel_height=300,
+    )
+
+
+def _ptp(clocks: Sequence[PtpShape]) -> Figure | None:
+    """How far each PTP clock was from its grandmaster, against true time."""
+    drawn = [shape for shape in clocks if len(shape.t)]
+    if not drawn:
+        return None
+    # Nothing less than a tenth of a nanosecond: a logarithm has no zero.
+    traces: list[Trace] = [
+        Line(f"clock of {shape.node}", shape.t, np.maximum(shape.distance, 0.1), ordered(place, len(drawn)))
+        for place, shape in enumerate(drawn)
+    ]
+    changes = sorted((at, shape.node, to) for shape in drawn for at, to in shape.changes)
+    traces += [Rule(at, "another grandmaster", Style(GREY, "dot", width=1.2)) for at, _, _ in changes[:40]]
+    notes = (
+        [f"{len(changes)} changes of grandmaster, the last one at {changes[-1][0]:.4g} s."] if changes else []
+    )
+    return Figure(
+        "ptp-offsets",
+        "PTP clocks",
+        "Distance of each clock from its grandmaster while that is another one: the greatest of each stretch of time.",
+        [Panel("", Axis("true time (s)"), Axis("|clock - grandmaster| (ns)", log=True), traces)],
+        notes=notes,
+        measures=["ptp_offset"],
         panel_height=300,
     )

@@ -183,6 +183,13 @@ impl Reading<'_> {
                 "leave it out",
             ));
         }
+        if !self.run.ptp_domains.is_empty() {
+            said.push((
+                "<ptp-domain>".to_owned(),
+                "its messages go out of every port and have no arrival curve here",
+                "leave it out",
+            ));
+        }
         for (element, message, cure) in said {
             self.say(&element, message, cure);
         }
