@@ -1,7 +1,7 @@
 """Captures of anyone's traffic before and after a device, against a truth that only the test knows.
 
-The traffic is the simulator's, as it captured it; what was in its frames is then taken out and something else is put in, so
-that nothing of ours is left to tell them apart.
+The traffic is the simulator's, as it captured it; what was in its frames is then taken out and something else is put
+in, so that nothing of ours is left to tell them apart.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def frames(path: Path) -> list[Seen]:
         options = body[20 + kept + -kept % 4 :]
         code, size, flags = struct.unpack_from("<HHI", options)
         assert (code, size) == (2, 4)
-        # Sent: the preamble is on the line 64 ns before the first octet. Received: the last octet of it and of the FCS is in.
+        # Sent: the preamble is on the line 64 ns before the first octet. Received: the last octet of the FCS is in.
         inbound = flags & 3 == 1
         moved = -8 * kept if inbound else 64
         payload = data[HEADERS:]
@@ -173,7 +173,7 @@ def checked(run: Path, passive: dict[str, Any], truth: Truth, window_ns: float) 
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(lambda message: hash(message), id="unique"),
+        pytest.param(hash, id="unique"),
         pytest.param(lambda message: hash((message[0], message[1] // 3)), id="threes"),
         pytest.param(lambda message: hash((message[0], message[1] % 50)), id="recurring"),
         pytest.param(lambda message: message[0], id="identical"),

@@ -36,7 +36,7 @@ def import_captures(
         list[Path],
         typer.Argument(
             metavar="CAPTURE...",
-            help="Captures (pcapng, pcap) of Wiregauge messages, or of any traffic before and after a device.",
+            help="Captures (pcapng, pcap) of Wiregauge messages, or of any traffic, before and after a device.",
             show_default=False,
         ),
     ],
@@ -94,7 +94,7 @@ def import_captures(
         bool,
         typer.Option(
             "--passive",
-            help="Match frames by their content, also where Wiregauge messages are among them; the default where none are.",
+            help="Match frames by content even if Wiregauge messages are among them; the default if none are.",
         ),
     ] = False,
     ignore: Annotated[

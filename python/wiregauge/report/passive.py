@@ -32,7 +32,7 @@ def passive_table(judgement: Judgement) -> Table:
         Head("greatest", unit="us"),
     ]
     runs: list[Mapping[str, Any]] = [
-        run["passive"] for run in judgement.manifest.get("runs", []) if run.get("passive")
+        entry["passive"] for entry in _entries(judgement) if entry.get("passive")
     ]
     sections = [Section("", [_row(flow) for flow in run["flows"]]) for run in runs]
     notes = [
@@ -41,6 +41,11 @@ def passive_table(judgement: Judgement) -> Table:
         *(f"{sentence[0].upper()}{sentence[1:]}." for run in runs for sentence in sentences(run)),
     ]
     return Table("Frames before and after the device", heads, sections, notes=notes)
+
+
+def _entries(judgement: Judgement) -> list[dict[str, Any]]:
+    entries = judgement.manifest.get("runs")
+    return entries if isinstance(entries, list) else []
 
 
 def _row(flow: Mapping[str, Any]) -> list[Cell]:
@@ -52,5 +57,5 @@ def _row(flow: Mapping[str, Any]) -> list[Cell]:
         *(Cell(str(flow[key])) for key in ("frames", "matched", "ambiguous", "at_edge")),
         *(Cell(count(flow[key])) for key in ("lost", "copies")),
         *(Cell(str(flow[key])) for key in ("overtaken", "appeared", "perhaps_changed")),
-        *(Cell(spread(times[key]) if times else "–") for key in ("median", "p99", "greatest")),
+        *(Cell(spread(times[key]) if times else "-") for key in ("median", "p99", "greatest")),
     ]

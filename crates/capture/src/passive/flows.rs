@@ -140,14 +140,14 @@ pub(super) fn summarise(order: &Order, read: &Captures, fates: &Fates, relation:
         tally.through = [0, 1].map(|end| tally.through[end] + fates.through[flow][end]);
         tally.stemming += fates.stemming[flow];
     }
-    for side in 0..2 {
+    for (side, numbers) in numbers.iter_mut().enumerate() {
         for (place, frame) in read.sides[side].frames.iter().enumerate() {
             let flow = frame.flow as usize;
             let at = places[flow];
             let Some(tally) = tallies.get_mut(at) else { continue };
             if relation.from[flow] == side {
                 let sequence = u32::try_from(tally.frames).unwrap_or(u32::MAX);
-                numbers[side][place] = Some(Number { flow: number(at), sequence });
+                numbers[place] = Some(Number { flow: number(at), sequence });
                 tally.note(frame.time, frame.length, fates.ends[side][place]);
             } else {
                 tally.note_origin(frame.time, frame.length, fates.origins[side][place]);

@@ -165,6 +165,10 @@ impl Known {
     }
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one pass over the frames that fills in all that is known of a side"
+)]
 fn side(
     order: &Order,
     (file, wanted): (usize, Option<usize>),
