@@ -43,8 +43,8 @@ class Comparison:
     """How frames of anyone's traffic are matched before and after a device.
 
     `asked` compares where messages of ours are in the captures as well. `ignored` are fields that the device changes:
-    vlan, pcp, ttl, dscp, r-tag, mac. `longest_ns` is the greatest residence time; None: twice the greatest that frames
-    of a content of their own have. `offset_ns` is what the second clock shows less the first, as well as `agree_ns` says.
+    vlan, pcp, ttl, dscp, r-tag, mac. `longest_ns` is the greatest residence time; None: twice the greatest among frames
+    of a content of their own. `offset_ns` is what the second clock shows less the first, as well as `agree_ns` says.
     `in_order`: no frame overtakes another of its flow.
     """
 
