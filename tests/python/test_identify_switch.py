@@ -1,4 +1,4 @@
-"""A switch identified from records: one whose parameters only the test knows, and curves against every pair of frames."""
+"""A switch identified from records, whose parameters only the test knows; curves against every pair of frames."""
 
 from __future__ import annotations
 
@@ -141,15 +141,10 @@ def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:
         passed_by(directory, None, 3)
     done = CliRunner().invoke(app, ["identify", str(run), "--out", str(run)])
     assert done.exit_code == 2, done.output
-    few = ran(
-        tmp_path / "few",
-        secret('delay="1us"')
-        .replace('count="400"', 'count="5"')
-        .replace('"1000"', '"5"')
-        .replace('"600"', '"2"'),
-    )
+    few = secret('delay="1us"', count=2).replace('count="400"', 'count="5"').replace('"1000"', '"5"')
+    run = ran(tmp_path / "few", few)
     with pytest.raises(IdentifyError, match="30 are needed"):
-        fit_switch(passed_by(RunDirectory.open(few)))
+        fit_switch(passed_by(RunDirectory.open(run)))
 
 
 @given(

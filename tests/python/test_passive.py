@@ -201,3 +201,137 @@ def test_what_became_of_every_frame_is_certain_or_said_not_to_be(
         assert found["unknown"] == 0
         assert found["lost"] > 60
         assert sum(told["overtaken"] for told in passive["flows"]) > 60
+
+
+def test_traffic_of_both_directions_tells_the_offset_of_the_clocks(
+    traffic: dict[str, list[Seen]], tmp_path: Path
+) -> None:
+    late = 5 * 10**9 + 123_456
+    sides = {
+        side: [
+            Seen(one.nanos + late * (side == "b"), stripped(one, hash).data, one.message)
+            for one in traffic[side]
+        ]
+        for side in "ab"
+    }
+    files = [written(tmp_path / f"{side}.pcap", seen) for side, seen in sides.items()]
+    passive, _ = imported(tmp_path, *files)
+    assert passive["offset_uncertainty_ps"] is not None
+    assert abs(passive["offset_ps"] - late * 1000) <= passive["offset_uncertainty_ps"] + 1000
+    assert passive["offset_uncertainty_ps"] < 5_000_000
+    assert {(told["frames"], told["from"]) for told in passive["flows"]} == {
+        (5000, "a"),
+        (4000, "a"),
+        (3000, "b"),
+    }
+    # One direction bounds it on one side only: times are then of no use but for how they vary.
+    for side, seen in sides.items():
+        written(tmp_path / f"{side}.pcap", [one for one in seen if one.message[0] != 30])
+    done = CliRunner().invoke(app, ["import", *map(str, files), "--out", str(tmp_path / "one-way")])
+    assert done.exit_code in (0, 4), done.output
+    assert "trust the variation" in " ".join(done.output.split())
+
+
+def frame(number: int, *, vlan: int | None = None, ttl: int = 64, length: int = 200) -> bytes:
+    """An IPv4 datagram of its own content, `length` B without a tag."""
+    tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
+    macs = bytes([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1])
+    head = struct.pack(">BBHHHBBH", 0x45, 0, length - 14, number & 0xFFFF, 0, ttl, 17, ttl)
+    ports = struct.pack(">HHHH", 4000, 5000, length - 34, 0)
+    packet = head + bytes([10, 0, 0, 1, 10, 0, 0, 2]) + ports + struct.pack(">I", number)
+    return macs + tag + b"\x08\x00" + packet + bytes([7]) * (length - 14 - len(packet))
+
+
+def pair(place: Path, before: list[bytes], behind: list[bytes], **form: Any) -> list[Path]:
+    """Captures of frames 100 us apart, which take 10 us."""
+    return [
+        written(
+            place / f"{name}.pcap",
+            [Seen(10**9 + 100_000 * n + took, data, (1, n)) for n, data in enumerate(frames)],
+            **form,
+        )
+        for name, took, frames in (("before", 0, before), ("behind", 10_000, behind))
+    ]
+
+
+def test_what_the_device_changes_is_left_out_where_it_is_named(tmp_path: Path) -> None:
+    before = [frame(n) for n in range(100)]
+    behind = [frame(n, vlan=5, ttl=63) for n in range(100)]
+    files = pair(tmp_path, before, behind)
+    options = ["--max-clock-offset", "0ns"]
+    _, done = imported(tmp_path, *files, *options, code=2)
+    assert "say what the device changes, for example --ignore" in done.stderr
+    _, done = imported(tmp_path, *files, *options, "--ignore", "vlan", code=2)
+    passive, _ = imported(tmp_path, *files, *options, "--ignore", "vlan,ttl")
+    (told,) = passive["flows"]
+    assert (told["frames"], told["matched"], told["lost"], told["ambiguous"]) == (100, 100, [0, 0], 0)
+    assert told["residence"]["greatest"] == [10_000_000, 10_000_000]
+    assert told["name"] == "10.0.0.1:4000 > 10.0.0.2:5000 UDP"
+
+
+def test_cut_frames_of_microseconds_are_compared_by_their_beginning(tmp_path: Path) -> None:
+    content = [frame(n // 2) if n % 10 else frame(n) for n in range(100)]
+    files = pair(tmp_path, content, content, snap=60, micro=True)
+    passive, done = imported(tmp_path, *files, "--max-clock-offset", "0ns", "--max-residence", "50us")
+    assert passive["compared_bytes"] == 60
+    assert sum(told["matched"] for told in passive["flows"]) == 100
+    assert "note:" not in done.output
+
+
+def test_the_order_makes_certain_what_the_window_leaves_open(tmp_path: Path) -> None:
+    # Two alike around one of its own, which none overtakes: they cannot have been exchanged.
+    content = [frame(1000 + n) if n % 2 else frame(n // 4) for n in range(400)]
+    files = pair(tmp_path, content, content)
+    options = ["--max-clock-offset", "0ns", "--max-residence", "2ms"]
+    passive, _ = imported(tmp_path, *files, *options)
+    assert passive["flows"][0]["ambiguous"] == 100
+    done = CliRunner().invoke(
+        app, ["import", *map(str, files), *options, "--in-order", "--out", str(tmp_path / "ordered")]
+    )
+    assert done.exit_code == 0, done.output
+    ordered = json.loads((tmp_path / "ordered" / "manifest.json").read_text())["runs"][0]["passive"]["flows"][
+        0
+    ]
+    assert (ordered["ambiguous"], ordered["matched"], ordered["lost"]) == (0, 400, [0, 0])
+
+
+def test_frames_at_an_edge_are_neither_lost_nor_delivered(tmp_path: Path) -> None:
+    content = [frame(n) for n in range(100)]
+    files = pair(tmp_path, content, content[:95])
+    passive, _ = imported(tmp_path, *files, "--max-clock-offset", "0ns", "--max-residence", "150us")
+    (told,) = passive["flows"]
+    assert (told["matched"], told["at_edge"], told["lost"]) == (95, 5, [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["--ignore", "colour"], '--ignore "colour": write one or more of vlan, pcp, ttl, dscp, r-tag, mac'),
+        (["--max-residence", "soon"], "--max-residence"),
+        (["--clock-offset", "3us"], "--clock-offset needs --max-clock-offset"),
+        (["--clock-offset", "2s", "--max-clock-offset", "0ns"], "leave --max-clock-offset out"),
+        (["--test", "t.xml", "--in-order"], "--test judges Wiregauge messages"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong: list[str], says: str, tmp_path: Path) -> None:
+    files = pair(tmp_path, [frame(n) for n in range(9)], [frame(n) for n in range(9)])
+    _, done = imported(tmp_path, *files, *wrong, code=2)
+    assert says in " ".join(done.stderr.split())
+    assert not (tmp_path / "seen").exists()
+    assert "Traceback" not in done.output
+
+
+def test_captures_that_are_no_pair_are_refused_and_nothing_is_made(tmp_path: Path) -> None:
+    files = pair(tmp_path, [frame(1)], [frame(2)])
+    for given, says in (
+        (files[:1], "1 interface with Ethernet frames"),
+        ([files[0], tmp_path / "none.pcap"], "none.pcap: cannot be read"),
+        (files, "no frame of the first has the same content"),
+        ([*files, files[0]], "no message of wiregauge"),
+    ):
+        _, done = imported(tmp_path, *given, code=2)
+        assert says in " ".join(done.stderr.split())
+        assert not (tmp_path / "seen").exists()
+    written(files[1], [])
+    _, done = imported(tmp_path, *files, code=2)
+    assert "has no Ethernet frame with a time" in done.stderr

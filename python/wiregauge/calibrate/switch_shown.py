@@ -97,11 +97,7 @@ def switch_json(fit: SwitchFit, attributes: dict[str, str], file: Path | None) -
         file=None if file is None else str(file),
         attributes=attributes,
         delay=DelayShown(
-            mode="cut-through"
-            if fit.delay.mode == "cut-through"
-            else "store-and-forward"
-            if fit.delay.mode
-            else None,
+            mode=fit.delay.mode,
             per_bit=None if fit.delay.slope is None else _estimate(fit.delay.slope),
             delay=_estimate(fit.delay.delay),
         ),

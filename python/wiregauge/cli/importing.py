@@ -139,6 +139,9 @@ def import_captures(
     places = tap or []
     if test is None and (places or run is not None):
         fail("--tap and --run need --test: without a test the taps themselves are the network", BAD_INPUT)
+    asked = passive or ignore is not None or max_residence is not None or clock_offset is not None or in_order
+    if asked and test is not None:
+        fail("--test judges Wiregauge messages; frames matched by their content belong to no test", BAD_INPUT)
     wrong = [place for place in places if not all(place.partition("="))]
     if wrong:
         fail(f'--tap "{wrong[0]}": write NAME=NODE or NAME=NODE:PORT', BAD_INPUT)
@@ -159,9 +162,6 @@ def import_captures(
             "--clock-offset needs --max-clock-offset, by how much it may be wrong; write 0ns where it is exact",
             BAD_INPUT,
         )
-    asked = passive or ignore is not None or max_residence is not None or clock_offset is not None or in_order
-    if asked and test is not None:
-        fail("--test judges Wiregauge messages; frames matched by their content belong to no test", BAD_INPUT)
     comparison = Comparison(
         asked,
         _fields(ignore),

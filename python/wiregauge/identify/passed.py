@@ -248,14 +248,16 @@ def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Pass
         )
     if entry["passive"]["offset_uncertainty_ps"] is None:
         raise IdentifyError(
-            f"{directory.root}: the offset of the captures' clocks is not known, so that no residence time is; import them "
-            "with --max-clock-offset"
+            f"{directory.root}: the offset of the captures' clocks is not known, so that no residence time is; "
+            "import them with --max-clock-offset"
         )
     rows = rows.filter(pl.col("point") == "tap")
     messages = pl.read_parquet(directory.messages(run.index)).select(
         "flow", "sequence", outcome=pl.col("outcome").cast(pl.String)
     )
-    ports, arrivals, doubtful = [], {}, 0
+    ports: list[Port] = []
+    arrivals: dict[int, tuple[Times, Times]] = {}
+    doubtful = 0
     for side in (0, 1):
         flows = [flow.id for flow in run.flows if flow.from_ == side]
         own = rows.filter(pl.col("flow").is_in(flows))

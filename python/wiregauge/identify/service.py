@@ -1,6 +1,7 @@
 """What traffic asks of a port and what the port gives it: arrival curves and latencies of rate servers.
 
-Lengths are in bits of the line, preamble and gap included (IEEE Std 802.3: 20 octets a frame), times in ps, rates in bit/s.
+Lengths are in bits of the line, preamble and gap included (IEEE Std 802.3: 20 octets a frame), times in ps, rates in
+bit/s.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def arrival_curve(times: Times, bits: Bits) -> Arrivals | None:
     """The least arrival curve of frames at `times`; None of fewer than two."""
     order = np.argsort(times, kind="stable")
     times, bits = times[order], bits[order]
-    if len(times) < 2 or times[-1] == times[0]:  # noqa: PLR2004
+    if len(times) < 2 or times[-1] == times[0]:
         return None
     rate = float(bits[:-1].sum()) / (int(times[-1] - times[0]) / _PS)
     passed = np.concatenate(([0.0], np.cumsum(bits)))
@@ -93,9 +94,10 @@ def guaranteed_rate(came: Times, left: Times, bits: Bits, rate_bps: float) -> La
 
 
 def scale_rate(came: Times, left: Times, bits: Bits, rate_bps: float) -> Latency:
-    """Packet-scale rate guarantee: F(k) = max(a(k), min(d(k - 1), F(k - 1))) + l(k) / r, and frame k leaves by F(k) + E.
+    """Packet-scale rate guarantee: frame k leaves by F(k) + E, F(k) = max(a(k), min(d(k - 1), F(k - 1))) + l(k) / r.
 
-    RFC 3246, 2.2, and RFC 3247; stronger than a guaranteed rate, as a frame that left early helps none behind it.
+    d(k) is when it left. RFC 3246, 2.2, and RFC 3247; stronger than a guaranteed rate, as a frame that left early helps
+    none behind it.
     """
     own = bits / rate_bps * _PS
     virtual, before, worst = -np.inf, -np.inf, -np.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ FEWEST: Final = 30
 """Frames that a parameter needs."""
 _PS: Final = 1e12
 _NORMAL: Final = 1.96
+_POLICIES: Final[tuple[Literal["buffer", "queue", "shared"], ...]] = ("buffer", "queue", "shared")
+_UNITS: Final[tuple[Literal["B", "frames"], ...]] = ("B", "frames")
 _RATES: Final = (0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares of a port's rate for which its least service curve is given."""
 
@@ -38,7 +40,7 @@ class Estimate:
 class DelayFit:
     """What a frame that waits for no other takes."""
 
-    mode: str | None
+    mode: Literal["store-and-forward", "cut-through"] | None
     """`store-and-forward` or `cut-through`; None where frames do not tell."""
     slope: Estimate | None
     """Time from first bit in to first bit out, more per bit of the frame, ps; None: frames of one length."""
@@ -51,9 +53,9 @@ class DelayFit:
 class BufferFit:
     """The most that waits, and what decides over a frame that finds no room."""
 
-    policy: str
+    policy: Literal["buffer", "queue", "shared"]
     """`buffer`, `queue` or `shared`: tail drop by port, by priority, or by all ports together."""
-    unit: str
+    unit: Literal["B", "frames"]
     """`B` or `frames`."""
     least: int
     """So much waited, the frame that came included."""
@@ -115,7 +117,10 @@ def _occupied(lengths: Times, rate_bps: float) -> Times:
 
 
 def _delay(passed: Passed, untold: list[str]) -> DelayFit:
-    """Store-and-forward takes 8 / R more for each octet of the frame from first bit in to first bit out; cut-through none."""
+    """The delay of frames that found their port idle.
+
+    From first bit in to first bit out store-and-forward takes 8 / R more for each octet of a frame, cut-through none.
+    """
     chosen = [(port, _idle(port)) for port in passed.ports]
     latency = np.concatenate([(port.left - port.first_in)[idle] for port, idle in chosen])
     bits = np.concatenate([8.0 * (port.lengths[idle] + 8) for port, idle in chosen])
@@ -125,7 +130,8 @@ def _delay(passed: Passed, untold: list[str]) -> DelayFit:
             f"{passed.name}: {len(latency)} frames found their port idle, and {FEWEST} are needed to tell its delay; "
             "measure with less traffic as well"
         )
-    slope, mode = None, None
+    slope: Estimate | None = None
+    mode: Literal["store-and-forward", "cut-through"] | None = None
     if len(np.unique(bits)) > 1:
         slope, mode = _slope(bits, latency, own)
     elif np.any(latency < bits * own):
@@ -151,7 +157,7 @@ def _delay(passed: Passed, untold: list[str]) -> DelayFit:
 
 def _slope(
     bits: NDArray[np.float64], latency: Times, own: NDArray[np.float64]
-) -> tuple[Estimate, str | None]:
+) -> tuple[Estimate, Literal["store-and-forward", "cut-through"] | None]:
     centred = bits - bits.mean()
     slope = float(centred @ (latency - latency.mean()) / (centred @ centred))
     rest = latency - latency.mean() - slope * centred
@@ -159,8 +165,10 @@ def _slope(
     low, high = slope - _NORMAL * error, slope + _NORMAL * error
     per_bit = float(np.mean(own))
     # Between both lies what neither takes; each needs its own side of the middle with all of its interval.
-    mode = "store-and-forward" if low > per_bit / 2 else "cut-through" if high < per_bit / 2 else None
-    return Estimate(slope, low, high, len(bits)), mode
+    found = Estimate(slope, low, high, len(bits))
+    if low > per_bit / 2:
+        return found, "store-and-forward"
+    return found, "cut-through" if high < per_bit / 2 else None
 
 
 def _eligible(port: Port, delay: DelayFit) -> Times:
@@ -216,9 +224,9 @@ def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
             f"what became of {passed.doubtful} frames; the size of buffers is known from below only"
         )
     found: list[BufferFit] = []
-    for policy in ("buffer", "queue", "shared"):
+    for policy in _POLICIES:
         sets = _sets(passed, delay, policy)
-        for unit in ("B", "frames"):
+        for unit in _UNITS:
             least, below = _bounds(sets, unit)
             if lost == 0 or passed.doubtful:
                 return BufferFit("buffer", "B", least, None, lost)
