@@ -41,7 +41,7 @@ PACKAGES = {
     "plan": {"_native"},
     "terminal": set(),
     "config": {"_native", "files", "plan"},
-    "bounds": {"_native", "config", "files", "plan", "terminal"},
+    "bounds": {"_native", "config", "files", "identify", "measures", "plan", "records", "terminal"},
     "benches": {"plan"},
     "clocks": {"plan"},
     "records": {"_native", "files", "plan"},
