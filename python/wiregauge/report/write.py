@@ -27,6 +27,7 @@ from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
 from wiregauge.report.passive import passive_table
+from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
 
 REPORT = "report.html"
@@ -114,6 +115,7 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         hops=tables.hop_table(judgement),
         clusters=cluster_table(judgement),
         passive=passive_table(judgement),
+        ptp_domains=ptp_table(judgement),
         alarms=alarm_table(judgement),
         checks=tables.check_table(judgement),
         explained=flow_sections(explanation),
