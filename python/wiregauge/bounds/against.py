@@ -228,7 +228,7 @@ def show_laid(laid: list[Laid], console: Console) -> None:
         for simulated, flow in found.items():
             axis[round(_WIDTH * (flow.measured or 0.0) / scale)] = "S" if simulated else "M"
         texts = [
-            "-" if (flow := found.get(kind)) is None else f"{1e6 * (flow.measured or 0.0):.3f}"
+            "-" if (longest := found.get(kind)) is None else f"{1e6 * (longest.measured or 0.0):.3f}"
             for kind in (False, True)
         ]
         best = max((flow.tightness or 0.0 for flow in found.values()), default=None)
