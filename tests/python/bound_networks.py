@@ -94,7 +94,7 @@ def classed(seed: int) -> Test:
             delay=draw.choice(("0ns", "3us")),
             buffer="4MiB",
             tsn=tsn,
-            clock=drift and Clock(drift=drift),
+            clock=Clock(drift=drift) if drift else None,
         )
     hosts = [f"es{k}" for k in range(draw.randint(3, 7))]
     for name in hosts:

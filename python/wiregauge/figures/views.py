@@ -22,11 +22,11 @@ from wiregauge.figures.palette import (
     ordered,
     shade,
 )
-from wiregauge.figures.ptp import ptp_figure
 from wiregauge.figures.synchronisation import sync_figure
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.gate_view import MOST_OPENINGS, Opening
 from wiregauge.measures.metrics.results import Judgement
+from wiregauge.measures.ptp_views import PtpShape
 from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
 
 US = 1e3
@@ -34,6 +34,8 @@ _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
 """Heights of a frame and of its wait, and how far below the frame the wait is drawn, in lanes."""
 _GATE, _ABOVE = 0.1, 0.38
 """Height of the stripe of gates and windows, and how far above the frame it is, in lanes."""
+MOST_CLOCKS = 10
+"""Clocks of PTP that are drawn."""
 _GATE_COLOURS = (GREEN, ORANGE, PURPLE, SKY, YELLOW)
 
 
@@ -43,8 +45,8 @@ def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
         _timeline(judgement, views),
         _queues(views),
         _clocks(views.clocks),
-        ptp_figure(views.ptp),
         sync_figure(views.synchronisation, views.clusters),
+        _ptp(views.ptp),
         noise_figure(views.noise),
     ]
     found = [figure for figure in made if figure is not None]
@@ -265,5 +267,42 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
         [Panel("", Axis("true time (s)"), Axis("clock - true time (µs)"), traces)],
         notes=notes,
         measures=["latency"],
+        panel_height=300,
+    )
+
+
+def _ptp(clocks: Sequence[PtpShape]) -> Figure | None:
+    """How far each PTP clock was from its grandmaster, against true time."""
+    found = [shape for shape in clocks if len(shape.t)]
+    if not found:
+        return None
+    # The farthest off once the domain has settled, in the order of the plan.
+    far = sorted(found, key=lambda shape: -float(np.max(shape.distance[len(shape.distance) // 2 :])))[
+        :MOST_CLOCKS
+    ]
+    drawn = [shape for shape in found if any(shape is one for one in far)]
+    # Nothing less than a tenth of a nanosecond: a logarithm has no zero.
+    traces: list[Trace] = [
+        Line(f"clock of {shape.node}", shape.t, np.maximum(shape.distance, 0.1), ordered(place, len(drawn)))
+        for place, shape in enumerate(drawn)
+    ]
+    changes = sorted((at, shape.node, to) for shape in found for at, to in shape.changes)
+    traces += [Rule(at, "another grandmaster", Style(GREY, "dot", width=1.2)) for at, _, _ in changes[:40]]
+    notes = (
+        [f"Clocks took another grandmaster {len(changes)} times in all, the last at {changes[-1][0]:.4g} s."]
+        if changes
+        else []
+    )
+    if len(found) > len(drawn):
+        notes.append(
+            f"Drawn are the {len(drawn)} of {len(found)} clocks that were farthest off in the second half of the run."
+        )
+    return Figure(
+        "ptp-offsets",
+        "PTP clocks",
+        "Distance of each clock from its grandmaster while that is another one: the greatest of each stretch of time.",
+        [Panel("", Axis("true time (s)"), Axis("|clock - grandmaster| (ns)", log=True), traces)],
+        notes=notes,
+        measures=["ptp_offset"],
         panel_height=300,
     )

@@ -19,7 +19,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import Judgement, RunResult
-from wiregauge.measures.ptp_view import PtpShape, ptp_shapes
+from wiregauge.measures.ptp_views import PtpShape, ptp_shapes
 from wiregauge.measures.sync_view import SyncView, sync_view
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub, Switch
@@ -119,9 +119,9 @@ class Views:
     windows: tuple[FrameWindow, ...] = ()
     queues: tuple[QueueShape, ...] = ()
     clocks: tuple[ClockShape, ...] = ()
-    ptp: tuple[PtpShape, ...] = ()
     synchronisation: SyncView = field(default_factory=SyncView)
     clusters: tuple[ClusterResult, ...] = ()
+    ptp: tuple[PtpShape, ...] = ()
     noise: NoiseView | None = None
     background: bool = False
     """The run has background load, which leaves no records."""
@@ -145,9 +145,9 @@ def views(judgement: Judgement) -> Views:
         windows=_windows(directory, plan),
         queues=queues,
         clocks=_clocks(directory, plan),
-        ptp=ptp_shapes(directory, plan),
         synchronisation=sync_view(directory, plan),
         clusters=longest.clusters,
+        ptp=ptp_shapes(directory, plan),
         noise=noise_view(directory, longest),
         background=bool(plan.injects),
         read_until_s=read_until_s,
