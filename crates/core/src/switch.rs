@@ -7,7 +7,7 @@
 //! faster one would overtake it. It looks at the ports once, at that instant, and of the frames of one instant that find the
 //! same port idle the most urgent is cut through.
 //!
-//! Filters, policing and virtual links belong into [`Ingress`] ([`CriticalIngress`](crate::ingress::CriticalIngress)), gates and
+//! Filters, policing and virtual links belong into [`Ingress`] ([`IngressRules`](crate::ingress::IngressRules)), gates and
 //! time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
 //!
 //! A frame whose check sequence is wrong is dropped by a store-and-forward switch. A cut-through switch has decided on
@@ -49,6 +49,13 @@ pub enum ForwardingMode {
 pub enum Verdict {
     /// Forward it by address.
     Bridge,
+    /// Forward it by address, changed so.
+    BridgeAs {
+        /// The priority it is queued by in this switch; `None`: its own.
+        priority: Option<u8>,
+        /// It is drop eligible from here on.
+        drop_eligible: bool,
+    },
     /// Forward it out of this port, as a virtual link's. VLANs do not concern it.
     ToPort(usize),
     /// Forward it to a group of the forwarding table, likewise.
@@ -65,17 +72,6 @@ pub trait Ingress {
 
     /// The switch restarts: what was counted is forgotten.
     fn handle_restart(&mut self) {}
-}
-
-/// A rule, or none: then everything is forwarded by its address.
-impl<I: Ingress> Ingress for Option<I> {
-    #[inline]
-    fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
-        self.as_mut().map_or(Verdict::Bridge, |rule| rule.judge(clock, arrival))
-    }
-    fn handle_restart(&mut self) {
-        self.iter_mut().for_each(I::handle_restart);
-    }
 }
 
 /// No rule: everything is forwarded by its address.
@@ -186,13 +182,18 @@ impl Output {
         }
     }
 
+    /// An internal priority is of the switch alone: frames leave without.
     fn of(port: usize, effect: Effect) -> Self {
         match effect {
-            Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
-            Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
-            Effect::Fragment { frame, edge } => Self::Fragment { port, frame, edge },
-            Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
-            Effect::Follow { frame, life } => Self::Follow { port, frame, life },
+            Effect::Transmit { frame, transmission } => {
+                Self::Transmit { port, frame: frame.leaving(), transmission }
+            }
+            Effect::Abort { frame, transmission } => {
+                Self::Abort { port, frame: frame.leaving(), transmission }
+            }
+            Effect::Fragment { frame, edge } => Self::Fragment { port, frame: frame.leaving(), edge },
+            Effect::Drop { frame, cause } => Self::Dropped { port, frame: frame.leaving(), cause },
+            Effect::Follow { frame, life } => Self::Follow { port, frame: frame.leaving(), life },
         }
     }
 }
@@ -468,7 +469,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
-    fn forward(&mut self, now: RunTime, arrival: Arrival, more: bool) {
+    fn forward(&mut self, now: RunTime, mut arrival: Arrival, more: bool) {
         let Arrival { port, frame, .. } = arrival;
         let damaged = frame.marks.has(Marks::FCS_ERROR);
         if damaged && self.mode == ForwardingMode::StoreAndForward {
@@ -482,11 +483,14 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             }
             Verdict::ToPort(egress) => (Route::Port(egress), true),
             Verdict::ToGroup(group) => (Route::Group(group), true),
-            Verdict::Bridge if !self.forwarding.carries(port, &frame) => {
+            Verdict::Bridge | Verdict::BridgeAs { .. } if !self.forwarding.carries(port, &frame) => {
                 self.drop(port, frame, Cause::ForeignVlan);
                 return;
             }
-            Verdict::Bridge => {
+            verdict @ (Verdict::Bridge | Verdict::BridgeAs { .. }) => {
+                if let Verdict::BridgeAs { priority, drop_eligible } = verdict {
+                    arrival.frame = changed(frame, priority, drop_eligible);
+                }
                 if !damaged {
                     self.forwarding.learn(now, port, &frame);
                 }
@@ -631,6 +635,13 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     fn drop(&mut self, port: usize, frame: Frame, cause: Cause) {
         self.outputs.push_back(Output::Dropped { port, frame, cause });
     }
+}
+
+#[cold]
+fn changed(frame: Frame, priority: Option<u8>, drop_eligible: bool) -> Frame {
+    let eligible = if drop_eligible { Marks::DROP_ELIGIBLE } else { Marks::none() };
+    let frame = Frame { marks: frame.marks.with(eligible), ..frame };
+    priority.map_or(frame, |priority| frame.with_internal_priority(priority))
 }
 
 #[cfg(test)]

@@ -169,5 +169,10 @@ pub(super) fn reason(cause: Cause) -> DropReason {
         Cause::Overrun => DropReason::RingFull,
         Cause::FifoOverrun => DropReason::FifoFull,
         Cause::Down => DropReason::DeviceDown,
+        Cause::OversizeSdu => DropReason::OversizeSdu,
+        Cause::StreamBlocked => DropReason::StreamBlocked,
+        Cause::StreamGateClosed => DropReason::StreamGate,
+        Cause::OctetsExceeded => DropReason::IntervalOctets,
+        Cause::MeteredRed => DropReason::RedFrame,
     }
 }
