@@ -272,6 +272,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
     }
 
+    /// What it asks of frames that come in.
+    pub const fn ingress(&self) -> &I {
+        &self.ingress
+    }
+
     /// Its functions on streams.
     pub fn streams(&mut self) -> Option<&mut StreamTable> {
         self.streams.as_deref_mut()

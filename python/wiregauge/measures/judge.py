@@ -177,7 +177,11 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             wholes.get((flow.id, flow.receiver)),
             repeated=directory.plan.repeats > 1,
         )
-        result = replace(with_contracts(result, contracts), elimination=_elimination(entry, flow.id))
+        result = replace(
+            with_contracts(result, contracts),
+            elimination=_elimination(entry, flow.id),
+            policing=_policing(entry, flow.id),
+        )
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
@@ -298,6 +302,16 @@ def _elimination(entry: Mapping[str, object], flow: int) -> dict[str, int]:
         for name in DEFINITIONS["elimination"].statistics
         if isinstance(count := counted.get(name), int)
     }
+
+
+def _policing(entry: Mapping[str, object], flow: int) -> dict[str, int]:
+    """What the stream filters of a flow counted together; empty where there is none."""
+    simulation = entry.get("simulation")
+    reports = simulation.get("stream_filters") if isinstance(simulation, dict) else None
+    own = [report for report in reports if report.get("flow") == flow] if isinstance(reports, list) else []
+    if not own:
+        return {}
+    return {name: sum(number(report, name) for report in own) for name in DEFINITIONS["policing"].statistics}
 
 
 def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, clocks: RunClocks) -> list[str]:

@@ -158,7 +158,7 @@ impl Reading<'_> {
                 )),
                 NodeKind::Switch(switch) if !switch.tsn.is_empty() => said.push((
                     format!("switch \"{}\"", node.name),
-                    "its ports have traffic classes, whose shapers, gates and fragments no curve here has",
+                    "its ports have traffic classes, whose shapers, gates and fragments no curve here has, or stream filters",
                     "leave <switch-tsn> out, or write priorities=\"strict\"",
                 )),
                 NodeKind::EndSystem { .. } if node.tsn.as_ref().is_some_and(|tsn| !tsn.classes.is_empty()) => {

@@ -136,7 +136,12 @@ mod tests {
         LocalTime::ZERO + Span::from_picos(picos)
     }
 
-    const fn entry(open: bool, priority: Option<u8>, length: i64, max_octets: Option<u32>) -> StreamGateEntry {
+    const fn entry(
+        open: bool,
+        priority: Option<u8>,
+        length: i64,
+        max_octets: Option<u32>,
+    ) -> StreamGateEntry {
         StreamGateEntry { open, priority, length: Span::from_picos(length), max_octets }
     }
 
@@ -150,10 +155,13 @@ mod tests {
         assert_eq!(judge(5, 100), Passage::Pass(Some(6)));
         assert_eq!(judge(14, 1), Passage::OctetsExceeded);
         assert_eq!(judge(15, 1), Passage::Closed);
-        assert_eq!((judge(35, 60), judge(36, 41), judge(37, 40)), (
-            Passage::Pass(Some(6)), Passage::OctetsExceeded, Passage::Pass(Some(6))));
+        assert_eq!(
+            (judge(35, 60), judge(36, 41), judge(37, 40)),
+            (Passage::Pass(Some(6)), Passage::OctetsExceeded, Passage::Pass(Some(6)))
+        );
         // Closed for good by a frame that came at the wrong time, until the device restarts.
-        let mut gate = StreamGate::new(StreamGateConfig { close_on_invalid: true, ..config.clone() }).unwrap();
+        let mut gate =
+            StreamGate::new(StreamGateConfig { close_on_invalid: true, ..config.clone() }).unwrap();
         assert_eq!(gate.handle_frame(at(5), 46), Passage::Pass(Some(6)));
         assert_eq!(gate.handle_frame(at(15), 46), Passage::Closed);
         assert_eq!(gate.handle_frame(at(35), 46), Passage::Closed);

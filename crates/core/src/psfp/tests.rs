@@ -89,8 +89,12 @@ fn a_frame_keeps_its_code_point_through_an_internal_priority() {
         assert_eq!((within.priority & 7, within.leaving()), (internal, own));
         assert_eq!(within.with_internal_priority(2).leaving(), own);
     }
-    let entries =
-        vec![StreamGateEntry { open: true, priority: Some(6), length: Span::from_picos(1), max_octets: None }];
+    let entries = vec![StreamGateEntry {
+        open: true,
+        priority: Some(6),
+        length: Span::from_picos(1),
+        max_octets: None,
+    }];
     let stream = Identification::Destination(THERE, 5);
     let meter = MeterConfig { excess_burst: 200, ..MeterConfig::default() };
     let config = StreamFilterConfig { gate: Some(gate(entries)), meter: Some(meter), ..filter(0, stream) };

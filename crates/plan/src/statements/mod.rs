@@ -12,6 +12,7 @@ mod imperfections;
 mod network;
 mod replay;
 mod shaping;
+mod stream_filters;
 mod switch_tsn;
 mod synchronise;
 mod tasks;
