@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from wiregauge.config import Test
+from wiregauge.config import Cbs, Clock, GateEntry, GateSchedule, SwitchTsn, Test, TrafficClass
 
 RATES = ("100Mbit/s", "1Gbit/s")
 PERIODS = ("1ms", "2ms", "4ms", "8ms")
@@ -78,3 +78,74 @@ def _flow(
     test.send(flow, period=period, payload=f"{payload}B", offset=offset, burst=burst)
     for receiver in to:
         test.receive(flow, on=receiver)
+
+
+def classed(seed: int) -> Test:
+    """Random feed-forward networks whose ports have traffic classes: shaped, gated, or strict and shaped together."""
+    draw = random.Random(seed + 1_000_000)
+    test = Test(f"classed-{seed}", seed=seed, host="ideal")
+    rule = ("shaped", "gated", "mixed")[seed % 3]
+    switches = [f"sw{k}" for k in range(draw.randint(1, 3))]
+    for name in switches:
+        drift = draw.choice((None, None, "80ppm", "-80ppm"))
+        tsn = [shaped(draw) if rule == "shaped" else mixed(draw) if rule == "mixed" else gated(draw)]
+        test.switch(
+            name,
+            delay=draw.choice(("0ns", "3us")),
+            buffer="4MiB",
+            tsn=tsn,
+            clock=Clock(drift=drift) if drift else None,
+        )
+    hosts = [f"es{k}" for k in range(draw.randint(3, 7))]
+    for name in hosts:
+        test.end_system(name)
+    for k in range(1, len(switches)):
+        test.link(switches[draw.randrange(k)], switches[k], rate="100Mbit/s")
+    for name in hosts:
+        test.link(name, draw.choice(switches), rate=draw.choice(RATES))
+    together = draw.random() < 0.6
+    for flow in range(1, draw.randint(3, 9)):
+        _flow(test, draw, flow, hosts, critical=False, together=together)
+    if draw.random() < 0.5:
+        on, to = draw.sample(hosts, 2)
+        test.inject(on=on, to=to, load="3%", burst=draw.randint(1, 8), payload="1400B")
+    return test.timing(warm_up="0s", duration="60ms")
+
+
+def shaped(draw: random.Random) -> SwitchTsn:
+    """Three shaped classes above one that is not."""
+    slopes = [f"{draw.randint(8, 24)}Mbit/s" for _ in range(3)]
+    return SwitchTsn(
+        classes=[
+            TrafficClass(0, "0 1"),
+            *(
+                TrafficClass(k + 1, pair, shaper=Cbs(slopes[k]))
+                for k, pair in enumerate(("2 3", "4 5", "6 7"))
+            ),
+        ]
+    )
+
+
+def mixed(draw: random.Random) -> SwitchTsn:
+    """A strict class above two shaped ones, and strict ones between and below them."""
+    slopes = [f"{draw.randint(12, 28)}Mbit/s" for _ in range(2)]
+    return SwitchTsn(
+        classes=[
+            TrafficClass(0, "0 1"),
+            TrafficClass(1, "2", shaper=Cbs(slopes[0])),
+            TrafficClass(2, "3"),
+            TrafficClass(3, "4 5 6", shaper=Cbs(slopes[1])),
+            TrafficClass(4, "7"),
+        ]
+    )
+
+
+def gated(draw: random.Random) -> SwitchTsn:
+    """Gates of three classes, alone or together."""
+    sets = draw.choice((("2", "1", "0"), ("2 1", "0 1", "1"), ("2", "0 1", "0 1 2"), ("0 1 2", "2", "0 1 2")))
+    entries = [GateEntry(f"{draw.randint(260, 600)}us", open=classes) for classes in sets]
+    return SwitchTsn(
+        classes=[TrafficClass(0, "0 1"), TrafficClass(1, "2 3 4"), TrafficClass(2, "5 6 7")],
+        schedules=[GateSchedule(entries, base_time=f"{draw.randint(0, 900)}us")],
+        guard_band=draw.choice((None, "130us")),
+    )

@@ -36,6 +36,8 @@ from wiregauge.config import (
     OwnFrames,
     Police,
     Ptp,
+    PtpClock,
+    PtpDomain,
     ReceiveBuffer,
     Scheduler,
     Stack,
@@ -272,6 +274,11 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.link("h1", "hub", rate="10Mbit/s").link("h2", "hub", rate="10Mbit/s")
     # Two switches with two links between: a copy over each.
     test.end_system("t1").switch("f1").switch("f2").end_system("t2")
+    for node in ("q1", "q2"):
+        test.end_system(node)
+    test.switch("bc").switch("tc")
+    for ends in (("q1", "bc"), ("bc", "tc"), ("tc", "q2")):
+        test.link(*ends, rate="1Gbit/s")
     for ends in (("t1", "f1"), ("f1", "f2"), ("f1", "f2"), ("f2", "t2")):
         test.link(*ends, rate="1Gbit/s")
     recovery: dict[str, Any] = {
@@ -324,7 +331,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
     test.send(4, period="10ms", payload="64B").receive(4)
     bounds: dict[str, Any] = {"precision": "30us", "max_drift": "100ppm"}
-    gate = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
+    gate: dict[str, Any] = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
     exchange = Exchange(period="20ms", to="sensor", protocol="raw")
     more: dict[str, Any] = {"domain": 20, "transport": "udp", "delay": "p2p"}
     ptp = Ptp(timestamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3", **more)
@@ -346,9 +353,24 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         **bounds,
     )
     other = Cluster("t1 t2", "f1", clients="f2", cycle="1250us", domain=3)
-    test.synchronise(
-        exchange=exchange, ptp=ptp, chrony=True, reference="mac", clusters=[cluster, other], **gate
+    domain = PtpDomain(
+        "q1 q2",
+        boundary_clocks="bc",
+        transparent_clocks="tc",
+        domain=3,
+        profile="default",
+        delay="p2p",
+        announce_interval="1s",
+        sync_interval="125ms",
+        delay_interval="250ms",
+        announce_timeout=4,
+        servo="basic",
+        priority=6,
+        max_offset="2us",
+        clocks=[PtpClock("q1", priority1=7, priority2=9, role="grandmaster-only")],
     )
+    gate |= {"clusters": [cluster, other], "ptp_domains": [domain]}
+    test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
     test.remote_log(on="other", to="mac", record="64B", records=7)
     test.inject(on="other", to="mac", load="5%", threads=3, send_cost="40us", sleep_overhead="60us")

@@ -68,6 +68,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
           <police rate="10Mbit/s" burst="4kB" excess-rate="1Mbit/s" excess-burst="4kB"/>
         </ingress>
     </switch-tsn></switch>
+    <end-system name="q1"/><end-system name="q2"/><end-system name="q3"/><switch name="bc"/><switch name="tc"/>
     <hub name="hub"/>
     <link between="mac sw1" rate="1Gbit/s"/>
     <link between="sensor sw1" rate="1Gbit/s"/>
@@ -81,6 +82,8 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <link between="p2 r2" rate="1Gbit/s"/>
     <link between="r1:2 r2:2" rate="1Gbit/s"/>
     <link between="r1:3 r2:3" rate="1Gbit/s"/>
+    <link between="q1 bc" rate="1Gbit/s"/><link between="q2 tc" rate="1Gbit/s"/>
+    <link between="q3 tc" rate="1Gbit/s"/><link between="bc tc" rate="1Gbit/s"/>
   </network>
   <flows>
     <flow id="10" protocol="raw" from="mac" to="sensor"/>
@@ -106,6 +109,9 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
       <faulty-master name="other" behaviour="early" by="5us"/>
     </as6802>
     <as6802 masters="p1 p2" compression-masters="r1" clients="r2" cycle="1250us" domain="1"/>
+    <ptp-domain ordinary-clocks="q1 q2" boundary-clocks="bc" transparent-clocks="tc">
+      <ptp-clock name="q1"/><ptp-clock name="bc" priority1="7" priority2="8"/>
+    </ptp-domain>
   </synchronise>
   <tasks duration="1s">
     <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="loss" sequence="5"/></relay>
@@ -443,6 +449,27 @@ OTHER: dict[str, dict[str, Edit]] = {
         "powered-within": {"powered-within": "3ms"},
     },
     "faulty-master": {"name": {"name": "mac"}, "behaviour": {"behaviour": "late"}, "by": {"by": "7us"}},
+    "ptp-domain": {
+        "ordinary-clocks": {"ordinary-clocks": "q1 q2 q3"},
+        "boundary-clocks": {"boundary-clocks": "bc tc", "transparent-clocks": None},
+        "transparent-clocks": {"transparent-clocks": None},
+        "domain": {"domain": "3"},
+        "profile": {"profile": "gptp", "boundary-clocks": "bc tc", "transparent-clocks": None},
+        "delay": {"delay": "p2p"},
+        "announce-interval": {"announce-interval": "1s"},
+        "sync-interval": {"sync-interval": "125ms"},
+        "delay-interval": {"delay-interval": "125ms"},
+        "announce-timeout": {"announce-timeout": "4"},
+        "servo": {"servo": "basic"},
+        "priority": {"priority": "6"},
+        "max-offset": {"max-offset": "2us"},
+    },
+    "ptp-clock": {
+        "name": {"name": "q2", "role": "slave-only"},
+        "priority1": {"priority1": "100"},
+        "priority2": {"priority2": "100"},
+        "role": {"role": "slave-only"},
+    },
     "tasks": {"warm-up": {"warm-up": "1s"}, "duration": {"duration": "2s"}, "drain": {"drain": "1s"}},
     "send": {
         "flow": {"flow": "10"},

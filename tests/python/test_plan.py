@@ -12,7 +12,7 @@ import pytest
 
 from wiregauge import _native, plan
 from wiregauge.config import groups, loading, reading
-from wiregauge.plan import base, campaign, clusters, network, routes, tasks
+from wiregauge.plan import base, campaign, clusters, network, ptp, routes, tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.xml"))
@@ -81,7 +81,7 @@ def test_every_field_of_the_compiler_is_typed() -> None:
     """Also one that no example has; a field added in Rust is added here, or this fails."""
     ours = {
         name: list(each.__struct_encode_fields__)
-        for room in (campaign, clusters, network, routes, tasks)
+        for room in (campaign, clusters, network, ptp, routes, tasks)
         for name, each in vars(room).items()
         if isinstance(each, type) and issubclass(each, base.Plan)
     }

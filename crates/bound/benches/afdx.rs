@@ -32,13 +32,7 @@ impl Ports {
         }
         let rate = Rational::integer(RATE);
         let service = vec![RateLatency { rate: rate.clone(), latency: Rational::new(1, 62_500) }];
-        self.servers.push(Server {
-            name: name.to_owned(),
-            service,
-            capacity: Some(rate),
-            reserved: None,
-            line: 0,
-        });
+        self.servers.push(Server { capacity: Some(rate), ..Server::new(name, service) });
         self.servers.len() - 1
     }
 

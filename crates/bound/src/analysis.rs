@@ -3,7 +3,8 @@
 use serde::Serialize;
 use wg_plan::Diagnostic;
 
-use crate::model::{Model, Multiplexing, Scheduled, problem};
+use crate::classes::Rule;
+use crate::model::{Model, Multiplexing, Scheduled, Server, problem};
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
 use crate::plp::{self, Solver};
@@ -228,32 +229,49 @@ impl Question {
                 "leave --arithmetic out",
             ));
         }
-        match (method, multiplexing) {
-            (Method::Pmoo, Multiplexing::Fifo) => Err(refuse(
-                "--method",
-                "pmoo does not go with fifo multiplexing: it lets the cross traffic of a whole path be served first",
-                "--multiplexing arbitrary",
-                "its bounds hold for servers of any order, so ask for --multiplexing arbitrary; or take plp, tfa or sfa",
-            )),
-            (Method::Plp, Multiplexing::Arbitrary) => Err(refuse(
-                "--method",
-                "plp does not go with arbitrary multiplexing: its programme rests on the order of arrival",
-                "--multiplexing fifo",
-                "take pmoo, sfa or tfa",
-            )),
-            _ => {
-                let grouping = self.grouping.or(model.wishes.grouping).unwrap_or(false);
-                // In any order what leaves is bounded by the latency of what the others leave it, which is less than the
-                // busy period.
-                let shift = match (method, multiplexing) {
-                    (Method::Tfa | Method::Plp, Multiplexing::Fifo) => Shift::Delay,
-                    _ => Shift::LeftOver,
-                };
-                let settings =
-                    Settings { multiplexing, grouping, packetizer: model.wishes.packetizer, shift };
-                Ok(Choice { method, settings, rounded })
-            }
+        if let Some((element, message, limit, cure)) = unfit(method, multiplexing, model) {
+            return Err(refuse(element, message, limit, cure));
         }
+        let grouping = self.grouping.or(model.wishes.grouping).unwrap_or(false);
+        // In any order what leaves is bounded by the latency of what the others leave it, which is less than the busy
+        // period.
+        let shift = match (method, multiplexing) {
+            (Method::Tfa | Method::Plp, Multiplexing::Fifo) => Shift::Delay,
+            _ => Shift::LeftOver,
+        };
+        let settings = Settings { multiplexing, grouping, packetizer: model.wishes.packetizer, shift };
+        Ok(Choice { method, settings, rounded })
+    }
+}
+
+/// Why method, order of service and network do not go together: element, message, limit and cure.
+fn unfit(
+    method: Method,
+    multiplexing: Multiplexing,
+    model: &Model,
+) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
+    let shaped = |server: &Server| server.rules.values().any(|rule| matches!(rule, Rule::Shaped(_)));
+    match (method, multiplexing) {
+        (_, Multiplexing::Arbitrary) if model.servers.iter().any(shaped) => Some((
+            if method == Method::Pmoo { "--method" } else { "--multiplexing" },
+            "a credit-based shaper holds frames back while the line is free, and arbitrary multiplexing rests on servers \
+             that serve whenever something waits",
+            "--multiplexing fifo",
+            "take tfa or sfa with --multiplexing fifo",
+        )),
+        (Method::Pmoo, Multiplexing::Fifo) => Some((
+            "--method",
+            "pmoo does not go with fifo multiplexing: it lets the cross traffic of a whole path be served first",
+            "--multiplexing arbitrary",
+            "its bounds hold for servers of any order, so ask for --multiplexing arbitrary; or take plp, tfa or sfa",
+        )),
+        (Method::Plp, Multiplexing::Arbitrary) => Some((
+            "--method",
+            "plp does not go with arbitrary multiplexing: its programme rests on the order of arrival",
+            "--multiplexing fifo",
+            "take pmoo, sfa or tfa",
+        )),
+        _ => None,
     }
 }
 
@@ -508,6 +526,19 @@ fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
             "time-triggered frames take their windows and no more, and clocks keep the schedule".to_owned(),
         );
     }
+    let rules = || model.servers.iter().flat_map(|server| server.rules.values());
+    if rules().any(|rule| matches!(rule, Rule::Shaped(_))) {
+        all.push(
+            "a shaped class sends as soon as it has credit, and its slope is kept by the port's clock"
+                .to_owned(),
+        );
+    }
+    if rules().any(|rule| matches!(rule, Rule::Gated(_))) {
+        all.push(
+            "gates keep their schedule by the port's clock; when they open beside other ports and senders is not used"
+                .to_owned(),
+        );
+    }
     if layout.nodes.iter().any(|node| !node.higher.is_empty()) {
         all.push("a frame of a higher class waits for at most one frame of a lower, the longest".to_owned());
     }
@@ -543,6 +574,14 @@ fn notes(
             "server \"{}\" is fully loaded (load = 1): served in order of arrival its delay is bounded, and what arbitrary \
              multiplexing leaves to all its flows together is nothing, so its busy period is not",
             server.name
+        ));
+    }
+    for (server, load) in model.servers.iter().zip(loads).filter(|(_, load)| **load > Rational::ONE) {
+        all.push(format!(
+            "more is sent to server \"{}\" than it serves (load {:.6}): classes that shapers or gates keep apart from that are \
+             bounded, others are not, and what finds a buffer full is lost",
+            server.name,
+            load.to_f64_up()
         ));
     }
     let unbounded: Vec<&str> = flows

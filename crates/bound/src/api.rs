@@ -6,7 +6,7 @@ use wg_plan::{Diagnostic, Element, Network, Run};
 use crate::analysis::{Answer, Question, Refusal, analyse_with};
 use crate::formats::plan::PlannedLimit;
 use crate::formats::{output_ports, physical, plan};
-use crate::model::{Model, problem};
+use crate::model::{Model, Server, problem};
 use crate::plp::Solver;
 
 /// A network as text.
@@ -78,7 +78,8 @@ pub fn converted_json(source: &str, format: &str) -> String {
             && model.flows.iter().all(|flow| flow.targets.iter().all(|target| target.wait.is_zero()));
         let alike =
             steps().all(|step| steps().all(|other| step.server != other.server || step.class == other.class));
-        if !plain || !alike || model.servers.iter().any(|server| server.reserved.is_some()) {
+        let ruled = |server: &Server| server.reserved.is_some() || !server.rules.is_empty();
+        if !plain || !alike || model.servers.iter().any(ruled) {
             return Err(refuse(
                 "the network has waits between servers, classes or windows, and the format knows none",
                 "bound it here",

@@ -7,6 +7,7 @@
 
 mod analysis;
 mod api;
+pub mod classes;
 pub mod curve;
 mod fixed_point;
 pub mod formats;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use wg_plan::Diagnostic;
 
+use crate::classes::Rule;
 use crate::curve::{Bucket, RateLatency};
 use crate::rational::Rational;
 
@@ -81,6 +82,8 @@ pub struct Server {
     pub capacity: Option<Rational>,
     /// What a schedule keeps from all flows: service that is lost, at most so much in any time.
     pub reserved: Option<Bucket<Rational>>,
+    /// Rules of its classes beside strict priority.
+    pub rules: BTreeMap<u8, Rule<Rational>>,
     /// Line of the file it is written in; 0 where there is none.
     pub line: u32,
 }
@@ -224,6 +227,11 @@ impl Flow {
 }
 
 impl Server {
+    /// A server without a capacity, a schedule or rules.
+    pub fn new(name: impl Into<String>, service: Vec<RateLatency<Rational>>) -> Self {
+        Self { name: name.into(), service, capacity: None, reserved: None, rules: BTreeMap::new(), line: 0 }
+    }
+
     /// Its rate in the long run.
     pub fn rate(&self) -> &Rational {
         self.service.iter().map(|piece| &piece.rate).max().unwrap_or(&Rational::ZERO)
@@ -308,13 +316,14 @@ impl Model {
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 
-    /// Refuses servers that more is asked of than they serve.
+    /// Refuses servers that more is asked of than they serve; not those that keep classes apart by rules.
     ///
     /// # Errors
     /// One for each, with the flows that pass it.
     pub fn check_loads(&self, loads: &[Rational]) -> Result<(), Vec<Diagnostic>> {
         let mut found = Vec::new();
-        for (index, load) in loads.iter().enumerate().filter(|(_, load)| **load > Rational::ONE) {
+        let over = loads.iter().enumerate().filter(|(_, load)| **load > Rational::ONE);
+        for (index, load) in over.filter(|(index, _)| self.servers[*index].rules.is_empty()) {
             let server = &self.servers[index];
             let mut names: Vec<&str> = self.flows_at(index).map(|flow| flow.name.as_str()).collect();
             let count = names.len();

@@ -10,6 +10,8 @@ use crate::rational::Rational;
 pub(crate) struct Node {
     /// The server.
     pub server: usize,
+    /// The class.
+    pub class: u8,
     /// Its hops, by the node they come from over one link; those that begin here by themselves.
     pub groups: Vec<Group>,
     /// Nodes of the same server that are served before it.
@@ -64,11 +66,11 @@ impl Layout {
             }
         }
         let mut nodes = Vec::new();
-        for ((server, _), place) in &mut places {
+        for ((server, class), place) in &mut places {
             *place = nodes.len();
             let higher = nodes.iter().enumerate().filter(|(_, node): &(usize, &Node)| node.server == *server);
             let higher = higher.map(|(index, _)| index).collect();
-            nodes.push(Node { server: *server, higher, ..Node::default() });
+            nodes.push(Node { server: *server, class: *class, higher, ..Node::default() });
         }
         let (mut hops, mut first): (Vec<Hop>, Vec<usize>) = (Vec::new(), Vec::new());
         for (flow, described) in model.flows.iter().enumerate() {

@@ -88,6 +88,9 @@ pub(crate) fn analyse(
     if layout.nodes.iter().any(|node| !node.higher.is_empty()) {
         return Err(Unfit("plp knows no priorities, and servers have several classes".to_owned()));
     }
+    if model.servers.iter().any(|server| !server.rules.is_empty()) {
+        return Err(Unfit("plp knows no shapers or gates, and servers have some".to_owned()));
+    }
     if model.servers.iter().any(|server| server.reserved.is_some()) {
         return Err(Unfit("plp knows no windows, and a schedule keeps some".to_owned()));
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::classes::Rule;
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
 use crate::fixed_point;
 use crate::model::{Model, Multiplexing};
@@ -68,6 +69,8 @@ pub(crate) struct Values<N> {
     blocking: Vec<N>,
     /// Of each server, what a schedule keeps.
     reserved: Vec<Option<Arrival<N>>>,
+    /// Of each node, the rule of its class.
+    rules: Vec<Option<Rule<N>>>,
     settings: Settings,
 }
 
@@ -112,7 +115,47 @@ impl<N: Number> Values<N> {
                         .map(|kept| Arrival::bucket(N::of(&kept.burst), N::of(&kept.rate)))
                 })
                 .collect(),
+            rules: layout
+                .nodes
+                .iter()
+                .map(|node| model.servers[node.server].rules.get(&node.class).map(Rule::converted))
+                .collect(),
             settings,
+        }
+    }
+
+    /// The rule of the class of a node, beside strict priority.
+    pub(crate) fn rule(&self, node: usize) -> Option<&Rule<N>> {
+        self.rules[node].as_ref()
+    }
+
+    /// The line of a node.
+    pub(crate) fn line(&self, layout: &Layout, node: usize) -> &RateLatency<N> {
+        &self.services[layout.nodes[node].server].pieces()[0]
+    }
+
+    /// The fastest the line of a node may be.
+    pub(crate) fn capacity(&self, layout: &Layout, node: usize) -> Option<N> {
+        self.capacities[layout.nodes[node].server].clone()
+    }
+
+    /// The longest frame of the classes below a node.
+    pub(crate) fn blocking(&self, node: usize) -> &N {
+        &self.blocking[node]
+    }
+
+    /// The longest frame of a node.
+    pub(crate) fn longest_of(&self, layout: &Layout, node: usize) -> N {
+        let hops = layout.nodes[node].groups.iter().flat_map(|group| &group.hops);
+        hops.map(|hop| &self.longest[layout.hops[*hop].flow])
+            .fold(N::zero(), |longest, frame| longest.greater(frame))
+    }
+
+    /// How long what comes so may stay at a node that serves so.
+    pub(crate) fn stay(&self, curve: &Arrival<N>, service: &Service<N>) -> Option<N> {
+        match self.settings.multiplexing {
+            Multiplexing::Fifo => curve.delay(service),
+            Multiplexing::Arbitrary => curve.busy_period(service),
         }
     }
 
@@ -161,14 +204,21 @@ impl<N: Number> Values<N> {
     /// What a node is guaranteed beside the classes above and below it; `None`: nothing.
     pub(crate) fn service(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Service<N>> {
         let Node { server, higher, .. } = &layout.nodes[node];
+        if let Some(rule) = self.rule(node) {
+            return self.ruled(layout, node, rule, shifts);
+        }
         let whole = &self.services[*server];
         let blocking = &self.blocking[node];
         let reserved = self.reserved[*server].as_ref();
         if higher.is_empty() && blocking.is_not_positive() && reserved.is_none() {
             return Some(whole.clone());
         }
-        let above: Option<Vec<Arrival<N>>> =
-            higher.iter().map(|higher| self.aggregate(layout, *higher, shifts)).collect();
+        // A strict class is sent whenever it has something, so what it sends while one below waits came meanwhile.
+        let above = |higher: &usize| match self.rule(*higher) {
+            None => self.aggregate(layout, *higher, shifts),
+            Some(_) => self.departure(layout, *higher, shifts),
+        };
+        let above: Option<Vec<Arrival<N>>> = higher.iter().map(above).collect();
         let above = above?;
         let frame = Arrival::bucket(blocking.clone(), N::zero());
         let all = Arrival::sum(&above.iter().chain([&frame]).chain(reserved).collect::<Vec<_>>());
@@ -186,10 +236,7 @@ impl<N: Number> Values<N> {
         let (Some(curve), Some(service)) = (self.aggregate(layout, node, shifts), service) else {
             return (Bound { delay: None, backlog: None }, None);
         };
-        let delay = match self.settings.multiplexing {
-            Multiplexing::Fifo => curve.delay(&service),
-            Multiplexing::Arbitrary => curve.busy_period(&service),
-        };
+        let delay = self.stay(&curve, &service);
         (Bound { delay, backlog: curve.backlog(&service) }, Some(service))
     }
 

@@ -39,6 +39,8 @@ pub enum Purpose {
     InjectingThread = 24,
     /// When a device of a cluster has power; entity: node.
     ClusterPower = 25,
+    /// What PTP draws at a port; entity: 64 times the node, plus its place there.
+    Ptp = 26,
 }
 
 /// One stream.

@@ -231,7 +231,7 @@ coded! {
         HeldUp = 19 "held-up",
         /// A switch sent a frame of its own by this port.
         OwnFrame = 20 "own-frame",
-        /// A device of an AS6802 cluster is in another state; value: its code.
+        /// A device of an AS6802 cluster is in another state; value: its code, -1 without power.
         SyncState = 21 "sync-state",
         /// Other synchronisation masters are in schedule at a device; value: a bit for each.
         SyncMembership = 22 "sync-membership",
@@ -240,6 +240,10 @@ coded! {
         /// The greatest difference of the clocks of a cluster's synchronised devices in an integration cycle; value in
         /// picoseconds, node: its first compression master.
         SyncPrecision = 24 "sync-precision",
+        /// A PTP port is in another state; value: its number (IEEE Std 1588-2019, table 20), 3 (DISABLED) without power.
+        PtpState = 25 "ptp-state",
+        /// A PTP clock has the time of another grandmaster; value: its node, counted from 0 in the order of the plan.
+        PtpGrandmaster = 26 "ptp-grandmaster",
     }
 }
 

@@ -148,6 +148,13 @@ impl NodeClock {
         Ok(())
     }
 
+    /// A protocol that holds a [handle](Self::shared) on it changed it at `now`.
+    pub(crate) fn was_changed(&mut self, now: RunTime) {
+        if !self.remembers {
+            self.clock.borrow_mut().forget_before(now - TICK);
+        }
+    }
+
     /// How long the run has lasted by its oscillator.
     pub(crate) fn elapsed(&self, time: RunTime) -> Span {
         self.clock.elapsed(time)

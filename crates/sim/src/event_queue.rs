@@ -52,13 +52,15 @@ pub(crate) enum Class {
     OwnFrames,
     /// A device of an AS6802 cluster does what is due: behind the frames of the instant.
     Synchronise,
+    /// A PTP clock does what is due: behind the frames of the instant.
+    Ptp,
     /// A node does what it has waited for: after all inputs of the instant, so that a port chooses among all frames.
     Timer,
     /// A clock is compared with the true time: last, it changes nothing.
     Sample,
 }
 
-const ALL: [Class; 16] = [
+const ALL: [Class; 17] = [
     Class::Clock,
     Class::Incident,
     Class::HostEvent,
@@ -73,6 +75,7 @@ const ALL: [Class; 16] = [
     Class::Log,
     Class::OwnFrames,
     Class::Synchronise,
+    Class::Ptp,
     Class::Timer,
     Class::Sample,
 ];
@@ -324,7 +327,7 @@ mod tests {
         /// Against the order as it is written: the least (time, class, number) of all that are planned.
         #[test]
         fn the_first_is_the_least_of_time_class_and_number(
-            counts in proptest::array::uniform16(0_usize..4),
+            counts in proptest::array::uniform17(0_usize..4),
             settings in proptest::collection::vec((0_usize..40, instant(), any::<bool>()), 0..120),
         ) {
             let sources: Vec<(Class, usize)> =

@@ -30,6 +30,7 @@ mod imperfections;
 mod incidents;
 mod message;
 mod models;
+mod ptp;
 mod report;
 mod sink;
 mod world;

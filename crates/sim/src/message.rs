@@ -44,10 +44,15 @@ pub(crate) struct Message {
 const OWN: u32 = u32::MAX;
 /// In the place of a number: the frame holds records of a log.
 const LOG: u32 = u32::MAX - (1 << 24);
-/// The least in the place of a number that is none: control frames, by their places, up to [`OWN`].
+/// The least in the place of a number that is none: control frames, then PTP messages, by their places, up to [`OWN`].
 const FIRST_OF_SWITCHES: u32 = LOG + 1;
 /// Control frames that are known at a time; the place of the oldest is taken by the next one.
 pub(crate) const CONTROL_FRAMES: u32 = 1 << 20;
+
+/// PTP messages that are known at a time. A place has another turn, of 2¹⁶, whenever it is taken again.
+pub(crate) const PTP_MESSAGES: u32 = 50_000;
+/// The least in the place of a number that is a PTP message, by its place.
+const FIRST_OF_PTP: u32 = FIRST_OF_SWITCHES + CONTROL_FRAMES;
 
 impl Message {
     /// What a frame that a switch made itself carries.
@@ -62,6 +67,24 @@ impl Message {
     /// What the protocol control frame at `place` carries.
     pub(crate) const fn control(place: u32) -> Self {
         Self { flow: FLOW_FOREIGN, sequence: FIRST_OF_SWITCHES + place % CONTROL_FRAMES, flags: Flags(0) }
+    }
+
+    /// What the PTP message at `place` carries.
+    pub(crate) const fn ptp(place: u32) -> Self {
+        Self { flow: FLOW_FOREIGN, sequence: FIRST_OF_PTP + place % PTP_MESSAGES, flags: Flags(0) }
+    }
+
+    /// The place of a PTP message.
+    #[inline]
+    pub(crate) const fn ptp_place(self) -> Option<u32> {
+        if self.is_for_switches()
+            && self.sequence >= FIRST_OF_PTP
+            && self.sequence < FIRST_OF_PTP + PTP_MESSAGES
+        {
+            Some(self.sequence - FIRST_OF_PTP)
+        } else {
+            None
+        }
     }
 
     /// Whether switches take the frame themselves: one they made, or a protocol control frame.

@@ -25,6 +25,9 @@ pub struct SimReport {
     /// Clusters that synchronise by AS6802, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<ClusterReport>,
+    /// Domains that synchronise by PTP, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ptp_domains: Vec<PtpDomainReport>,
     /// Records that were made.
     pub records: u64,
     /// Events that were handled.
@@ -258,4 +261,46 @@ pub struct SynchroniserReport {
     pub cliques: [u64; 3],
     /// Masters in schedule at the end, a bit for each.
     pub membership: u32,
+}
+
+/// A domain that synchronises by PTP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PtpDomainReport {
+    /// domainNumber.
+    pub number: u8,
+    /// Offsets beyond are no synchronisation, ps.
+    pub max_offset_ps: i64,
+    /// The grandmaster that most clocks followed last, by name.
+    pub grandmaster: Option<String>,
+    /// How often it was another one, after all clocks were synchronised first.
+    pub grandmaster_changes: u64,
+    /// When all its clocks were synchronised first, ps of the run; nothing where they never were at a time.
+    pub synchronised_at_ps: Option<i64>,
+    /// The greatest difference of its synchronised clocks from then on, ps.
+    pub precision_ps: Option<i64>,
+    /// By name.
+    pub clocks: BTreeMap<String, PtpClockReport>,
+}
+
+/// A clock of a domain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PtpClockReport {
+    /// `ordinary-clock`, `boundary-clock` or `transparent-clock`.
+    pub part: String,
+    /// States of its ports at the end, as the standard names them, by port number.
+    pub states: BTreeMap<u16, String>,
+    /// The grandmaster it has at the end, by name; nothing for a transparent clock.
+    pub grandmaster: Option<String>,
+    /// It was synchronised at the end.
+    pub synchronised: bool,
+    /// When it was synchronised first, ps of the run.
+    pub synchronised_at_ps: Option<i64>,
+    /// How often it was no longer.
+    pub losses: u64,
+    /// The greatest offset from the grandmaster while it was synchronised, ps.
+    pub offset_ps: Option<i64>,
+    /// The greatest that its clock was off by from true time in the measured part, ps.
+    pub error_ps: i64,
+    /// How often its clock could not be steered as its filter wanted.
+    pub refused: u64,
 }

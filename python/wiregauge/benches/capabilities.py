@@ -36,6 +36,10 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
         found.extend(
             "the test has a cluster that synchronises by AS6802: Linux hosts do not" for _ in run.clusters
         )
+        found.extend(
+            "the test has a <ptp-domain>, which is simulated: hosts synchronise by <ptp/>"
+            for _ in run.ptp_domains
+        )
     return list(dict.fromkeys(found))
 
 

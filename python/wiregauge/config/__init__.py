@@ -24,6 +24,7 @@ from wiregauge.config.builder import (
     Timestamps,
     Window,
 )
+from wiregauge.config.builder_ptp import PtpClock, PtpDomain
 from wiregauge.config.builder_tsn import (
     Ats,
     Cbs,
@@ -69,6 +70,8 @@ __all__ = [
     "OwnFrames",
     "Police",
     "Ptp",
+    "PtpClock",
+    "PtpDomain",
     "ReceiveBuffer",
     "Scheduler",
     "Scheduling",

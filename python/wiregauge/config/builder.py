@@ -28,6 +28,7 @@ from typing import Any, Self
 
 from lxml import etree
 
+from wiregauge.config.builder_ptp import PtpClock, PtpDomain
 from wiregauge.config.builder_tsn import TAGS, HostTsn, Part, SwitchTsn, parts_of
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.loading import Loaded, compile_tree
@@ -408,9 +409,10 @@ class Test:
         on_failure: str | None = None,
         wait: str | None = None,
         clusters: Sequence[Cluster] = (),
+        ptp_domains: Sequence[PtpDomain] = (),
     ) -> Self:
         """How the clocks of the end systems are kept together and compared."""
-        attributes = _given(locals(), "exchange", "ptp", "chrony", "clusters")
+        attributes = _given(locals(), "exchange", "ptp", "chrony", "clusters", "ptp_domains")
         section = self._section("synchronise")
         self._set(section, attributes)
         for tag, part in (("exchange", exchange), ("ptp", ptp)):
@@ -424,6 +426,12 @@ class Test:
             node = self._child(section, "as6802", given)
             for master in faulty:
                 self._child(node, "faulty-master", _attributes(master))
+        for domain in ptp_domains:
+            given = _attributes(domain)
+            clocks = given.pop("clocks")
+            node = self._child(section, "ptp-domain", given)
+            for clock in clocks:
+                self._child(node, "ptp-clock", _attributes(clock))
         return self
 
     def timing(
@@ -687,6 +695,8 @@ def _attributes(
     | OwnFrames
     | ReceiveBuffer
     | Ptp
+    | PtpClock
+    | PtpDomain
     | Stack
     | Timestamps
     | Window,

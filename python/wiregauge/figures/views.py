@@ -9,19 +9,44 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
 from wiregauge.figures.noise import noise_figure
-from wiregauge.figures.palette import BLUE, GREY, INK, VERMILION, ordered, shade
+from wiregauge.figures.palette import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    YELLOW,
+    ordered,
+    shade,
+)
+from wiregauge.figures.synchronisation import sync_figure
 from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.gate_view import MOST_OPENINGS, Opening
 from wiregauge.measures.metrics.results import Judgement
+from wiregauge.measures.ptp_views import PtpShape
 from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
 
 US = 1e3
 _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
 """Heights of a frame and of its wait, and how far below the frame the wait is drawn, in lanes."""
+_GATE, _ABOVE = 0.1, 0.38
+"""Height of the stripe of gates and windows, and how far above the frame it is, in lanes."""
+_GATE_COLOURS = (GREEN, ORANGE, PURPLE, SKY, YELLOW)
 
 
 def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
     """The views the records allow, in the order of the report."""
-    made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks), noise_figure(views.noise)]
+    made = [
+        _timeline(judgement, views),
+        _queues(views),
+        _clocks(views.clocks),
+        sync_figure(views.synchronisation, views.clusters),
+        _ptp(views.ptp),
+        noise_figure(views.noise),
+    ]
     found = [figure for figure in made if figure is not None]
     if len(judgement.runs) < 2 or views.run is None:
         return found
@@ -48,6 +73,11 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     )
     if left_out:
         notes.append(f"{left_out} frames farther from the middle of their windows are not drawn.")
+    crowded = sorted({port for window in views.windows for port in window.crowded})
+    if crowded:
+        notes.append(
+            f"Gates and windows of {', '.join(crowded)} are not drawn: more than {MOST_OPENINGS} changes in a window."
+        )
     if any(node.clock for node in judgement.plan.network.nodes):
         notes.append(
             "Records of a node bear the time of its own clock: lanes of different nodes may be shifted."
@@ -59,7 +89,14 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
         "longest, from the sender "
         "down (at a hub, of every station); a bar is a frame on the wire, the thin bar below and before it the time "
         "since it came to the device. "
-        "The message itself is outlined in black. Drag to zoom.",
+        "The message itself is outlined in black. "
+        + (
+            "The stripe above a lane says, by the clock of its node, which classes' gates are open; outlined are "
+            "the windows of time-triggered flows. "
+            if any(window.openings for window in views.windows)
+            else ""
+        )
+        + "Drag to zoom.",
         panels,
         1,
         share_x=False,
@@ -73,7 +110,7 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
 def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, str]) -> Panel:
     top = len(window.lanes) - 1
     origin = window.begin_ns
-    traces: list[Trace] = []
+    traces: list[Trace] = _openings(window, top)
     for number in dict.fromkeys(bar.flow for bar in window.frames):
         bars = [bar for bar in window.frames if bar.flow == number]
         style, name = styles[number], f"{protocols[number]} · flow {number}"
@@ -100,7 +137,9 @@ def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, 
     return Panel(
         f"{protocols[window.flow]} · flow {window.flow} to {window.destination}, message {window.sequence}: "
         f"{duration(window.latency_ns)}",
-        Axis(f"time (µs) from {origin / 1e9:.6f} s", span=(0.0, (window.end_ns - origin) / US)),
+        Axis(
+            f"time (µs) from {round(origin / 1e9, 6) + 0.0:.6f} s", span=(0.0, (window.end_ns - origin) / US)
+        ),
         Axis(
             "",
             span=(-0.6, top + 0.6),
@@ -108,6 +147,48 @@ def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, 
         ),
         traces,
     )
+
+
+def _openings(window: FrameWindow, top: int) -> list[Trace]:
+    """Above the frames of a lane: which gates are open, and the windows of time-triggered flows."""
+    begin, end = window.begin_ns, window.end_ns
+    traces: list[Trace] = []
+    for classes in sorted({one.classes for one in window.openings if one.flow is None}):
+        held = [one for one in window.openings if one.flow is None and one.classes == classes]
+        name = f"gates open: {', '.join(str(number) for number in classes) or 'none'}"
+        traces.append(_stripe(name, held, Style(_gate_colour(classes)), top, (begin, end)))
+    for flow in sorted({one.flow for one in window.openings if one.flow is not None}):
+        held = [one for one in window.openings if one.flow == flow]
+        traces.append(_stripe(f"window of flow {flow}", held, Style(INK), top, (begin, end), hollow=True))
+    return traces
+
+
+def _stripe(
+    name: str,
+    held: Sequence[Opening],
+    style: Style,
+    top: int,
+    span: tuple[float, float],
+    *,
+    hollow: bool = False,
+) -> Spans:
+    starts = np.array([max(one.start, span[0]) for one in held])
+    ends = np.array([min(one.end, span[1]) for one in held])
+    return Spans(
+        name,
+        np.array([top - one.lane + _ABOVE for one in held]),
+        (starts - span[0]) / US,
+        (ends - starts) / US,
+        _GATE,
+        style,
+        texts=[f"{name}, {(one.end - one.start) / US:.3f} µs" for one in held],
+        hollow=hollow,
+    )
+
+
+def _gate_colour(classes: Sequence[int]) -> str:
+    """The same classes have the same colour in every panel."""
+    return GREY if not classes else _GATE_COLOURS[sum(1 << number for number in classes) % len(_GATE_COLOURS)]
 
 
 def _queues(views: Views) -> Figure | None:
@@ -184,5 +265,31 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
         [Panel("", Axis("true time (s)"), Axis("clock - true time (µs)"), traces)],
         notes=notes,
         measures=["latency"],
+        panel_height=300,
+    )
+
+
+def _ptp(clocks: Sequence[PtpShape]) -> Figure | None:
+    """How far each PTP clock was from its grandmaster, against true time."""
+    drawn = [shape for shape in clocks if len(shape.t)]
+    if not drawn:
+        return None
+    # Nothing less than a tenth of a nanosecond: a logarithm has no zero.
+    traces: list[Trace] = [
+        Line(f"clock of {shape.node}", shape.t, np.maximum(shape.distance, 0.1), ordered(place, len(drawn)))
+        for place, shape in enumerate(drawn)
+    ]
+    changes = sorted((at, shape.node, to) for shape in drawn for at, to in shape.changes)
+    traces += [Rule(at, "another grandmaster", Style(GREY, "dot", width=1.2)) for at, _, _ in changes[:40]]
+    notes = (
+        [f"{len(changes)} changes of grandmaster, the last one at {changes[-1][0]:.4g} s."] if changes else []
+    )
+    return Figure(
+        "ptp-offsets",
+        "PTP clocks",
+        "Distance of each clock from its grandmaster while that is another one: the greatest of each stretch of time.",
+        [Panel("", Axis("true time (s)"), Axis("|clock - grandmaster| (ns)", log=True), traces)],
+        notes=notes,
+        measures=["ptp_offset"],
         panel_height=300,
     )

@@ -18,6 +18,7 @@ from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.hops import passages
+from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import (
@@ -186,7 +187,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
-    clusters = clusters_of(entry)
+    clusters, ptp_domains = clusters_of(entry), ptp_domains_of(entry)
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     checks = judge_validity(
         Evidence(
@@ -230,6 +231,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             flows,
             strays,
             clusters,
+            ptp_domains,
             fit=max((check.grade for check in checks), default=Grade.OK) != Grade.INVALID,
         ),
         unplanned=strays,
@@ -239,6 +241,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         loads=offered_loads(plan, agents, entry),
         clocks=clocks.measured,
         clusters=clusters,
+        ptp_domains=ptp_domains,
     )
 
 

@@ -20,6 +20,8 @@ from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.pairs import distribution_of
+from wiregauge.measures.metrics.ptp import PtpDomainResult
+from wiregauge.measures.metrics.ptp_figures import ptp_quantity
 from wiregauge.measures.metrics.quantities import NoFigureError, Quantity, flow_quantities, quantity
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP
@@ -41,6 +43,7 @@ def judge_limits(
     flows: Sequence[FlowResult],
     unplanned: Mapping[str, int],
     clusters: Sequence[ClusterResult] = (),
+    ptp_domains: Sequence[PtpDomainResult] = (),
     *,
     fit: bool = True,
 ) -> tuple[LimitResult, ...]:
@@ -48,7 +51,9 @@ def judge_limits(
 
     Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
     """
-    found = tuple(result for limit in limits for result in _judge(limit, flows, unplanned, clusters))
+    found = tuple(
+        result for limit in limits for result in _judge(limit, flows, unplanned, clusters, ptp_domains)
+    )
     if fit:
         return found
     return tuple(replace(one, result="undecided", reason=_unfit(one.reason)) for one in found)
@@ -63,12 +68,15 @@ def _judge(
     flows: Sequence[FlowResult],
     unplanned: Mapping[str, int],
     clusters: Sequence[ClusterResult],
+    ptp_domains: Sequence[PtpDomainResult],
 ) -> list[LimitResult]:
     if limit.measure == "unplanned":
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
         unit = DEFINITIONS["unplanned"].unit
         return [_result(limit, Quantity("unplanned", "", float(stray), unit, stray), None)]
     if _definition(limit.measure.partition(".")[0]).needs == "run":
+        if limit.measure.startswith("ptp_"):
+            return [_result(limit, ptp_quantity(limit.measure, ptp_domains), None)]
         return [_result(limit, cluster_quantity(limit.measure, clusters), None)]
     # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
     name = limit.measure.partition(".")[0]

@@ -169,6 +169,29 @@ class ClusterShown(TypedDict):
     devices: list[SynchroniserShown]
 
 
+class PtpClockShown(TypedDict):
+    node: str
+    part: str
+    states: list[str]
+    grandmaster: str | None
+    synchronised: bool
+    synchronised_at_ns: Figure
+    losses: Count
+    offset_ns: Figure
+    error_ns: Positive
+    refused: Count
+
+
+class PtpDomainShown(TypedDict):
+    number: Count
+    max_offset_ns: Positive
+    grandmaster: str | None
+    grandmaster_changes: Count
+    synchronised_at_ns: Figure
+    precision_ns: Figure
+    clocks: list[PtpClockShown]
+
+
 class LossShown(TypedDict):
     ratio: Share | None
     low: Share
@@ -531,6 +554,7 @@ class RunShown(TypedDict):
     loads: NotRequired[list[LoadShown]]
     clocks: NotRequired[list[ClockShown]]
     clusters: NotRequired[list[ClusterShown]]
+    ptp_domains: NotRequired[list[PtpDomainShown]]
     flows: list[FlowShown]
 
 

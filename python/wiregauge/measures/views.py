@@ -7,16 +7,20 @@ reduced to the extremes of equal stretches of time. What is left out is counted 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wiregauge.measures.gate_view import Opening, port_openings
+from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import Judgement, RunResult
+from wiregauge.measures.ptp_views import PtpShape, ptp_shapes
+from wiregauge.measures.sync_view import SyncView, sync_view
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub, Switch
 
@@ -68,6 +72,10 @@ class FrameWindow:
     lanes: tuple[str, ...]
     frames: tuple[FrameBar, ...]
     left_out: int
+    openings: tuple[Opening, ...] = ()
+    """Of gates and of time-triggered windows, where a port has any."""
+    crowded: tuple[str, ...] = ()
+    """Ports whose gates and windows change too often to be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,9 @@ class Views:
     windows: tuple[FrameWindow, ...] = ()
     queues: tuple[QueueShape, ...] = ()
     clocks: tuple[ClockShape, ...] = ()
+    synchronisation: SyncView = field(default_factory=SyncView)
+    clusters: tuple[ClusterResult, ...] = ()
+    ptp: tuple[PtpShape, ...] = ()
     noise: NoiseView | None = None
     background: bool = False
     """The run has background load, which leaves no records."""
@@ -134,6 +145,9 @@ def views(judgement: Judgement) -> Views:
         windows=_windows(directory, plan),
         queues=queues,
         clocks=_clocks(directory, plan),
+        synchronisation=sync_view(directory, plan),
+        clusters=longest.clusters,
+        ptp=ptp_shapes(directory, plan),
         noise=noise_view(directory, longest),
         background=bool(plan.injects),
         read_until_s=read_until_s,
@@ -324,6 +338,10 @@ def _windows(directory: Recorded, plan: RunPlan) -> tuple[FrameWindow, ...]:
         seen = [bar for bar in frames if bar.end > span[0] and bar.since < span[1]]
         middle = (span[0] + span[1]) / 2
         near = sorted(seen, key=lambda bar: (not bar.chosen, abs(bar.start - middle)))[:MOST_FRAMES]
+        openings = [
+            port_openings(directory.plan, plan, number, lane, span) for number, lane in enumerate(lanes)
+        ]
+        names = tuple(f"{_name(directory.plan, node)}:{port}" for node, port in lanes)
         found.append(
             FrameWindow(
                 plan.index,
@@ -334,9 +352,11 @@ def _windows(directory: Recorded, plan: RunPlan) -> tuple[FrameWindow, ...]:
                 most / 1e3,
                 span[0],
                 span[1],
-                tuple(f"{_name(directory.plan, node)}:{port}" for node, port in lanes),
+                names,
                 tuple(sorted(near, key=lambda bar: (bar.lane, bar.start))),
                 len(seen) - len(near),
+                tuple(one for of_port in openings for one in of_port or ()),
+                tuple(name for name, of_port in zip(names, openings, strict=True) if of_port is None),
             )
         )
     return tuple(found)

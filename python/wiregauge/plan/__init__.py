@@ -29,6 +29,7 @@ from wiregauge.plan.network import (
     Switch,
     TemperatureStep,
 )
+from wiregauge.plan.ptp import PtpClock, PtpDomain
 from wiregauge.plan.routes import Hop, Route
 from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Send
 from wiregauge.plan.tsn import Etf, PortTsn
@@ -60,6 +61,8 @@ __all__ = [
     "PlanError",
     "PortTsn",
     "Ptp",
+    "PtpClock",
+    "PtpDomain",
     "Route",
     "Run",
     "Send",

@@ -12,6 +12,7 @@ from wiregauge import _native
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, written
 from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
+from wiregauge.plan.ptp import PtpDomain
 from wiregauge.plan.routes import Route
 from wiregauge.plan.tasks import (
     Capture,
@@ -262,6 +263,7 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
     link_faults: tuple[LinkFault, ...] = ()
     incidents: tuple[Incident, ...] = ()
     clusters: tuple[Cluster, ...] = ()
+    ptp_domains: tuple[PtpDomain, ...] = ()
 
     @cached_property
     def send_of(self) -> dict[int, Send]:

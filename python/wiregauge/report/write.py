@@ -26,6 +26,7 @@ from wiregauge.report.clusters import cluster_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
+from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
 
 REPORT = "report.html"
@@ -112,6 +113,7 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         deadlines=served.deadline_table(judgement),
         hops=tables.hop_table(judgement),
         clusters=cluster_table(judgement),
+        ptp_domains=ptp_table(judgement),
         alarms=alarm_table(judgement),
         checks=tables.check_table(judgement),
         explained=flow_sections(explanation),

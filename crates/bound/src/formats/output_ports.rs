@@ -254,7 +254,7 @@ pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
             }
         };
         let line = reading.line(raw);
-        model.servers.push(Server { name: written.name, service, capacity, reserved: None, line });
+        model.servers.push(Server { capacity, line, ..Server::new(written.name, service) });
     }
     let places: BTreeMap<String, usize> =
         model.servers.iter().enumerate().map(|(index, server)| (server.name.clone(), index)).collect();

@@ -193,7 +193,7 @@ impl<'a> Reading<'a> {
         let service = rate.map(|rate| RateLatency { rate, latency }).into_iter().collect();
         names.insert(name.clone(), model.servers.len());
         self.ports[from].push(Port { server: model.servers.len(), to });
-        model.servers.push(Server { name, service, capacity, reserved: None, line: link.line });
+        model.servers.push(Server { capacity, line: link.line, ..Server::new(name, service) });
     }
 
     fn bits_of_frame(&mut self, flow: &Element, afdx: bool) -> Option<Rational> {

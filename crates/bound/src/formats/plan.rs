@@ -3,6 +3,8 @@
 //! Lengths are those on the wire, with preamble and gap. What no curve bounds (exponential intervals, replays, shared
 //! media, flooding) is refused by name; what a curve can only widen (pauses, counts, rate limits) is left out.
 
+mod classes;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -117,6 +119,7 @@ pub fn read(
         reading.inject(index, inject);
     }
     reading.own_frames();
+    reading.check_slopes();
     reading.assume();
     reading.limits(limits);
     if !reading.found.is_empty() {
@@ -138,7 +141,7 @@ impl Reading<'_> {
     }
 
     fn check_nodes(&mut self) {
-        let mut said = Vec::new();
+        let (mut said, mut unruled) = (Vec::new(), Vec::new());
         for node in &self.network.nodes {
             match &node.kind {
                 NodeKind::Hub { .. } => said.push((
@@ -156,19 +159,14 @@ impl Reading<'_> {
                     "it learns addresses, and floods what it has not learnt yet to ports where no flow is planned",
                     "write learning=\"false\", so that ways are entered before the run",
                 )),
-                NodeKind::Switch(switch) if !switch.tsn.is_empty() => said.push((
-                    format!("switch \"{}\"", node.name),
-                    "its ports have traffic classes, whose shapers, gates and fragments no curve here has, or stream filters",
-                    "leave <switch-tsn> out, or write priorities=\"strict\"",
-                )),
-                NodeKind::EndSystem { .. } if node.tsn.as_ref().is_some_and(|tsn| !tsn.classes.is_empty()) => {
-                    said.push((
-                        format!("end system \"{}\"", node.name),
-                        "its port has traffic classes, whose shapers and gates no curve here has",
-                        "leave <host-tsn> out",
-                    ));
-                }
                 _ => {}
+            }
+        }
+        for (index, node) in (0..).zip(&self.network.nodes) {
+            let kind = if matches!(node.kind, NodeKind::Switch(_)) { "switch" } else { "end system" };
+            for (what, cure) in self.unruled(index) {
+                let message = "its ports have ".to_owned() + what + ", which no curve here has";
+                unruled.push((format!("{kind} \"{}\"", node.name), message, cure));
             }
         }
         for flow in self.run.flows.iter().filter(|flow| flow.frer.is_some()) {
@@ -185,8 +183,18 @@ impl Reading<'_> {
                 "leave it out",
             ));
         }
+        if !self.run.ptp_domains.is_empty() {
+            said.push((
+                "<ptp-domain>".to_owned(),
+                "its messages go out of every port and have no arrival curve here",
+                "leave it out",
+            ));
+        }
         for (element, message, cure) in said {
             self.say(&element, message, cure);
+        }
+        for (element, message, cure) in unruled {
+            self.say(&element, &message, cure);
         }
         if !self.run.remote_logs.is_empty() {
             self.say(
@@ -213,6 +221,7 @@ impl Reading<'_> {
                     service: vec![RateLatency { rate, latency }],
                     capacity: Some(&nominal * &fast),
                     reserved: None,
+                    rules: self.rules(from),
                     line: 0,
                 });
             }
@@ -294,13 +303,8 @@ impl Reading<'_> {
         for (node, rate) in slowest {
             let latency = self.told(node);
             self.readers.insert(node, self.model.servers.len());
-            self.model.servers.push(Server {
-                name: format!("{} receives", self.name(node)),
-                service: vec![RateLatency { rate, latency }],
-                capacity: None,
-                reserved: None,
-                line: 0,
-            });
+            let service = vec![RateLatency { rate, latency }];
+            self.model.servers.push(Server::new(format!("{} receives", self.name(node)), service));
         }
     }
 
@@ -349,7 +353,11 @@ impl Reading<'_> {
     }
 
     /// Where a flow is served among others at a port; less is better.
-    fn class(&self, at: NodeIndex, flow: &PlannedFlow) -> u8 {
+    fn class(&self, port: Attachment, flow: &PlannedFlow) -> u8 {
+        let at = port.node;
+        if let Some(tsn) = self.tsn(port) {
+            return Self::rank(&tsn, self.priority(at, flow));
+        }
         const UNTAGGED: u8 = 0;
         let priority = flow.vlan.map_or(UNTAGGED, |tag| tag.priority);
         let virtual_link = |link: &wg_plan::VirtualLink| if link.priority >= 4 { 1 } else { 2 };
@@ -377,7 +385,7 @@ impl Reading<'_> {
                 None => first.clone(),
                 Some(before) => self.forwarding(before, hop),
             };
-            let class = self.class(hop.from.node, flow);
+            let class = self.class(hop.from, flow);
             passages.push(Passage { server: self.servers[&hop.from], class, wait, variation });
             before = Some(hop);
         }
@@ -704,7 +712,13 @@ impl Reading<'_> {
                     let rate = &bits / &period;
                     let mut flow = Flow::new(name, vec![Bucket { burst: bits.clone(), rate }]);
                     flow.longest_frame = bits.clone();
-                    let class = if switch.strict_priority { 3 + (7 - frames.priority.min(7)) } else { 10 };
+                    let class = if let Some(tsn) = switch.tsn_of(port.port) {
+                        Self::rank(tsn, frames.priority)
+                    } else if switch.strict_priority {
+                        3 + (7 - frames.priority.min(7))
+                    } else {
+                        10
+                    };
                     let passage = Passage { class, ..Passage::from(*server) };
                     flow.add_target("link", [passage], Rational::ZERO);
                     flows.push(flow);

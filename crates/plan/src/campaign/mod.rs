@@ -7,6 +7,7 @@ mod clusters;
 mod disturbances;
 mod flows;
 mod frer;
+mod ptp;
 mod routes;
 mod tasks;
 
@@ -23,6 +24,7 @@ pub use self::flows::{
     Flow, FlowId, LAST_FLOW, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
 };
 pub use self::frer::{Frer, IndividualRecovery};
+pub use self::ptp::{PtpClock, PtpDomain, PtpProfile, PtpRole, PtpServo};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{
     Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Pacing, Pattern, Receive,
@@ -132,6 +134,9 @@ pub struct Run {
     /// Clusters that synchronise by SAE AS6802.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,
+    /// Domains of clocks that synchronise by PTP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ptp_domains: Vec<PtpDomain>,
 }
 
 /// A limit on a measure.

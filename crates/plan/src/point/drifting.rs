@@ -13,8 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 
 use super::{Carried, PointCheck, Senders};
-use crate::campaign::{Cluster, Hop};
-use crate::campaign::{FlowId, Protocol};
+use crate::campaign::{FlowId, Hop, Protocol};
 use crate::diagnostic::Findings;
 use crate::network::{Clock, ForwardingMode, NodeIndex, NodeKind};
 
@@ -40,12 +39,12 @@ struct Parting {
 }
 
 impl PointCheck<'_> {
-    /// `end` of the run, after the epoch.
+    /// `end` of the run, after the epoch; `together`: nodes whose clocks are kept together.
     pub(super) fn warn_of_parting_clocks(
         &self,
         senders: &Senders<'_>,
         carried: &Carried,
-        clusters: &[Cluster],
+        together: &[BTreeSet<NodeIndex>],
         end: Span,
         found: &mut Findings,
     ) {
@@ -60,9 +59,8 @@ impl PointCheck<'_> {
                 .collect();
             for (hop, next) in steps {
                 let (out, into) = (hop.from, hop.to);
-                // What a cluster keeps together does not part.
-                let of =
-                    |node: NodeIndex| clusters.iter().position(|c| c.devices().any(|device| device == node));
+                // What is kept together does not part.
+                let of = |node: NodeIndex| together.iter().position(|nodes| nodes.contains(&node));
                 if of(out.node).is_some() && of(out.node) == of(into.node) {
                     continue;
                 }

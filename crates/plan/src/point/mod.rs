@@ -11,6 +11,7 @@ mod course;
 mod drifting;
 mod faults;
 mod frer;
+mod ptp;
 mod replays;
 mod senders;
 mod tables;
@@ -28,7 +29,7 @@ use crate::compile::Scheduling;
 use crate::diagnostic::Findings;
 use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
-use crate::network::{Attachment, LineRate, NodeKind, SwitchKind};
+use crate::network::{Attachment, LineRate, NodeIndex, NodeKind, SwitchKind};
 use crate::schedule::Schedule;
 use crate::statements::{PROTOCOLS, Pace, Statements, homes};
 use crate::topology::Topology;
@@ -106,9 +107,15 @@ impl PointCheck<'_> {
         // A run that is too long was refused by `length`.
         let lasts = warm_up.checked_add(duration).and_then(|span| span.checked_add(drain));
         let clusters = self.clusters(&carried, lasts.unwrap_or(duration), found);
+        let ptp_domains = self.ptp_domains(&clusters, found);
         if found.clean() {
             self.warn_of_late_faults(warm_up + duration + drain, found);
-            self.warn_of_parting_clocks(&senders, &carried, &clusters, warm_up + duration, found);
+            let together: Vec<BTreeSet<NodeIndex>> = clusters
+                .iter()
+                .map(|cluster| cluster.devices().collect())
+                .chain(ptp_domains.iter().map(|domain| domain.clocks.iter().map(|one| one.node).collect()))
+                .collect();
+            self.warn_of_parting_clocks(&senders, &carried, &together, warm_up + duration, found);
         }
         let run = Run {
             link_rate: self.model.rate.as_ref().and_then(|rate| LineRate::new(rate.value)),
@@ -126,6 +133,7 @@ impl PointCheck<'_> {
             link_faults,
             incidents,
             clusters,
+            ptp_domains,
             ..Run::default()
         };
         self.due(&run, found);

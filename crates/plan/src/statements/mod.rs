@@ -10,6 +10,7 @@ mod host_tsn;
 mod hosts;
 mod imperfections;
 mod network;
+mod ptp;
 mod replay;
 mod shaping;
 mod stream_filters;
@@ -34,6 +35,7 @@ pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
     check_rate,
 };
+pub(crate) use ptp::{PtpClockStatement, PtpDomainStatement};
 pub(crate) use replay::ReplayStatement;
 pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use switch_tsn::SwitchTsnStatement;
@@ -75,6 +77,7 @@ pub(crate) struct Statements {
     pub(crate) shortest: bool,
     pub(crate) synchronise: Option<SynchroniseStatement>,
     pub(crate) clusters: Vec<ClusterStatement>,
+    pub(crate) ptp_domains: Vec<PtpDomainStatement>,
     pub(crate) flows: Vec<FlowStatement>,
     pub(crate) tasks: Place,
     pub(crate) warm_up: Maybe<Span>,
@@ -164,6 +167,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         shortest: shortest.is_some_and(|shortest| shortest.value),
         synchronise,
         clusters: several(clocks, "as6802", clusters::cluster, found),
+        ptp_domains: several(clocks, "ptp-domain", ptp::domain, found),
         flows: flow_statements,
         tasks: tasks_place,
         warm_up,

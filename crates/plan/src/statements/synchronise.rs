@@ -80,20 +80,20 @@ pub(super) fn synchronise(
     let exchange = once(section, "exchange", found).map(|element| exchange(element, found));
     let ptp = once(section, "ptp", found).map(|element| ptp(element, found));
     let chrony = once(section, "chrony", found).is_some();
-    let clusters = section.all("as6802").next().is_some();
+    let simulated = ["as6802", "ptp-domain"].into_iter().find(|tag| section.all(tag).next().is_some());
     let mut reader = Reader::new(section, found);
     if exchange.is_none() && ptp.is_none() && !chrony {
-        if clusters {
-            // A cluster goes by frames of its own: no clock is compared with a reference.
+        if let Some(tag) = simulated {
+            // They go by frames of their own: no clock is compared with a reference.
             let attributes = ["reference", "asymmetry", "max-offset", "on-failure", "wait"];
             if let Some(attribute) = attributes.iter().find(|attribute| section.get(attribute).is_some()) {
-                let message = format!("{attribute} has no effect on <as6802>");
+                let message = format!("{attribute} has no effect on <{tag}>");
                 let cure = "remove it, or add <exchange/>, <ptp/> or <chrony/>";
                 reader.found.error(&reader.place, message, "", cure);
             }
             return None;
         }
-        let cure = "add <exchange/>, <ptp/>, <chrony/> or <as6802 …/>";
+        let cure = "add <exchange/>, <ptp/>, <chrony/>, <as6802 …/> or <ptp-domain …/>";
         reader.found.error(&reader.place, "nothing says how the clocks are kept together", "", cure);
     }
     let reference = match section.get("reference") {
@@ -150,7 +150,7 @@ fn ptp(element: &Element, found: &mut Findings) -> PtpStatement {
     PtpStatement {
         timestamps: reader.choice("timestamps", element.get("timestamps").unwrap_or("hardware"), &timestamps),
         steer: reader.choice("steer", element.get("steer").unwrap_or("on"), &answers),
-        interval: interval(&mut reader),
+        interval: interval(&mut reader, "interval", "1s").map(|(interval, _)| interval),
         kp: gain(&mut reader, "kp", "0.35"),
         ki: gain(&mut reader, "ki", "0.15"),
         domain: domain(&mut reader),
@@ -160,17 +160,32 @@ fn ptp(element: &Element, found: &mut Findings) -> PtpStatement {
 }
 
 /// Time between two Sync messages, a power of two of a second (IEEE 1588-2019, 7.7.2.1: the exponent is transmitted).
-fn interval(reader: &mut Reader<'_>) -> Maybe<Span> {
-    let written = reader.element.get("interval").unwrap_or("1s");
+fn interval(
+    reader: &mut Reader<'_>,
+    attribute: &'static str,
+    default: &'static str,
+) -> Option<(Sourced<Span>, i8)> {
+    let written = reader.element.get(attribute).unwrap_or(default);
     let bounds = (Span::from_picos(SECOND / 128), Span::from_picos(SECOND * 16), "7.8125ms to 16s");
-    let interval = reader.time_within("interval", written, bounds)?;
+    let interval = reader.time_within(attribute, written, bounds)?;
     let picos = interval.value.as_picos();
-    if (0..=7).any(|k| picos << k == SECOND) || (0..=4).any(|k| picos == SECOND << k) {
-        return Some(interval);
+    let log = (0..=7_i8).find(|k| picos << k == SECOND).map(|k| -k);
+    if let Some(log) = log.or_else(|| (1..=4_i8).find(|k| picos == SECOND << k)) {
+        return Some((interval, log));
     }
     let cure = "write 125ms, 250ms, 500ms, 1s, 2s …";
-    reader.refuse("interval", written, "is no power of two of a second", "7.8125ms to 16s", cure);
+    reader.refuse(attribute, written, "is no power of two of a second", "7.8125ms to 16s", cure);
     None
+}
+
+/// The exponent of a time between two messages that is a power of two of a second.
+pub(super) fn log_interval(
+    reader: &mut Reader<'_>,
+    attribute: &'static str,
+    default: &'static str,
+) -> Maybe<i8> {
+    let (interval, log) = interval(reader, attribute, default)?;
+    Some(reader.sourced(attribute, &interval.written, log))
 }
 
 /// Number of a domain; the others are reserved (IEEE 1588-2019, table 2).

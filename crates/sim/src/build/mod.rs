@@ -4,6 +4,7 @@ mod clusters;
 mod forwarding;
 mod hosts;
 mod imperfections;
+pub(crate) mod ptp;
 mod stream_filters;
 pub(crate) mod streams;
 mod tasks;
@@ -96,7 +97,9 @@ impl World {
         let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
         // A captured frame says when its message was sent, however long ago.
         let remember = !run.captures.is_empty() && run.sends.iter().any(|send| send.transmit_time.is_some());
-        let steered: BTreeSet<NodeIndex> = run.clusters.iter().flat_map(Cluster::devices).collect();
+        let by_ptp = run.ptp_domains.iter().flat_map(|domain| domain.clocks.iter().map(|clock| clock.node));
+        let steered: BTreeSet<NodeIndex> =
+            run.clusters.iter().flat_map(Cluster::devices).chain(by_ptp).collect();
         for (index, node) in (0..).zip(&network.nodes) {
             let (counter, place): (_, fn(u32) -> CoreIndex) = match node.kind {
                 NodeKind::EndSystem { .. } => (&mut hosts, CoreIndex::Host),

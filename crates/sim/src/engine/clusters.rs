@@ -12,8 +12,12 @@ use super::Engine;
 use crate::clusters::{Part, SyncCore, Way};
 use crate::error::SimError;
 use crate::event_queue::Class;
+use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::{CoreIndex, InFlight};
+
+/// What records say in place of a state.
+const NO_POWER: i64 = -1;
 
 impl<S: Sink> Engine<'_, S> {
     /// Nobody has power yet, and nobody sends by schedule.
@@ -51,7 +55,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     /// What the oscillator of `node` counts at `time`.
-    fn counted(&self, node: NodeIndex, time: RunTime) -> LocalTime {
+    pub(super) fn counted(&self, node: NodeIndex, time: RunTime) -> LocalTime {
         let clock = self.world.nodes[usize::from(node)].clock.as_ref();
         LocalTime::ZERO + clock.map_or(time - RunTime::ZERO, |clock| clock.elapsed(time))
     }
@@ -88,6 +92,7 @@ impl<S: Sink> Engine<'_, S> {
         let device = &mut self.world.synchronisers[number];
         (device.core, device.powered, device.members) = (None, back_at, 0);
         self.enter_state(number, State::Integrate);
+        self.tell(TruthKind::SyncState, node, 0, NO_POWER);
         self.plan_device(number);
     }
 
@@ -259,6 +264,10 @@ impl<S: Sink> Engine<'_, S> {
     /// A control frame leaves `node` now: its transparent clock has counted what it waited.
     #[cold]
     pub(super) fn control_leaves(&mut self, node: NodeIndex, frame: &Frame) {
+        if frame.message().ptp_place().is_some() {
+            self.ptp_leaves(node, frame);
+            return;
+        }
         let (now, until) = (self.now, self.counted(node, self.now));
         let clock = self.world.nodes[usize::from(node)].clock.as_ref();
         let waited = |since: RunTime| match clock {
@@ -284,6 +293,10 @@ impl<S: Sink> Engine<'_, S> {
         if switch.core.is_down(self.now) {
             return;
         }
+        if frame.message().ptp_place().is_some() {
+            self.ptp_into_node(node, port, channel, in_flight);
+            return;
+        }
         self.control_arrives(channel, frame, complete);
         let Some((content, way)) = self.world.control_frames.read(frame) else { return };
         if !way.down && self.is_root(node, way) {
@@ -300,6 +313,11 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn control_into_host(&mut self, at: usize, port: usize, frame: &Frame) {
         let host = &self.world.hosts[at];
         let (node, channel) = (host.node, host.ports[port].channel ^ 1);
+        if frame.message().ptp_place().is_some() {
+            let in_flight = InFlight { at: self.now, complete: self.now, frame: *frame };
+            self.ptp_into_node(node, port, channel, &in_flight);
+            return;
+        }
         self.control_arrives(channel, frame, self.now);
         let Some((content, way)) = self.world.control_frames.read(frame) else { return };
         if way.down {

@@ -125,6 +125,7 @@ impl<S: Sink> Engine<'_, S> {
                 }
                 Output::Abort { port, transmission, .. } => {
                     let HostPort { channel, .. } = host.ports[port];
+                    self.ptp_cut_short(node, frame);
                     self.cut_short(channel, frame);
                     let free_at = self.now + self.world.channels[channel].line.time_of(GAP);
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);

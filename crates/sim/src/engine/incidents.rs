@@ -32,6 +32,7 @@ impl<S: Sink> Engine<'_, S> {
                 self.tell(TruthKind::Down, node, 0, 0);
                 self.drain_switch(at);
                 self.synchroniser_down(node, back_at);
+                self.ptp_down(node, back_at);
             }
             NetworkEvent::Up(node) => {
                 let CoreIndex::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
@@ -63,6 +64,7 @@ impl<S: Sink> Engine<'_, S> {
         clock.handle_deadline(self.now)?;
         self.queue.set(Class::Clock, number, clock.next_deadline());
         self.clock_changed(node);
+        self.ptp_clock_changed(node);
         Ok(())
     }
 
@@ -93,11 +95,13 @@ impl<S: Sink> Engine<'_, S> {
             CoreIndex::Hub(_) => {}
         }
         self.plan_synchroniser(node);
+        self.plan_ptp_of(node);
     }
 
     pub(super) fn sample(&mut self, number: usize) {
         self.queue.set(Class::Sample, number, Deadline::at(self.now + SAMPLE));
         self.tell_offset(self.world.clocked[number]);
+        self.compare_ptp(self.world.clocked[number]);
     }
 
     /// Writes what a clock shows less the true time.

@@ -282,6 +282,11 @@ impl<S: Sink> Engine<'_, S> {
         let Some((node, port)) = extra.taps[end] else { return };
         let direction = if end == 0 { Direction::Outbound } else { Direction::Inbound };
         let nodes = &self.world.nodes;
+        if let Some(bytes) = self.ptp.messages.image(frame) {
+            let time = nodes[usize::from(node)].read(time);
+            self.captures.write_bytes((node, port), direction, time, &bytes, self.sink);
+            return;
+        }
         if let Some(bytes) = self.world.control_frames.image(frame) {
             let time = nodes[usize::from(node)].read(time);
             self.captures.write_bytes((node, port), direction, time, &bytes, self.sink);

@@ -7,6 +7,7 @@ mod imperfections;
 mod incidents;
 mod links;
 mod logs;
+mod ptp;
 mod summary;
 mod switches;
 mod tasks;
@@ -24,6 +25,7 @@ use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::event_queue::{Class, EventQueue, Source};
 use crate::message::{Carries, Flags, Message};
+use crate::ptp::Ptp;
 use crate::report::SimReport;
 use crate::sink::Sink;
 use crate::world::World;
@@ -38,6 +40,8 @@ const LOOK: u64 = 1 << 14;
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
     let network = &*run.switches.applied(network);
     let world = World::build(network, run)?;
+    let shared = crate::build::ptp::shared(network, run);
+    let ptp = crate::build::ptp::domains(&world, network, run, &shared)?;
     let queue = EventQueue::new([
         world.clocked.len(),
         1,
@@ -53,14 +57,17 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         world.logs.len(),
         world.own_frames.len(),
         world.synchronisers.len(),
+        ptp.nodes.len(),
         world.nodes.len(),
         world.clocked.len(),
     ]);
+    let sink = &mut *sink;
     let mut captures = Captures::new(network, run);
     captures.begin(sink);
     let records = vec![0; world.nodes.len()].into_boxed_slice();
     let mut engine = Engine {
         world,
+        ptp,
         queue,
         sink,
         captures,
@@ -68,6 +75,8 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         now: RunTime::ZERO,
         events: 0,
         frame_hops: 0,
+        seed: run.seed,
+        measured_from: RunTime::ZERO + run.warm_up,
         records,
         ahead: VecDeque::new(),
     };
@@ -80,6 +89,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
 
 struct Engine<'a, S> {
     world: World,
+    ptp: Ptp<'a>,
     queue: EventQueue,
     sink: &'a mut S,
     captures: Captures,
@@ -87,6 +97,8 @@ struct Engine<'a, S> {
     now: RunTime,
     events: u64,
     frame_hops: u64,
+    seed: u64,
+    measured_from: RunTime,
     /// By node.
     records: Box<[u64]>,
     /// Records that wait for their time, by the clocks of their nodes.
@@ -112,6 +124,7 @@ impl<S: Sink> Engine<'_, S> {
             self.queue.set(Class::Sample, number, Deadline::at(RunTime::ZERO));
         }
         self.begin_clusters();
+        self.begin_ptp();
     }
 
     fn run(&mut self) -> Result<(), SimError> {
@@ -131,6 +144,7 @@ impl<S: Sink> Engine<'_, S> {
                 Class::Log => self.log(number),
                 Class::OwnFrames => self.own_frames(number),
                 Class::Synchronise => self.synchronise(number)?,
+                Class::Ptp => self.ptp_due(number),
                 Class::Medium => self.medium(number),
                 Class::Straggler => self.straggler(number),
                 Class::Babble => self.babble(number),

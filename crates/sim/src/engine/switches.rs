@@ -101,6 +101,7 @@ impl<S: Sink> Engine<'_, S> {
                     own.bytes -= u64::from(frame.length);
                     own.stats.begun = None;
                     let (number, channel) = (own.number, own.channel);
+                    self.ptp_cut_short(node, frame);
                     self.cut_short(channel, frame);
                     if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
                         self.reveal(TruthKind::Preempted, frame, node, number, 0);

@@ -10,6 +10,7 @@ mod disturbances;
 mod frer;
 mod networks;
 mod pacing;
+mod ptp;
 mod relays;
 mod replays;
 mod synchronising;

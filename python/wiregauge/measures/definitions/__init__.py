@@ -19,6 +19,7 @@ from wiregauge.measures.definitions.definition import (
 from wiregauge.measures.definitions.of_clusters import OF_CLUSTERS
 from wiregauge.measures.definitions.of_flows import OF_FLOWS
 from wiregauge.measures.definitions.of_messages import TIMES
+from wiregauge.measures.definitions.of_ptp import OF_PTP
 
 __all__ = [
     "COUNTS",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 DEFINITIONS: dict[str, Definition] = {
-    definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS)
+    definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS, *OF_PTP)
 }
 
 

@@ -19,6 +19,7 @@ from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
+from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.stats import OffsetTrack
@@ -89,7 +90,7 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
     compared = set(tracks)
     if compared and campaign.synchronise is not None:
         compared.add(campaign.network.names[campaign.synchronise.reference])
-    wrong = {name: bound for name, bound in _wrong(campaign, plan).items() if name not in compared}
+    wrong = {name: bound for name, bound in _wrong(campaign, plan, entry).items() if name not in compared}
     for name, bound in wrong.items():
         offset, uncertainty = offsets.get(name, (0.0, 0.0))
         offsets[name] = (offset, uncertainty + bound)
@@ -102,13 +103,15 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
     return RunClocks(offsets, wrong, tracks, found, missing)
 
 
-def _wrong(campaign: CampaignPlan, run: RunPlan) -> dict[str, float]:
+def _wrong(campaign: CampaignPlan, run: RunPlan, entry: Mapping[str, object]) -> dict[str, float]:
     """By node with a clock that the test makes imperfect: the most its readings are off in the run, ns."""
     length = run.warm_up_ns + run.duration_ns
     found = {node.name: node.clock.error_bound_ns(length) for node in campaign.network.nodes if node.clock}
     for name, stepped in run.stepped.items():
         found[name] = found.get(name, 0.0) + stepped
-    return found
+    # Of clocks that PTP steers the simulator knows what they were off by, steps included.
+    clocks = (clock for domain in ptp_domains_of(entry) for clock in domain.clocks if clock.follows)
+    return found | {clock.node: clock.error_ns for clock in clocks}
 
 
 def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrack], tuple[ClockResult, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
 from wiregauge.plan import Campaign, ClockStep, Cut, Flow, Network, Run, Synchronise
+from wiregauge.plan.campaign import TtWindow
 
 __all__ = [
     "LATE_DIVISOR",
@@ -36,6 +37,8 @@ class Schedule:
     reception_ns: float
     early_ns: float = 0.0
     late_ns: float = 0.0
+    windows: tuple[TtWindow, ...] = ()
+    """When it may leave each port on its way, ps, by the clock of the port's node."""
     """How much before and after that it accepts one."""
 
 
@@ -336,7 +339,7 @@ def _schedule(flow: Flow, receiver: int) -> Schedule | None:
     found = (one for one in plan.receptions if (one.at.node, one.at.port) == (receiver, 1)) if plan else ()
     return next(
         (
-            Schedule(plan.period / 1000, one.offset / 1000, plan.early / 1000, plan.late / 1000)
+            Schedule(plan.period / 1000, one.offset / 1000, plan.early / 1000, plan.late / 1000, plan.windows)
             for one in found
             if plan
         ),

@@ -20,6 +20,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.service import Service
 from wiregauge.records import Traits, traits_of
@@ -331,6 +332,8 @@ class RunResult:
     """Clocks that exchanges compared with the reference."""
     clusters: tuple[ClusterResult, ...] = ()
     """Devices that synchronise by AS6802."""
+    ptp_domains: tuple[PtpDomainResult, ...] = ()
+    """Clocks that synchronise by PTP in the simulator."""
 
     @property
     def validity(self) -> Grade:

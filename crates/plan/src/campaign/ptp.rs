@@ -1,0 +1,83 @@
+//! Domains of clocks that synchronise by PTP (IEEE Std 1588-2019).
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+use super::PtpDelay;
+use crate::network::{Attachment, NodeIndex};
+
+/// A domain: its clocks, and the ports its messages pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtpDomain {
+    /// domainNumber (7.1).
+    pub number: u8,
+    /// Addresses and identifiers of its messages.
+    pub profile: PtpProfile,
+    /// How delays are measured.
+    pub delay: PtpDelay,
+    /// logAnnounceInterval: two to this many seconds.
+    pub log_announce_interval: i8,
+    /// logSyncInterval.
+    pub log_sync_interval: i8,
+    /// logMinDelayReqInterval or logMinPdelayReqInterval.
+    pub log_delay_interval: i8,
+    /// announceReceiptTimeout, in announce intervals.
+    pub announce_timeout: u8,
+    /// What steers a clock.
+    pub servo: PtpServo,
+    /// Priority its frames have in queues.
+    pub priority: u8,
+    /// The greatest offset from the grandmaster of a clock that counts as synchronised.
+    pub max_offset: Span,
+    /// Ordinary and boundary clocks.
+    pub clocks: Vec<PtpClock>,
+    /// Transparent clocks, switches.
+    pub transparent: Vec<NodeIndex>,
+    /// Ports of its clocks, and of switches its messages go through: those of a tree, as a spanning tree leaves them.
+    pub ports: Vec<Attachment>,
+}
+
+/// An ordinary or boundary clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtpClock {
+    /// An end system, or a switch that is a boundary clock.
+    pub node: NodeIndex,
+    /// priority1 (7.6.2.3).
+    pub priority1: u8,
+    /// priority2 (7.6.2.4).
+    pub priority2: u8,
+    /// What it may become.
+    pub role: PtpRole,
+}
+
+/// Addresses and identifiers of the messages of a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtpProfile {
+    /// IEEE Std 1588-2019, annexes E and I.
+    Default,
+    /// IEEE Std 802.1AS-2020.
+    Gptp,
+}
+
+/// What steers a clock: a filter of `statime`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtpServo {
+    /// A Kalman filter: steers the frequency, steps beyond a millisecond.
+    Kalman,
+    /// A proportional filter: steps at every measurement.
+    Basic,
+}
+
+/// What a clock may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtpRole {
+    /// As the best master clock algorithm has it.
+    Any,
+    /// clientOnly: never grandmaster.
+    SlaveOnly,
+    /// Its ports are never slaves.
+    GrandmasterOnly,
+}

@@ -1,0 +1,37 @@
+"""The figures of a run that limits on synchronisation by PTP name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.metrics.ptp import PtpDomainResult
+from wiregauge.measures.metrics.quantities import Quantity
+
+__all__ = ["ptp_quantity"]
+
+
+def ptp_quantity(measure: str, domains: Sequence[PtpDomainResult]) -> Quantity:
+    """The figure of a run that a limit names."""
+    unit = DEFINITIONS[measure].unit
+    clocks = [clock for domain in domains for clock in domain.clocks if clock.follows]
+    if not clocks:
+        return Quantity(measure, "", None, unit, 0, reason="the run has no <ptp-domain>")
+    times = {
+        "ptp_startup": [domain.synchronised_at_ns for domain in domains],
+        "ptp_precision": [domain.precision_ns for domain in domains],
+        "ptp_offset": [clock.offset_ns for clock in clocks],
+    }
+    if measure in times:
+        known = [value for value in times[measure] if value is not None]
+        if len(known) < len(times[measure]):
+            reason = "the clocks of a PTP domain were never all synchronised"
+            return Quantity(measure, "", None, unit, len(clocks), reason=reason, stands_for=inf)
+        return Quantity(measure, "", max(known), unit, len(clocks))
+    count = {
+        "ptp_losses": sum(clock.losses for clock in clocks),
+        "ptp_missing": sum(not clock.synchronised for clock in clocks),
+        "ptp_changes": sum(domain.grandmaster_changes for domain in domains),
+    }[measure]
+    return Quantity(measure, "", float(count), unit, len(clocks))
