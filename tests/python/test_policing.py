@@ -134,8 +134,8 @@ def test_a_longer_service_data_unit_is_dropped_and_may_block_its_stream(tmp_path
 
 
 def test_an_internal_priority_holds_within_the_switch_alone(tmp_path: Path) -> None:
-    """A frame of flow 1, priority 3, meets a burst of priority 5 at each of two switches. Where its gate has it queued as 7 it
-    waits for no more than the frame that is on the wire; in the second switch it is of priority 3 again."""
+    """A frame of flow 1, priority 3, meets a burst of priority 5 at each of two switches. Where its gate has it queued
+    as 7 it waits for no more than the frame that is on the wire; in the second switch it is of priority 3 again."""
     network = (
         "".join(f'<end-system name="{name}"/>' for name in "abcd")
         + '<switch name="s" delay="0s" priorities="strict"><switch-tsn><ingress flow="1"><stream-gate>'

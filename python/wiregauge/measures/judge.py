@@ -12,6 +12,7 @@ import polars as pl
 from wiregauge.files import cure_for, write_whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.gate_waits import gate_waits
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
@@ -182,6 +183,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             with_contracts(result, contracts),
             elimination=_elimination(entry, flow.id),
             policing=_policing(entry, flow.id),
+            gates=gate_waits(directory.plan, flow, through.get(flow.id)) if flow.id not in one_in else {},
         )
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)

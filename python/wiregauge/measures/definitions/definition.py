@@ -24,6 +24,7 @@ Needs = Literal[
     "schedule",
     "frer",
     "stream filter",
+    "gates",
     "run",
 ]
 

@@ -263,6 +263,17 @@ OF_FLOWS = (
         needs="stream filter",
     ),
     Definition(
+        "gates",
+        "Gates met",
+        "passages of switches by ports whose gate for the flow is not always open",
+        "messages",
+        "IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9.1; this project",
+        "All of them (passages); those whose gate was closed when the frame could have left (found_closed); those over "
+        "which it closed before the frame left: the window was missed (missed). A multicast frame counts at each port.",
+        statistics=("passages", "found_closed", "missed"),
+        needs="gates",
+    ),
+    Definition(
         "goodput",
         "Goodput",
         "8 * payload * (arrivals - 1) / (last arrival - first arrival)",

@@ -227,6 +227,8 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
         yield _single("elimination", statistic, count, came)
     for statistic, count in flow.policing.items():
         yield _single("policing", statistic, count, flow.policing["matching"])
+    for statistic, count in flow.gates.items():
+        yield _single("gates", statistic, count, flow.gates["passages"])
     service = flow.service
     goodput = service.goodput if service else None
     yield _single(
