@@ -132,11 +132,16 @@ impl Frame {
         self
     }
 
-    /// As it leaves the device: with the priority of its code point.
+    /// Whether it has one.
     #[inline]
+    pub const fn has_internal_priority(&self) -> bool {
+        self.priority & Self::INTERNAL != 0
+    }
+
+    /// As it leaves the device: with the priority of its code point.
     #[must_use]
     pub const fn leaving(mut self) -> Self {
-        if self.priority & Self::INTERNAL != 0 {
+        if self.has_internal_priority() {
             self.priority = self.priority >> 3 & 7;
         }
         self

@@ -108,7 +108,8 @@ pub struct Arrival {
     pub complete: RunTime,
 }
 
-/// What a switch wants done or noticed.
+/// What a switch wants done or noticed. A frame may have an internal priority: on the wire it is as
+/// [`Frame::leaving`] has it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// The first bit of the preamble leaves now. The driver owes [`Switch::handle_line_free`].
@@ -182,18 +183,13 @@ impl Output {
         }
     }
 
-    /// An internal priority is of the switch alone: frames leave without.
     fn of(port: usize, effect: Effect) -> Self {
         match effect {
-            Effect::Transmit { frame, transmission } => {
-                Self::Transmit { port, frame: frame.leaving(), transmission }
-            }
-            Effect::Abort { frame, transmission } => {
-                Self::Abort { port, frame: frame.leaving(), transmission }
-            }
-            Effect::Fragment { frame, edge } => Self::Fragment { port, frame: frame.leaving(), edge },
-            Effect::Drop { frame, cause } => Self::Dropped { port, frame: frame.leaving(), cause },
-            Effect::Follow { frame, life } => Self::Follow { port, frame: frame.leaving(), life },
+            Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
+            Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
+            Effect::Fragment { frame, edge } => Self::Fragment { port, frame, edge },
+            Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
+            Effect::Follow { frame, life } => Self::Follow { port, frame, life },
         }
     }
 }
@@ -474,7 +470,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
-    fn forward(&mut self, now: RunTime, mut arrival: Arrival, more: bool) {
+    fn forward(&mut self, now: RunTime, arrival: Arrival, more: bool) {
         let Arrival { port, frame, .. } = arrival;
         let damaged = frame.marks.has(Marks::FCS_ERROR);
         if damaged && self.mode == ForwardingMode::StoreAndForward {
@@ -488,14 +484,15 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             }
             Verdict::ToPort(egress) => (Route::Port(egress), true),
             Verdict::ToGroup(group) => (Route::Group(group), true),
-            Verdict::Bridge | Verdict::BridgeAs { .. } if !self.forwarding.carries(port, &frame) => {
+            Verdict::Bridge if !self.forwarding.carries(port, &frame) => {
                 self.drop(port, frame, Cause::ForeignVlan);
                 return;
             }
-            verdict @ (Verdict::Bridge | Verdict::BridgeAs { .. }) => {
-                if let Verdict::BridgeAs { priority, drop_eligible } = verdict {
-                    arrival.frame = changed(frame, priority, drop_eligible);
-                }
+            Verdict::BridgeAs { priority, drop_eligible } => {
+                self.bridge_as(now, &arrival, (priority, drop_eligible), more);
+                return;
+            }
+            Verdict::Bridge => {
                 if !damaged {
                     self.forwarding.learn(now, port, &frame);
                 }
@@ -509,6 +506,34 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.follow(route, &arrival, critical);
         }
         if !self.spread(now, route, arrival, critical, more) {
+            self.drop(port, frame, Cause::NoEgress);
+        }
+    }
+
+    /// Forwards a frame by its address, with another priority here or as drop eligible. It lies apart: few frames are changed.
+    #[cold]
+    fn bridge_as(&mut self, now: RunTime, arrival: &Arrival, change: (Option<u8>, bool), more: bool) {
+        let Arrival { port, frame, .. } = *arrival;
+        if !self.forwarding.carries(port, &frame) {
+            self.drop(port, frame, Cause::ForeignVlan);
+            return;
+        }
+        let (priority, drop_eligible) = change;
+        let eligible = if drop_eligible { Marks::DROP_ELIGIBLE } else { Marks::none() };
+        let frame = Frame { marks: frame.marks.with(eligible), ..frame };
+        let frame = priority.map_or(frame, |priority| frame.with_internal_priority(priority));
+        let arrival = Arrival { frame, ..*arrival };
+        if !frame.marks.has(Marks::FCS_ERROR) {
+            self.forwarding.learn(now, port, &frame);
+        }
+        if self.streams.is_some() && self.handle_stream(now, &arrival, more) {
+            return;
+        }
+        let route = self.forwarding.route(now, &frame);
+        if self.device.follows {
+            self.follow(route, &arrival, false);
+        }
+        if !self.spread(now, route, arrival, false, more) {
             self.drop(port, frame, Cause::NoEgress);
         }
     }
@@ -640,13 +665,6 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     fn drop(&mut self, port: usize, frame: Frame, cause: Cause) {
         self.outputs.push_back(Output::Dropped { port, frame, cause });
     }
-}
-
-#[cold]
-fn changed(frame: Frame, priority: Option<u8>, drop_eligible: bool) -> Frame {
-    let eligible = if drop_eligible { Marks::DROP_ELIGIBLE } else { Marks::none() };
-    let frame = Frame { marks: frame.marks.with(eligible), ..frame };
-    priority.map_or(frame, |priority| frame.with_internal_priority(priority))
 }
 
 #[cfg(test)]
