@@ -72,7 +72,9 @@ def _changes(lists: Sequence[PortSchedule], own: int, begin: int, end: int) -> t
     """When the gate of a class closes and opens from the state before `begin` up to `end`, ps."""
     # Two cycles earlier, so that the last change before `begin` is among them.
     start = begin - 2 * max(one.cycle for one in lists)
-    closes, opens, was = [], [], None
+    closes: list[int] = []
+    opens: list[int] = []
+    was: bool | None = None
     for since, _, classes in gate_states(lists, start, end + 1):
         is_open = own in classes
         if is_open != was:
