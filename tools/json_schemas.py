@@ -9,6 +9,8 @@ from pathlib import Path
 
 from wiregauge.calibrate.host_shown import host_schema
 from wiregauge.calibrate.host_shown import schema_path as host_schema_path
+from wiregauge.calibrate.switch_shown import schema_path as switch_schema_path
+from wiregauge.calibrate.switch_shown import switch_schema
 from wiregauge.measures import schema_path
 from wiregauge.measures.comparing import compare_schema_path, trend_schema_path
 from wiregauge.measures.comparing.shown import compare_schema, trend_schema
@@ -29,6 +31,7 @@ def schemas() -> dict[Path, str]:
         explain_schema_path(): explain_schema(),
         study_schema_path(): study_schema(),
         host_schema_path(): host_schema(),
+        switch_schema_path(): switch_schema(),
     }
     return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}
 

@@ -53,7 +53,13 @@ def process_run(
 def take_captures(order_json: str, spool: str | PathLike[str]) -> str:
     """Writes the records of the messages in captures as segments below `spool`; JSON of what was found in which.
 
-    Raises NativeError.
+    `no_message` alone, a sentence, where there is none in any. Raises NativeError.
+    """
+
+def compare_captures(order_json: str, spool: str | PathLike[str]) -> str:
+    """Matches the frames of two captures, before and after a device; writes what is certain as segments below `spool`.
+
+    JSON of how, and of what is left open. Raises NativeError.
     """
 
 def retrack(

@@ -244,8 +244,11 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.host_model(
         "t1700", Host(**whole, receive_buffers=buffers, stacks=stacks), like="ideal", file=str(model)
     )
+    measured = tmp_path / "measured.switch.xml"
+    measured.write_text(f'<switch xmlns="{NAMESPACE}" name="any" queue-frames="77"/>')
     test.switch(
         "sw1",
+        file=str(measured),
         kind="mixed-criticality",
         forwarding_mode="cut-through",
         delay="1us",

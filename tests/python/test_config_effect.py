@@ -349,6 +349,7 @@ OTHER: dict[str, dict[str, Edit]] = {
     "switch": {
         "name": {"name": "renamed"},
         "kind": {"kind": "mixed-criticality"},
+        "file": {"file": "measured.switch.xml"},
         "forwarding-mode": {"forwarding-mode": "cut-through"},
         "delay": {"delay": "3us"},
         "forwarding": {"forwarding": "learning"},
@@ -672,6 +673,7 @@ def compiled(root: etree._Element, folder: Path) -> Campaign:
     right = [Packet(1_000_000 * k, 200, 1) for k in range(4, 6)]
     (folder / "line.pcapng").write_bytes(pcapng(left + right, ("left", "right")))
     (folder / "other.pcapng").write_bytes(pcapng(left[:3], ("left",)))
+    (folder / "measured.switch.xml").write_text(f'<switch xmlns="{NAMESPACE}" name="any" queue-frames="77"/>')
     (folder / "t1700.host.xml").write_text(
         f'<host-model xmlns="{NAMESPACE}" name="any"><receive-buffer class="tt" slots="3"/></host-model>'
     )

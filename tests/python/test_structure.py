@@ -41,7 +41,7 @@ PACKAGES = {
     "plan": {"_native"},
     "terminal": set(),
     "config": {"_native", "files", "plan"},
-    "bounds": {"_native", "config", "files", "plan", "terminal"},
+    "bounds": {"_native", "config", "files", "identify", "measures", "plan", "records", "terminal"},
     "benches": {"plan"},
     "clocks": {"plan"},
     "records": {"_native", "files", "plan"},
@@ -50,7 +50,7 @@ PACKAGES = {
     "examining": {"benches", "lab", "master"},
     "runner": {"benches", "config", "lab", "master", "measures", "plan", "records"},
     "cluster": {"_native", "files", "master", "plan", "records", "runner"},
-    "captures": {"_native", "benches", "config", "plan", "records", "runner"},
+    "captures": {"_native", "benches", "config", "measures", "plan", "records", "runner"},
     "dissector": {"files"},
     "stats": set(),
     # terminal: a judgement knows the exit code it stands for, from the one place that decides it.

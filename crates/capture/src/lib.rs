@@ -4,6 +4,7 @@
 //! - [`CaptureFile`] puts blocks on a disk that may fill up: what is there stays readable.
 //! - [`Reader`] reads pcapng and classic pcap of any byte order and resolution, and names what it cannot use.
 //! - [`taps`] makes records of the messages in captures.
+//! - [`passive`] compares two captures of anyone's traffic, taken before and after a device.
 //! - [`trace`] takes lengths and times of frames for a replay.
 //! - [`Timestamps`] says by what a frame was timestamped and which octet of it the timestamp belongs to.
 //!
@@ -16,6 +17,7 @@
 )]
 
 mod file;
+pub mod passive;
 pub mod pcapng;
 mod read;
 pub mod taps;

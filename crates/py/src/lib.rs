@@ -15,8 +15,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
-use wg_capture::Files;
 use wg_capture::taps::{self, Order};
+use wg_capture::{Files, passive};
 use wg_plan::host_tsn::commands;
 use wg_plan::quantity::{self, Kind};
 use wg_plan::{Network, Run};
@@ -36,8 +36,8 @@ create_exception!(
 mod _native {
     #[pymodule_export]
     use super::{
-        NativeError, bound_network, compile_plan, convert_network, process_run, read_quantity, retrack,
-        simulate_run, store_truth, take_captures, track_part, tsn_commands, version,
+        NativeError, bound_network, compare_captures, compile_plan, convert_network, process_run,
+        read_quantity, retrack, simulate_run, store_truth, take_captures, track_part, tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -140,15 +140,37 @@ fn process_run(
 
 /// Writes the records of the messages in captures as segments below `spool`.
 ///
-/// `order_json` is `wg_capture::taps::Order`. Returns `wg_capture::taps::Taken` as JSON. Raises NativeError.
+/// `order_json` is `wg_capture::taps::Order`. Returns `wg_capture::taps::Taken` as JSON, or `{"no_message": …}` where no message of
+/// ours is in any. Raises NativeError.
 #[pyfunction]
 fn take_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResult<String> {
     py.detach(|| {
         let order: Order = serde_json::from_str(order_json).map_err(|error| {
             NativeError::new_err(format!("the order to read captures is damaged: {error}"))
         })?;
-        let taken = taps::take(&order, &spool).map_err(|error| NativeError::new_err(error.to_string()))?;
+        let taken = match taps::take(&order, &spool) {
+            Err(error @ taps::TapError::NoMessage { .. }) => {
+                return Ok(serde_json::json!({ "no_message": error.to_string() }).to_string());
+            }
+            taken => taken.map_err(|error| NativeError::new_err(error.to_string()))?,
+        };
         serde_json::to_string(&taken).map_err(|error| NativeError::new_err(error.to_string()))
+    })
+}
+
+/// Compares two captures of anyone's traffic, before and after a device, and writes records of what is certain as segments below
+/// `spool`.
+///
+/// `order_json` is `wg_capture::passive::Order`. Returns `wg_capture::passive::Compared` as JSON. Raises NativeError.
+#[pyfunction]
+fn compare_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResult<String> {
+    py.detach(|| {
+        let order: passive::Order = serde_json::from_str(order_json).map_err(|error| {
+            NativeError::new_err(format!("the order to compare captures is damaged: {error}"))
+        })?;
+        let compared =
+            passive::compare(&order, &spool).map_err(|error| NativeError::new_err(error.to_string()))?;
+        serde_json::to_string(&compared).map_err(|error| NativeError::new_err(error.to_string()))
     })
 }
 

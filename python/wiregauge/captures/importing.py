@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from wiregauge import _native
 from wiregauge.benches import Fact
+from wiregauge.captures import passive
 from wiregauge.config import Loaded
 from wiregauge.plan import Campaign, Run, decode, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, Traits, process_run
@@ -27,11 +28,31 @@ from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
 from wiregauge.runner import Bench, Observer
 
-__all__ = ["CaptureError", "Captured", "Captures", "opened"]
+__all__ = ["CaptureError", "Captured", "Captures", "Comparison", "opened"]
+
+_SIDES = 2
+"""Captures of which one is before the device and one behind it."""
 
 
 class CaptureError(Exception):
     """Nothing can be made of the captures as asked; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How frames of anyone's traffic are matched before and after a device.
+
+    `asked` compares where messages of ours are in the captures as well. `ignored` are fields that the device changes:
+    vlan, pcp, ttl, dscp, r-tag, mac. `longest_ns` is the greatest residence time; None: twice the greatest among frames
+    of a content of their own. `offset_ns` is what the second clock shows less the first, as well as `agree_ns` says.
+    `in_order`: no frame overtakes another of its flow.
+    """
+
+    asked: bool = False
+    ignored: Sequence[str] = ()
+    longest_ns: float | None = None
+    offset_ns: float = 0
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +71,7 @@ class Captured:
     octet: str | None = None
     rate_bps: int | None = None
     agree_ns: float | None = None
+    comparison: Comparison = field(default_factory=Comparison)
 
 
 @contextlib.contextmanager
@@ -78,7 +100,7 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
             out.parent.mkdir(parents=True, exist_ok=True)
             beside = Path(tempfile.mkdtemp(prefix=".wiregauge-", dir=out.parent))
             ending.callback(shutil.rmtree, beside, ignore_errors=True)
-            taken = json.loads(_native.take_captures(json.dumps(order), str(beside)))
+            taken = _taken(captured, order, beside)
             sources = {str(path): _sha256(path) for path in captured.files}
         except _native.NativeError as error:
             raise CaptureError(str(error)) from error
@@ -90,6 +112,40 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
             Captures(captured, taken, beside, sources, started),
             Loaded(campaign, xml, _digest(captured, sources), ()),
         )
+
+
+def _taken(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+    """What is in the captures: messages of ours, or else frames of anyone before and after a device."""
+    comparison = captured.comparison
+    if not comparison.asked:
+        taken: dict[str, Any] = json.loads(_native.take_captures(json.dumps(order), str(beside)))
+        if "no_message" not in taken:
+            return taken
+        if captured.test is not None or len(captured.files) > _SIDES:
+            raise CaptureError(taken["no_message"])
+    agree = captured.agree_ns
+    compared: dict[str, Any] = json.loads(
+        _native.compare_captures(
+            json.dumps(
+                {
+                    "files": order["files"],
+                    "octet": captured.octet,
+                    "rate_bps": captured.rate_bps,
+                    "ignored": list(comparison.ignored),
+                    "greatest_ps": None if comparison.longest_ns is None else _ps(comparison.longest_ns),
+                    "offset_ps": _ps(comparison.offset_ns),
+                    "agree_ps": None if agree is None else _ps(agree),
+                    "in_order": comparison.in_order,
+                }
+            ),
+            str(beside),
+        )
+    )
+    return compared | {"unknown_flows": {}}
+
+
+def _ps(ns: float) -> int:
+    return round(ns * 1000)
 
 
 class Captures(Bench):
@@ -111,6 +167,11 @@ class Captures(Bench):
         self._segments = segments
         self._sources = sources
         self._started = started
+
+    @property
+    def compared(self) -> Mapping[str, Any] | None:
+        """How frames of anyone's traffic were matched, and what that leaves open; None for messages of ours."""
+        return self._taken.get("passive")
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """Each tap, and what of the files could not be used."""
@@ -190,10 +251,9 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
         )
     if agents:
         next(iter(agents.values()))["records_written"] = taken["records"]
-    one_clock = len(captured.files) == 1 or captured.agree_ns is not None
-    method = "one-capture" if len(captured.files) == 1 else "stated"
+    one_clock, method, agree_ns = _clocks(captured, taken)
     # The bound is of the difference of two clocks, of which each carries one half.
-    half = (captured.agree_ns or 0.0) / 2
+    half = agree_ns / 2
     compared = (tap["node"] for tap in taps if one_clock)
     return {
         **begun(0, compared, method=method, uncertainty_ns=half),
@@ -207,7 +267,19 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
         "taps": taps,
         "troubles": taken["troubles"],
         "unknown_flows": taken["unknown_flows"],
+        **({"passive": taken["passive"]} if "passive" in taken else {}),
     }
+
+
+def _clocks(captured: Captured, taken: Mapping[str, Any]) -> tuple[bool, str, float]:
+    """Whether the clocks of the taps are comparable, how that is known, and by how much they may differ, ns."""
+    if len(captured.files) == 1:
+        return True, "one-capture", captured.agree_ns or 0.0
+    if captured.agree_ns is not None:
+        return True, "stated", captured.agree_ns
+    # An offset estimated from one direction makes nothing comparable.
+    within = taken["passive"]["offset_uncertainty_ps"] if "passive" in taken else None
+    return within is not None, "two-way-traffic", (within or 0) / 1000
 
 
 def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -238,6 +310,8 @@ def _timestamps(tap: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(taken: Mapping[str, Any]) -> Iterator[Fact]:
+    if "passive" in taken:
+        yield from passive.facts(taken["passive"])
     for tap in taken["taps"]:
         said = tap["timestamps"]
         timestamps = (
@@ -247,7 +321,7 @@ def _facts(taken: Mapping[str, Any]) -> Iterator[Fact]:
         )
         yield Fact(
             f"tap {tap['name']}",
-            f"{tap['messages']} messages in {tap['frames']} frames; {timestamps}; step {tap['step_ns']:g} ns",
+            f"{_frames(taken, tap)}; {timestamps}; step {tap['step_ns']:g} ns",
             f"times belong to: {tap['reference']}"
             + (f"; {tap['damaged']} damaged" if tap["damaged"] else "")
             + (f"; {tap['unchecked']} captured in part, their CRC unchecked" if tap["unchecked"] else "")
@@ -257,6 +331,11 @@ def _facts(taken: Mapping[str, Any]) -> Iterator[Fact]:
         yield Fact("unusable", f"{trouble['count']} x {trouble['what']}", trouble["file"])
     for flow, count in taken["unknown_flows"].items():
         yield Fact("flow not in the test", f"flow {flow}: {count} messages left out")
+
+
+def _frames(taken: Mapping[str, Any], tap: Mapping[str, Any]) -> str:
+    frames = f"{tap['frames']} frames"
+    return frames if "passive" in taken else f"{tap['messages']} messages in {frames}"
 
 
 def _summary(captured: Captured, taken: Mapping[str, Any]) -> bytes:

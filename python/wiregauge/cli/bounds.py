@@ -85,13 +85,24 @@ def bounds(
             show_default=False,
         ),
     ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Lay the longest latencies of a run directory of the test beside the bounds; repeatable, such as a "
+            "measured and a simulated one.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound worst-case delays and backlogs by network calculus.
 
-    Exit code 1 says that a bound exceeds a limit, 2 that the network is wrong or overloaded, 4 that it has no bound.
+    Exit code 1 says that a bound exceeds a limit, or a run of --against its bound, 2 that the network is wrong or
+    overloaded, 4 that it has no bound.
     """
     from wiregauge import bounds as calculus
+    from wiregauge.bounds import against as held
     from wiregauge.config import TestError
 
     try:
@@ -113,9 +124,19 @@ def bounds(
     except calculus.NoAnswerError as error:
         say(str(error))
         raise typer.Exit(INCOMPLETE) from error
+    laid = []
+    try:
+        laid = [held.lay(answer, source, place, run) for place in against or []]
+    except held.NotComparableError as error:
+        fail(str(error), BAD_INPUT)
     if as_json:
-        print(json.dumps(answer.as_json, indent=1))
+        more = {"against": held.laid_json(laid)} if against else {}
+        print(json.dumps({**answer.as_json, **more}, indent=1))
     else:
         calculus.show_text(answer, Console())
-    if code := exit_code(answered=answer.bounded, failed=not answer.kept):
+        if laid:
+            print()
+            held.show_laid(laid, Console())
+    exceeded = any(one.exceeded for one in laid)
+    if code := exit_code(answered=answer.bounded, failed=exceeded or not answer.kept):
         raise typer.Exit(code)

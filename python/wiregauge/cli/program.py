@@ -14,6 +14,7 @@ from wiregauge.cli.calibrate.commands import app as calibrate_app
 from wiregauge.cli.doctor import doctor
 from wiregauge.cli.exporting import dissector, export
 from wiregauge.cli.host import agent
+from wiregauge.cli.identify import identify
 from wiregauge.cli.importing import import_captures
 from wiregauge.cli.lab import app as lab_app
 from wiregauge.cli.new import new
@@ -63,6 +64,7 @@ for _command in (
     study,
     schedule,
     bounds,
+    identify,
     verify,
     export,
     dissector,

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "trend": "measures/comparing/trend.schema.json",
     "study": "studies/study.schema.json",
     "bounds": "bounds/bounds.schema.json",
+    "identify": "calibrate/switch.schema.json",
     "verify": "records/verify.schema.json",
     "tsn": "plan/tsn.schema.json",
     "schedule": "scheduling/schedule.schema.json",

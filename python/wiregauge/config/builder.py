@@ -317,6 +317,7 @@ class Test:
         raster_others: int | None = None,
         mixed_rate_delay: str | None = None,
         line_drift: str | None = None,
+        file: str | None = None,
         clock: Clock | None = None,
         timestamps: Timestamps | None = None,
         own_frames: Sequence[OwnFrames] = (),

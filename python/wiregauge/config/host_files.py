@@ -1,7 +1,8 @@
-"""Host models that a test takes from files beside it.
+"""Host models and switches that a test takes from files beside it.
 
-`<host-model name="t1700" file="t1700.host.xml"/>` stands for the `<host-model>` of that file under the name given here.
-What is written here replaces what the file says, so that one test can try another value.
+`<host-model name="t1700" file="t1700.host.xml"/>` stands for the `<host-model>` of that file under the name given here,
+`<switch name="sw1" file="measured.switch.xml"/>` has the attributes of the `<switch>` there. What is written here
+replaces what the file says, so that one test can try another value.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.schema import NAMESPACE, validator
 
-__all__ = ["HOST_MODEL", "take_over"]
+__all__ = ["HOST_MODEL", "SWITCH", "take_over"]
 
 HOST_MODEL = f"{{{NAMESPACE}}}host-model"
+SWITCH = f"{{{NAMESPACE}}}switch"
+_CALLED = {HOST_MODEL: "host model", SWITCH: "switch"}
 _PARTS = {f"{{{NAMESPACE}}}receive-buffer": "class", f"{{{NAMESPACE}}}stack": "protocol"}
 """What a host model holds beside attributes, and what tells two of a kind apart."""
 
 
 def take_over(root: etree._Element, file: str, below: Path) -> None:
-    """Puts the values of host models that are in files into the elements of `root` that name them.
+    """Puts the values of host models and switches that are in files into the elements of `root` that name them.
 
     Relative paths begin at `below`. Raises `TestError` for files that cannot be read, or hold something else."""
-    for here in root.iter(HOST_MODEL):
+    for here in root.iter(HOST_MODEL, SWITCH):
         named = " ".join((here.get("file") or "").split())
         if not named:
             continue
@@ -39,16 +42,22 @@ def take_over(root: etree._Element, file: str, below: Path) -> None:
 
 
 def _model_of(path: Path, here: etree._Element, file: str) -> etree._Element:
-    """The host model of a file: one that the schema accepts and that names no other file."""
+    """The model of a file: an element of the same kind, which the schema accepts and which names no other file."""
     model = reading.parse(reading.read(path), str(path))
-    found = structure.explain_part(model, str(path)) if model.tag == HOST_MODEL else []
+    called = _CALLED[here.tag]
+    found = structure.explain_part(model, str(path)) if model.tag == here.tag else []
     if found:
         raise TestError(found)
-    if model.tag != HOST_MODEL or model.get("file") is not None:
-        message = f'"{path.name}" holds no host model, but <{structure.local(model)}>'
-        if model.tag == HOST_MODEL:
-            message = f'"{path.name}" names another file'
-        cure = f'write <host-model xmlns="{NAMESPACE}" name="…" …/> into it, with the values themselves'
+    message = ""
+    if model.tag != here.tag:
+        message = f'"{path.name}" holds no {called}, but <{structure.local(model)}>'
+    elif model.get("file") is not None:
+        message = f'"{path.name}" names another file'
+    elif here.tag == SWITCH and len(model):
+        message = f'"{path.name}" holds a switch with elements in it, of which only attributes are taken over'
+    if message:
+        element = structure.local(here)
+        cure = f'write <{element} xmlns="{NAMESPACE}" name="…" …/> into it, with the values themselves'
         place = Diagnostic(file, structure.line_of(here), structure.described(here), message, "", cure)
         raise TestError([place])
     schema = validator()

@@ -34,6 +34,8 @@ _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
 """Heights of a frame and of its wait, and how far below the frame the wait is drawn, in lanes."""
 _GATE, _ABOVE = 0.1, 0.38
 """Height of the stripe of gates and windows, and how far above the frame it is, in lanes."""
+MOST_CLOCKS = 10
+"""Clocks of PTP that are drawn."""
 _GATE_COLOURS = (GREEN, ORANGE, PURPLE, SKY, YELLOW)
 
 
@@ -271,19 +273,30 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
 
 def _ptp(clocks: Sequence[PtpShape]) -> Figure | None:
     """How far each PTP clock was from its grandmaster, against true time."""
-    drawn = [shape for shape in clocks if len(shape.t)]
-    if not drawn:
+    found = [shape for shape in clocks if len(shape.t)]
+    if not found:
         return None
+    # The farthest off once the domain has settled, in the order of the plan.
+    far = sorted(found, key=lambda shape: -float(np.max(shape.distance[len(shape.distance) // 2 :])))[
+        :MOST_CLOCKS
+    ]
+    drawn = [shape for shape in found if any(shape is one for one in far)]
     # Nothing less than a tenth of a nanosecond: a logarithm has no zero.
     traces: list[Trace] = [
         Line(f"clock of {shape.node}", shape.t, np.maximum(shape.distance, 0.1), ordered(place, len(drawn)))
         for place, shape in enumerate(drawn)
     ]
-    changes = sorted((at, shape.node, to) for shape in drawn for at, to in shape.changes)
+    changes = sorted((at, shape.node, to) for shape in found for at, to in shape.changes)
     traces += [Rule(at, "another grandmaster", Style(GREY, "dot", width=1.2)) for at, _, _ in changes[:40]]
     notes = (
-        [f"{len(changes)} changes of grandmaster, the last one at {changes[-1][0]:.4g} s."] if changes else []
+        [f"Clocks took another grandmaster {len(changes)} times in all, the last at {changes[-1][0]:.4g} s."]
+        if changes
+        else []
     )
+    if len(found) > len(drawn):
+        notes.append(
+            f"Drawn are the {len(drawn)} of {len(found)} clocks that were farthest off in the second half of the run."
+        )
     return Figure(
         "ptp-offsets",
         "PTP clocks",

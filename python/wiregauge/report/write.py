@@ -26,6 +26,7 @@ from wiregauge.report.clusters import cluster_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
+from wiregauge.report.passive import passive_table
 from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
 
@@ -113,6 +114,7 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         deadlines=served.deadline_table(judgement),
         hops=tables.hop_table(judgement),
         clusters=cluster_table(judgement),
+        passive=passive_table(judgement),
         ptp_domains=ptp_table(judgement),
         alarms=alarm_table(judgement),
         checks=tables.check_table(judgement),

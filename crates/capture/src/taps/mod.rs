@@ -391,7 +391,12 @@ fn octet(order: &Order, tap: &Tap, direction: crate::Direction) -> Octet {
 
 /// A tap of which nothing is known has a clock of its own.
 fn clock(tap: &Tap) -> Clock {
-    match tap.timestamps.map(|timestamps| timestamps.kind) {
+    clock_of(tap.timestamps.map(|timestamps| timestamps.kind))
+}
+
+/// The clock that records of a tap with such timestamps are of.
+pub(crate) fn clock_of(kind: Option<TimestampKind>) -> Clock {
+    match kind {
         Some(TimestampKind::Software) => Clock::KernelRealtime,
         Some(TimestampKind::Simulated) => Clock::Local,
         Some(TimestampKind::Hardware) | None => Clock::Hardware,
@@ -420,7 +425,7 @@ fn report(order: &Order, map: &Map, network: &Network, number: usize, tap: &Tap)
 }
 
 impl TroubleReport {
-    fn of((file, trouble, count): &(String, crate::Trouble, u64)) -> Self {
+    pub(crate) fn of((file, trouble, count): &(String, crate::Trouble, u64)) -> Self {
         Self {
             file: file.clone(),
             what: trouble.to_string(),

@@ -119,8 +119,32 @@ impl RngCore for Chance {
 /// One of the filters of `statime`.
 #[expect(clippy::large_enum_variant, reason = "one for each port; nearly all are the large one")]
 pub(crate) enum Servo {
-    Kalman(KalmanFilter),
+    Kalman(KalmanFilter, Nudge),
     Basic(BasicFilter),
+}
+
+/// Keeps measured delays from being all equal, to the picosecond, as simulated ones are on an idle line.
+///
+/// The Kalman filter divides by the variance of what it measured, and gives up (a number that is none) where that is zero.
+/// Every other delay is a picosecond longer; clocks are read in far coarser ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Nudge {
+    longer: bool,
+}
+
+impl Nudge {
+    fn applied(&mut self, measurement: Measurement) -> Measurement {
+        self.longer = !self.longer;
+        if self.longer {
+            return measurement;
+        }
+        let longer = |delay: Duration| delay + Duration::from_fixed_nanos(0.001);
+        Measurement {
+            peer_delay: measurement.peer_delay.map(longer),
+            raw_delay_offset: measurement.raw_delay_offset.map(longer),
+            ..measurement
+        }
+    }
 }
 
 /// Which filter, and its constants.
@@ -136,31 +160,31 @@ impl Filter for Servo {
 
     fn new(config: ServoConfig) -> Self {
         match config {
-            ServoConfig::Kalman(config) => Self::Kalman(KalmanFilter::new(config)),
+            ServoConfig::Kalman(config) => Self::Kalman(KalmanFilter::new(config), Nudge::default()),
             ServoConfig::Basic(gain) => Self::Basic(BasicFilter::new(gain)),
         }
     }
     fn measurement<C: Clock>(&mut self, measurement: Measurement, clock: &mut C) -> FilterUpdate {
         match self {
-            Self::Kalman(filter) => filter.measurement(measurement, clock),
+            Self::Kalman(filter, nudge) => filter.measurement(nudge.applied(measurement), clock),
             Self::Basic(filter) => filter.measurement(measurement, clock),
         }
     }
     fn update<C: Clock>(&mut self, clock: &mut C) -> FilterUpdate {
         match self {
-            Self::Kalman(filter) => filter.update(clock),
+            Self::Kalman(filter, _) => filter.update(clock),
             Self::Basic(filter) => filter.update(clock),
         }
     }
     fn demobilize<C: Clock>(self, clock: &mut C) {
         match self {
-            Self::Kalman(filter) => filter.demobilize(clock),
+            Self::Kalman(filter, _) => filter.demobilize(clock),
             Self::Basic(filter) => filter.demobilize(clock),
         }
     }
     fn current_estimates(&self) -> FilterEstimate {
         match self {
-            Self::Kalman(filter) => filter.current_estimates(),
+            Self::Kalman(filter, _) => filter.current_estimates(),
             Self::Basic(filter) => filter.current_estimates(),
         }
     }

@@ -1,0 +1,427 @@
+//! What identifies a frame on both sides of a device: its content but for what a device may change, and its flow.
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
+
+/// Bytes of a frame without its FCS up to which a line pads it (IEEE Std 802.3, 3.2.8).
+const PADDED: usize = 60;
+const TAG: usize = 4;
+const R_TAG: usize = 6;
+const MACS: usize = 12;
+/// Tags that are looked through; more make no sense on a line.
+const MOST_TAGS: usize = 4;
+
+/// Fields that a device between the captures changes, and that are therefore not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Field {
+    /// VLAN tags, which it inserts, removes or rewrites (IEEE Std 802.1Q, 9.3).
+    Vlan,
+    /// Priority and drop eligibility in a VLAN tag.
+    Pcp,
+    /// Time to live of IPv4 with the header's checksum, or hop limit of IPv6: a router counts it down (RFC 1812, 5.3.1).
+    Ttl,
+    /// Differentiated services code point (RFC 2474) with the checksum of an IPv4 header.
+    Dscp,
+    /// Redundancy tag (IEEE Std 802.1CB, 7.8).
+    RTag,
+    /// Source and destination MAC address, which a router rewrites.
+    Mac,
+}
+
+/// The fields left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ignored {
+    vlan: bool,
+    pcp: bool,
+    ttl: bool,
+    dscp: bool,
+    r_tag: bool,
+    mac: bool,
+}
+
+impl Ignored {
+    pub(super) fn of(fields: &[Field]) -> Self {
+        let has = |field| fields.contains(&field);
+        Self {
+            vlan: has(Field::Vlan),
+            pcp: has(Field::Pcp),
+            ttl: has(Field::Ttl),
+            dscp: has(Field::Dscp),
+            r_tag: has(Field::RTag),
+            mac: has(Field::Mac),
+        }
+    }
+
+    /// Most bytes that one side of the device may have and the other has not.
+    fn removed(self) -> usize {
+        2 * TAG * usize::from(self.vlan) + R_TAG * usize::from(self.r_tag)
+    }
+}
+
+/// What is compared of a frame, and where its parts are.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    bytes: Vec<u8>,
+    /// Innermost EtherType.
+    kind: u16,
+    /// Where its payload begins in `bytes`.
+    payload: usize,
+    vlan: Option<u16>,
+    /// Length of the frame without FCS and without what is left out.
+    length: usize,
+}
+
+impl Content {
+    /// Takes a frame of `length` bytes without FCS, of which `kept` are there.
+    pub(super) fn take(&mut self, kept: &[u8], length: usize, ignored: Ignored) {
+        self.bytes.clear();
+        (self.kind, self.vlan, self.payload, self.length) = (0, None, 0, length);
+        let Some((macs, mut rest)) = kept.split_at_checked(MACS) else {
+            self.bytes.extend_from_slice(kept);
+            return;
+        };
+        if ignored.mac {
+            self.bytes.extend_from_slice(&[0; MACS]);
+        } else {
+            self.bytes.extend_from_slice(macs);
+        }
+        for _ in 0..MOST_TAGS {
+            let Some(kind) = be16(rest, 0) else { break };
+            let (size, is_left_out) = match kind {
+                0x8100 | 0x88a8 | 0x9100 => (TAG, ignored.vlan),
+                0xf1c1 => (R_TAG, ignored.r_tag),
+                _ => break,
+            };
+            let Some((tag, behind)) = rest.split_at_checked(size) else { break };
+            if is_left_out {
+                self.length -= size;
+            } else {
+                let at = self.bytes.len();
+                self.bytes.extend_from_slice(tag);
+                if size == TAG {
+                    self.vlan = self.vlan.or(be16(tag, 2).map(|control| control & 0x0fff));
+                    if ignored.pcp {
+                        self.bytes[at + 2] &= 0x0f;
+                    }
+                }
+            }
+            rest = behind;
+        }
+        self.kind = be16(rest, 0).unwrap_or_default();
+        let at = self.bytes.len() + 2;
+        self.bytes.extend_from_slice(rest);
+        self.payload = at.min(self.bytes.len());
+        let packet = self.bytes.get_mut(at..).unwrap_or_default();
+        match self.kind {
+            0x0800 => {
+                mask(packet, ignored.dscp, 1, 0x03);
+                mask(packet, ignored.ttl, 8, 0);
+                mask(packet, ignored.ttl || ignored.dscp, 10, 0);
+                mask(packet, ignored.ttl || ignored.dscp, 11, 0);
+            }
+            0x86dd => {
+                // The traffic class lies across two bytes; its last two bits are not the code point.
+                mask(packet, ignored.dscp, 0, 0xf0);
+                mask(packet, ignored.dscp, 1, 0x3f);
+                mask(packet, ignored.ttl, 7, 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// A number that frames of the same content have in common, and, but for a chance of 2^-128, no others. Frames longer than
+    /// `limit`, where there is one, are compared by their beginning and their length.
+    pub(super) fn hash(&self, limit: Option<usize>, ignored: Ignored) -> u128 {
+        let mut bytes = self.bytes.as_slice();
+        if let Some(limit) = limit
+            && self.length + ignored.removed() > limit
+        {
+            bytes = &bytes[..bytes.len().min(limit.saturating_sub(ignored.removed()))];
+        } else if self.length <= PADDED + ignored.removed() {
+            // Whether padding is there yet depends on where the capture was made, and a removed tag leaves some more.
+            let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            return XxHash3_128::oneshot_with_seed(0, &bytes[..used]);
+        }
+        XxHash3_128::oneshot_with_seed(self.length as u64, bytes)
+    }
+
+    /// The flow: what a network analyser would tell conversations apart by, and in one direction.
+    pub(super) fn flow(&self, ignored: Ignored) -> FlowKey {
+        let mut key = FlowKey { kind: self.kind, vlan: self.vlan, ..FlowKey::default() };
+        if !ignored.mac
+            && let Some(macs) = self.bytes.first_chunk::<MACS>()
+        {
+            key.macs = *macs;
+        }
+        let payload = &self.bytes[self.payload..];
+        match self.kind {
+            0x0800 => ipv4(payload, &mut key),
+            0x86dd => ipv6(payload, &mut key),
+            // IEEE Std 1722, 4.4.4: a stream id is there where the bit sv says so.
+            0x22f0 if payload.get(1).is_some_and(|byte| byte & 0x80 != 0) => {
+                key.stream = be64(payload, 4);
+            }
+            // PROFINET frame id; GOOSE and sampled values by APPID (IEC 61850-8-1, C.2; 61850-9-2, 5.3.3).
+            0x8892 | 0x88b8 | 0x88ba => key.stream = be16(payload, 0).map(u64::from),
+            _ => {}
+        }
+        key
+    }
+}
+
+/// What frames of a flow have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FlowKey {
+    pub(super) macs: [u8; MACS],
+    pub(super) vlan: Option<u16>,
+    pub(super) kind: u16,
+    /// Source, destination; IPv4 in its mapped form.
+    addresses: Option<[u128; 2]>,
+    protocol: Option<u8>,
+    ports: Option<[u16; 2]>,
+    /// SOME/IP service and method.
+    service: Option<[u16; 2]>,
+    /// Stream, frame or application id of what needs no IP.
+    stream: Option<u64>,
+    is_rtps: bool,
+}
+
+impl FlowKey {
+    /// Whether it is carried in UDP.
+    pub(super) fn in_udp(&self) -> bool {
+        self.protocol == Some(17)
+    }
+
+    /// MAC address of the source, where it is known: a station is on one side of the device.
+    pub(super) fn source(&self) -> Option<[u8; 6]> {
+        self.macs[6..].try_into().ok().filter(|mac| *mac != [0; 6])
+    }
+
+    /// As people read it.
+    pub(super) fn name(&self) -> String {
+        let mut name = String::new();
+        let said = match (self.addresses, self.macs) {
+            (Some([from, to]), _) => {
+                let [from_port, to_port] =
+                    self.ports.map_or_else(Default::default, |ports| ports.map(|port| format!(":{port}")));
+                write!(name, "{}{from_port} > {}{to_port}", address(from), address(to))
+            }
+            (None, macs) => write!(name, "{} > {}", mac(&macs[6..]), mac(&macs[..6])),
+        };
+        let protocol = match (self.kind, self.protocol) {
+            (_, Some(17)) if self.is_rtps => "UDP, DDS (RTPS)".into(),
+            (_, Some(17)) => "UDP".into(),
+            (_, Some(6)) => "TCP".into(),
+            (_, Some(1 | 58)) => "ICMP".into(),
+            (_, Some(number)) => format!("IP protocol {number}"),
+            (0x0806, _) => "ARP".into(),
+            (0x22f0, _) => "AVTP".into(),
+            (0x88a4, _) => "EtherCAT".into(),
+            (0x8892, _) => "PROFINET".into(),
+            (0x88b8, _) => "GOOSE".into(),
+            (0x88ba, _) => "sampled values".into(),
+            (0x88d7, _) => "TTEthernet".into(),
+            (0x88f7, _) => "PTP".into(),
+            (0x88cc, _) => "LLDP".into(),
+            (length, _) if length < 0x0600 => "LLC".into(),
+            (kind, _) => format!("EtherType {kind:#06x}"),
+        };
+        let more = [
+            Some(protocol),
+            self.vlan.map(|id| format!("VLAN {id}")),
+            self.service.map(|[service, method]| format!("SOME/IP {service:#06x}.{method:#06x}")),
+            self.stream.map(|id| format!("id {id:#x}")),
+        ];
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        debug_assert!(said.is_ok(), "a string takes everything");
+        format!("{name} {}", more.join(", "))
+    }
+}
+
+fn ipv4(packet: &[u8], key: &mut FlowKey) {
+    let (Some(from), Some(to), Some(&first), Some(fragment), Some(&protocol)) =
+        (chunk(packet, 12), chunk(packet, 16), packet.first(), be16(packet, 6), packet.get(9))
+    else {
+        return;
+    };
+    let mapped = |bytes: [u8; 4]| u128::from_be_bytes(Ipv4Addr::from(bytes).to_ipv6_mapped().octets());
+    key.addresses = Some([mapped(from), mapped(to)]);
+    key.protocol = Some(protocol);
+    // Only the first fragment has ports; all of them make one flow.
+    if fragment & 0x3fff == 0 {
+        transport(packet.get(usize::from(first & 0x0f) * 4..).unwrap_or_default(), protocol, key);
+    }
+}
+
+fn ipv6(packet: &[u8], key: &mut FlowKey) {
+    let (Some(from), Some(to), Some(&protocol)) = (chunk(packet, 8), chunk(packet, 24), packet.get(6)) else {
+        return;
+    };
+    key.addresses = Some([u128::from_be_bytes(from), u128::from_be_bytes(to)]);
+    key.protocol = Some(protocol);
+    transport(packet.get(40..).unwrap_or_default(), protocol, key);
+}
+
+fn transport(segment: &[u8], protocol: u8, key: &mut FlowKey) {
+    if !matches!(protocol, 6 | 17 | 132) {
+        return;
+    }
+    key.ports = be16(segment, 0).zip(be16(segment, 2)).map(|(from, to)| [from, to]);
+    if protocol == 17 {
+        let message = segment.get(8..).unwrap_or_default();
+        key.is_rtps = message.starts_with(b"RTPS");
+        key.service = some_ip(message, be16(segment, 4).unwrap_or_default());
+    }
+}
+
+/// Service and method of a SOME/IP message (AUTOSAR PRS_SOMEIP_00030 and following): what has none of its fixed values is none.
+fn some_ip(message: &[u8], datagram: u16) -> Option<[u16; 2]> {
+    let (service, method, length) = (be16(message, 0)?, be16(message, 2)?, be32(message, 4)?);
+    let (version, kind, code) = (*message.get(12)?, *message.get(14)?, *message.get(15)?);
+    // From the request id on; several messages may share a datagram.
+    let fits = length >= 8 && length.checked_add(16)? <= u32::from(datagram);
+    let is_kind = matches!(kind & !0x20, 0x00..=0x02 | 0x40..=0x42 | 0x80 | 0x81 | 0xc0 | 0xc1);
+    (fits && version == 1 && is_kind && code <= 0x5e).then_some([service, method])
+}
+
+fn mask(packet: &mut [u8], wanted: bool, at: usize, keep: u8) {
+    if wanted && let Some(byte) = packet.get_mut(at) {
+        *byte &= keep;
+    }
+}
+
+fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    chunk(bytes, at).map(u16::from_be_bytes)
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    chunk(bytes, at).map(u32::from_be_bytes)
+}
+
+fn be64(bytes: &[u8], at: usize) -> Option<u64> {
+    chunk(bytes, at).map(u64::from_be_bytes)
+}
+
+fn mac(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+}
+
+fn address(bits: u128) -> String {
+    let address = Ipv6Addr::from(bits);
+    address.to_ipv4_mapped().map_or_else(|| address.to_string(), |address| address.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(frame: &[u8], fields: &[Field], limit: Option<usize>) -> u128 {
+        let (mut content, ignored) = (Content::default(), Ignored::of(fields));
+        content.take(&frame[..frame.len().min(limit.unwrap_or(usize::MAX))], frame.len(), ignored);
+        content.hash(limit, ignored)
+    }
+
+    /// An IPv4 datagram: VLAN tag, DSCP and TTL as told.
+    fn datagram(tag: Option<u16>, dscp: u8, ttl: u8, mac: u8, payload: &[u8]) -> Vec<u8> {
+        let mut frame = vec![mac; 12];
+        if let Some(tag) = tag {
+            frame.extend([0x81, 0]);
+            frame.extend(tag.to_be_bytes());
+        }
+        frame.extend([
+            8,
+            0,
+            0x45,
+            dscp << 2,
+            0,
+            0,
+            0,
+            1,
+            0,
+            0,
+            ttl,
+            17,
+            ttl ^ dscp,
+            ttl,
+            10,
+            0,
+            0,
+            1,
+            10,
+            0,
+            0,
+            2,
+        ]);
+        frame.extend(5_u16.to_be_bytes());
+        frame.extend(6_u16.to_be_bytes());
+        frame.extend(u16::try_from(payload.len() + 8).unwrap().to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(payload);
+        frame
+    }
+
+    #[test]
+    fn only_what_is_named_is_ignored() {
+        let plain = datagram(None, 0, 64, 2, &[7; 90]);
+        let changed: [(Field, Vec<u8>); 4] = [
+            (Field::Vlan, datagram(Some(5), 0, 64, 2, &[7; 90])),
+            (Field::Dscp, datagram(None, 46, 64, 2, &[7; 90])),
+            (Field::Ttl, datagram(None, 0, 63, 2, &[7; 90])),
+            (Field::Mac, datagram(None, 0, 64, 9, &[7; 90])),
+        ];
+        for (field, frame) in &changed {
+            for (other, _) in &changed {
+                let is_same = hash(frame, &[*other], None) == hash(&plain, &[*other], None);
+                // The checksum is left out with either, what it is a sum of is not.
+                assert_eq!(is_same, field == other, "{field:?} {other:?}");
+            }
+            assert_ne!(hash(frame, &[], None), hash(&plain, &[], None));
+        }
+        let tags = [datagram(Some(0x2005), 0, 64, 2, &[7; 90]), datagram(Some(0xe005), 0, 64, 2, &[7; 90])];
+        assert_ne!(hash(&tags[0], &[], None), hash(&tags[1], &[], None));
+        assert_eq!(hash(&tags[0], &[Field::Pcp], None), hash(&tags[1], &[Field::Pcp], None));
+    }
+
+    #[test]
+    fn padding_and_snap_length_do_not_tell_frames_apart() {
+        let short = datagram(None, 0, 64, 2, &[7; 3]);
+        let mut padded = short.clone();
+        padded.resize(60, 0);
+        assert_eq!(hash(&short, &[], None), hash(&padded, &[], None));
+        let long = datagram(None, 0, 64, 2, &[7; 400]);
+        let mut other = long.clone();
+        other[300] = 1;
+        assert_ne!(hash(&long, &[], None), hash(&other, &[], None));
+        assert_eq!(hash(&long, &[], Some(96)), hash(&other, &[], Some(96)));
+        assert_ne!(hash(&long, &[], Some(96)), hash(&other[..399], &[], Some(96)));
+        let tagged = datagram(Some(5), 0, 64, 2, &[7; 400]);
+        assert_eq!(hash(&long, &[Field::Vlan], Some(96)), hash(&tagged, &[Field::Vlan], Some(96)));
+    }
+
+    #[test]
+    fn flows_are_named_as_analysers_name_them() {
+        let name = |frame: &[u8]| {
+            let mut content = Content::default();
+            content.take(frame, frame.len(), Ignored::default());
+            content.flow(Ignored::default()).name()
+        };
+        assert_eq!(name(&datagram(Some(7), 0, 1, 2, b"x")), "10.0.0.1:5 > 10.0.0.2:6 UDP, VLAN 7");
+        assert!(name(&datagram(None, 0, 1, 2, b"RTPS\x02\x03")).ends_with("UDP, DDS (RTPS)"));
+        let some_ip = [0x12, 0x34, 0x80, 1, 0, 0, 0, 8, 0, 0, 0, 1, 1, 1, 2, 0];
+        assert!(name(&datagram(None, 0, 1, 2, &some_ip)).ends_with("SOME/IP 0x1234.0x8001"));
+        let mut ether_cat = vec![1; 12];
+        ether_cat.extend([0x88, 0xa4, 0, 0]);
+        assert_eq!(name(&ether_cat), "01:01:01:01:01:01 > 01:01:01:01:01:01 EtherCAT");
+        for cut in 0..60 {
+            name(&datagram(Some(7), 0, 1, 2, &some_ip)[..cut.min(54)]);
+        }
+    }
+}

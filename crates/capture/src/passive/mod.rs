@@ -1,0 +1,288 @@
+//! Two captures of anyone's traffic, before and after a device: what of it came through, when, and how often.
+//!
+//! Nothing of ours is in the frames. They are told apart by a hash of their content, without the fields that the device is
+//! said to change, and grouped into flows as a network analyser would. Frames of the same content are compared by time, and
+//! where several could be one another, they are ambiguous: they enter the records as seen before the device only, as what
+//! nobody knows the end of, and every figure has the least and the greatest value it may have.
+//!
+//! The captures are read twice: for the shortest beginning to which a frame was cut, and for the frames. Memory: some 60 B a
+//! frame.
+
+mod content;
+mod flows;
+mod matching;
+mod reading;
+mod through;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::RunTime;
+use wg_plan::Campaign;
+use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
+use wg_record::tracking::Gap;
+use wg_record::{Clock, Crc, DropReason, Point, Record, RecordError, RecordFlags};
+
+use crate::read::ReadError;
+use crate::taps::{TapReport, TroubleReport};
+use crate::timestamps::Octet;
+pub use content::Field;
+pub use flows::{FlowReport, Interval, Uncrossed};
+use reading::Side;
+use through::{Fates, Followed};
+
+/// Longest time that a frame may stay in a device, where neither the user nor the frames say; ps.
+const LONGEST: i64 = 1_000_000_000_000;
+
+/// What to compare.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Order {
+    /// The capture before the device and the one after it, or one with two interfaces in this order.
+    pub files: Vec<PathBuf>,
+    /// The octet timestamps belong to, for interfaces that do not say; the first of the frame where nobody does.
+    #[serde(default)]
+    pub octet: Option<Octet>,
+    /// Line rate in bit/s, for interfaces that do not say.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// What the device changes in frames.
+    #[serde(default)]
+    pub ignored: Vec<Field>,
+    /// The greatest residence time in ps; of what is not said, twice the greatest among frames of a content of their own.
+    #[serde(default)]
+    pub greatest_ps: Option<i64>,
+    /// What the second capture's clock shows less the first's, in ps.
+    #[serde(default)]
+    pub offset_ps: i64,
+    /// By how much that may be wrong; nobody knows the offset where it is not said, unless both are in one file.
+    #[serde(default)]
+    pub agree_ps: Option<i64>,
+    /// No frame overtakes another of its flow.
+    #[serde(default)]
+    pub in_order: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    /// The captures as end systems, the flows between them.
+    pub campaign: Campaign,
+    /// Time of the first frame, ns since 1970; times in the records count from it.
+    pub epoch_realtime_ns: i64,
+    /// Records written.
+    pub records: u64,
+    /// The captures.
+    pub taps: Vec<TapReport>,
+    /// What of the files could not be used.
+    pub troubles: Vec<TroubleReport>,
+    /// How frames were matched, and what that leaves open.
+    pub passive: Passive,
+}
+
+/// How frames were matched, and what that leaves open.
+#[derive(Debug, Serialize)]
+pub struct Passive {
+    /// Fields left out.
+    pub ignored: Vec<Field>,
+    /// Longest residence looked for, ps.
+    pub greatest_ps: i64,
+    /// Whether that was said, rather than taken from frames of a content of their own.
+    pub greatest_is_said: bool,
+    /// Frames of a content that each capture has once.
+    pub unique: u64,
+    /// Bytes by which longer frames were compared; `null` where all were captured whole.
+    pub compared_bytes: Option<usize>,
+    /// What the second clock was taken to show less the first, ps.
+    pub offset_ps: i64,
+    /// Uncertainty of it, ps; `null` where it was estimated from traffic of one direction, so that only differences between
+    /// residence times are known.
+    pub offset_uncertainty_ps: Option<i64>,
+    /// Whether that was said, or follows from both being in one file, rather than from traffic of both directions.
+    pub offset_is_said: bool,
+    /// Whether frames of a flow were taken to stay in order.
+    pub in_order: bool,
+    /// The flows.
+    pub flows: Vec<FlowReport>,
+    /// Flows of which nothing came behind the device, those with most frames.
+    pub uncrossed: Vec<Uncrossed>,
+    /// How many of those there are, and how many frames they have.
+    pub uncrossed_all: [u64; 2],
+    /// Stretches of time in which the fate of frames is not known.
+    pub gaps: Vec<Gap>,
+}
+
+/// Why two captures cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum PassiveError {
+    /// A file cannot be read.
+    #[error("{file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: ReadError,
+    },
+    /// Not two places.
+    #[error(
+        "{files}: {interfaces} with Ethernet frames; traffic is compared before and after a device: name two captures, the one \
+         before it first, or one capture of exactly two interfaces"
+    )]
+    Sides {
+        /// The files.
+        files: String,
+        /// How many interfaces have frames.
+        interfaces: String,
+    },
+    /// A capture without any frame.
+    #[error("{file}: has no Ethernet frame with a time; both captures need some")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// No frame is in both.
+    #[error(
+        "{files}: no frame of the first has the same content in the second ({frames} frames in all); say what the device changes, \
+         for example --ignore vlan,ttl,mac, or name captures of the same traffic"
+    )]
+    NothingInCommon {
+        /// The files.
+        files: String,
+        /// Frames in them.
+        frames: usize,
+    },
+    /// Clocks that were said to agree and do not.
+    #[error(
+        "{files}: frames of the same content are {apart_s:.6} s apart or more, which is longer than 1 s and the clocks' uncertainty; \
+         leave --max-clock-offset out to have the offset estimated, give it with --clock-offset, or a longer --max-residence"
+    )]
+    Apart {
+        /// The files.
+        files: String,
+        /// The least distance.
+        apart_s: f64,
+    },
+    /// Clocks unknown, and nothing to align them by.
+    #[error(
+        "{files}: no content is in each capture exactly once, so that the offset of their clocks cannot be estimated; \
+         give --max-clock-offset, for example 1us for clocks that are synchronised"
+    )]
+    Unaligned {
+        /// The files.
+        files: String,
+    },
+    /// Said to stay in order, and not so.
+    #[error(
+        "{pairs} frames of a content of their own overtook others of their flow, first in {flow}: the device does not keep the \
+         order; leave --in-order out"
+    )]
+    Overtaken {
+        /// How many.
+        pairs: u64,
+        /// The first flow.
+        flow: String,
+    },
+    /// A timestamp that cannot be moved.
+    #[error(
+        "{file}: its timestamps belong to another octet than the first of the frame, and without its line rate they cannot be moved; \
+         give --rate, for example --rate 1Gbit/s"
+    )]
+    NoRate {
+        /// The file.
+        file: String,
+    },
+    /// More frames than can be numbered.
+    #[error("{file}: has more than {limit} frames; compare a part of it: editcap -r IN OUT 1-100000000")]
+    TooMany {
+        /// The file.
+        file: String,
+        /// The most.
+        limit: u32,
+    },
+    /// The spool cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Compares the captures of `order` and writes records of what is certain as segments below `spool`.
+///
+/// # Errors
+/// See [`PassiveError`]; what is wrong within a file is in the answer instead.
+pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
+    let mut read = reading::read(order)?;
+    let relation = through::relate(order, &mut read)?;
+    let fates = through::follow(order, &read, &relation)?;
+    let summary = flows::summarise(order, &read, &fates, &relation);
+    let epoch_realtime_ns = i64::try_from(read.sides[0].base_picos / 1_000).unwrap_or(i64::MAX);
+    let info = SegmentInfo { end_system: "taps".into(), node: ALL_NODES, run_index: 0, epoch_realtime_ns };
+    let mut writer = SegmentWriter::create(&spool.join("taps"), info)?;
+    // Below a nanosecond the epoch has no digits.
+    let below = i64::try_from(read.sides[0].base_picos % 1_000).unwrap_or_default();
+    for record in records(&read.sides, &fates, &summary.numbers, below) {
+        writer.push(&record)?;
+    }
+    let records = writer.finish()?;
+    Ok(Compared {
+        campaign: summary.campaign,
+        epoch_realtime_ns,
+        records,
+        taps: read.sides.iter().map(|side| side.report(order)).collect(),
+        troubles: read.troubles.iter().map(TroubleReport::of).collect(),
+        passive: Passive {
+            ignored: order.ignored.clone(),
+            greatest_ps: relation.greatest,
+            greatest_is_said: order.greatest_ps.is_some(),
+            unique: relation.unique,
+            compared_bytes: read.limit,
+            offset_ps: relation.offset,
+            offset_uncertainty_ps: relation.uncertainty,
+            offset_is_said: order.agree_ps.is_some() || read.one_file,
+            in_order: order.in_order,
+            flows: summary.flows,
+            uncrossed: summary.uncrossed,
+            uncrossed_all: summary.uncrossed_all,
+            gaps: summary.gaps,
+        },
+    })
+}
+
+/// Records of the frames before the device, and of those behind it whose origin is certain; in the order of time.
+fn records(
+    sides: &[Side; 2],
+    fates: &Fates,
+    numbers: &[Vec<Option<flows::Number>>; 2],
+    below: i64,
+) -> Vec<Record> {
+    let record = |side: usize, frame: u32, number: flows::Number| {
+        let seen = &sides[side].frames[frame as usize];
+        Record {
+            time: RunTime::from_picos(seen.time.saturating_add(below)),
+            sequence: number.sequence,
+            flow: number.flow,
+            node: u16::from(side == 1),
+            port: 1,
+            length: seen.length,
+            point: Point::Tap,
+            clock: sides[side].clock(),
+            crc: Crc::Unchecked,
+            reason: DropReason::None,
+            flags: RecordFlags::empty(),
+        }
+    };
+    let mut all = Vec::new();
+    for (side, numbers) in numbers.iter().enumerate() {
+        let numbered = (0..).zip(numbers).filter_map(|(frame, number)| Some((frame, (*number)?)));
+        all.extend(numbered.map(|(frame, number)| record(side, frame, number)));
+    }
+    for &Followed { side, from, to } in &fates.followed {
+        if let Some(number) = numbers[side][from as usize] {
+            all.push(record(1 - side, to, number));
+        }
+    }
+    all.sort_by_key(|record| (record.time, record.sequence));
+    all
+}
+
+/// The clock that records of a tap are of.
+fn clock(kind: Option<crate::TimestampKind>) -> Clock {
+    crate::taps::clock_of(kind)
+}

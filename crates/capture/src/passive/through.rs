@@ -1,0 +1,472 @@
+//! What became of every frame before the device.
+
+use std::collections::BTreeMap;
+
+use super::matching::{Fate, Limits, Matching, matched};
+use super::reading::{Captures, Side, files};
+use super::{LONGEST, Order, PassiveError};
+
+/// Frames of a content of their own from which a greatest residence is taken.
+const ENOUGH: u64 = 30;
+/// Times that the order of certain pairs is used to make more pairs certain.
+const MOST_ROUNDS: usize = 8;
+
+/// How times, directions and flows of the two captures relate.
+#[derive(Debug)]
+pub(super) struct Relation {
+    /// What the second clock shows less the first, ps.
+    pub(super) offset: i64,
+    /// Of that; `None` where it was estimated.
+    pub(super) uncertainty: Option<i64>,
+    /// Longest residence looked for, ps.
+    pub(super) greatest: i64,
+    /// When a frame may leave after it came, ps; below 0 by what the clocks may be apart.
+    window: [i64; 2],
+    /// By flow: the side it comes from.
+    pub(super) from: Vec<usize>,
+    /// Frames of a content that each capture has once.
+    pub(super) unique: u64,
+    /// By content: the frames of each side.
+    groups: Groups,
+}
+
+/// Frames of each side by content, then time.
+#[derive(Debug)]
+struct Groups {
+    sorted: [Vec<u32>; 2],
+    /// Where each content begins and ends on each side.
+    ranges: Vec<[[u32; 2]; 2]>,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is not followed from here: it came out of the device, or its flow is not one of this side.
+    Elsewhere,
+    /// It came through, after so long, ps.
+    Through(i64),
+    /// It may have, after so long at least and at most.
+    Ambiguous {
+        /// Least and greatest residence, ps.
+        residence: [i64; 2],
+        /// Whether it may have been lost.
+        may_be_lost: bool,
+    },
+    /// It did not.
+    Lost,
+    /// It could have come through when the other capture had not begun or had ended.
+    Edge,
+}
+
+/// What became of a frame behind the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It came before the device, or from a known one.
+    Known,
+    /// Of none before the device.
+    Appeared,
+    /// Of none, at the edge of the capture before the device.
+    Edge,
+}
+
+/// A frame behind the device that is certainly one before it, or a copy of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Followed {
+    /// The side it came from.
+    pub(super) side: usize,
+    /// Its place there.
+    pub(super) from: u32,
+    /// Its place on the other side.
+    pub(super) to: u32,
+}
+
+/// What became of all frames.
+#[derive(Debug)]
+pub(super) struct Fates {
+    /// By side and frame.
+    pub(super) ends: [Vec<End>; 2],
+    /// By side and frame, as one that came out there.
+    pub(super) origins: [Vec<Origin>; 2],
+    pub(super) followed: Vec<Followed>,
+    /// By flow: least and most frames that came through.
+    pub(super) through: Vec<[u64; 2]>,
+    /// By flow: frames behind the device that stem from one before it.
+    pub(super) stemming: Vec<u64>,
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "frames are counted in 32 bits")]
+fn groups(sides: &[Side; 2]) -> Groups {
+    let sorted = [0, 1].map(|side: usize| {
+        let frames = &sides[side].frames;
+        let mut places: Vec<u32> = (0..frames.len() as u32).collect();
+        // Frames lie in the order of time, and so do their places.
+        places.sort_unstable_by_key(|&place| (frames[place as usize].key, place));
+        places
+    });
+    let key =
+        |side: usize, at: usize| sorted[side].get(at).map(|&place| sides[side].frames[place as usize].key);
+    let mut ranges = Vec::new();
+    let mut at = [0, 0];
+    while let Some(next) = [key(0, at[0]), key(1, at[1])].into_iter().flatten().min() {
+        let range = [0, 1].map(|side: usize| {
+            let begin = at[side];
+            while key(side, at[side]) == Some(next) {
+                at[side] += 1;
+            }
+            [begin as u32, at[side] as u32]
+        });
+        ranges.push(range);
+    }
+    Groups { sorted, ranges }
+}
+
+impl Groups {
+    fn places(&self, range: &[[u32; 2]; 2], side: usize) -> &[u32] {
+        let [begin, end] = range[side];
+        &self.sorted[side][begin as usize..end as usize]
+    }
+
+    /// The first frames of each content that both sides have, and the last.
+    fn ends(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
+        let common = self.ranges.iter().filter(|range| range.iter().all(|[begin, end]| begin < end));
+        common.flat_map(|range| {
+            let places = [0, 1].map(|side| self.places(range, side));
+            [places.map(|places| places[0]), places.map(|places| places[places.len() - 1])]
+        })
+    }
+
+    /// Frames of a content that each side has once.
+    fn unique(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
+        self.ranges
+            .iter()
+            .filter(|range| range.iter().all(|[begin, end]| end - begin == 1))
+            .map(|range| [0, 1].map(|side| self.places(range, side)[0]))
+    }
+}
+
+/// Lays the clocks side by side, and tells from frames of a content of their own how long the device keeps them and where
+/// flows come from. Times of the second capture are moved to the clock of the first.
+pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, PassiveError> {
+    let groups = groups(&read.sides);
+    let bases = read.sides[1].base_picos - read.sides[0].base_picos;
+    let common = groups.ranges.iter().any(|range| range.iter().all(|[begin, end]| begin < end));
+    if !common {
+        let frames = read.sides.iter().map(|side| side.frames.len()).sum();
+        return Err(PassiveError::NothingInCommon { files: files(order), frames });
+    }
+    let said = order.agree_ps.or(read.one_file.then_some(0));
+    let limit = order.greatest_ps.unwrap_or(LONGEST);
+    let estimate = match said {
+        Some(within) => {
+            Estimate { shift: bases - i128::from(order.offset_ps), within: Some(within), votes: None }
+        }
+        None => estimated(order, read, &groups, limit)?,
+    };
+    let Ok(moved) = i64::try_from(estimate.shift) else {
+        return Err(apart(order, estimate.shift));
+    };
+    for frame in &mut read.sides[1].frames {
+        frame.time = frame.time.saturating_add(moved);
+    }
+    let agree = estimate.within;
+    let slack = agree.unwrap_or(0).saturating_add(steps(read));
+    let mut from = estimate.votes.unwrap_or_else(|| Votes::new(read));
+    let (mut unique, mut greatest, mut nearest) = (0, 0_i64, i64::MAX);
+    for pair in groups.unique() {
+        let apart = difference(read, pair);
+        nearest = nearest.min(apart.abs());
+        if apart.abs() > limit.saturating_add(slack) {
+            continue;
+        }
+        unique += 1;
+        greatest = greatest.max(apart.abs());
+    }
+    if said.is_some() {
+        // Content is first seen, and last, where it comes from, whatever the device loses or copies.
+        for pair in groups.ends() {
+            let apart = difference(read, pair);
+            if apart.abs() > slack && apart.abs() <= limit.saturating_add(slack) {
+                from.vote(read.sides[0].frames[pair[0] as usize].flow, usize::from(apart < 0));
+            }
+        }
+    }
+    if unique == 0 && nearest < i64::MAX {
+        return Err(apart(order, i128::from(nearest)));
+    }
+    let seen = (unique >= ENOUGH).then(|| greatest.saturating_mul(2).saturating_add(2 * slack).min(limit));
+    let greatest = order.greatest_ps.or(seen).unwrap_or(LONGEST);
+    let earliest = if agree.is_some() { -slack } else { -greatest };
+    Ok(Relation {
+        offset: i64::try_from(bases - estimate.shift).unwrap_or(i64::MAX),
+        uncertainty: agree,
+        greatest,
+        window: [earliest, greatest.saturating_add(slack)],
+        from: from.decide(read),
+        unique,
+        groups,
+    })
+}
+
+/// What the second capture's time of a frame is less the first's, ps.
+fn difference(read: &Captures, pair: [u32; 2]) -> i64 {
+    let [before, after] = [0, 1].map(|side| read.sides[side].frames[pair[side] as usize].time);
+    after - before
+}
+
+/// Where the second capture is to be moved to.
+struct Estimate {
+    /// By so many ps.
+    shift: i128,
+    /// As well as so many ps; `None` where only that no residence is below 0 is known.
+    within: Option<i64>,
+    /// Where flows come from, as their times told.
+    votes: Option<Votes>,
+}
+
+/// The offset of clocks of which nothing is said.
+///
+/// No frame leaves before it came. Of flows between two stations, those whose times lie farther apart therefore go from the first
+/// capture to the second, and the offset lies between the least difference of these and the greatest of those that go
+/// back (as in Cristian's exchange). Traffic of one direction bounds it on one side only. Clocks that drift by more than the
+/// residence leave nothing between: then no more is known than of one direction.
+fn estimated(order: &Order, read: &Captures, groups: &Groups, limit: i64) -> Result<Estimate, PassiveError> {
+    let mut all: Vec<(i64, u32)> = groups
+        .unique()
+        .map(|pair| (difference(read, pair), read.sides[0].frames[pair[0] as usize].flow))
+        .collect();
+    all.sort_unstable();
+    let Some(&(median, _)) = all.get(all.len() / 2) else {
+        return Err(PassiveError::Unaligned { files: files(order) });
+    };
+    all.retain(|(apart, _)| apart.abs_diff(median) <= limit.unsigned_abs());
+    let mut pairs: BTreeMap<[u8; 12], Vec<i64>> = BTreeMap::new();
+    for &(apart, flow) in &all {
+        pairs.entry(read.flows[flow as usize].macs).or_default().push(apart);
+    }
+    let mut votes = Votes::new(read);
+    let mut goes_back = false;
+    for &(_, flow) in &all {
+        let macs = read.flows[flow as usize].macs;
+        let mut answer = macs;
+        answer.rotate_left(6);
+        if answer != macs
+            && let (Some(own), Some(other)) = (pairs.get(&macs), pairs.get(&answer))
+        {
+            let side = usize::from(own[own.len() / 2] < other[other.len() / 2]);
+            goes_back |= side == 1;
+            votes.vote(flow, side);
+        }
+    }
+    let from = votes.decide(read);
+    let of = |side: usize| {
+        all.iter()
+            .filter(|(_, flow)| from[*flow as usize] == side)
+            .map(|(apart, _)| *apart)
+            .collect::<Vec<_>>()
+    };
+    let (forth, back) = (of(0).into_iter().min(), of(1).into_iter().max());
+    let votes = goes_back.then_some(votes);
+    if let (Some(upper), Some(lower)) = (forth, back)
+        && lower <= upper
+    {
+        let within = (upper - lower + 1) / 2;
+        return Ok(Estimate { shift: -i128::from(lower + (upper - lower) / 2), within: Some(within), votes });
+    }
+    Ok(Estimate { shift: -i128::from(forth.or(back).unwrap_or(median)), within: None, votes })
+}
+
+fn apart(order: &Order, picos: i128) -> PassiveError {
+    PassiveError::Apart { files: files(order), apart_s: picos.abs() as f64 / 1e12 }
+}
+
+/// What the timestamps' resolution may hide.
+fn steps(read: &Captures) -> i64 {
+    let steps = read.sides.iter().map(|side| if side.step_picos > 1 { side.step_picos } else { 0 });
+    i64::try_from(steps.sum::<u64>()).unwrap_or(i64::MAX)
+}
+
+/// Which side a flow comes from: as most of its frames say, or else as those of other flows of its station do.
+struct Votes {
+    flows: Vec<[u32; 2]>,
+}
+
+impl Votes {
+    fn new(read: &Captures) -> Self {
+        Self { flows: vec![[0; 2]; read.flows.len()] }
+    }
+
+    fn vote(&mut self, flow: u32, side: usize) {
+        self.flows[flow as usize][side] += 1;
+    }
+
+    fn decide(&self, read: &Captures) -> Vec<usize> {
+        let mut stations: BTreeMap<[u8; 6], [u64; 2]> = BTreeMap::new();
+        for (flow, votes) in read.flows.iter().zip(&self.flows) {
+            if let Some(source) = flow.source() {
+                let all = stations.entry(source).or_default();
+                *all = [0, 1].map(|side| all[side] + u64::from(votes[side]));
+            }
+        }
+        let side = |[before, after]: [u64; 2]| usize::from(after > before);
+        read.flows
+            .iter()
+            .zip(&self.flows)
+            .map(|(flow, votes)| match (votes, flow.source()) {
+                ([0, 0], Some(source)) => stations.get(&source).map_or(0, |votes| side(*votes)),
+                (votes, _) => side(votes.map(u64::from)),
+            })
+            .collect()
+    }
+}
+
+/// Follows every frame through the device.
+pub(super) fn follow(order: &Order, read: &Captures, relation: &Relation) -> Result<Fates, PassiveError> {
+    let mut fates = round(read, relation, None);
+    if !order.in_order {
+        return Ok(fates);
+    }
+    let mut certain = fates.followed.len();
+    for round_number in 0..MOST_ROUNDS {
+        let limits = limits(read, relation, &fates);
+        if round_number == 0
+            && let Some((pairs, flow)) = limits.overtaken
+        {
+            return Err(PassiveError::Overtaken { pairs, flow: read.flows[flow as usize].name() });
+        }
+        fates = round(read, relation, Some(&limits.limits));
+        if fates.followed.len() == certain {
+            break;
+        }
+        certain = fates.followed.len();
+    }
+    Ok(fates)
+}
+
+struct InOrder {
+    /// By side and frame.
+    limits: [Vec<Limits>; 2],
+    /// How many certain pairs are not in order, and the flow of the first.
+    overtaken: Option<(u64, u32)>,
+}
+
+/// When a frame may have left, by when those left that came before and after it.
+fn limits(read: &Captures, relation: &Relation, fates: &Fates) -> InOrder {
+    let mut overtaken: Option<(u64, u32)> = None;
+    let limits = [0, 1].map(|side: usize| {
+        let frames = &read.sides[side].frames;
+        let left = |place: usize| match fates.ends[side][place] {
+            End::Through(residence) => Some(frames[place].time.saturating_add(residence)),
+            _ => None,
+        };
+        let mut limits = vec![[i64::MIN, i64::MAX]; frames.len()];
+        let mut latest = vec![i64::MIN; read.flows.len()];
+        for (place, frame) in frames.iter().enumerate() {
+            if relation.from[frame.flow as usize] != side {
+                continue;
+            }
+            let latest = &mut latest[frame.flow as usize];
+            limits[place][0] = *latest;
+            if let Some(left) = left(place) {
+                if left < *latest {
+                    overtaken = Some(overtaken.map_or((1, frame.flow), |(pairs, flow)| (pairs + 1, flow)));
+                }
+                *latest = left.max(*latest);
+            }
+        }
+        let mut earliest = vec![i64::MAX; read.flows.len()];
+        for (place, frame) in frames.iter().enumerate().rev() {
+            let earliest = &mut earliest[frame.flow as usize];
+            limits[place][1] = *earliest;
+            if let Some(left) = left(place) {
+                *earliest = left.min(*earliest);
+            }
+        }
+        limits
+    });
+    InOrder { limits, overtaken }
+}
+
+fn round(read: &Captures, relation: &Relation, limits: Option<&[Vec<Limits>; 2]>) -> Fates {
+    let all = |side: usize| read.sides[side].frames.len();
+    let mut fates = Fates {
+        ends: [0, 1].map(|side| vec![End::Elsewhere; all(side)]),
+        origins: [0, 1].map(|side| vec![Origin::Known; all(side)]),
+        followed: Vec::with_capacity(all(0).max(all(1))),
+        through: vec![[0; 2]; read.flows.len()],
+        stemming: vec![0; read.flows.len()],
+    };
+    let (mut before, mut behind, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    for range in &relation.groups.ranges {
+        let places = [0, 1].map(|side| relation.groups.places(range, side));
+        let Some(flow) = (0..2)
+            .find_map(|side| places[side].first().map(|&place| read.sides[side].frames[place as usize].flow))
+        else {
+            continue;
+        };
+        let from = relation.from[flow as usize];
+        let time = |side: usize, place: &u32| read.sides[side].frames[*place as usize].time;
+        before.clear();
+        before.extend(places[from].iter().map(|place| time(from, place)));
+        behind.clear();
+        behind.extend(places[1 - from].iter().map(|place| time(1 - from, place)));
+        own.clear();
+        own.extend(
+            limits.iter().flat_map(|limits| places[from].iter().map(|&place| limits[from][place as usize])),
+        );
+        let found = matched(&before, &behind, relation.window, limits.map(|_| own.as_slice()));
+        note(read, relation, from, &places, [&before, &behind], &found, &mut fates);
+        fates.stemming[flow as usize] += found.stemming as u64;
+        let through = &mut fates.through[flow as usize];
+        *through = [0, 1].map(|end| through[end] + found.through[end] as u64);
+    }
+    fates
+}
+
+fn note(
+    read: &Captures,
+    relation: &Relation,
+    from: usize,
+    places: &[&[u32]; 2],
+    [before, behind]: [&[i64]; 2],
+    found: &Matching,
+    fates: &mut Fates,
+) {
+    let [earliest, latest] = relation.window;
+    let [begin, end] = read.sides[1 - from].span();
+    let mut first_known = vec![false; behind.len()];
+    for (at, fate) in found.fates.iter().enumerate() {
+        let came = before[at];
+        let place = places[from][at];
+        fates.ends[from][place as usize] = match *fate {
+            Fate::Matched { first, .. } => {
+                first_known[first] = true;
+                fates.followed.push(Followed { side: from, from: place, to: places[1 - from][first] });
+                End::Through(behind[first] - came)
+            }
+            Fate::Ambiguous { range, may_be_lost } => {
+                End::Ambiguous { residence: range.map(|place| behind[place] - came), may_be_lost }
+            }
+            Fate::Lost if came.saturating_add(latest) > end || came.saturating_add(earliest) < begin => {
+                End::Edge
+            }
+            Fate::Lost => End::Lost,
+        };
+    }
+    // Copies that can be of one frame only.
+    for (at, &origin) in found.only.iter().enumerate() {
+        if let Some(origin) = origin
+            && !first_known[at]
+            && matches!(found.fates[origin], Fate::Matched { .. })
+        {
+            let (from_place, to) = (places[from][origin], places[1 - from][at]);
+            fates.followed.push(Followed { side: from, from: from_place, to });
+        }
+    }
+    let [begin, end] = read.sides[from].span();
+    for (at, _) in found.strays.iter().enumerate().filter(|(_, is_stray)| **is_stray) {
+        let left = behind[at];
+        let is_at_edge = left.saturating_sub(latest) < begin || left.saturating_sub(earliest) > end;
+        fates.origins[1 - from][places[1 - from][at] as usize] =
+            if is_at_edge { Origin::Edge } else { Origin::Appeared };
+    }
+}

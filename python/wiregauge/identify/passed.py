@@ -1,0 +1,309 @@
+"""Frames before and after a switch, from the records of any run: simulated, tapped or matched by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge.identify.errors import IdentifyError
+from wiregauge.plan import Campaign, Run, Switch
+from wiregauge.records import RunDirectory
+
+__all__ = ["HEADER", "Passed", "Port", "passed_by", "switches_of", "wire_bits"]
+
+Times = NDArray[np.int64]
+HEADER: Final = 14
+"""Octets that a switch must have to know where a frame goes."""
+MOST: Final = 4_000_000
+"""Records that are read of a switch."""
+_PREAMBLE: Final = 8
+_AROUND: Final = 20
+"""Octets of preamble and gap (IEEE Std 802.3, 4.4.2 and 3.2.1)."""
+_PS: Final = 10**12
+_ENOUGH: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Frames by an output port in the order in which they left; times in ps, lengths in octets, DA to FCS."""
+
+    name: str
+    rate_bps: int
+    first_in: Times
+    """First bit of the preamble, at the input."""
+    last_in: Times
+    left: Times
+    """First bit of the preamble, at the output."""
+    lengths: Times
+    in_rate_bps: NDArray[np.float64]
+    priorities: Times
+    lost_in: Times
+    """Last bit of frames that came and did not leave."""
+    lost_lengths: Times
+    lost_priorities: Times
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What passed a switch. `doubtful` frames came and may have left unseen."""
+
+    name: str
+    ports: tuple[Port, ...]
+    arrivals: Mapping[int, tuple[Times, Times]]
+    """By flow: times and lengths as they came."""
+    doubtful: int
+    step_ps: int
+    untold: tuple[str, ...]
+
+
+def wire_bits(lengths: Times) -> NDArray[np.float64]:
+    """Bits that frames take on a line, preamble and gap included."""
+    return np.asarray(8.0 * (lengths + _AROUND))
+
+
+def switches_of(directory: RunDirectory) -> tuple[str, ...]:
+    """What can be identified: the switches of the test, or the device between two captures."""
+    if _is_compared(directory):
+        return ("device",)
+    return tuple(node.name for node in directory.plan.network.nodes if isinstance(node.kind, Switch))
+
+
+def passed_by(directory: RunDirectory, name: str | None = None, run: int = 0) -> Passed:
+    """What passed switch `name` (None: the only one) in a run. Raises IdentifyError."""
+    known = switches_of(directory)
+    if not known:
+        raise IdentifyError(f"{directory.root}: its network has no switch")
+    if name is None and len(known) > 1:
+        raise IdentifyError(f"{directory.root}: name one of its switches with --switch: {', '.join(known)}")
+    name = name or known[0]
+    if name not in known:
+        raise IdentifyError(f'{directory.root}: has no switch "{name}"; it has {", ".join(known)}')
+    plan = next((one for one in directory.plan.runs if one.index == run), None)
+    path = directory.records(run)
+    if plan is None or not path.exists():
+        raise IdentifyError(
+            f"{directory.root}: has no records of run {run} (records/), of which it has to be told"
+        )
+    directory.inventory.check([path])
+    try:
+        rows = pl.scan_parquet(path).with_columns(pl.col("point").cast(pl.String)).head(MOST).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise IdentifyError(f"{path}: cannot be read ({str(error).splitlines()[0][:120]})") from None
+    if _is_compared(directory):
+        return _between_taps(directory, plan, rows)
+    return _through(directory.plan, plan, rows, name)
+
+
+def _entry(directory: RunDirectory) -> Mapping[str, Any]:
+    return next(iter(directory.runs), {})
+
+
+def _is_compared(directory: RunDirectory) -> bool:
+    return bool(_entry(directory).get("passive"))
+
+
+_KEY: Final = ["flow", "sequence", "returning", "warm_up"]
+
+
+def _through(campaign: Campaign, run: Run, rows: pl.DataFrame, name: str) -> Passed:
+    """By the records of the switch itself, whose times are those of preamble out and last octet in."""
+    node = campaign.network.names.index(name)
+    at = rows.filter(pl.col("node") == node)
+    came = at.filter(pl.col("point") == "switch-in").select(*_KEY, "length", came="time", in_port="port")
+    left = at.filter(pl.col("point") == "switch-out").select(*_KEY, left="time", out_port="port")
+    if came.is_empty() or left.is_empty():
+        raise IdentifyError(
+            f'"{name}": no records of frames that came to it and left; simulate it, or tap its ports and import the '
+            "captures with --test"
+        )
+    rates = {
+        end.port: link.rate_bps for link in campaign.network.links for end in link.ends if end.node == node
+    }
+    if run.link_rate_bps is not None:
+        rates = dict.fromkeys(rates, run.link_rate_bps)
+    priorities = {flow.id: flow.vlan.priority if flow.vlan else 0 for flow in run.flows}
+    twice = came.group_by(_KEY).len().filter(pl.col("len") > 1)
+    came = came.join(twice, on=_KEY, how="anti")
+    sees_header = _sees_header(rows, came, rates)
+    joined = came.join(left.unique(_KEY, keep="none"), on=_KEY, how="left")
+    multicast = came.join(left.group_by(_KEY).len().filter(pl.col("len") > 1), on=_KEY)
+    joined = pl.concat(
+        [
+            joined.join(multicast, on=_KEY, how="anti"),
+            came.join(left, on=_KEY).join(multicast.select(_KEY), on=_KEY),
+        ]
+    )
+    ways = {
+        flow.id: [hop.from_port for route in flow.routes for hop in route.hops if hop.from_ == node]
+        for flow in run.flows
+    }
+    untold = [f"{twice.height} frames that came twice are left out"] if twice.height else []
+    ports = tuple(
+        _port(f"{name}:{port}", port, rates, joined, ways, priorities, sees_header=sees_header)
+        for port in sorted(set(left["out_port"].to_list()))
+    )
+    arrivals = {int(flow): _series(part, "came") for (flow,), part in came.group_by("flow")}
+    return Passed(name, ports, arrivals, 0, 0, tuple(untold))
+
+
+def _sees_header(rows: pl.DataFrame, came: pl.DataFrame, rates: Mapping[int, int]) -> bool:
+    """Whether the switch timestamps the header, as one that cuts through does, rather than the last octet.
+
+    From the sender's driver to the last octet a frame takes 8 / R more for each octet, to its header it does not.
+    """
+    sent = rows.filter((pl.col("point") == "driver-send") & ~pl.col("returning")).select(*_KEY, sent="time")
+    both = came.join(sent.unique(_KEY, keep="none"), on=_KEY).with_columns(
+        took=pl.col("came") - pl.col("sent")
+    )
+    votes = [0, 0]
+    for (_, port), part in both.group_by("flow", "in_port"):
+        least = (
+            part.group_by("length")
+            .agg(pl.col("took").min(), pl.len())
+            .filter(pl.col("len") >= 3)
+            .sort("length")
+        )
+        if least.height > 1:
+            grown = least["took"].to_list()[-1] - least["took"].to_list()[0]
+            octets = least["length"].to_list()[-1] - least["length"].to_list()[0]
+            votes[grown < octets * 4 * _PS / rates[int(str(port))]] += 1
+    if not any(votes):
+        # Flows of one length each, from one sender: their senders cost the same.
+        by_port: dict[int, list[tuple[int, int]]] = {}
+        for (port, length), part in both.group_by("in_port", "length"):
+            by_port.setdefault(int(str(port)), []).append((int(str(length)), int(str(part["took"].min()))))
+        for port, points in by_port.items():
+            points.sort()
+            if len(points) > 1:
+                grown, octets = points[-1][1] - points[0][1], points[-1][0] - points[0][0]
+                votes[grown < octets * 4 * _PS / rates[port]] += 1
+    return votes[1] > votes[0]
+
+
+def _port(
+    name: str,
+    port: int,
+    rates: Mapping[int, int],
+    joined: pl.DataFrame,
+    ways: Mapping[int, list[int]],
+    priorities: Mapping[int, int],
+    *,
+    sees_header: bool,
+) -> Port:
+    own = joined.filter(pl.col("out_port") == port).sort("left")
+    gone = joined.filter(
+        pl.col("left").is_null()
+        & pl.col("flow").is_in([flow for flow, ports in ways.items() if ports == [port]])
+    )
+
+    def times(part: pl.DataFrame) -> tuple[Times, Times, Times, NDArray[np.float64]]:
+        came = part["came"].to_numpy().astype(np.int64)
+        lengths = part["length"].to_numpy().astype(np.int64)
+        rate = np.array([rates[port] for port in part["in_port"].to_list()], dtype=np.float64)
+        known = (HEADER if sees_header else lengths) + _PREAMBLE
+        first = came - np.rint(8.0 * known * _PS / rate).astype(np.int64)
+        last = first + np.rint(8.0 * (lengths + _PREAMBLE) * _PS / rate).astype(np.int64)
+        return first, last, lengths, rate
+
+    first, last, lengths, rate = times(own)
+    _, lost, lost_lengths, _ = times(gone)
+    return Port(
+        name,
+        rates[port],
+        first,
+        last,
+        own["left"].to_numpy().astype(np.int64),
+        lengths,
+        rate,
+        _priorities(own, priorities),
+        lost,
+        lost_lengths,
+        _priorities(gone, priorities),
+    )
+
+
+def _priorities(part: pl.DataFrame, priorities: Mapping[int, int]) -> Times:
+    return np.array([priorities.get(flow, 0) for flow in part["flow"].to_list()], dtype=np.int64)
+
+
+def _series(part: pl.DataFrame, column: str) -> tuple[Times, Times]:
+    return part[column].to_numpy().astype(np.int64), part["length"].to_numpy().astype(np.int64)
+
+
+def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Passed:
+    """By two captures: times are those of the first octet, so that the lines' rates place preambles."""
+    entry = _entry(directory)
+    taps = {tap["node"]: tap for tap in entry["taps"]}
+    names = directory.plan.network.names
+    missing = [name for name in names if not taps.get(name, {}).get("rate_bps")]
+    if missing:
+        raise IdentifyError(
+            f"{directory.root}: the line rate at {' and '.join(missing)} is not known; import the captures again with "
+            "--rate, for example --rate 1Gbit/s"
+        )
+    if entry["passive"]["offset_uncertainty_ps"] is None:
+        raise IdentifyError(
+            f"{directory.root}: the offset of the captures' clocks is not known, so that no residence time is; "
+            "import them with --max-clock-offset"
+        )
+    rows = rows.filter(pl.col("point") == "tap")
+    messages = pl.read_parquet(directory.messages(run.index)).select(
+        "flow", "sequence", outcome=pl.col("outcome").cast(pl.String)
+    )
+    ports: list[Port] = []
+    arrivals: dict[int, tuple[Times, Times]] = {}
+    doubtful = 0
+    for side in (0, 1):
+        flows = [flow.id for flow in run.flows if flow.from_ == side]
+        own = rows.filter(pl.col("flow").is_in(flows))
+        came = own.filter(pl.col("node") == side).select("flow", "sequence", "length", came="time")
+        if came.is_empty():
+            continue
+        came = came.join(messages, on=["flow", "sequence"], how="left")
+        left = own.filter(pl.col("node") != side).select("flow", "sequence", left="time")
+        left = left.sort("left").unique(["flow", "sequence"], keep="first")
+        joined = came.join(left, on=["flow", "sequence"], how="left")
+        doubtful += joined.filter(pl.col("outcome") == "unknown").height
+        rate = [float(taps[names[end]]["rate_bps"]) for end in (side, 1 - side)]
+        ports.append(_tap_port(names[1 - side], joined, rate))
+        arrivals |= {int(flow): _series(part, "came") for (flow,), part in came.group_by("flow")}
+    step = sum(float(tap["step_ns"]) for tap in taps.values()) * 1000
+    step = step + float(entry["passive"]["offset_uncertainty_ps"])
+    strangers = sum(flow["appeared"] for flow in entry["passive"]["flows"])
+    behind = {names[1 - side] for side in (0, 1) if any(flow.from_ == side for flow in run.flows)}
+    strangers += sum(flow["frames"] for flow in entry["passive"]["uncrossed"] if flow["seen"] in behind)
+    return Passed("device", tuple(ports), arrivals, doubtful, round(step), tuple(_strangers(strangers)))
+
+
+def _strangers(count: int) -> Iterator[str]:
+    if count:
+        yield f"where {count} frames behind the device came from; they may have kept others waiting"
+
+
+def _tap_port(name: str, joined: pl.DataFrame, rates: list[float]) -> Port:
+    own = joined.filter(pl.col("left").is_not_null()).sort("left")
+    gone = joined.filter(pl.col("outcome") == "lost")
+
+    def placed(part: pl.DataFrame, column: str, rate: float, octets: Times | int) -> Times:
+        moved = np.rint(8.0 * np.asarray(octets) * _PS / rate).astype(np.int64)
+        return np.asarray(part[column].to_numpy().astype(np.int64) + moved)
+
+    lengths, lost = (part["length"].to_numpy().astype(np.int64) for part in (own, gone))
+    return Port(
+        f"device to {name}",
+        round(rates[1]),
+        placed(own, "came", rates[0], -_PREAMBLE),
+        placed(own, "came", rates[0], lengths),
+        placed(own, "left", rates[1], -_PREAMBLE),
+        lengths,
+        np.full(own.height, rates[0]),
+        np.zeros(own.height, dtype=np.int64),
+        placed(gone, "came", rates[0], lost),
+        lost,
+        np.zeros(gone.height, dtype=np.int64),
+    )

@@ -1,0 +1,85 @@
+"""A switch as a file that a test names: `<switch name="sw1" file="sw1.switch.xml"/>`."""
+
+from __future__ import annotations
+
+from typing import Final
+from xml.sax.saxutils import quoteattr
+
+from wiregauge.identify.costs import shares_text, time_text
+from wiregauge.identify.model_file import NAMESPACE
+from wiregauge.identify.switches import SwitchFit
+
+__all__ = ["switch_attributes", "switch_remarks", "switch_text"]
+
+_CONSTANT: Final = 0.01
+"""Share of a delay within which it is taken to be constant."""
+_SMALLEST: Final = 2048
+"""Bytes of the smallest buffer that a test can name."""
+_MOST_DRIFT_PPB: Final = 1_000_000
+
+
+def switch_attributes(fit: SwitchFit, name: str) -> dict[str, str]:
+    """The attributes of `<switch>`. Where the records leave an interval, the end that makes a bound larger."""
+    said = {"name": name}
+    if fit.delay.mode == "cut-through":
+        said["forwarding-mode"] = "cut-through"
+    delay = fit.delay.delay
+    if delay.high - delay.low <= _CONSTANT * abs(delay.value):
+        said["delay"] = time_text(max(0, round(delay.high)))
+    else:
+        said["delay"] = shares_text(fit.delay.quantiles)
+    drift = _drift_ppb(fit)
+    if drift:
+        said["line-drift"] = f"{drift}ppb"
+    buffer = fit.buffer
+    if buffer.below is not None:
+        if buffer.unit == "frames":
+            said[
+                {"buffer": "buffer-frames", "queue": "queue-frames", "shared": "shared-frames"}[buffer.policy]
+            ] = str(buffer.least)
+        else:
+            kind = {"buffer": "buffer", "queue": "queue-buffer", "shared": "shared-buffer"}[buffer.policy]
+            said[kind] = f"{max(buffer.least, _SMALLEST)}B"
+    return said
+
+
+def _drift_ppb(fit: SwitchFit) -> int:
+    """What its lines run too fast, where all ports that tell say so beyond their intervals."""
+    told = [(port.rate, port.planned_bps) for port in fit.ports if port.rate is not None]
+    if not told or any(rate.low <= planned <= rate.high for rate, planned in told):
+        return 0
+    off = [round((rate.value / planned - 1) * 1e9) for rate, planned in told]
+    worst = min(off)
+    return worst if abs(worst) <= _MOST_DRIFT_PPB and max(off) * worst > 0 else 0
+
+
+def switch_remarks(fit: SwitchFit, source: str) -> tuple[str, ...]:
+    """What a reader of the file must know: what it rests on, and what it does not say."""
+    buffer = fit.buffer
+    size = (
+        f"at least {buffer.least} {buffer.unit}"
+        if buffer.below is None
+        else f"{buffer.least} to {buffer.below - 1}"
+    )
+    ports = (
+        f"{port.port}: {port.frames} frames, "
+        + (f"rate {port.rate.value:.0f} bit/s (n {port.rate.n})" if port.rate else "rate not told")
+        + f"; guaranteed rate latency {port.guaranteed.latency_ps / 1000:.3f} ns"
+        for port in fit.ports
+    )
+    return (
+        f"Switch {fit.name} as the records of {source} tell.",
+        f"Delay from {fit.delay.delay.n} frames that found their port idle; buffer {size}, {buffer.lost} frames lost.",
+        *ports,
+        *(f"Not told: {sentence}." for sentence in fit.untold),
+    )
+
+
+def switch_text(said: dict[str, str], remarks: tuple[str, ...]) -> str:
+    """The file."""
+    lines = "".join(f"  {remark.replace('--', '- -')}\n" for remark in remarks)
+    attributes = "\n        ".join(f"{key}={quoteattr(value)}" for key, value in said.items())
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<!--\n{lines}-->\n<switch xmlns="{NAMESPACE}"\n        {attributes}/>\n'
+    )

@@ -1,0 +1,82 @@
+"""What matching frames by their content came to, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["count", "sentences", "spread", "told", "us"]
+
+_PS_PER_US = 1_000_000
+_NAMED = 3
+
+
+def sentences(compared: Mapping[str, Any]) -> list[str]:
+    """What a reader must know before believing a figure; `[]` where nothing is open."""
+    flows = compared["flows"]
+    ambiguous, edge, appeared, changed = (
+        sum(flow[key] for flow in flows) for key in ("ambiguous", "at_edge", "appeared", "perhaps_changed")
+    )
+    found = []
+    if compared["offset_uncertainty_ps"] is None:
+        found.append(
+            "the offset of the clocks is not known and was taken to make the least residence 0: trust the variation "
+            "of residence times only (--max-clock-offset says how far clocks are apart)"
+        )
+    if ambiguous:
+        found.append(
+            f"{ambiguous} frames could have been exchanged with frames of the same content: they are unknown, not lost"
+        )
+    if edge:
+        found.append(f"{edge} frames came so near to an end of the other capture that nobody knows their end")
+    if appeared:
+        found.append(
+            f"{appeared} frames behind the device have no origin before it"
+            + (f"; {changed} of them could be lost frames whose content was changed" if changed else "")
+        )
+    count, frames = compared["uncrossed_all"]
+    if count:
+        named = "; ".join(flow["name"] for flow in compared["uncrossed"][:_NAMED])
+        found.append(
+            f"{count} flows with {frames} frames are in one capture only and are not judged, "
+            f"whether filtered, local or lost as a whole: {named}{'; ...' if count > _NAMED else ''}"
+        )
+    return found
+
+
+def told(compared: Mapping[str, Any], most: int = 12) -> Iterator[str]:
+    """Lines for a terminal: the flows with most frames, then what is open."""
+    flows: Sequence[Mapping[str, Any]] = compared["flows"]
+    for flow in flows[:most]:
+        times = flow["residence"]
+        residence = (
+            f"; residence us: median {spread(times['median'])}, greatest {spread(times['greatest'])} (n {times['n']})"
+            if times
+            else ""
+        )
+        yield (
+            f"flow {flow['flow']}: {flow['name']}, {flow['from']} to {flow['to']}: {flow['frames']} frames, "
+            f"{count(flow['lost'])} lost, {count(flow['copies'])} copies, {flow['overtaken']} overtaken, "
+            f"{flow['ambiguous']} ambiguous{residence}"
+        )
+    if len(flows) > most:
+        yield f"{len(flows) - most} more flows are in the report"
+    for sentence in sentences(compared):
+        yield f"note: {sentence}"
+
+
+def us(ps: float) -> str:
+    """Picoseconds as microseconds."""
+    return f"{ps / _PS_PER_US:.3f}"
+
+
+def spread(between: Sequence[float]) -> str:
+    """A time in us, or the two between which it lies."""
+    least, greatest = between
+    return us(least) if least == greatest else f"{us(least)} to {us(greatest)}"
+
+
+def count(between: Sequence[int]) -> str:
+    """A number, or the two between which it lies."""
+    least, most = between
+    return str(least) if least == most else f"{least} to {most}"
