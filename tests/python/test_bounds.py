@@ -257,6 +257,7 @@ def test_examples_stay_below_their_bounds(example: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("example", "said"),
     [
+        ("policing", "its ports have stream gates with internal priorities, which no curve here has"),
         ("preemption", "its ports have preemption, which no curve here has"),
         ("asynchronous", "its ports have asynchronous shaping"),
         ("cyclic", "its ports have cyclic queuing"),

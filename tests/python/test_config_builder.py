@@ -131,6 +131,26 @@ def rule() -> Ingress:
     return Ingress(7, gate, Police("10Mbit/s", "4kB"), offload="on")
 
 
+def stream_filter() -> Ingress:
+    """All that the filter of a stream at a switch can have."""
+    entries = [
+        StreamGateEntry("open", "900us", max_octets="8kB", priority=6),
+        StreamGateEntry("closed", "100us"),
+    ]
+    gate = StreamGate(entries, close_on_invalid="on", close_on_octets="on")
+    police = Police(
+        "10Mbit/s",
+        "4kB",
+        excess_rate="1Mbit/s",
+        excess_burst="2kB",
+        coupling="on",
+        colour_mode="aware",
+        drop_on_yellow="on",
+        mark_all_red="on",
+    )
+    return Ingress(98, gate, police, identify="source", max_sdu="1000B", block_oversize="on")
+
+
 def switch_tsn() -> list[SwitchTsn]:
     """Ports of a switch with all that they can have."""
     ats = Ats([Scheduler(98, "10Mbit/s", "2KiB")], longest_residence="5ms")
@@ -147,7 +167,7 @@ def switch_tsn() -> list[SwitchTsn]:
             guard_band="20us",
             shortest_fragment="128B",
         ),
-        SwitchTsn(rest, cyclic=CyclicQueuing("1 2", "500us", base_time="1us")),
+        SwitchTsn(rest, cyclic=CyclicQueuing("1 2", "500us", base_time="1us"), ingress=[stream_filter()]),
     ]
 
 

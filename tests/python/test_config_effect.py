@@ -60,6 +60,13 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <switch name="r2"><switch-tsn>
         <traffic-class number="0" priorities="0 1 2 3 4 5"/><traffic-class number="1" priorities="6"/>
         <traffic-class number="2" priorities="7"/><cyclic-queuing classes="1 2" cycle="500us"/>
+        <ingress flow="80" max-sdu="1500B">
+          <stream-gate>
+            <stream-gate-entry state="open" for="900us" max-octets="4kB"/>
+            <stream-gate-entry state="closed" for="100us"/>
+          </stream-gate>
+          <police rate="10Mbit/s" burst="4kB" excess-rate="1Mbit/s" excess-burst="4kB"/>
+        </ingress>
     </switch-tsn></switch>
     <end-system name="q1"/><end-system name="q2"/><end-system name="q3"/><switch name="bc"/><switch name="tc"/>
     <hub name="hub"/>
@@ -283,14 +290,35 @@ OTHER: dict[str, dict[str, Edit]] = {
     },
     "gate-entry": {"open": {"open": "0 1"}, "for": {"for": "600us"}},
     "classify": {"flow": {"flow": "10"}, "priority": {"priority": "2"}},
-    "ingress": {"flow": {"flow": "20", "offload": "on"}, "offload": {"offload": "on"}},
-    "stream-gate": {"base-time": {"base-time": "1us"}, "cycle-time": {"cycle-time": "9ms"}},
+    "ingress": {
+        "flow": {"flow": "20", "offload": "on"},
+        "offload": {"offload": "on"},
+        "identify": {"identify": "source"},
+        "max-sdu": {"max-sdu": "1400B"},
+        "block-oversize": {"block-oversize": "on"},
+    },
+    "stream-gate": {
+        "base-time": {"base-time": "1us"},
+        "cycle-time": {"cycle-time": "9ms"},
+        "close-on-invalid": {"close-on-invalid": "on"},
+        "close-on-octets": {"close-on-octets": "on"},
+    },
     "stream-gate-entry": {
         "state": {"state": "open"},
         "for": {"for": "800us"},
         "max-octets": {"max-octets": "9kB"},
+        "priority": {"priority": "6"},
     },
-    "police": {"rate": {"rate": "20Mbit/s"}, "burst": {"burst": "5kB"}},
+    "police": {
+        "rate": {"rate": "20Mbit/s"},
+        "burst": {"burst": "5kB"},
+        "excess-rate": {"excess-rate": "2Mbit/s"},
+        "excess-burst": {"excess-burst": "5kB"},
+        "coupling": {"coupling": "on"},
+        "colour-mode": {"colour-mode": "aware"},
+        "drop-on-yellow": {"drop-on-yellow": "on"},
+        "mark-all-red": {"mark-all-red": "on"},
+    },
     "clock": {
         "offset": {"offset": "-5us"},
         "drift": {"drift": "-20ppm"},
@@ -566,6 +594,20 @@ WHICH: dict[tuple[str, str], int] = {
     ("traffic-class", "preemptable"): 4,
     ("gate-schedule", "cycle-extension"): 2,
     ("stream-gate-entry", "state"): 1,
+    ("stream-gate-entry", "priority"): 2,
+    **{("ingress", name): 1 for name in ("identify", "max-sdu", "block-oversize")},
+    **{("stream-gate", name): 1 for name in ("close-on-invalid", "close-on-octets")},
+    **{
+        ("police", name): 1
+        for name in (
+            "excess-rate",
+            "excess-burst",
+            "coupling",
+            "colour-mode",
+            "drop-on-yellow",
+            "mark-all-red",
+        )
+    },
     ("end-system", "name"): 4,
     ("end-system", "host"): 2,
     ("end-system", "line-drift"): 5,

@@ -25,6 +25,16 @@ pub enum Cause {
     SecondCopy,
     /// Its number lies too far from those of its stream to tell whether a copy came before (IEEE Std 802.1CB-2017, 7.4.3.4).
     Rogue,
+    /// Its service data unit is longer than the filter of its stream allows (IEEE Std 802.1Q-2022, 8.6.5.3).
+    OversizeSdu,
+    /// Its stream is blocked, because one of its frames was too long.
+    StreamBlocked,
+    /// The gate of its stream is closed, by its list or for good (IEEE Std 802.1Q-2022, 8.6.5.4).
+    StreamGateClosed,
+    /// The octets that may pass the gate of its stream in this interval are used up.
+    OctetsExceeded,
+    /// The meter of its stream coloured it red, or yellow where yellow frames are dropped (IEEE Std 802.1Q-2022, 8.6.5.5).
+    MeteredRed,
     /// It came outside the window in which it is accepted.
     OutOfWindow,
     /// A younger frame of its flow took its place before its window came.

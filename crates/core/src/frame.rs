@@ -56,6 +56,8 @@ impl Marks {
     pub const TAGGED: Self = Self(4);
     /// Carries a redundancy tag (IEEE Std 802.1CB-2017, 7.8), whose number is the frame's.
     pub const R_TAG: Self = Self(64);
+    /// The drop eligible indicator of its 802.1Q tag is set (IEEE Std 802.1Q-2022, 9.6).
+    pub const DROP_ELIGIBLE: Self = Self(128);
     const STACK_SHIFT: u32 = 3;
 
     /// Without any.
@@ -109,7 +111,8 @@ pub struct Frame {
     pub sequence: u16,
     /// What its driver knows it by.
     pub handle: Handle,
-    /// Priority code point, 0 to 7; 7 is the most urgent.
+    /// Priority code point, 0 to 7; 7 is the most urgent. Within a device its low three bits may be an
+    /// [internal priority](Self::with_internal_priority).
     pub priority: u8,
     /// Kind of traffic.
     pub class: TrafficClass,
@@ -117,6 +120,32 @@ pub struct Frame {
     pub network: NetworkId,
     /// Tag, copies, damage.
     pub marks: Marks,
+}
+
+impl Frame {
+    const INTERNAL: u8 = 0x80;
+
+    /// Queued by this priority (0 to 7) until it leaves the device, whatever its code point (IEEE Std 802.1Q-2022, 8.6.5.4).
+    #[must_use]
+    pub const fn with_internal_priority(mut self, priority: u8) -> Self {
+        self.priority = Self::INTERNAL | (self.leaving().priority & 7) << 3 | priority & 7;
+        self
+    }
+
+    /// Whether it has one.
+    #[inline]
+    pub const fn has_internal_priority(&self) -> bool {
+        self.priority & Self::INTERNAL != 0
+    }
+
+    /// As it leaves the device: with the priority of its code point.
+    #[must_use]
+    pub const fn leaving(mut self) -> Self {
+        if self.has_internal_priority() {
+            self.priority = self.priority >> 3 & 7;
+        }
+        self
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<Frame>() <= 32, "descriptors are copied at every hop");

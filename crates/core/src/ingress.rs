@@ -27,6 +27,7 @@ use crate::cause::Cause;
 use crate::clock::LocalClock;
 use crate::frame::{Frame, TrafficClass};
 use crate::line::SMALLEST_FRAME;
+use crate::psfp::StreamFilters;
 use crate::switch::{Arrival, Ingress, Verdict};
 use crate::tte::dispatch::{Acceptance, AcceptanceWindow};
 
@@ -242,6 +243,33 @@ impl Ingress for CriticalIngress {
     }
 }
 
+/// All that a switch may ask of frames, each part of its own kind of traffic. Without parts everything is forwarded by its
+/// address.
+#[derive(Clone, Debug, Default)]
+pub struct IngressRules {
+    /// Of rate-constrained and time-triggered frames.
+    pub critical: Option<CriticalIngress>,
+    /// Of all others, by stream.
+    pub streams: Option<Box<StreamFilters>>,
+}
+
+impl Ingress for IngressRules {
+    #[inline]
+    fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
+        let is_critical = arrival.frame.class != TrafficClass::BestEffort;
+        match (&mut self.critical, &mut self.streams) {
+            (Some(rule), _) if is_critical => rule.judge(clock, arrival),
+            (_, Some(filters)) if !is_critical => filters.judge(clock, arrival),
+            _ => Verdict::Bridge,
+        }
+    }
+
+    fn handle_restart(&mut self) {
+        self.critical.iter_mut().for_each(CriticalIngress::handle_restart);
+        self.streams.iter_mut().for_each(|filters| filters.handle_restart());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec;
@@ -382,6 +410,7 @@ mod tests {
                 let class = if best_effort { TrafficClass::BestEffort } else { RC };
                 match rule.judge(&TrueTime, &arrival(0, now, frame(class, id, length))) {
                     Verdict::Bridge => prop_assert!(best_effort),
+                    Verdict::BridgeAs { .. } => prop_assert!(false, "a frame was changed"),
                     Verdict::ToPort(port) => prop_assert!(false, "to port {}", port),
                     Verdict::ToGroup(group) => {
                         prop_assert!(!best_effort && group == usize::from(id) && (64..=200).contains(&length));

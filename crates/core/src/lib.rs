@@ -67,6 +67,7 @@ pub mod line;
 pub mod oscillator;
 pub mod pacing;
 pub mod port;
+pub mod psfp;
 pub mod queue;
 pub mod relay;
 pub mod selection;

@@ -7,7 +7,7 @@
 //! faster one would overtake it. It looks at the ports once, at that instant, and of the frames of one instant that find the
 //! same port idle the most urgent is cut through.
 //!
-//! Filters, policing and virtual links belong into [`Ingress`] ([`CriticalIngress`](crate::ingress::CriticalIngress)), gates and
+//! Filters, policing and virtual links belong into [`Ingress`] ([`IngressRules`](crate::ingress::IngressRules)), gates and
 //! time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
 //!
 //! A frame whose check sequence is wrong is dropped by a store-and-forward switch. A cut-through switch has decided on
@@ -49,6 +49,13 @@ pub enum ForwardingMode {
 pub enum Verdict {
     /// Forward it by address.
     Bridge,
+    /// Forward it by address, changed so.
+    BridgeAs {
+        /// The priority it is queued by in this switch; `None`: its own.
+        priority: Option<u8>,
+        /// It is drop eligible from here on.
+        drop_eligible: bool,
+    },
     /// Forward it out of this port, as a virtual link's. VLANs do not concern it.
     ToPort(usize),
     /// Forward it to a group of the forwarding table, likewise.
@@ -65,17 +72,6 @@ pub trait Ingress {
 
     /// The switch restarts: what was counted is forgotten.
     fn handle_restart(&mut self) {}
-}
-
-/// A rule, or none: then everything is forwarded by its address.
-impl<I: Ingress> Ingress for Option<I> {
-    #[inline]
-    fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
-        self.as_mut().map_or(Verdict::Bridge, |rule| rule.judge(clock, arrival))
-    }
-    fn handle_restart(&mut self) {
-        self.iter_mut().for_each(I::handle_restart);
-    }
 }
 
 /// No rule: everything is forwarded by its address.
@@ -112,7 +108,8 @@ pub struct Arrival {
     pub complete: RunTime,
 }
 
-/// What a switch wants done or noticed.
+/// What a switch wants done or noticed. A frame may have an internal priority: on the wire it is as
+/// [`Frame::leaving`] has it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// The first bit of the preamble leaves now. The driver owes [`Switch::handle_line_free`].
@@ -269,6 +266,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             "wg-core misuse: copies of streams are made and removed of whole frames, which are not followed"
         );
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
+    }
+
+    /// What it asks of frames that come in.
+    pub const fn ingress(&self) -> &I {
+        &self.ingress
     }
 
     /// Its functions on streams.
@@ -486,6 +488,10 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 self.drop(port, frame, Cause::ForeignVlan);
                 return;
             }
+            Verdict::BridgeAs { priority, drop_eligible } => {
+                self.bridge_as(now, &arrival, (priority, drop_eligible), more);
+                return;
+            }
             Verdict::Bridge => {
                 if !damaged {
                     self.forwarding.learn(now, port, &frame);
@@ -500,6 +506,34 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.follow(route, &arrival, critical);
         }
         if !self.spread(now, route, arrival, critical, more) {
+            self.drop(port, frame, Cause::NoEgress);
+        }
+    }
+
+    /// Forwards a frame by its address, with another priority here or as drop eligible. It lies apart: few frames are changed.
+    #[cold]
+    fn bridge_as(&mut self, now: RunTime, arrival: &Arrival, change: (Option<u8>, bool), more: bool) {
+        let Arrival { port, frame, .. } = *arrival;
+        if !self.forwarding.carries(port, &frame) {
+            self.drop(port, frame, Cause::ForeignVlan);
+            return;
+        }
+        let (priority, drop_eligible) = change;
+        let eligible = if drop_eligible { Marks::DROP_ELIGIBLE } else { Marks::none() };
+        let frame = Frame { marks: frame.marks.with(eligible), ..frame };
+        let frame = priority.map_or(frame, |priority| frame.with_internal_priority(priority));
+        let arrival = Arrival { frame, ..*arrival };
+        if !frame.marks.has(Marks::FCS_ERROR) {
+            self.forwarding.learn(now, port, &frame);
+        }
+        if self.streams.is_some() && self.handle_stream(now, &arrival, more) {
+            return;
+        }
+        let route = self.forwarding.route(now, &frame);
+        if self.device.follows {
+            self.follow(route, &arrival, false);
+        }
+        if !self.spread(now, route, arrival, false, more) {
             self.drop(port, frame, Cause::NoEgress);
         }
     }

@@ -29,6 +29,7 @@ mod reach;
 mod reader;
 pub mod schedule;
 mod statements;
+mod stream_filters;
 mod sweep;
 mod topology;
 mod trace;
@@ -44,6 +45,7 @@ pub use network::*;
 pub use port_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, MOST_PORT_ENTRIES, PortClass, PortSchedule, PortTsn,
 };
+pub use stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
 pub use sweep::AXES;
 pub use trace::{
     Captures, MOST_TRACED, NoCaptures, NoTrace, Read as TraceRead, Replay, Trace, TraceError, Traced, Wanted,

@@ -21,6 +21,7 @@ use crate::campaign::{Hop, Protocol, Route};
 use crate::host_tsn::HostTsn;
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
 use crate::port_tsn::PortTsn;
+use crate::stream_filters::StreamFilter;
 
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = u16;
@@ -176,8 +177,17 @@ pub struct SwitchModel {
 }
 
 impl SwitchModel {
-    /// What is set for a port.
+    /// What is set for the output of a port.
     pub fn tsn_of(&self, port: u16) -> Option<&PortTsn> {
+        self.settings_of(port).filter(|tsn| !tsn.classes.is_empty())
+    }
+
+    /// What streams that enter by a port have to keep to.
+    pub fn filters_of(&self, port: u16) -> &[StreamFilter] {
+        self.settings_of(port).map_or(&[], |tsn| &tsn.filters)
+    }
+
+    fn settings_of(&self, port: u16) -> Option<&PortTsn> {
         let named = self.tsn.iter().find(|tsn| tsn.ports.contains(&port));
         named.or_else(|| self.tsn.iter().find(|tsn| tsn.ports.is_empty()))
     }

@@ -15,6 +15,7 @@ use crate::host_tsn::{GateEntry, HostTsn, Shaper};
 use crate::network::{Attachment, Network, NodeIndex};
 use crate::quantity;
 use crate::statements::{NodeStatement, SwitchTsnStatement, What};
+use crate::stream_filters::{self, StreamFilter};
 use crate::topology::Topology;
 use crate::wire::{AROUND_FRAME, frame_length};
 
@@ -27,7 +28,8 @@ pub struct PortTsn {
     /// Ports it is for, ascending; empty: those that no other names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
-    /// Traffic classes by number, the most urgent last.
+    /// Traffic classes by number, the most urgent last; none: the priorities of the switch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<PortClass>,
     /// No frame begins for so long before its gate closes; absent: one begins that is through by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,6 +43,9 @@ pub struct PortTsn {
     /// Gate control lists in the order they take over; none: every gate is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<PortSchedule>,
+    /// What streams that enter by these ports have to keep to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<StreamFilter>,
 }
 
 /// A traffic class of a port.
@@ -182,6 +187,7 @@ impl HostTsn {
             shortest_fragment: None,
             cyclic: None,
             schedules: schedules.collect(),
+            filters: Vec::new(),
         })
     }
 }
@@ -198,7 +204,8 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
         for statement in switch.tsn.iter().filter(|statement| statement.whole) {
             let named: BTreeSet<u16> =
                 switch.tsn.iter().flat_map(|other| other.tsn.ports.iter().copied()).collect();
-            let site = Site { network: &topology.network, node: index, statement, named };
+            let has_queues = switch.strict || switch.tsn.iter().any(|other| !other.tsn.classes.is_empty());
+            let site = Site { network: &topology.network, node: index, statement, named, has_queues };
             if site.check_ports(found) {
                 runs.iter().for_each(|run| site.check_run(run, found));
             }
@@ -207,24 +214,26 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
 }
 
 /// The ports of a switch that a statement is for.
-struct Site<'a> {
+pub(crate) struct Site<'a> {
     network: &'a Network,
-    node: NodeIndex,
-    statement: &'a SwitchTsnStatement,
+    pub(crate) node: NodeIndex,
+    pub(crate) statement: &'a SwitchTsnStatement,
     /// Ports that some statement names.
     named: BTreeSet<u16>,
+    /// Frames of different priorities wait in different queues.
+    pub(crate) has_queues: bool,
 }
 
 impl Site<'_> {
-    const fn tsn(&self) -> &PortTsn {
+    pub(crate) const fn tsn(&self) -> &PortTsn {
         &self.statement.tsn
     }
 
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.network.nodes[usize::from(self.node)].name
     }
 
-    fn applies(&self, port: u16) -> bool {
+    pub(crate) fn applies(&self, port: u16) -> bool {
         if self.tsn().ports.is_empty() {
             !self.named.contains(&port)
         } else {
@@ -233,7 +242,7 @@ impl Site<'_> {
     }
 
     /// By port that has a link: its rate.
-    fn lines(&self) -> BTreeMap<u16, LineRate> {
+    pub(crate) fn lines(&self) -> BTreeMap<u16, LineRate> {
         let ends =
             self.network.links.iter().flat_map(|link| link.ends.iter().map(move |end| (end, link.rate)));
         ends.filter(|(end, _)| end.node == self.node).map(|(end, rate)| (end.port, rate)).collect()
@@ -259,6 +268,10 @@ impl Site<'_> {
     }
 
     fn check_run(&self, run: &Run, found: &mut Findings) {
+        stream_filters::check(self, run, found);
+        if self.tsn().classes.is_empty() {
+            return;
+        }
         self.check_named(run, found);
         for (port, line) in self.lines().into_iter().filter(|(port, _)| self.applies(*port)) {
             let line = run.link_rate.unwrap_or(line);
@@ -433,13 +446,13 @@ impl Site<'_> {
 }
 
 /// What a switch tells the frames of a flow by: its receiver or group, or an address of its own, and the VLAN.
-fn stream(flow: &Flow) -> (Option<FlowId>, Option<MacAddress>, NodeIndex, u16) {
+pub(crate) fn stream(flow: &Flow) -> (Option<FlowId>, Option<MacAddress>, NodeIndex, u16) {
     let group = (!flow.also_to.is_empty()).then_some(flow.id);
     (group, flow.addresses.mac.destination, flow.to, flow.vlan.map_or(0, |tag| tag.id))
 }
 
 /// The longest frame a flow sends in a run.
-fn longest_frame(run: &Run, flow: &Flow) -> Option<u32> {
+pub(crate) fn longest_frame(run: &Run, flow: &Flow) -> Option<u32> {
     let own = |id: FlowId| run.sends.iter().filter(move |send| send.flow == id);
     let tag = if flow.frer.is_some() { bytes(rtag::TAG_LEN) } else { 0 };
     own(flow.id).map(|send| frame_length(flow.protocol, flow.vlan, send.payload) + tag).max()

@@ -173,6 +173,16 @@ coded! {
         DeviceDown = 17 "device-down",
         /// The byte FIFO in front of a receive ring had no room for all of it.
         FifoFull = 18 "fifo-full",
+        /// Its service data unit is longer than the filter of its stream allows.
+        OversizeSdu = 19 "oversize-sdu",
+        /// Its stream is blocked, because one of its frames was too long.
+        StreamBlocked = 20 "stream-blocked",
+        /// The gate of its stream was closed where it entered a switch.
+        StreamGate = 21 "stream-gate",
+        /// The octets that may pass the gate of its stream in an interval were used up.
+        IntervalOctets = 22 "interval-octets",
+        /// The meter of its stream coloured it red.
+        RedFrame = 23 "red-frame",
     }
 }
 

@@ -19,6 +19,9 @@ pub struct SimReport {
     /// By flow whose copies were removed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub frer: BTreeMap<u16, FrerReport>,
+    /// What stream filters counted, by switch, port and flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stream_filters: Vec<FilterReport>,
     /// Clusters that synchronise by AS6802, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<ClusterReport>,
@@ -169,6 +172,29 @@ pub struct FrerReport {
     /// When it first did, ps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_latent_error_ps: Option<i64>,
+}
+
+/// What the filter of a stream counted up to the end, warm-up included: the counters of IEEE Std 802.1Q-2022, 8.6.5.3.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FilterReport {
+    /// The switch.
+    pub node: String,
+    /// The port by which the stream enters.
+    pub port: u16,
+    /// The flow it is of.
+    pub flow: u16,
+    /// Frames of the stream (`MatchingFramesCount`).
+    pub matching: u64,
+    /// Frames that passed all of it.
+    pub passed: u64,
+    /// Too long, or of a stream that is blocked because one was (`NotPassingSDUCount`).
+    pub not_passing_sdu: u64,
+    /// Discarded by the gate (`NotPassingFramesCount`).
+    pub not_passing: u64,
+    /// Discarded by the meter (`RedFramesCount`).
+    pub red: u64,
+    /// Of those that passed, yellow.
+    pub yellow: u64,
 }
 
 /// The counters of a recovery function.

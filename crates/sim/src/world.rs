@@ -10,7 +10,7 @@ use wg_core::end_system::Host;
 use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, NetworkId};
 use wg_core::hub::Hub;
-use wg_core::ingress::CriticalIngress;
+use wg_core::ingress::IngressRules;
 use wg_core::line::LineRate;
 use wg_core::pacing::Pacer;
 use wg_core::port::Transmission;
@@ -165,10 +165,13 @@ pub(crate) struct HostPort {
     pub(crate) channel: usize,
 }
 
+/// A switch as the simulator has it.
+pub(crate) type SwitchCore = Switch<Selection, IngressRules, Option<SharedClock>>;
+
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     pub(crate) node: NodeIndex,
-    pub(crate) core: Switch<Selection, Option<CriticalIngress>, Option<SharedClock>>,
+    pub(crate) core: SwitchCore,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
     pub(crate) processing_delay: Span,
@@ -178,6 +181,8 @@ pub(crate) struct SwitchNode {
     pub(crate) back_at: Option<RunTime>,
     /// By port.
     pub(crate) ports: Vec<SwitchPort>,
+    /// Its stream filters: of which flow and port each is.
+    pub(crate) filters: Vec<(FlowId, u16)>,
 }
 
 #[derive(Debug)]

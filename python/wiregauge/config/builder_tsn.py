@@ -100,18 +100,6 @@ class GateSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchTsn:
-    """Traffic classes, shapers and gates of ports of a switch; `ports` with spaces between, `None`: all others."""
-
-    classes: Sequence[TrafficClass] = ()
-    schedules: Sequence[GateSchedule] = ()
-    cyclic: CyclicQueuing | None = None
-    ports: str | None = None
-    guard_band: str | None = None
-    shortest_fragment: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Classify:
     """The priority of a flow within the host."""
 
@@ -126,6 +114,7 @@ class StreamGateEntry:
     state: str
     for_: str
     max_octets: str | None = None
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +124,8 @@ class StreamGate:
     entries: Sequence[StreamGateEntry]
     base_time: str | None = None
     cycle_time: str | None = None
+    close_on_invalid: str | None = None
+    close_on_octets: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +134,12 @@ class Police:
 
     rate: str
     burst: str
+    excess_rate: str | None = None
+    excess_burst: str | None = None
+    coupling: str | None = None
+    colour_mode: str | None = None
+    drop_on_yellow: str | None = None
+    mark_all_red: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +150,25 @@ class Ingress:
     gate: StreamGate | None = None
     police: Police | None = None
     offload: str | None = None
+    identify: str | None = None
+    max_sdu: str | None = None
+    block_oversize: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTsn:
+    """Traffic classes, shapers and gates of ports of a switch, and filters of streams that enter by them.
+
+    `ports` with spaces between, `None`: all others.
+    """
+
+    classes: Sequence[TrafficClass] = ()
+    schedules: Sequence[GateSchedule] = ()
+    cyclic: CyclicQueuing | None = None
+    ingress: Sequence[Ingress] = ()
+    ports: str | None = None
+    guard_band: str | None = None
+    shortest_fragment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

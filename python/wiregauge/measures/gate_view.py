@@ -11,7 +11,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.plan import EndSystem, Switch
 from wiregauge.plan.tsn import CyclicQueuing, GateEntry, GateSchedule, PortSchedule, PortTsn
 
-__all__ = ["MOST_OPENINGS", "Opening", "gate_states", "port_openings"]
+__all__ = ["MOST_OPENINGS", "Opening", "gate_states", "lists_of", "port_openings", "settings_of"]
 
 MOST_OPENINGS = 400
 """Changes of gates, and openings of windows, that are drawn of a port; where there are more none is."""
@@ -101,14 +101,15 @@ def port_openings(
 def _gates(
     campaign: CampaignPlan, at: tuple[int, int], begin: int, end: int
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    lists = _lists(campaign, at)
+    lists = lists_of(campaign, at)
     return gate_states(lists, begin, end) if lists else iter(())
 
 
-def _lists(campaign: CampaignPlan, at: tuple[int, int]) -> Sequence[PortSchedule]:
+def lists_of(campaign: CampaignPlan, at: tuple[int, int]) -> Sequence[PortSchedule]:
+    """The gate control lists of a port, by node and number; none: its gates are open."""
     node = campaign.network.nodes[at[0]]
     if isinstance(node.kind, Switch):
-        tsn = _port_tsn(node.kind.tsn, at[1])
+        tsn = settings_of(node.kind.tsn, at[1])
         if tsn is None:
             return ()
         return tsn.schedules if tsn.cyclic is None else (_turns(tsn.cyclic, len(tsn.classes)),)
@@ -117,7 +118,8 @@ def _lists(campaign: CampaignPlan, at: tuple[int, int]) -> Sequence[PortSchedule
     return ()
 
 
-def _port_tsn(settings: Sequence[PortTsn], port: int) -> PortTsn | None:
+def settings_of(settings: Sequence[PortTsn], port: int) -> PortTsn | None:
+    """Those of the settings of a switch that are for a port."""
     named = (tsn for tsn in settings if port in tsn.ports)
     others = (tsn for tsn in settings if not tsn.ports)
     return next(itertools.chain(named, others), None)

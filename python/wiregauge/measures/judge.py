@@ -12,6 +12,7 @@ import polars as pl
 from wiregauge.files import cure_for, write_whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.gate_waits import gate_waits
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
@@ -178,7 +179,12 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             wholes.get((flow.id, flow.receiver)),
             repeated=directory.plan.repeats > 1,
         )
-        result = replace(with_contracts(result, contracts), elimination=_elimination(entry, flow.id))
+        result = replace(
+            with_contracts(result, contracts),
+            elimination=_elimination(entry, flow.id),
+            policing=_policing(entry, flow.id),
+            gates=gate_waits(directory.plan, flow, through.get(flow.id)) if flow.id not in one_in else {},
+        )
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
@@ -301,6 +307,16 @@ def _elimination(entry: Mapping[str, object], flow: int) -> dict[str, int]:
         for name in DEFINITIONS["elimination"].statistics
         if isinstance(count := counted.get(name), int)
     }
+
+
+def _policing(entry: Mapping[str, object], flow: int) -> dict[str, int]:
+    """What the stream filters of a flow counted together; empty where there is none."""
+    simulation = entry.get("simulation")
+    reports = simulation.get("stream_filters") if isinstance(simulation, dict) else None
+    own = [report for report in reports if report.get("flow") == flow] if isinstance(reports, list) else []
+    if not own:
+        return {}
+    return {name: sum(number(report, name) for report in own) for name in DEFINITIONS["policing"].statistics}
 
 
 def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, clocks: RunClocks) -> list[str]:

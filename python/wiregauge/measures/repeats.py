@@ -105,6 +105,8 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         reorder_extent=max(flow.reorder_extent for flow in flows),
         hops=pool_hops([flow.hops for flow in flows]),
         elimination=_added([flow.elimination for flow in flows]),
+        policing=_added([flow.policing for flow in flows]),
+        gates=_added([flow.gates for flow in flows]),
         redundant_discarded=sum(flow.redundant_discarded for flow in flows),
         unseen=flows[0].unseen,
         lost_copies=_added([flow.lost_copies for flow in flows]),

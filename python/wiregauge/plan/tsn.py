@@ -147,15 +147,61 @@ class PortSchedule(Plan, frozen=True, kw_only=True):
         return sum(entry.length for entry in self.entries)
 
 
+class FilterGateEntry(Plan, frozen=True):
+    """A line of the gate of a stream at a switch."""
+
+    open: bool
+    length: Picoseconds
+    max_octets: int | None = None
+    """Octets of service data units."""
+    priority: int | None = None
+    """By which the switch queues what passes; None: their own."""
+
+
+class FilterGate(Plan, frozen=True, kw_only=True):
+    """When frames of a stream pass a switch."""
+
+    base_time: Picoseconds
+    close_on_invalid: bool = False
+    close_on_octets: bool = False
+    entries: tuple[FilterGateEntry, ...]
+
+
+class FlowMeter(Plan, frozen=True):
+    """A meter with two rates, of frames from destination address to FCS; bursts in bytes."""
+
+    rate_bps: int
+    burst: int
+    excess_rate_bps: int = written(0)
+    excess_burst: int = written(0)
+    coupling: bool = False
+    colour_aware: bool = False
+    drop_on_yellow: bool = False
+    mark_all_red: bool = False
+
+
+class StreamFilter(Plan, frozen=True):
+    """What the stream of a flow has to keep to where it enters a switch: `wg_plan::stream_filters`."""
+
+    flow: FlowId
+    identify: Literal["destination", "source"] = written("destination")
+    max_sdu: int | None = None
+    block_oversize: bool = False
+    gate: FilterGate | None = None
+    meter: FlowMeter | None = None
+
+
 class PortTsn(Plan, frozen=True, kw_only=True):
-    """Traffic classes, shapers and gates of ports of a switch."""
+    """Traffic classes, shapers and gates of ports of a switch, and filters of streams that enter by them."""
 
     ports: tuple[int, ...] = ()
     """Empty: those that no other names."""
-    classes: tuple[PortClass, ...]
+    classes: tuple[PortClass, ...] = ()
+    """None: the priorities of the switch."""
     guard_band: Picoseconds | None = None
     """None: a frame begins if it is through before its gate closes."""
     shortest_fragment: int | None = None
     """Bytes of one that is not the last; None: 64."""
     cyclic: CyclicQueuing | None = None
     schedules: tuple[PortSchedule, ...] = ()
+    filters: tuple[StreamFilter, ...] = ()

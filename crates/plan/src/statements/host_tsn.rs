@@ -42,7 +42,7 @@ const BASE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(86_400_000), "0s
 const FRAME: (u64, u64, &str) = (84, 9_238, "84B to 9238B");
 /// The largest tagged frame of IEEE Std 802.3 on the wire.
 const USUAL_FRAME: &str = "1542B";
-const BURST: (u64, u64, &str) = (64, 1 << 24, "64B to 16MiB");
+pub(super) const BURST: (u64, u64, &str) = (64, 1 << 24, "64B to 16MiB");
 const MOST_RULES: usize = 1_024;
 
 /// Reads the settings of an end system.
@@ -120,7 +120,7 @@ pub(super) fn whole_time(
     None
 }
 
-fn on(reader: &mut Reader<'_>, attribute: &'static str) -> bool {
+pub(super) fn on(reader: &mut Reader<'_>, attribute: &'static str) -> bool {
     reader.optional_choice(attribute, &SWITCH).flatten().is_some_and(|on| on.value)
 }
 
@@ -218,7 +218,11 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
 /// What only ports of a switch have; that it is off may be said.
 fn refuse_of_switch(reader: &mut Reader<'_>, attributes: &[&'static str]) {
     for attribute in attributes {
-        if reader.element.get(attribute).is_some_and(|value| !matches!(value, "off" | "0s")) {
+        if reader
+            .element
+            .get(attribute)
+            .is_some_and(|value| !matches!(value, "off" | "0s" | "blind" | "destination"))
+        {
             let message = format!("{attribute} has no effect on a host");
             reader.found.error(&reader.place, message, "<switch-tsn>", format!("remove {attribute}"));
         }
@@ -258,7 +262,7 @@ fn shaper(element: &Element, found: &mut Findings) -> Option<Shaper> {
 }
 
 /// Checks that what a list of entries adds up to is what was meant, and that the kernel takes it.
-fn check_cycle(reader: &mut Reader<'_>, lengths: &[Span], (fewest, most): (usize, usize)) -> bool {
+pub(super) fn check_cycle(reader: &mut Reader<'_>, lengths: &[Span], (fewest, most): (usize, usize)) -> bool {
     if !(fewest..=most).contains(&lengths.len()) {
         let message = format!("the schedule has {} entries", lengths.len());
         let cure = "write fewer, longer entries; no more are carried";
@@ -330,6 +334,7 @@ fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
     let gate = super::network::only(element, "stream-gate", found).map(|gate| stream_gate(gate, found));
     let meter = super::network::only(element, "police", found).map(|police| meter(police, found));
     let mut reader = Reader::new(element, found);
+    refuse_of_switch(&mut reader, &["identify", "max-sdu", "block-oversize"]);
     let flow = reader.flow_id("flow");
     let offload = on(&mut reader, "offload");
     if gate.is_none() && meter.is_none() {
@@ -345,6 +350,9 @@ fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
 
 fn meter(element: &Element, found: &mut Findings) -> Option<Meter> {
     let mut reader = Reader::new(element, found);
+    let two_rates =
+        ["excess-rate", "excess-burst", "coupling", "colour-mode", "drop-on-yellow", "mark-all-red"];
+    refuse_of_switch(&mut reader, &two_rates);
     let rate = reader
         .required("rate")
         .and_then(|written| reader.quantity("rate", written, Kind::Rate, quantity::rate));
@@ -361,6 +369,7 @@ fn meter(element: &Element, found: &mut Findings) -> Option<Meter> {
 fn stream_gate(element: &Element, found: &mut Findings) -> Option<StreamGate> {
     let (entries, _) = several(element, "stream-gate-entry", stream_gate_entry, found);
     let mut reader = Reader::new(element, found);
+    refuse_of_switch(&mut reader, &["close-on-invalid", "close-on-octets"]);
     let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
     let lengths: Vec<Span> = entries.iter().map(|entry| entry.length).collect();
     if element.all("stream-gate-entry").count() != entries.len()
@@ -378,6 +387,7 @@ fn stream_gate(element: &Element, found: &mut Findings) -> Option<StreamGate> {
 
 fn stream_gate_entry(element: &Element, found: &mut Findings) -> Option<StreamGateEntry> {
     let mut reader = Reader::new(element, found);
+    refuse_of_switch(&mut reader, &["priority"]);
     let states = [("open", true), ("closed", false)];
     let open = reader.required("state").and_then(|written| reader.choice("state", written, &states));
     let length = reader.required("for").and_then(|written| whole_time(&mut reader, "for", written, LENGTH));

@@ -13,6 +13,7 @@ mod network;
 mod ptp;
 mod replay;
 mod shaping;
+mod stream_filters;
 mod switch_tsn;
 mod synchronise;
 mod tasks;

@@ -1,4 +1,4 @@
-//! `<switch-tsn>`: traffic classes, shapers and gates of the output ports of a switch.
+//! `<switch-tsn>`: traffic classes, shapers and gates of the output ports of a switch, and filters of streams that enter.
 //!
 //! What concerns the settings alone is checked here; what concerns links and flows, where those are known (`port_tsn::check`).
 
@@ -24,6 +24,7 @@ pub(crate) struct SwitchTsnStatement {
     pub(crate) place: Place,
     pub(crate) tsn: PortTsn,
     pub(crate) classes: Vec<Place>,
+    pub(crate) filters: Vec<Place>,
     /// Nothing of it was refused, so what is wrong with the flows is no consequence of it.
     pub(crate) whole: bool,
 }
@@ -39,7 +40,7 @@ const BAND: (Span, Span, &str) = (Span::from_nanos(1), Span::from_millis(1_000),
 const RESIDENCE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
 const CYCLE: (Span, Span, &str) = (Span::from_nanos(1_000), Span::from_millis(1_000), "1us to 1s");
 const BURST: (u64, u64, &str) = (84, 1 << 24, "84B to 16MiB");
-const BASE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(604_800_000), "0s to 168h");
+pub(super) const BASE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(604_800_000), "0s to 168h");
 const EXTENSION: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
 
 /// Reads the settings of a switch's ports.
@@ -52,27 +53,28 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     let fragment = reader.optional_choice("shortest-fragment", &FRAGMENTS).flatten();
     let place = reader.place;
     let (classes, places) = classes(element, MOST_CLASSES, class, found);
-    if element.all("traffic-class").next().is_none() {
-        found.error(
-            &place,
-            "it has no traffic class",
-            "at least 1",
-            "add <traffic-class> elements, or remove it",
-        );
+    let (filters, filter_places) = super::stream_filters::stream_filters(element, found);
+    let has_classes = element.all("traffic-class").next().is_some();
+    let is_of_ports = guard_band.is_some()
+        || fragment.is_some()
+        || ["gate-schedule", "cyclic-queuing"].iter().any(|tag| element.all(tag).next().is_some());
+    if !has_classes && (is_of_ports || element.all("ingress").next().is_none()) {
+        let cure = "add <traffic-class> elements, or remove it";
+        found.error(&place, "it has no traffic class", "at least 1", cure);
     }
     let (schedules, schedule_places) =
         several(element, "gate-schedule", |child, found| schedule(child, classes.len(), found), found);
     let shortest_fragment = fragment.map(|fragment| fragment.value).filter(|bytes| *bytes > SMALLEST_FRAME);
     let cyclic = super::network::only(element, "cyclic-queuing", found);
     let cyclic = cyclic.and_then(|cyclic| cyclic_queuing(cyclic, classes.len(), found));
-    let tsn = PortTsn { ports, classes, guard_band, shortest_fragment, cyclic, schedules };
-    if found.count() == clean {
+    let tsn = PortTsn { ports, classes, guard_band, shortest_fragment, cyclic, schedules, filters };
+    if found.count() == clean && has_classes {
         check_priorities(&tsn.classes, |class| &class.priorities, &places, &place, found);
         check_preemption(&tsn, &place, found);
         check_schedules(&tsn, &schedule_places, &place, found);
     }
     let whole = found.count() == clean;
-    SwitchTsnStatement { place, tsn, classes: places, whole }
+    SwitchTsnStatement { place, tsn, classes: places, filters: filter_places, whole }
 }
 
 fn ports(reader: &mut Reader<'_>) -> Vec<u16> {

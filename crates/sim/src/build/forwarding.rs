@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::Account;
-use wg_core::clock::SharedClock;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::TrafficClass;
-use wg_core::ingress::{CriticalIngress, Egress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
+use wg_core::ingress::{
+    CriticalIngress, Egress, IngressRules, InputTable, TimeTriggeredEntry, VirtualLinkEntry,
+};
 use wg_core::line::{LineRate, SMALLEST_FRAME};
 use wg_core::port::Port;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
-use wg_core::switch::Switch;
 use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_frame::ethernet::MacAddress;
@@ -23,11 +23,12 @@ use wg_plan::{
     Route, Run, SwitchModel, VirtualLink,
 };
 
+use super::stream_filters::{self, Filtered};
 use super::traffic_classes::{self, Stream};
 use super::{Ports, position};
 use crate::error::SimError;
 use crate::models::{Capabilities, port_config, switch_config, traffic_class};
-use crate::world::World;
+use crate::world::{SwitchCore, World};
 
 /// Addresses a switch learns at most, and for how long (IEEE Std 802.1Q-2022, 8.8.3).
 const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places: 8_192 };
@@ -163,10 +164,7 @@ fn stations(network: &Network, run: &Run) -> Stations {
 }
 
 /// Builds the switch.
-pub(super) fn switch(
-    world: &World,
-    site: &Site<'_>,
-) -> Result<Switch<Selection, Option<CriticalIngress>, Option<SharedClock>>, SimError> {
+pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filtered), SimError> {
     let Site { model, ports, node, .. } = *site;
     let own = &ports[usize::from(node)];
     let mut forwarding = Forwarding::new(own.len(), model.learning.then_some(LEARNING));
@@ -191,7 +189,9 @@ pub(super) fn switch(
     }
     let config = switch_config(model);
     let can = Capabilities::of(model);
-    let rule = if can.virtual_links { Some(ingress(site, passages, &mut forwarding)?) } else { None };
+    let critical = if can.virtual_links { Some(ingress(site, passages, &mut forwarding)?) } else { None };
+    let (filters, filtered) = stream_filters::filters(world, ports, node, model, &site.tables.flows)?;
+    let rules = IngressRules { critical, streams: filters.map(Box::new) };
     let streams = if model.tsn.is_empty() { Vec::new() } else { streams(world, site) };
     let egress = own.iter().map(|&(number, channel)| {
         let line = world.channels[channel].line;
@@ -211,7 +211,7 @@ pub(super) fn switch(
     });
     let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
     let clock = world.nodes[usize::from(node)].shared_clock();
-    Ok(Switch::new(config, egress, forwarding, rule, clock))
+    Ok((SwitchCore::new(config, egress, forwarding, rules, clock), filtered))
 }
 
 /// The flows that pass a switch, as it tells them.

@@ -5,6 +5,7 @@ mod forwarding;
 mod hosts;
 mod imperfections;
 pub(crate) mod ptp;
+mod stream_filters;
 pub(crate) mod streams;
 mod tasks;
 mod traffic_classes;
@@ -167,7 +168,7 @@ impl World {
             match &node.kind {
                 NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
-                    let mut core =
+                    let (mut core, filters) =
                         forwarding::switch(self, &forwarding::Site { ports, node: index, model, tables })?;
                     if let Some(streams) = streams::streams(run, index)? {
                         if model.forwarding_mode == ForwardingMode::CutThrough {
@@ -195,6 +196,7 @@ impl World {
                         is_drawn: !model.drawn_delay.is_none(),
                         back_at: None,
                         ports,
+                        filters,
                     });
                 }
                 NodeKind::Hub { delay } => self.add_hub(index, &node.name, own, *delay, network, run)?,

@@ -10,8 +10,8 @@ use super::Engine;
 use crate::build::streams::eliminated_at;
 use crate::clusters::{ClusterState, Synchroniser};
 use crate::report::{
-    AccessPointReport, AgentReport, ClusterReport, FrerReport, PortReport, SimReport, SwitchReport,
-    SynchroniserReport, TaskReport,
+    AccessPointReport, AgentReport, ClusterReport, FilterReport, FrerReport, PortReport, SimReport,
+    SwitchReport, SynchroniserReport, TaskReport,
 };
 use crate::sink::Sink;
 use crate::world::{ACCESS_POINTS, CoreIndex, Reception};
@@ -46,9 +46,33 @@ impl<S: Sink> Engine<'_, S> {
             report.switches.insert(name, SwitchReport { ports: ports.collect() });
         }
         report.frer = self.frer(network, run);
+        report.stream_filters = self.stream_filters(network);
         report.clusters = self.world.clusters.iter().map(|cluster| self.cluster(cluster, network)).collect();
         report.ptp_domains = (0..self.ptp.domains.len()).map(|one| self.ptp_domain(one, network)).collect();
         report
+    }
+
+    /// What stream filters counted up to the end.
+    fn stream_filters(&self, network: &Network) -> Vec<FilterReport> {
+        let mut reports = Vec::new();
+        for node in &self.world.switches {
+            let Some(filters) = &node.core.ingress().streams else { continue };
+            let name = &network.nodes[usize::from(node.node)].name;
+            reports.extend(node.filters.iter().zip(filters.counters()).map(|(&(flow, port), counted)| {
+                FilterReport {
+                    node: name.clone(),
+                    port,
+                    flow,
+                    matching: counted.matching,
+                    passed: counted.passed(),
+                    not_passing_sdu: counted.not_passing_sdu,
+                    not_passing: counted.not_passing,
+                    red: counted.red,
+                    yellow: counted.yellow,
+                }
+            }));
+        }
+        reports
     }
 
     /// What elimination functions counted up to the end.

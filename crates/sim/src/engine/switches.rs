@@ -76,7 +76,13 @@ impl<S: Sink> Engine<'_, S> {
             // loaded elsewhere than they were just stored, which waits for the cache.
             let Some(&frame) = outputs.front().map(Output::frame) else { break };
             let Some(output) = outputs.pop_front() else { break };
-            let frame = &frame;
+            let left;
+            let frame = if frame.has_internal_priority() {
+                left = frame.leaving();
+                &left
+            } else {
+                &frame
+            };
             match output {
                 Output::Transmit { port, transmission, .. } => {
                     let own = &mut self.world.switches[at].ports[port];
@@ -170,5 +176,10 @@ pub(super) fn reason(cause: Cause) -> DropReason {
         Cause::Overrun => DropReason::RingFull,
         Cause::FifoOverrun => DropReason::FifoFull,
         Cause::Down => DropReason::DeviceDown,
+        Cause::OversizeSdu => DropReason::OversizeSdu,
+        Cause::StreamBlocked => DropReason::StreamBlocked,
+        Cause::StreamGateClosed => DropReason::StreamGate,
+        Cause::OctetsExceeded => DropReason::IntervalOctets,
+        Cause::MeteredRed => DropReason::RedFrame,
     }
 }

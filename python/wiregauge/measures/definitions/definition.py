@@ -14,7 +14,19 @@ from typing import Literal
 
 Unit = Literal["ns", "messages", "bit/s", "share", "1/s", "events"]
 Kind = Literal["series", "pairs", "count", "single", "figure"]
-Needs = Literal["", "relay", "deadline", "switch", "two networks", "virtual link", "schedule", "frer", "run"]
+Needs = Literal[
+    "",
+    "relay",
+    "deadline",
+    "switch",
+    "two networks",
+    "virtual link",
+    "schedule",
+    "frer",
+    "stream filter",
+    "gates",
+    "run",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,6 +251,29 @@ OF_FLOWS = (
         needs="frer",
     ),
     Definition(
+        "policing",
+        "Policing of streams",
+        "counters of the stream filters of a flow, added over the switches that have one",
+        "messages",
+        "IEEE Std 802.1Q-2022, 8.6.5.3",
+        "Frames that entered, warm-up included: all (matching); those that passed; too long, or of a stream that "
+        "is blocked because one was (not_passing_sdu); discarded by the gate (not_passing); by the meter (red); passed "
+        "and yellow. matching = passed + not_passing_sdu + not_passing + red.",
+        statistics=("matching", "passed", "not_passing_sdu", "not_passing", "red", "yellow"),
+        needs="stream filter",
+    ),
+    Definition(
+        "gates",
+        "Gates met",
+        "passages of switches by ports whose gate for the flow is not always open",
+        "messages",
+        "IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9.1; this project",
+        "All of them (passages); those whose gate was closed when the frame could have left (found_closed); those over "
+        "which it closed before the frame left: the window was missed (missed). A multicast frame counts at each port.",
+        statistics=("passages", "found_closed", "missed"),
+        needs="gates",
+    ),
+    Definition(
         "goodput",
         "Goodput",
         "8 * payload * (arrivals - 1) / (last arrival - first arrival)",

@@ -97,6 +97,8 @@ class FlowPlan:
     schedule: Schedule | None = None
     frames: tuple[int, int] | None = None
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
+    priority: int = 0
+    """Of its tag; 0 without one."""
     asked: tuple[str, ...] = ()
     """Percentiles that limits of the test name."""
     asked_of_pairs: tuple[str, ...] = ()
@@ -323,6 +325,7 @@ def _flow(
         skew_max_ns=link.skew_max / 1000 if link else None,
         link_bps=run.link_rate_bps or campaign.network.first_rate(flow.from_),
         schedule=_schedule(flow, receiver),
+        priority=flow.vlan.priority if flow.vlan is not None else 0,
         frames=replay.frames if replay else None,
         asked=asked,
         asked_of_pairs=of_pairs,

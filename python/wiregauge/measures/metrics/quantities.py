@@ -225,6 +225,10 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
     came = flow.elimination.get("passed", 0) + flow.elimination.get("discarded", 0)
     for statistic, count in flow.elimination.items():
         yield _single("elimination", statistic, count, came)
+    for statistic, count in flow.policing.items():
+        yield _single("policing", statistic, count, flow.policing["matching"])
+    for statistic, count in flow.gates.items():
+        yield _single("gates", statistic, count, flow.gates["passages"])
     service = flow.service
     goodput = service.goodput if service else None
     yield _single(

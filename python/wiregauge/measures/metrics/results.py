@@ -226,6 +226,12 @@ class FlowResult:
     """Copies the receiver removed because that of the other network came first."""
     elimination: Mapping[str, int] = field(default_factory=dict)
     """Of a flow with <frer> what the elimination of its copies counted, by the statistics of the measure."""
+    policing: Mapping[str, int] = field(default_factory=dict)
+    """Of a flow with stream filters what those counted together, by the statistics of the measure."""
+    gates: Mapping[str, int] = field(default_factory=dict)
+    """Of a flow that passes gates of switches how it met them, by the statistics of the measure.
+
+    Empty where the flow is sampled."""
     unseen: tuple[str, ...] = ()
     """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)

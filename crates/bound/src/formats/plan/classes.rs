@@ -56,6 +56,12 @@ impl Reading<'_> {
             if tsn.cyclic.is_some() {
                 found.insert(("cyclic queuing", "leave <cyclic-queuing> out"));
             }
+            // A filter that drops only takes load off what comes behind it; one that changes priorities does more.
+            let entries = tsn.filters.iter().filter_map(|filter| filter.gate.as_ref());
+            if entries.flat_map(|gate| &gate.entries).any(|entry| entry.priority.is_some()) {
+                let cure = "leave priority out of the <stream-gate-entry> elements";
+                found.insert(("stream gates with internal priorities", cure));
+            }
             if tsn.schedules.len() > 1 {
                 found.insert(("gate schedules that take over one another", "keep one of them"));
             }

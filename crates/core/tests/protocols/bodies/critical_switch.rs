@@ -253,7 +253,7 @@ impl Run {
         }
         let members: BTreeSet<usize> = match self.mirror.judge(&self.clock, arrival) {
             Verdict::Refuse(cause) => return Err(cause),
-            Verdict::Bridge => (0..PORTS).collect(),
+            Verdict::Bridge | Verdict::BridgeAs { .. } => (0..PORTS).collect(),
             Verdict::ToPort(port) => BTreeSet::from([port]),
             Verdict::ToGroup(group) => GROUPS[group].iter().copied().collect(),
         };

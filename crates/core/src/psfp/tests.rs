@@ -1,0 +1,154 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+use wg_frame::time::{RunTime, Span};
+
+use super::*;
+use crate::clock::{LocalTime, TrueTime};
+use crate::frame::{Handle, NetworkId, TrafficClass};
+use crate::ingress::IngressRules;
+
+const HERE: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+const THERE: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
+
+fn frame(source: MacAddress, destination: MacAddress, vlan: u16, length: u16) -> Frame {
+    Frame {
+        destination,
+        source,
+        length,
+        vlan,
+        virtual_link: 0,
+        sequence: 0,
+        handle: Handle(0),
+        priority: 3,
+        class: TrafficClass::BestEffort,
+        network: NetworkId::A,
+        marks: if vlan == 0 { Marks::none() } else { Marks::TAGGED },
+    }
+}
+
+fn arrival(port: usize, at_ps: i64, frame: Frame) -> Arrival {
+    Arrival { port, frame, complete: RunTime::ZERO + Span::from_picos(at_ps) }
+}
+
+fn filter(port: usize, stream: Identification) -> StreamFilterConfig {
+    StreamFilterConfig { port, stream, max_sdu: None, block_oversize: false, gate: None, meter: None }
+}
+
+const fn gate(entries: Vec<StreamGateEntry>) -> StreamGateConfig {
+    StreamGateConfig { base: LocalTime::ZERO, entries, close_on_invalid: false, close_on_octets: false }
+}
+
+#[test]
+fn a_stream_is_known_by_port_address_and_vlan() {
+    let tight = |port, stream| StreamFilterConfig { max_sdu: Some(1), ..filter(port, stream) };
+    let mut filters = StreamFilters::new(vec![
+        tight(0, Identification::Destination(THERE, 5)),
+        tight(1, Identification::Source(HERE, 0)),
+    ])
+    .unwrap();
+    let mut judge = |port, frame| filters.judge(&TrueTime, &arrival(port, 0, frame));
+    let refused = Verdict::Refuse(Cause::OversizeSdu);
+    assert_eq!(judge(0, frame(HERE, THERE, 5, 100)), refused);
+    assert_eq!(judge(0, frame(HERE, THERE, 6, 100)), Verdict::Bridge, "another VLAN");
+    assert_eq!(judge(0, frame(THERE, HERE, 5, 100)), Verdict::Bridge, "another address");
+    assert_eq!(judge(1, frame(HERE, THERE, 5, 100)), Verdict::Bridge, "another port");
+    assert_eq!(judge(1, frame(HERE, THERE, 0, 100)), refused);
+    assert_eq!(judge(1, frame(THERE, HERE, 0, 100)), Verdict::Bridge);
+    assert_eq!(filters.counters().map(|counters| counters.matching).collect::<Vec<_>>(), [1, 1]);
+    // Frames of virtual links are no business of stream filters.
+    let mut rules = IngressRules { critical: None, streams: Some(alloc::boxed::Box::new(filters)) };
+    let critical = Frame { class: TrafficClass::RateConstrained, ..frame(HERE, THERE, 5, 100) };
+    assert_eq!(rules.judge(&TrueTime, &arrival(0, 0, critical)), Verdict::Bridge);
+    assert_eq!(rules.judge(&TrueTime, &arrival(0, 0, frame(HERE, THERE, 5, 100))), refused);
+}
+
+#[test]
+fn the_service_data_unit_lies_between_the_tag_and_the_check_sequence() {
+    for (vlan, around) in [(0, 18), (7, 22)] {
+        let stream = Identification::Destination(THERE, vlan);
+        let config = StreamFilterConfig { max_sdu: Some(100), block_oversize: true, ..filter(0, stream) };
+        let mut filters = StreamFilters::new(vec![config]).unwrap();
+        let mut judge = |length| filters.judge(&TrueTime, &arrival(0, 0, frame(HERE, THERE, vlan, length)));
+        assert_eq!(judge(100 + around), Verdict::Bridge);
+        assert_eq!(judge(101 + around), Verdict::Refuse(Cause::OversizeSdu));
+        assert_eq!(judge(100 + around), Verdict::Refuse(Cause::StreamBlocked));
+        filters.handle_restart();
+        assert_eq!(filters.judge(&TrueTime, &arrival(0, 0, frame(HERE, THERE, vlan, 100))), Verdict::Bridge);
+        let [counters] = filters.counters().collect::<Vec<_>>()[..] else { unreachable!() };
+        assert_eq!((counters.matching, counters.not_passing_sdu, counters.passed()), (4, 2, 2));
+    }
+}
+
+#[test]
+fn a_frame_keeps_its_code_point_through_an_internal_priority() {
+    let own = frame(HERE, THERE, 5, 64);
+    for internal in 0..8 {
+        let within = own.with_internal_priority(internal);
+        assert_eq!((within.priority & 7, within.leaving()), (internal, own));
+        assert_eq!(within.with_internal_priority(2).leaving(), own);
+    }
+    let entries = vec![StreamGateEntry {
+        open: true,
+        priority: Some(6),
+        length: Span::from_picos(1),
+        max_octets: None,
+    }];
+    let stream = Identification::Destination(THERE, 5);
+    let meter = MeterConfig { excess_burst: 200, ..MeterConfig::default() };
+    let config = StreamFilterConfig { gate: Some(gate(entries)), meter: Some(meter), ..filter(0, stream) };
+    let mut filters = StreamFilters::new(vec![config]).unwrap();
+    let mut judge = || filters.judge(&TrueTime, &arrival(0, 0, own));
+    assert_eq!(judge(), Verdict::BridgeAs { priority: Some(6), drop_eligible: true });
+}
+
+#[test]
+fn filters_that_cannot_work_are_refused() {
+    let stream = Identification::Destination(THERE, 5);
+    let twice = StreamFilters::new(vec![filter(0, stream), filter(1, stream), filter(0, stream)]);
+    assert_eq!(twice.unwrap_err(), PsfpError::Twice(2));
+    let empty = StreamFilterConfig { gate: Some(gate(vec![])), ..filter(0, stream) };
+    let error = StreamFilters::new(vec![empty]).unwrap_err();
+    assert_eq!(error, PsfpError::Gate { filter: 0, error: StreamGateError::Empty });
+}
+
+proptest! {
+    /// Counters are those of what was said to each frame, and each stream meets its own filter alone: a stream that breaks
+    /// all rules changes nothing for another.
+    #[test]
+    fn streams_do_not_touch_one_another(
+        limits in prop::collection::vec((46_u16..300, any::<bool>(), 0_u32..2_000, 1_i64..50), 3),
+        frames in prop::collection::vec((0_i64..100, 0_usize..3, 64_u16..400), 1..120),
+    ) {
+        let config = |number: usize| {
+            let (max_sdu, block_oversize, committed_burst, length) = limits[number];
+            let entry = |open| StreamGateEntry { open, priority: None, length: Span::from_picos(length), max_octets: None };
+            StreamFilterConfig {
+                max_sdu: Some(max_sdu),
+                block_oversize,
+                gate: Some(gate(vec![entry(true), entry(false)])),
+                meter: Some(MeterConfig { committed_burst, committed_rate_bps: 1_000_000_000, ..MeterConfig::default() }),
+                ..filter(0, Identification::Destination(THERE, u16::try_from(number).unwrap() + 1))
+            }
+        };
+        let mut together = StreamFilters::new((0..3).map(config).collect()).unwrap();
+        let mut alone: Vec<_> = (0..3).map(|number| StreamFilters::new(vec![config(number)]).unwrap()).collect();
+        let (mut now, mut said) = (0, [Counters::default(); 3]);
+        for (step, number, length) in frames {
+            now += step;
+            let own = arrival(0, now, frame(HERE, THERE, u16::try_from(number).unwrap() + 1, length));
+            let verdict = together.judge(&TrueTime, &own);
+            prop_assert_eq!(verdict, alone[number].judge(&TrueTime, &own));
+            let counted = &mut said[number];
+            counted.matching += 1;
+            match verdict {
+                Verdict::Refuse(Cause::OversizeSdu | Cause::StreamBlocked) => counted.not_passing_sdu += 1,
+                Verdict::Refuse(Cause::StreamGateClosed) => counted.not_passing += 1,
+                Verdict::Refuse(Cause::MeteredRed) => counted.red += 1,
+                other => prop_assert_eq!(other, Verdict::Bridge),
+            }
+        }
+        prop_assert_eq!(together.counters().collect::<Vec<_>>(), said);
+    }
+}

@@ -1,0 +1,234 @@
+//! What streams have to keep to where they enter a switch (IEEE Std 802.1Q-2022, 8.6.5.2).
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+use crate::campaign::{Flow, FlowId, Protocol, Run};
+use crate::diagnostic::{Findings, Place};
+use crate::port_tsn::{Site, longest_frame, stream};
+use crate::quantity;
+
+/// The filter of a flow's stream, with its gate and meter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamFilter {
+    /// The flow.
+    pub flow: FlowId,
+    /// What its frames are known by.
+    #[serde(default)]
+    pub identify: Identify,
+    /// Longest service data unit, octets; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sdu: Option<u16>,
+    /// One that is longer blocks the stream for good.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub block_oversize: bool,
+    /// When its frames pass; absent: always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<FilterGate>,
+    /// How many pass; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<FlowMeter>,
+}
+
+/// How a switch knows the frames of a stream (IEEE Std 802.1CB-2017, 6.4 and 6.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Identify {
+    /// By destination address and VLAN: null stream identification.
+    #[default]
+    Destination,
+    /// By source address and VLAN.
+    Source,
+}
+
+/// When frames of a stream pass. Times are of the switch's own clock, after the epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterGate {
+    /// When a cycle begins.
+    pub base_time: Span,
+    /// A frame that comes while it is closed closes it for good.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub close_on_invalid: bool,
+    /// A frame beyond the octets of an interval likewise.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub close_on_octets: bool,
+    /// Its lines.
+    pub entries: Vec<FilterGateEntry>,
+}
+
+/// A line of a stream gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterGateEntry {
+    /// Frames pass.
+    pub open: bool,
+    /// For how long.
+    pub length: Span,
+    /// Most octets of service data units that pass in it; absent: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_octets: Option<u32>,
+    /// Priority by which the switch queues them; absent: their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+}
+
+/// A meter with two rates (MEF 10.3), of frames from destination address to FCS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowMeter {
+    /// Committed information rate.
+    pub rate_bps: u64,
+    /// Committed burst size, bytes.
+    pub burst: u32,
+    /// Excess information rate.
+    #[serde(default)]
+    pub excess_rate_bps: u64,
+    /// Excess burst size, bytes.
+    #[serde(default)]
+    pub excess_burst: u32,
+    /// What the committed bucket has no room for goes to the excess bucket.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub coupling: bool,
+    /// A frame that came as drop eligible is never green.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub colour_aware: bool,
+    /// Yellow frames are dropped.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub drop_on_yellow: bool,
+    /// After the first red frame every frame is red.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub mark_all_red: bool,
+}
+
+/// Checks the filters of a switch against the flows of a run.
+pub(crate) fn check(site: &Site<'_>, run: &Run, found: &mut Findings) {
+    let entering = entering(site, run);
+    for (filter, place) in site.tsn().filters.iter().zip(&site.statement.filters) {
+        let Some(&(port, flow)) = entering.iter().find(|(_, flow)| flow.id == filter.flow) else {
+            let message = format!("no flow {} enters \"{}\" by these ports", filter.flow, site.name());
+            found.error(place, message, "", "name a flow that passes here, or remove the filter");
+            continue;
+        };
+        let refused = match (flow.protocol, &flow.frer) {
+            (Protocol::Rc | Protocol::Tt, _) => {
+                Some("is known by its identifier and policed by its own rules")
+            }
+            (_, Some(_)) => Some("has member streams, each with an address of its own"),
+            _ => None,
+        };
+        if let Some(why) = refused {
+            let cure = "remove the filter, or write protocol=\"raw\" or \"udp\" without <frer>";
+            found.error(place, format!("flow {} {why}", flow.id), "1 stream for a filter", cure);
+            continue;
+        }
+        let alike = |other: &&(u16, &Flow)| {
+            other.0 == port && other.1.id != flow.id && is_alike(filter.identify, flow, other.1)
+        };
+        if let Some((_, other)) = entering.iter().find(alike) {
+            let what = match filter.identify {
+                Identify::Destination => "destination address",
+                Identify::Source => "source address",
+            };
+            let message = format!(
+                "\"{}\" cannot tell flow {} from flow {}: same {what} and VLAN at port {port}",
+                site.name(),
+                flow.id,
+                other.id
+            );
+            let cure = "give one of them a vlan or a destination-mac of its own, or write another identify";
+            found.error(place, message, "", cure);
+            continue;
+        }
+        check_rates(site, (filter, place), port, run, found);
+        check_priority(site, (filter, place), found);
+        warn_of_lengths(site, filter, flow, run, found);
+    }
+}
+
+/// Flows with the ports by which they enter, each pair once.
+fn entering<'a>(site: &Site<'_>, run: &'a Run) -> Vec<(u16, &'a Flow)> {
+    let mut entering: Vec<(u16, &Flow)> = Vec::new();
+    for flow in &run.flows {
+        for hop in flow.routes.iter().flat_map(|route| &route.hops) {
+            let is_new = !entering.iter().any(|(port, known)| *port == hop.to.port && known.id == flow.id);
+            if hop.to.node == site.node && site.applies(hop.to.port) && is_new {
+                entering.push((hop.to.port, flow));
+            }
+        }
+    }
+    entering
+}
+
+/// Whether a switch takes the frames of one flow for those of the other. Critical traffic is no stream's, and member streams
+/// have addresses of their own.
+fn is_alike(identify: Identify, flow: &Flow, other: &Flow) -> bool {
+    if matches!(other.protocol, Protocol::Rc | Protocol::Tt) {
+        return false;
+    }
+    let vlan = |flow: &Flow| flow.vlan.map_or(0, |tag| tag.id);
+    match identify {
+        Identify::Destination => other.frer.is_none() && stream(flow) == stream(other),
+        Identify::Source => flow.from == other.from && vlan(flow) == vlan(other),
+    }
+}
+
+/// What a meter allows is less than what the line can bring.
+fn check_rates(
+    site: &Site<'_>,
+    (filter, place): (&StreamFilter, &Place),
+    port: u16,
+    run: &Run,
+    found: &mut Findings,
+) {
+    let Some(meter) = &filter.meter else { return };
+    let Some(line) = site.lines().get(&port).copied() else { return };
+    let line = run.link_rate.unwrap_or(line).bits_per_second();
+    for (rate, of) in [(meter.rate_bps, "rate"), (meter.excess_rate_bps, "excess-rate")] {
+        if rate > line {
+            let message = format!(
+                "the {of} {} of flow {} is above that of its link: no frame would ever exceed it",
+                quantity::show_rate(rate),
+                filter.flow
+            );
+            let limit = format!("the {} of the link at port {port}", quantity::show_rate(line));
+            found.error(place, message, limit, format!("lower {of}"));
+        }
+    }
+}
+
+/// An internal priority needs queues to choose among.
+fn check_priority(site: &Site<'_>, (filter, place): (&StreamFilter, &Place), found: &mut Findings) {
+    let changes = filter.gate.iter().flat_map(|gate| &gate.entries).any(|entry| entry.priority.is_some());
+    if changes && !site.has_queues {
+        let message = format!("\"{}\" has one queue at each port: a priority changes nothing", site.name());
+        let cure =
+            "write priorities=\"strict\" at the switch, add <traffic-class> elements, or remove priority";
+        found.error(place, message, "more than 1 queue", cure);
+    }
+}
+
+/// Frames that can never pass: a test may want that.
+fn warn_of_lengths(site: &Site<'_>, filter: &StreamFilter, flow: &Flow, run: &Run, found: &mut Findings) {
+    let Some(length) = longest_frame(run, flow) else { return };
+    let sdu = length.saturating_sub(if flow.vlan.is_some() { 22 } else { 18 });
+    let whose = format!("flow {} at \"{}\"", flow.id, site.name());
+    if let Some(most) = filter.max_sdu
+        && sdu > u32::from(most)
+    {
+        found.warn(format!(
+            "the service data units of {whose} have {sdu} B, {most} B may enter: all are dropped there"
+        ));
+    }
+    if let Some(meter) = &filter.meter
+        && length > meter.burst.max(meter.excess_burst)
+    {
+        let most = meter.burst.max(meter.excess_burst);
+        found.warn(format!(
+            "the frames of {whose} have {length} B, more than the {most} B of its buckets: all are red there"
+        ));
+    }
+    let entries = || filter.gate.iter().flat_map(|gate| &gate.entries).filter(|entry| entry.open);
+    if entries().count() > 0 && entries().all(|entry| entry.max_octets.is_some_and(|most| sdu > most)) {
+        found.warn(format!(
+            "the service data units of {whose} have {sdu} B, more than max-octets of its gate: all are dropped there"
+        ));
+    }
+}

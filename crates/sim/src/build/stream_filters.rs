@@ -1,0 +1,93 @@
+//! Filters of streams at the input ports of a switch.
+
+use wg_core::clock::LocalTime;
+use wg_core::psfp::{
+    Identification, MeterConfig, StreamFilterConfig, StreamFilters, StreamGateConfig, StreamGateEntry,
+};
+use wg_plan::{
+    FilterGate, FilterGateEntry, Flow, FlowId, FlowMeter, Identify, NodeIndex, StreamFilter, SwitchModel,
+};
+
+use super::Ports;
+use super::forwarding::destination;
+use crate::error::SimError;
+use crate::world::World;
+
+/// Of which flow and port each stream filter is.
+pub(super) type Filtered = Vec<(FlowId, u16)>;
+
+/// The filters of a switch, if it has any, and for which flow and port number each is.
+pub(super) fn filters(
+    world: &World,
+    ports: &Ports,
+    node: NodeIndex,
+    model: &SwitchModel,
+    flows: &[&Flow],
+) -> Result<(Option<StreamFilters>, Filtered), SimError> {
+    let (mut configs, mut names) = (Vec::new(), Vec::new());
+    for (index, &(number, _)) in ports[usize::from(node)].iter().enumerate() {
+        for filter in model.filters_of(number) {
+            let enters = |flow: &&&Flow| {
+                let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+                flow.id == filter.flow && hops.any(|hop| hop.to.node == node && hop.to.port == number)
+            };
+            if let Some(flow) = flows.iter().find(enters) {
+                configs.push(config(world, filter, flow, index));
+                names.push((flow.id, number));
+            }
+        }
+    }
+    if configs.is_empty() {
+        return Ok((None, names));
+    }
+    let filters = StreamFilters::new(configs)
+        .map_err(|error| SimError::plan(format!("stream filters of node {node}: {error}")))?;
+    Ok((Some(filters), names))
+}
+
+fn config(world: &World, filter: &StreamFilter, flow: &Flow, port: usize) -> StreamFilterConfig {
+    let vlan = flow.vlan.map_or(0, |tag| tag.id);
+    let stream = match filter.identify {
+        Identify::Destination => Identification::Destination(destination(flow, &world.addresses), vlan),
+        Identify::Source => {
+            let own = world.addresses[usize::from(flow.from)];
+            Identification::Source(flow.addresses.mac.source.unwrap_or(own), vlan)
+        }
+    };
+    StreamFilterConfig {
+        port,
+        stream,
+        max_sdu: filter.max_sdu,
+        block_oversize: filter.block_oversize,
+        gate: filter.gate.as_ref().map(gate),
+        meter: filter.meter.as_ref().map(meter),
+    }
+}
+
+fn gate(gate: &FilterGate) -> StreamGateConfig {
+    let entry = |entry: &FilterGateEntry| StreamGateEntry {
+        open: entry.open,
+        priority: entry.priority,
+        length: entry.length,
+        max_octets: entry.max_octets,
+    };
+    StreamGateConfig {
+        base: LocalTime::ZERO + gate.base_time,
+        entries: gate.entries.iter().map(entry).collect(),
+        close_on_invalid: gate.close_on_invalid,
+        close_on_octets: gate.close_on_octets,
+    }
+}
+
+const fn meter(meter: &FlowMeter) -> MeterConfig {
+    MeterConfig {
+        committed_rate_bps: meter.rate_bps,
+        committed_burst: meter.burst,
+        excess_rate_bps: meter.excess_rate_bps,
+        excess_burst: meter.excess_burst,
+        coupling: meter.coupling,
+        colour_aware: meter.colour_aware,
+        drop_on_yellow: meter.drop_on_yellow,
+        mark_all_red: meter.mark_all_red,
+    }
+}
