@@ -126,10 +126,10 @@ pub(crate) enum Servo {
     Basic(BasicFilter),
 }
 
-/// Keeps measured delays from being all equal, to the picosecond, as simulated ones are on an idle line.
+/// Keeps measured peer delays from being all equal, to the picosecond, as simulated ones are on an idle line.
 ///
 /// The Kalman filter divides by the variance of what it measured, and gives up (a number that is none) where that is zero.
-/// Every other delay is a picosecond longer; clocks are read in far coarser ticks.
+/// Every other one is a picosecond longer; clocks are read in far coarser ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nudge {
     longer: bool,
@@ -142,11 +142,7 @@ impl Nudge {
             return measurement;
         }
         let longer = |delay: Duration| delay + Duration::from_fixed_nanos(0.001);
-        Measurement {
-            peer_delay: measurement.peer_delay.map(longer),
-            raw_delay_offset: measurement.raw_delay_offset.map(longer),
-            ..measurement
-        }
+        Measurement { peer_delay: measurement.peer_delay.map(longer), ..measurement }
     }
 }
 
