@@ -18,6 +18,8 @@ from wiregauge.measures.show import json_text
 from wiregauge.measures.shown import show_schema
 from wiregauge.studies.shown import schema_path as study_schema_path
 from wiregauge.studies.shown import study_schema
+from wiregauge.switching import schema_path as switch_schema_path
+from wiregauge.switching import switch_schema
 
 
 def schemas() -> dict[Path, str]:
@@ -29,6 +31,7 @@ def schemas() -> dict[Path, str]:
         explain_schema_path(): explain_schema(),
         study_schema_path(): study_schema(),
         host_schema_path(): host_schema(),
+        switch_schema_path(): switch_schema(),
     }
     return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}
 
