@@ -95,7 +95,8 @@ def switch(
             given = (device, bench, ports, rate, tests, frame_sizes, out)
             if any(one is not None for one in given) or quick or standard:
                 fail("--resume goes on as it was begun: give it alone, or with --json", BAD_INPUT)
-            asked, place = _kept(resume), resume
+            place: Path | None = resume
+            asked = _kept(resume)
         else:
             if quick and standard:
                 fail("give --quick or --standard, not both", BAD_INPUT)

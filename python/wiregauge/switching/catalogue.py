@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from wiregauge.switching.congestion import back_to_back, buffer, head_of_line, priorities
 from wiregauge.switching.errors import StopError
 from wiregauge.switching.forwarding import latency, loss, throughput
 from wiregauge.switching.results import Result
@@ -34,6 +35,10 @@ TESTS: Final = (
     Kind("throughput", "Throughput", throughput, 12),
     Kind("latency", "Latency at throughput", latency, 1, ("throughput",)),
     Kind("loss", "Frame loss rate", loss, 2, ("throughput",)),
+    Kind("back-to-back", "Back-to-back frames", back_to_back, 1, ("throughput",)),
+    Kind("buffer", "Buffer size", buffer, 3, ports=3),
+    Kind("priorities", "Behaviour of priorities", priorities, 1, ports=3, sizes=False),
+    Kind("head-of-line", "Head-of-line blocking", head_of_line, 1, ports=4, sizes=False),
 )
 
 UNCARRIED: Final = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Figure, Line, Panel
+from wiregauge.figures.model import Axis, Figure, Line, Panel, Trace
 from wiregauge.figures.palette import side
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 from wiregauge.report.write import render, store
@@ -91,7 +91,11 @@ def table_of(result: Result) -> Table:
         for row in result.rows
     ]
     heads = [
-        Head(column.title, unit=column.unit, kind="text" if _is_text(result, column) else "")
+        Head(
+            column.title,
+            unit=column.unit.replace("us", "µs"),
+            kind="text" if _is_text(result, column) else "",
+        )
         for column in result.columns
     ]
     return Table(result.title, heads, [Section("", rows)], lead=1)
@@ -108,7 +112,7 @@ def figure_of(result: Result) -> Figure | None:
         return None
     titles = {column.key: column for column in result.columns}
     groups = list(dict.fromkeys(row.get(chart.group) for row in result.rows)) if chart.group else [None]
-    traces = []
+    traces: list[Trace] = []
     for group in groups:
         rows = [row for row in result.rows if not chart.group or row.get(chart.group) == group]
         for key in chart.y:

@@ -19,6 +19,7 @@ Measure = Callable[[int, float], float | None]
 """Loss ratio of a trial of a load (ppm) and a length (s); None where the trial was refused."""
 
 MOST_PPM = 1_000_000
+_COARSE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,12 @@ def search(
         def holds(load: int, length: float = length, total: float = total) -> bool:
             return one.decide(load, length, total) == "lower"
 
-        lower, upper = _bracket(holds, lower, upper, least, most, width, rising=rising)
-        while lower is not None and upper is not None and upper - lower > max(width * upper, 1):
+        def apart(load: int, width: float = width, length: float = length, total: float = total) -> float:
+            """How near to a load it is worth coming: what a generator can offer is not known to a hair."""
+            return max(width, _COARSE) if one.class_of(load, length, total) == "refused" else width
+
+        lower, upper = _bracket(holds, lower, upper, least, most, apart, rising=rising)
+        while lower is not None and upper is not None and upper - lower > max(apart(upper) * upper, 1):
             middle = min(max(round(math.sqrt(lower * upper)), lower + 1), upper - 1)
             if holds(middle):
                 lower = middle
@@ -121,7 +126,7 @@ def _bracket(
     upper: int | None,
     least: int,
     most: int,
-    width: float,
+    apart: Callable[[int], float],
     *,
     rising: bool,
 ) -> tuple[int | None, int | None]:
@@ -136,9 +141,9 @@ def _bracket(
     elif upper is not None and holds(upper):
         lower, upper = upper, None
     if lower is not None:
-        return _upwards(holds, lower, upper, most, width, rising=rising)
+        return _upwards(holds, lower, upper, most, apart(lower), rising=rising)
     assert upper is not None
-    return _downwards(holds, upper, least, width)
+    return _downwards(holds, upper, least, apart(upper))
 
 
 def _upwards(

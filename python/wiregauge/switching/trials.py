@@ -53,6 +53,8 @@ class Trial:
     seconds: float
     streams: tuple[Stream, ...]
     loads: tuple[Load, ...] = ()
+    warm_up: bool = True
+    """Whether the streams begin before what is measured; not for bursts, which would find a buffer in use."""
 
     def as_json(self) -> dict[str, Any]:
         """As it is kept; a trial is the same where this is."""
@@ -148,8 +150,11 @@ class Bench:
         """The test that a trial is; it has no network yet."""
         ports = self._device.ports
         test = Test("switch", seed=1)
-        # A sender's messages begin with its period; the rest of the measured part is theirs alone.
-        test.timing(warm_up=self._settle, duration=f"{round(trial.seconds * 1e9)}ns", drain=None)
+        test.timing(
+            warm_up=self._settle if trial.warm_up else "0s",
+            duration=f"{round(trial.seconds * 1e9)}ns",
+            drain=None,
+        )
         for number, one in enumerate(trial.streams, 1):
             test.flow(
                 number, protocol="raw", from_=ports[one.source], to=ports[one.to], priority=one.priority
