@@ -244,6 +244,7 @@ def _measure(asked: dict[str, Any], device: Device, bench: OpenBench, store: Sto
             for one in results
             for number, line in enumerate(one.conclusion or [f"{one.state}: {one.reason}"])
         ]
+        rows += [[one["test"], f"not carried: {one['reason']}"] for one in shown["not_carried"]]
         print_table(["test", "result"], rows, Console())
         if page is not None:
             print(f"report: {page}")

@@ -36,9 +36,9 @@ TESTS: Final = (
     Kind("latency", "Latency at throughput", latency, 1, ("throughput",)),
     Kind("loss", "Frame loss rate", loss, 2, ("throughput",)),
     Kind("back-to-back", "Back-to-back frames", back_to_back, 1, ("throughput",)),
-    Kind("buffer", "Buffer size", buffer, 3, ports=3),
-    Kind("priorities", "Behaviour of priorities", priorities, 1, ports=3, sizes=False),
-    Kind("head-of-line", "Head-of-line blocking", head_of_line, 1, ports=4, sizes=False),
+    Kind("buffer", "Buffer size", buffer, 3, ("throughput",), ports=3),
+    Kind("priorities", "Behaviour of priorities", priorities, 1, ("throughput",), ports=3, sizes=False),
+    Kind("head-of-line", "Head-of-line blocking", head_of_line, 1, ("throughput",), ports=4, sizes=False),
 )
 
 UNCARRIED: Final = (

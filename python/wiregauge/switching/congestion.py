@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from wiregauge.switching.forwarding import no_line_rate
 from wiregauge.switching.results import Chart, Column, Result
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import WIRE_EXTRA, Load, Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import WIRE_EXTRA, Load, Outcome, Seen, Stream, Trial, fps
 
 __all__ = ["back_to_back", "buffer", "head_of_line", "priorities"]
 
@@ -14,6 +15,8 @@ _FULL: Final = 1_000_000
 _PROBE: Final = 103_700
 """Load of a measured stream beside a port that is full, ppm: no simple part of the line rate, so that its frames arrive
 in every phase of the load's and not always just when there is room."""
+_WAITS: Final = 8
+"""A port at which frames wait for fewer others than this is not called full."""
 _LONGEST: Final = 1 << 20
 """Frames of the longest burst that is tried."""
 _REPEATS: Final = {True: 3, False: 50}
@@ -40,8 +43,9 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
         if statement == "line rate":
             result.conclusion.append(f"{frame} B: of any length, for it forwards at line rate")
             continue
-        if "limited" in statement or not isinstance(lower, float):
-            result.notes.append(f"{frame} B: bursts need line rate, throughput says: {statement}")
+        why = no_line_rate(known["throughput"], frame)
+        if why or not isinstance(lower, float):
+            result.notes.append(why or f"{frame} B: {statement}")
             continue
         lengths = _bursts(session, frame, result)
         if not lengths:
@@ -66,7 +70,14 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
         said = f"{frame} B: bursts of {mean:.0f} frames, buffer time {floor * 1e6:.4g} to {corrected * 1e6:.4g} µs"
         result.conclusion.append(said)
     if not result.conclusion:
-        result.state, result.reason = "refused", "no burst could be offered at line rate"
+        _without(session, known, result, "no trial counted")
+    return result
+
+
+def _without(session: Session, known: dict[str, Result], result: Result, reason: str) -> Result:
+    """A test without a result: for want of line rate the bench does not carry it, else its trials are refused."""
+    lacks = [no_line_rate(known["throughput"], frame) for frame in session.frames]
+    result.state, result.reason = ("not carried", lacks[0]) if all(lacks) else ("refused", reason)
     return result
 
 
@@ -104,7 +115,6 @@ def _bursts(session: Session, frame: int, result: Result) -> list[int]:
 
 def buffer(session: Session, known: dict[str, Result]) -> Result:
     """Buffer of an output port: how far latency rises before frames are lost, with more offered than it can send."""
-    del known
     result = Result("buffer", "Buffer size", "RFC 8239, 3.2, by latency inflection", "measured")
     result.columns = (
         Column("frame", "frame size", "B"),
@@ -117,6 +127,9 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
     result.chart = Chart("frame", ("bytes",))
     rate = session.device.rate_bps
     for frame in session.frames:
+        if why := no_line_rate(known["throughput"], frame):
+            result.notes.append(why)
+            continue
         probe = (Stream(0, 1, _PROBE, frame),)
         base = session.ask(Trial(f"{frame} B, empty", 2_000 / fps(rate, frame), probe))
         least = base.streams[0].latency.minimum if not base.refused else None
@@ -148,9 +161,7 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
         "Frames in the buffer = (greatest - least latency) / time of a frame with its "
         f"{WIRE_EXTRA} B of preamble and gap; the frame that is being sent is not counted."
     )
-    if not result.rows:
-        result.state, result.reason = "refused", "the port could not be overloaded in a trial that counts"
-    return result
+    return result if result.rows else _without(session, known, result, "no trial counted")
 
 
 def _filled(
@@ -175,9 +186,10 @@ def _filled(
 
 def priorities(session: Session, known: dict[str, Result]) -> Result:
     """Two streams of the highest and the lowest priority into a port that is full."""
-    del known
     result = Result("priorities", "Behaviour of priorities", "IEEE 802.1Q-2022, 8.6.8", "measured")
     frame = session.frames[len(session.frames) // 2]
+    if no_line_rate(known["throughput"], frame):
+        return _without(session, known, result, no_line_rate(known["throughput"], frame))
     result.columns = (
         Column("priority", "priority"),
         Column("sent", "sent", "frames"),
@@ -207,28 +219,39 @@ def priorities(session: Session, known: dict[str, Result]) -> Result:
             }
         )
     low, high = outcome.streams
-    result.conclusion.append(_order(low.lost, high.lost, low.latency.p50, high.latency.p50))
+    result.conclusion.append(_order(low, high, 1e9 / fps(session.device.rate_bps, frame)))
     result.notes.append(
         f"{frame} B: each priority is offered 10 % of the port, and untagged load 100 %, so 120 % in all."
     )
     return result
 
 
-def _order(low_lost: int, high_lost: int, low_p50: float | None, high_p50: float | None) -> str:
-    if not low_lost and not high_lost:
-        return "nothing was lost: the buffer holds what a port cannot send, priorities are not told apart by loss"
-    if not high_lost and low_lost and (low_p50 is None or (high_p50 is not None and high_p50 < low_p50 / 2)):
-        return "strict: the high priority loses nothing and does not wait for the low one"
-    if high_lost and low_p50 is not None and high_p50 is not None and 0.5 < high_p50 / low_p50 < 2:
-        return "none: both priorities wait and lose alike (first in, first out)"
+def _order(low: Seen, high: Seen, frame_ns: float) -> str:
+    """What loss and waiting say; which frames find no room can be a matter of phase, so waiting decides."""
+    below, above = low.latency.p50, high.latency.p50
+    if below is None:
+        return (
+            "strict: the low priority gets nothing through" if not high.lost else "not told: too few arrived"
+        )
+    if above is None:
+        return "not told: too few frames of the high priority arrived"
+    if below < _WAITS * frame_ns:
+        return "not told: the low priority did not wait, so the port was not full"
+    if above < below / 2:
+        return "strict: the high priority does not wait for the low one" + (
+            "" if not high.lost else ", but loses"
+        )
+    if above < 2 * below:
+        return "none: both priorities wait alike (first in, first out)"
     return "neither strict nor none: see the figures"
 
 
 def head_of_line(session: Session, known: dict[str, Result]) -> Result:
     """Whether frames for a free port suffer from those for a full one (RFC 2889, 5.5)."""
-    del known
     result = Result("head-of-line", "Head-of-line blocking", "RFC 2889, 5.5", "measured")
     frame = session.frames[len(session.frames) // 2]
+    if no_line_rate(known["throughput"], frame):
+        return _without(session, known, result, no_line_rate(known["throughput"], frame))
     result.columns = (
         Column("to", "destination"),
         Column("sent", "sent", "frames"),
@@ -254,12 +277,16 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
             }
         )
     full, free = outcome.streams
-    if not full.lost:
+    busy, idle = full.latency.p50, free.latency.p50
+    wait = _WAITS * 1e9 / fps(session.device.rate_bps, frame)
+    if not full.lost and (busy is None or busy < wait):
         result.conclusion.append(
-            "the full port lost nothing: back-pressure, or a buffer that outlasts the trial"
+            "not told: nothing waited or was lost at the port that is offered more than it sends"
         )
     elif free.lost:
         result.conclusion.append(f"blocked: {free.lost} of {free.sent} frames for the free port were lost")
+    elif idle is None or idle >= wait:
+        result.conclusion.append("blocked: frames for the free port wait, none of them was lost")
     else:
-        result.conclusion.append("not blocked: no frame for the free port was lost")
+        result.conclusion.append("not blocked: frames for the free port neither wait nor get lost")
     return result

@@ -9,7 +9,7 @@ from wiregauge.switching.search import Found, Goal, search
 from wiregauge.switching.session import Session
 from wiregauge.switching.trials import Outcome, Stream, Trial, fps
 
-__all__ = ["latency", "loss", "pair", "throughput"]
+__all__ = ["latency", "loss", "no_line_rate", "pair", "throughput"]
 
 _FULL = 1_000_000
 
@@ -220,6 +220,15 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
     return result
+
+
+def no_line_rate(known: Result, frame: int) -> str:
+    """Why a port cannot be offered its line rate in frames of a size, by what the throughput says; empty: it can."""
+    row = next(row for row in known.rows if row["frame"] == frame)
+    statement = str(row["statement"])
+    if "generator" in statement:
+        return f"it needs line rate, and the generator of this bench cannot offer it ({frame} B: {statement})"
+    return ""
 
 
 def _highest(known: Result, frame: int) -> tuple[int, bool]:

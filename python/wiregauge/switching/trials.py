@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ __all__ = ["WIRE_EXTRA", "Bench", "Carrier", "Latency", "Load", "Outcome", "Seen
 
 WIRE_EXTRA = 20
 """Preamble, start-of-frame delimiter and gap, B."""
+_PORTS = 4
+"""Ports that trials use, at most."""
 _OFFERED = 0.01
 """A stream, or a load, that is further from what was intended than this share was not offered."""
 
@@ -145,6 +148,7 @@ class Bench:
     def __init__(self, device: Device, trials: Trials, place: Path, *, model: bool) -> None:
         self._device, self._trials, self._place = device, trials, place
         self._settle = "5ms" if model else "200ms"
+        self._reached = model
 
     def test(self, trial: Trial) -> Test:
         """The test that a trial is; it has no network yet."""
@@ -173,13 +177,38 @@ class Bench:
 
     def carry(self, trial: Trial, name: str) -> Outcome:
         """See `Carrier`. Raises TestError, BenchError and RunDirectoryError beside."""
-        import time
+        if not self._reached:
+            self._reach()
+        began = time.monotonic()
+        judgement = self._run(trial, name)
+        return outcome_of(judgement, time.monotonic() - began, name)
 
+    def _reach(self) -> None:
+        """Learning frames (RFC 2544, 23): a few from every port that trials use to every other.
+
+        A network of real frames is made for the ways of its first trial, and this has all of them. Raises BenchError
+        where a port does not reach another.
+        """
+        from wiregauge.benches import BenchError
+
+        used = range(min(len(self._device.ports), _PORTS))
+        ways = tuple(Stream(a, b, 100, 512) for a in used for b in used if a != b)
+        number = 0
+        while (self._place / f"reach-{number}").exists():
+            number += 1
+        judgement = self._run(Trial("reach", 0.5, ways), f"reach-{number}")
+        for way, flow in zip(ways, judgement.runs[0].flows, strict=True):
+            if not flow.counts["delivered"]:
+                here, there = self._device.ports[way.source], self._device.ports[way.to]
+                raise BenchError(f"no frame from {here} reached {there}: look at the device and its cables")
+        self._reached = True
+
+    def _run(self, trial: Trial, name: str) -> Judgement:
+        """Raises StopError for a trial that was stopped."""
         from wiregauge.master.stopping import Interrupted
         from wiregauge.runner import NothingRunError
         from wiregauge.switching.errors import StopError
 
-        began = time.monotonic()
         place = self._place / name
         try:
             judgement = self._trials.run(self._device.test(self.test(trial)), place, file=f"switch {name}")
@@ -191,7 +220,7 @@ class Bench:
             raise
         if judgement.state == "interrupted":
             raise StopError(judgement.reason or "it was stopped")
-        return outcome_of(judgement, time.monotonic() - began, name)
+        return judgement
 
 
 def _share(ppm: int) -> str:
