@@ -9,8 +9,8 @@ from pathlib import Path
 
 from wiregauge.calibrate.host_shown import host_schema
 from wiregauge.calibrate.host_shown import schema_path as host_schema_path
-from wiregauge.calibrate.switch_shown import schema_path as switch_schema_path
-from wiregauge.calibrate.switch_shown import switch_schema
+from wiregauge.calibrate.switch_shown import schema_path as identify_schema_path
+from wiregauge.calibrate.switch_shown import switch_schema as identify_schema
 from wiregauge.measures import schema_path
 from wiregauge.measures.comparing import compare_schema_path, trend_schema_path
 from wiregauge.measures.comparing.shown import compare_schema, trend_schema
@@ -20,6 +20,8 @@ from wiregauge.measures.show import json_text
 from wiregauge.measures.shown import show_schema
 from wiregauge.studies.shown import schema_path as study_schema_path
 from wiregauge.studies.shown import study_schema
+from wiregauge.switching import schema_path as switch_schema_path
+from wiregauge.switching import switch_schema
 
 
 def schemas() -> dict[Path, str]:
@@ -31,6 +33,7 @@ def schemas() -> dict[Path, str]:
         explain_schema_path(): explain_schema(),
         study_schema_path(): study_schema(),
         host_schema_path(): host_schema(),
+        identify_schema_path(): identify_schema(),
         switch_schema_path(): switch_schema(),
     }
     return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}

@@ -76,6 +76,19 @@ PACKAGES = {
         "stats",
         "terminal",
     },
+    # Trials of a device under test are tests like any other, and its data sheet is a page like any other.
+    "switching": {
+        "benches",
+        "config",
+        "figures",
+        "files",
+        "master",
+        "measures",
+        "plan",
+        "records",
+        "report",
+        "runner",
+    },
     # A schedule is shown in a page like any other.
     "scheduling": {"_native", "config", "figures", "plan", "report"},
     # What records tell of a host, as a model.

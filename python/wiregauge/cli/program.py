@@ -23,6 +23,7 @@ from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
 from wiregauge.cli.schedule import schedule
 from wiregauge.cli.study import study
+from wiregauge.cli.switch import switch
 from wiregauge.cli.tsn import tsn
 from wiregauge.cli.verifying import verify
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
@@ -62,6 +63,7 @@ for _command in (
     compare,
     trend,
     study,
+    switch,
     schedule,
     bounds,
     identify,

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "compare": "measures/comparing/compare.schema.json",
     "trend": "measures/comparing/trend.schema.json",
     "study": "studies/study.schema.json",
+    "switch": "switching/switch.schema.json",
     "bounds": "bounds/bounds.schema.json",
     "identify": "calibrate/switch.schema.json",
     "verify": "records/verify.schema.json",

@@ -1,0 +1,45 @@
+"""A device under test characterised: tests that decide each trial from the last, and a data sheet of what they found.
+
+`device_of` and `plain_device` say what is measured, `Store` keeps every trial, `carry_out` has the tests made through a
+`Session`, `switch_json` and `write_page` show what they found.
+"""
+
+from wiregauge.switching.catalogue import TESTS, Kind, carry_out, chosen
+from wiregauge.switching.device import Device, device_of, plain_device
+from wiregauge.switching.errors import DeviceError, SheetError, StopError
+from wiregauge.switching.page import write_page
+from wiregauge.switching.results import Result
+from wiregauge.switching.session import Session, Sizes
+from wiregauge.switching.shown import schema_path, switch_json, switch_schema
+from wiregauge.switching.store import RUNS, Store
+from wiregauge.switching.trials import Bench, Carrier, Latency, Load, Outcome, Seen, Stream, Trial
+
+__all__ = [
+    "RUNS",
+    "TESTS",
+    "Bench",
+    "Carrier",
+    "Device",
+    "DeviceError",
+    "Kind",
+    "Latency",
+    "Load",
+    "Outcome",
+    "Result",
+    "Seen",
+    "Session",
+    "SheetError",
+    "Sizes",
+    "StopError",
+    "Store",
+    "Stream",
+    "Trial",
+    "carry_out",
+    "chosen",
+    "device_of",
+    "plain_device",
+    "schema_path",
+    "switch_json",
+    "switch_schema",
+    "write_page",
+]

@@ -1,0 +1,100 @@
+"""The tests there are, in the order they are made in, and how all of them are carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from wiregauge.switching.congestion import back_to_back, buffer, head_of_line, priorities
+from wiregauge.switching.errors import StopError
+from wiregauge.switching.forwarding import latency, loss, throughput
+from wiregauge.switching.results import Result
+from wiregauge.switching.session import Session
+
+__all__ = ["TESTS", "UNCARRIED", "Kind", "carry_out", "chosen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A test there is."""
+
+    name: str
+    title: str
+    run: Callable[[Session, dict[str, Result]], Result]
+    trials: int
+    """That it is thought to need, for each frame size."""
+    needs: tuple[str, ...] = ()
+    """Tests whose results it builds on."""
+    ports: int = 2
+    sizes: bool = True
+    """Whether it is made for each frame size; else once."""
+
+
+TESTS: Final = (
+    Kind("throughput", "Throughput", throughput, 12),
+    Kind("latency", "Latency at throughput", latency, 1, ("throughput",)),
+    Kind("loss", "Frame loss rate", loss, 2, ("throughput",)),
+    Kind("back-to-back", "Back-to-back frames", back_to_back, 1, ("throughput",)),
+    Kind("buffer", "Buffer size", buffer, 3, ("throughput",), ports=3),
+    Kind("priorities", "Behaviour of priorities", priorities, 1, ("throughput",), ports=3, sizes=False),
+    Kind("head-of-line", "Head-of-line blocking", head_of_line, 1, ("throughput",), ports=4, sizes=False),
+)
+
+UNCARRIED: Final = (
+    (
+        "errored frames (RFC 2889, 5.8)",
+        "no bench sends frames with a bad FCS, runts or giants: interfaces and their drivers repair or refuse them",
+    ),
+)
+"""What no bench carries, with the reason."""
+
+
+def chosen(names: Sequence[str]) -> list[Kind]:
+    """The tests of these names, with those they need before them. Raises KeyError with a name that there is not."""
+    known = {one.name: one for one in TESTS}
+    wanted: set[str] = set()
+
+    def add(name: str) -> None:
+        for other in known[name].needs:
+            add(other)
+        wanted.add(name)
+
+    for name in names:
+        add(name)
+    return [one for one in TESTS if one.name in wanted]
+
+
+def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], str]:
+    """The results of all tests, and why it ended early; empty where it did not."""
+    session.planned = {one.name: one.trials * (len(session.frames) if one.sizes else 1) for one in kinds}
+    known: dict[str, Result] = {}
+    stopped = ""
+    for kind in kinds:
+        if stopped:
+            known[kind.name] = _none(kind, "not measured", stopped)
+            continue
+        if len(session.device.ports) < kind.ports:
+            ports = len(session.device.ports)
+            known[kind.name] = _none(
+                kind, "not carried", f"it needs {kind.ports} ports, the device has {ports}"
+            )
+            session.ended(kind.name)
+            continue
+        missing = [name for name in kind.needs if known[name].state != "measured"]
+        if missing:
+            known[kind.name] = _none(kind, "refused", f"it builds on {missing[0]}, which has no result")
+            session.ended(kind.name)
+            continue
+        session.begin(kind.name)
+        try:
+            known[kind.name] = kind.run(session, known)
+        except StopError as error:
+            stopped = str(error)
+            known[kind.name] = _none(kind, "not measured", stopped)
+        session.ended(kind.name)
+    return list(known.values()), stopped
+
+
+def _none(kind: Kind, state: str, reason: str) -> Result:
+    return Result(kind.name, kind.title, "", state, reason)

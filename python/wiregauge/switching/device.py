@@ -1,0 +1,105 @@
+"""The device under test: one switch and the end systems at its ports, from a test file or plain."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from lxml import etree
+
+from wiregauge.config import Loaded, Test, load, load_bytes
+from wiregauge.config.schema import NAMESPACE
+from wiregauge.plan import Switch
+from wiregauge.plan.quantity import rate_bps
+from wiregauge.switching.errors import DeviceError
+
+__all__ = ["Device", "device_of", "plain_device"]
+
+_FEWEST, _MOST = 2, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A switch, and what is measured from: an end system at each port, all links of one rate."""
+
+    name: str
+    ports: tuple[str, ...]
+    """End systems, in the order of the file."""
+    rate_bps: int
+    below: Path
+    """Where files begin that the network names."""
+    network: bytes
+    """The element `<network>`."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its network: two devices are the same where it is."""
+        return hashlib.sha256(self.network).hexdigest()
+
+    def test(self, made: Test) -> Loaded:
+        """A test with this network in the place of its own. Raises TestError."""
+        root = etree.fromstring(made.to_xml().encode())
+        own = root.find(f"{{{NAMESPACE}}}network")
+        assert own is not None
+        root.replace(own, etree.fromstring(self.network))
+        return load_bytes(
+            etree.tostring(root, xml_declaration=True, encoding="UTF-8"), self.below / "switch.xml"
+        )
+
+
+def device_of(path: Path) -> Device:
+    """The device of a test file: of it the network counts only.
+
+    Raises TestError for a file that is no test, DeviceError for a network that is not one switch and its end systems.
+    """
+    loaded = load(path)
+    network = loaded.campaign.network
+    switches = [node.name for node in network.nodes if isinstance(node.kind, Switch)]
+    ends = [network.names[index] for index in network.end_systems]
+    if len(switches) != 1 or len(switches) + len(ends) != len(network.nodes):
+        others = len(network.nodes) - len(ends)
+        raise DeviceError(
+            f"{path}: its network has {others} switches and hubs; leave one switch in it, the device under test"
+        )
+    if len(network.links) != len(ends):
+        raise DeviceError(f"{path}: each end system needs one link, to the switch; remove the others")
+    rates = sorted({link.rate_bps for link in network.links})
+    if len(rates) != 1:
+        raise DeviceError(
+            f"{path}: its links have {len(rates)} rates; loads are shares of one rate: give all links the same"
+        )
+    _enough(len(ends), str(path))
+    root = etree.fromstring(loaded.xml)
+    own = root.find(f"{{{NAMESPACE}}}network")
+    assert own is not None
+    own = copy.deepcopy(own)
+    own.tail = None
+    return Device(switches[0], tuple(ends), rates[0], path.resolve().parent, etree.tostring(own))
+
+
+def plain_device(ports: int, rate: str) -> Device:
+    """A store-and-forward switch as the test language has it by default, with so many ports of a rate, `1Gbit/s`."""
+    _enough(ports, "--ports")
+    try:
+        bits = rate_bps(rate)
+    except ValueError as error:
+        raise DeviceError(f"--rate {rate}: {error}; write a rate such as 1Gbit/s") from None
+    names = tuple(f"port{number + 1}" for number in range(ports))
+    test = Test("switch", seed=1, host="ideal")
+    for name in names:
+        test.end_system(name)
+    test.switch("dut")
+    for name in names:
+        test.link(name, "dut", rate=rate)
+    root = etree.fromstring(test.to_xml().encode())
+    own = root.find(f"{{{NAMESPACE}}}network")
+    assert own is not None
+    own.tail = None
+    return Device("dut", names, bits, Path.cwd(), etree.tostring(own))
+
+
+def _enough(ports: int, where: str) -> None:
+    if not _FEWEST <= ports <= _MOST:
+        raise DeviceError(f"{where}: {ports} ports; give {_FEWEST} to {_MOST}")

@@ -1,0 +1,113 @@
+"""One characterisation: every trial through one place, which repeats, keeps, and counts the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wiregauge.switching.device import Device
+from wiregauge.switching.errors import StopError
+from wiregauge.switching.store import Store
+from wiregauge.switching.trials import Carrier, Outcome, Trial, fps
+
+__all__ = ["BUDGET_S", "Session", "Sizes"]
+
+BUDGET_S = 14 * 60.0
+"""--quick begins no trial after so long, so that it ends within 15 minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How long trials are. In virtual time a quick one is as long as it takes so many frames, elsewhere seconds."""
+
+    quick: bool
+    virtual: bool
+
+    def final_s(self, rate_bps: int, frame: int) -> float:
+        """A full-length trial, s: 60 s in a standard one (RFC 2544, 24)."""
+        if not self.quick:
+            return 60.0
+        return round(40_000 / fps(rate_bps, frame), 6) if self.virtual else 1.0
+
+    def initial_s(self, rate_bps: int, frame: int) -> float:
+        """A short one that only says where to look, s."""
+        if not self.quick:
+            return 1.0
+        return round(8_000 / fps(rate_bps, frame), 6) if self.virtual else 0.4
+
+    def sum_s(self, rate_bps: int, frame: int) -> float:
+        """Of full-length trials of a load before its class is known, s."""
+        final = self.final_s(rate_bps, frame)
+        return 2 * final if self.quick and not self.virtual else final
+
+
+@dataclass(slots=True)
+class Session:
+    """What tests are given to ask with."""
+
+    device: Device
+    carrier: Carrier
+    store: Store
+    sizes: Sizes
+    frames: tuple[int, ...]
+    told: Callable[[str], object]
+    """Gets a line about every trial."""
+    clock: Callable[[], float] = time.monotonic
+    asked: int = 0
+    made: int = 0
+    spent_s: float = 0.0
+    refusals: list[str] = field(default_factory=list)
+    planned: dict[str, int] = field(default_factory=dict)
+    """Trials that tests not yet over are thought to need."""
+    _began: float | None = None
+    _test: str = ""
+    _of_test: int = 0
+
+    def begin(self, test: str) -> None:
+        """A test begins."""
+        self._test, self._of_test = test, 0
+
+    def ended(self, test: str) -> None:
+        """A test is over."""
+        self.planned.pop(test, None)
+
+    def ask(self, trial: Trial) -> Outcome:
+        """What the device does with a trial. One that counts for nothing is repeated once, and then stays refused.
+
+        Raises StopError where somebody stopped it, or the time is over.
+        """
+        outcome = self._once(trial)
+        if outcome.refused:
+            outcome = self._once(trial)
+            if outcome.refused:
+                self.refusals.append(f"{self._test}, {trial.name}: {outcome.refused}")
+        return outcome
+
+    def _once(self, trial: Trial) -> Outcome:
+        index = self.asked
+        self.asked += 1
+        self._of_test += 1
+        known = self.store.known(index, self._test, trial)
+        if known is not None:
+            return known
+        now = self.clock()
+        self._began = now if self._began is None else self._began
+        if self.sizes.quick and now - self._began > BUDGET_S:
+            raise StopError("the 15 minutes of --quick are over")
+        outcome = self.carrier.carry(trial, self.store.folder(index, self._test))
+        self.store.add(self._test, trial, outcome)
+        self.made += 1
+        self.spent_s += self.clock() - now
+        loss = f"lost {outcome.lost} of {outcome.sent}"
+        found = f"refused: {outcome.refused}" if outcome.refused else loss
+        self.told(f"{self._test}  {trial.name}: {found}{self._rest()}")
+        return outcome
+
+    def _rest(self) -> str:
+        """Time left by the mean of the trials so far and how many tests are thought to need."""
+        more = sum(self.planned.values()) - min(self._of_test, self.planned.get(self._test, 0))
+        left = max(0.0, more * self.spent_s / self.made)
+        if self.sizes.quick and self._began is not None:
+            left = min(left, max(0.0, BUDGET_S - (self.clock() - self._began)))
+        return f"; about {int(left // 60)}:{int(left % 60):02d} left"

@@ -1,0 +1,152 @@
+"""The directory of a characterisation: what was asked for, a line for every trial, and the run directories."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from wiregauge.files import ForeignFileError, cure_for, write_whole
+from wiregauge.measures import json_text
+from wiregauge.records import RunDirectory, RunDirectoryError, read_json, seal
+from wiregauge.switching.errors import SheetError
+from wiregauge.switching.trials import Outcome, Trial
+
+__all__ = ["PLAN", "RUNS", "SHEET", "Store"]
+
+PLAN: Final = "switch.json"
+SHEET: Final = "datasheet.json"
+LINES: Final = "trials.jsonl"
+RUNS: Final = "trials"
+
+
+class Store:
+    """Trials in the order they were asked for. What is there already is given back instead of being made again."""
+
+    def __init__(self, place: Path, asked: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+        self.place = place
+        self.asked = asked
+        self._lines = lines
+        self.kept = len(lines)
+        """How many trials were there when it was opened."""
+
+    @classmethod
+    def begin(cls, place: Path, asked: dict[str, Any]) -> Store:
+        """A new directory. Raises RunDirectoryError for a place that holds something, or cannot be made."""
+        RunDirectory.check_free(place)
+        try:
+            (place / RUNS).mkdir(parents=True)
+            plan = json.dumps({"digest": "", "characterisation": 1, **asked}, indent=1, ensure_ascii=False)
+            write_whole(place / PLAN, seal(plan + "\n"), replacing=None)
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{place}: cannot be made ({error.strerror}); {cure_for(error)}"
+            ) from None
+        return cls(place, asked, [])
+
+    @classmethod
+    def resume(cls, place: Path) -> Store:
+        """One that was begun. Raises SheetError for a directory that is none, or whose lines are damaged.
+
+        The last line may be cut off, as a crash leaves it: its trial is made again.
+        """
+        if not (place / PLAN).is_file():
+            raise SheetError(f"{place}: it holds no {PLAN}; name the directory of a characterisation")
+        asked, digest = read_json(place / PLAN)
+        if digest is None:
+            raise SheetError(f"{place / PLAN}: it is not that of a characterisation")
+        asked.pop("digest")
+        if asked.pop("characterisation", None) != 1 or not isinstance(asked.get("device"), str):
+            raise SheetError(f"{place / PLAN}: it is not that of a characterisation of this version")
+        return cls(place, asked, _lines_of(place / LINES))
+
+    def known(self, index: int, test: str, trial: Trial) -> Outcome | None:
+        """The outcome of a trial that was made before; None where it is the next one.
+
+        Raises SheetError where another trial was made then.
+        """
+        if index >= len(self._lines):
+            return None
+        line = self._lines[index]
+        if line["test"] != test or line["trial"] != json.loads(json.dumps(trial.as_json())):
+            raise SheetError(
+                f"{self.place / LINES}, line {index + 1}: it holds another trial than this version asks for; "
+                "begin anew in another directory"
+            )
+        return Outcome.of(line["outcome"])
+
+    def add(self, test: str, trial: Trial, outcome: Outcome) -> None:
+        """Writes a line, and waits until the disk has it. Raises RunDirectoryError where it cannot."""
+        line = {"test": test, "trial": trial.as_json(), "outcome": asdict(outcome)}
+        path = self.place / LINES
+        try:
+            whole = "".join(json.dumps(one) + "\n" for one in [line])
+            with path.open("a", encoding="utf-8") as file:
+                file.write(whole)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{path}: cannot be written ({error.strerror}); {cure_for(error)}"
+            ) from None
+        self._lines.append(line)
+
+    def mend(self) -> None:
+        """Takes off a last line that was cut off, and folders of trials that have no line. Raises RunDirectoryError."""
+        path = self.place / LINES
+        try:
+            if path.exists():
+                write_whole(path, "".join(json.dumps(one) + "\n" for one in self._lines))
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{path}: cannot be written ({error.strerror}); {cure_for(error)}"
+            ) from None
+
+    def folder(self, index: int, test: str) -> str:
+        """A name of a run directory that is free."""
+        name = f"{index + 1:04d}-{test}"
+        again = 0
+        while (self.place / RUNS / name).exists():
+            again += 1
+            name = f"{index + 1:04d}-{test}-again{again}"
+        return name
+
+    def save(self, shown: dict[str, Any]) -> None:
+        """Writes the data sheet. Raises RunDirectoryError where it cannot."""
+        path = self.place / SHEET
+        try:
+            write_whole(path, json_text(shown, depth=4) + "\n", replacing=b'"datasheet": ')
+        except ForeignFileError as error:
+            raise RunDirectoryError(f"{path}: {error.strerror}") from None
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{path}: cannot be written ({error.strerror}); {cure_for(error)}"
+            ) from None
+
+
+def _lines_of(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    try:
+        texts = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SheetError(f"{path}: it cannot be read ({error})") from None
+    found = []
+    for number, text in enumerate(texts, 1):
+        if not text and number == len(texts):
+            break
+        try:
+            line = json.loads(text)
+            Outcome.of(line["outcome"])
+            if not isinstance(line["test"], str) or not isinstance(line["trial"], dict):
+                raise TypeError
+        except (ValueError, KeyError, TypeError, AttributeError):
+            if number == len(texts):  # cut off: the writer was killed
+                break
+            raise SheetError(
+                f"{path}, line {number}: it is no trial; the file is damaged, begin anew in another directory"
+            ) from None
+        found.append(line)
+    return found

@@ -1,0 +1,276 @@
+"""Trials of a device: what is asked of it, what was seen, and a way to have them made on any bench."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from wiregauge.config import Test
+from wiregauge.measures import FlowResult, Judgement
+from wiregauge.runner import Trials
+from wiregauge.switching.device import Device
+
+__all__ = ["WIRE_EXTRA", "Bench", "Carrier", "Latency", "Load", "Outcome", "Seen", "Stream", "Trial", "fps"]
+
+WIRE_EXTRA = 20
+"""Preamble, start-of-frame delimiter and gap, B."""
+_PORTS = 4
+"""Ports that trials use, at most."""
+_OFFERED = 0.01
+"""A stream, or a load, that is further from what was intended than this share was not offered."""
+
+
+def fps(rate_bps: int, frame: int) -> float:
+    """Most frames per second of a length (with FCS) on a link: RFC 2544, appendix B.2."""
+    return rate_bps / (8 * (frame + WIRE_EXTRA))
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Measured frames from a port to another; ports are numbers from 0, the load is in ppm of the link."""
+
+    source: int
+    to: int
+    load_ppm: int
+    frame: int
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Frames that congest, which leave no records."""
+
+    source: int
+    to: int
+    load_ppm: int
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One question: these streams, side by side, for so many seconds."""
+
+    name: str
+    seconds: float
+    streams: tuple[Stream, ...]
+    loads: tuple[Load, ...] = ()
+    warm_up: bool = True
+    """Whether the streams begin before what is measured; not for bursts, which would find a buffer in use."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is kept; a trial is the same where this is."""
+        return {
+            **asdict(self),
+            "streams": [asdict(one) for one in self.streams],
+            "loads": [asdict(one) for one in self.loads],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One-way latency of a stream, ns; None: n does not support it."""
+
+    n: int
+    minimum: float | None
+    p50: float | None
+    p99: float | None
+    maximum: float | None
+    pdv: float | None
+    """p99.9 - min (RFC 8219, 7.3.1)."""
+    mean: float | None
+    uncertainty: float | None
+    """95 % half-width of the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a stream."""
+
+    sent: int
+    lost: int
+    """Not delivered, or not intact, or elsewhere."""
+    offered: float | None
+    """Share of the intended rate that it really had."""
+    latency: Latency
+
+    @property
+    def loss_ratio(self) -> float:
+        """Share of the sent frames."""
+        return self.lost / self.sent if self.sent else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a trial left. `refused` says why it counts for nothing; empty where it counts."""
+
+    refused: str
+    grade: str
+    streams: tuple[Seen, ...]
+    seconds: float
+    """What it took, on the wall."""
+    directory: str = ""
+
+    @property
+    def lost(self) -> int:
+        """Of all streams."""
+        return sum(one.lost for one in self.streams)
+
+    @property
+    def sent(self) -> int:
+        """Of all streams."""
+        return sum(one.sent for one in self.streams)
+
+    @property
+    def loss_ratio(self) -> float:
+        """Of all streams together."""
+        return self.lost / self.sent if self.sent else 1.0
+
+    @staticmethod
+    def of(kept: dict[str, Any]) -> Outcome:
+        """From what `asdict` made. Raises KeyError, TypeError for something else."""
+        streams = tuple(Seen(**{**one, "latency": Latency(**one["latency"])}) for one in kept["streams"])
+        return Outcome(**{**kept, "streams": streams})
+
+
+class Carrier(Protocol):
+    """Whoever has a trial made: a bench, or in tests a made-up device."""
+
+    def carry(self, trial: Trial, name: str) -> Outcome:
+        """Makes it once; `name` is that of its run directory. Raises StopError."""
+        ...
+
+
+class Bench:
+    """Trials as ordinary tests on an open bench, each in a run directory in `place`."""
+
+    def __init__(self, device: Device, trials: Trials, place: Path, *, model: bool) -> None:
+        self._device, self._trials, self._place = device, trials, place
+        self._settle = "5ms" if model else "200ms"
+        self._reached = model
+
+    def test(self, trial: Trial) -> Test:
+        """The test that a trial is; it has no network yet."""
+        ports = self._device.ports
+        test = Test("switch", seed=1)
+        test.timing(
+            warm_up=self._settle if trial.warm_up else "0s",
+            duration=f"{round(trial.seconds * 1e9)}ns",
+            drain=None,
+        )
+        for number, one in enumerate(trial.streams, 1):
+            test.flow(
+                number, protocol="raw", from_=ports[one.source], to=ports[one.to], priority=one.priority
+            )
+            test.send(number, load=_share(one.load_ppm), frame=f"{one.frame}B", pacing="rate")
+            test.receive(number)
+        for load in trial.loads:
+            test.inject(
+                on=ports[load.source],
+                to=ports[load.to],
+                load=_share(load.load_ppm),
+                frame=f"{load.frame}B",
+                burst=1,
+            )
+        return test
+
+    def carry(self, trial: Trial, name: str) -> Outcome:
+        """See `Carrier`. Raises TestError, BenchError and RunDirectoryError beside."""
+        if not self._reached:
+            self._reach()
+        began = time.monotonic()
+        judgement = self._run(trial, name)
+        return outcome_of(judgement, time.monotonic() - began, name)
+
+    def _reach(self) -> None:
+        """Learning frames (RFC 2544, 23): a few from every port that trials use to every other.
+
+        A network of real frames is made for the ways of its first trial, and this has all of them. Raises BenchError
+        where a port does not reach another.
+        """
+        from wiregauge.benches import BenchError
+
+        used = range(min(len(self._device.ports), _PORTS))
+        ways = tuple(Stream(a, b, 100, 512) for a in used for b in used if a != b)
+        number = 0
+        while (self._place / f"reach-{number}").exists():
+            number += 1
+        judgement = self._run(Trial("reach", 0.5, ways), f"reach-{number}")
+        for way, flow in zip(ways, judgement.runs[0].flows, strict=True):
+            if not flow.counts["delivered"]:
+                here, there = self._device.ports[way.source], self._device.ports[way.to]
+                raise BenchError(f"no frame from {here} reached {there}: look at the device and its cables")
+        self._reached = True
+
+    def _run(self, trial: Trial, name: str) -> Judgement:
+        """Raises StopError for a trial that was stopped."""
+        from wiregauge.master.stopping import Interrupted
+        from wiregauge.runner import NothingRunError
+        from wiregauge.switching.errors import StopError
+
+        place = self._place / name
+        try:
+            judgement = self._trials.run(self._device.test(self.test(trial)), place, file=f"switch {name}")
+        except Interrupted as error:
+            raise StopError(str(error)) from None
+        except NothingRunError as error:
+            if error.stopped:
+                raise StopError(str(error)) from None
+            raise
+        if judgement.state == "interrupted":
+            raise StopError(judgement.reason or "it was stopped")
+        return judgement
+
+
+def _share(ppm: int) -> str:
+    return f"{ppm}ppm"
+
+
+def outcome_of(judgement: Judgement, seconds: float, name: str) -> Outcome:
+    """What the judgement of a run says of the trial that it was."""
+    run = judgement.runs[0]
+    streams = tuple(_seen(flow) for flow in run.flows)
+    reasons = []
+    if run.state != "complete":
+        reasons.append(run.reason or f"the run is {run.state}")
+    elif run.validity.word == "INVALID":
+        reasons.append("INVALID: " + "; ".join(run.reasons))
+    for flow, one in zip(run.flows, streams, strict=True):
+        if one.offered is None or abs(one.offered - 1) > _OFFERED:
+            part = (
+                "at an unknown rate"
+                if one.offered is None
+                else f"at {100 * one.offered:.1f} % of the intended rate"
+            )
+            reasons.append(f"flow {flow.plan.id} was offered {part}")
+        if unknown := flow.counts.get("unknown", 0):
+            reasons.append(f"of flow {flow.plan.id} the fate of {unknown} messages is unknown")
+    reasons += [
+        f"the load from {load.on} was not offered"
+        for load in run.loads
+        if load.offered is None or abs(load.offered - load.intended) > _OFFERED * load.intended
+    ]
+    return Outcome("; ".join(reasons), run.validity.word, streams, seconds, name)
+
+
+def _seen(flow: FlowResult) -> Seen:
+    counts = flow.counts
+    rates = flow.service.rates if flow.service is not None else None
+    offered = None
+    if rates is not None and rates.intended_per_s and rates.offered_per_s.value is not None:
+        offered = rates.offered_per_s.value / rates.intended_per_s
+    summary = flow.summaries["latency"]
+    uncertainty = summary.uncertainty.total if summary.uncertainty is not None else None
+    latency = Latency(
+        summary.n,
+        summary.minimum,
+        summary.value("p50"),
+        summary.value("p99"),
+        summary.maximum,
+        summary.pdv(),
+        summary.mean,
+        uncertainty,
+    )
+    lost = sum(counts.get(what, 0) for what in ("lost", "corrupted", "misdirected"))
+    return Seen(counts["sent"], lost, offered, latency)
