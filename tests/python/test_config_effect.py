@@ -100,7 +100,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <flow id="93-94" protocol="udp" from="mac" to="sensor"/>
     <flow id="95-96" protocol="tt" from="sensor" to="mac" period="10ms" offset="3ms" offset-step="1ms"/>
     <flow id="97" protocol="raw" from="p1" to="p2" vlan="9"><path via="r1:3 r2"/></flow>
-    <flow id="98" protocol="raw" from="p1" to="p2">
+    <flow id="98" protocol="raw" from="p1" to="p2" vlan="11">
       <path via="r1:2 r2"/><path via="r1:3 r2"/><frer latent-difference="4"/>
     </flow>
   </flows>

@@ -51,12 +51,20 @@ def compiled(text: str, folder: Path) -> dict[str, Any]:
     return plain(load(path).campaign)
 
 
+MEANT = {
+    "policing": (
+        'the service data units of flow 3 at "bridge" have 500 B, 100 B may enter: all are dropped there',
+    )
+}
+"""What an example shows on purpose."""
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_are_good(path: Path) -> None:
     loaded = load(path)
     assert loaded.xml == path.read_bytes()
     assert loaded.sha256 == hashlib.sha256(loaded.xml).hexdigest()
-    assert loaded.warnings == ()
+    assert loaded.warnings == MEANT.get(path.stem, ())
     assert loaded.campaign.name == path.stem
 
 

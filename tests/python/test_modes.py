@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from wiregauge import stats
 from wiregauge.stats import recurrence
-from wiregauge.stats.folding import laid_over, within
+from wiregauge.stats.folding import laid_over, levelled, within
 from wiregauge.stats.modes import FALSE_MODE, Bounded, Mode, cycle_medians, holds
 
 Floats = NDArray[np.float64]
@@ -257,3 +257,12 @@ def test_medians_by_cycle_are_those_of_numpy(rows: list[tuple[int, float, bool]]
     cycles, medians = cycle_medians(rise, cycle, chosen)
     wanted = {int(of): float(np.median(rise[chosen & (cycle == of)])) for of in np.unique(cycle[chosen])}
     assert dict(zip(cycles.tolist(), medians.tolist(), strict=True)) == wanted
+
+
+def test_a_series_of_which_a_mode_takes_every_value_is_searched_to_its_end() -> None:
+    """Of a schedule whose latency repeats exactly nothing is left once its band is taken."""
+    t = np.arange(4_000) * 1e6
+    whole = levelled(t, np.array([62e3, 162e3, 262e3])[np.arange(4_000) % 3])
+    nothing = whole.without(np.zeros(4_000, dtype=np.bool_))
+    assert len(nothing.t) == 0
+    assert nothing.coarse == ()

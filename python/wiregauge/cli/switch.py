@@ -20,6 +20,9 @@ __all__ = ["switch"]
 
 _LEAST, _MOST = 64, 1518
 
+CARRIED = ("sim", "netns")
+"""Benches that trials run on."""
+
 
 def switch(
     device: Annotated[
@@ -193,7 +196,7 @@ def _carry_out(asked: dict[str, Any], place: Path | None, *, resumed: bool, as_j
 
     device = _device(asked)
     name = asked["bench"]
-    if name not in ("sim", "netns"):
+    if name not in CARRIED:
         fail(f"--bench {name}: a switch is characterised on sim and netns; choose one", BAD_INPUT)
     if resumed and asked.get("device_sha256") != device.digest:
         raise SheetError(f"{asked['device']}: the device is another one than when {place} was begun")

@@ -16,6 +16,9 @@ from wiregauge.records import RunDirectory
 
 __all__ = ["HEADER", "Passed", "Port", "passed_by", "switches_of", "wire_bits"]
 
+TAP = "tap"
+"""The point of a record that a capture made."""
+
 Times = NDArray[np.int64]
 HEADER: Final = 14
 """Octets that a switch must have to know where a frame goes."""
@@ -251,7 +254,7 @@ def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Pass
             f"{directory.root}: the offset of the captures' clocks is not known, so that no residence time is; "
             "import them with --max-clock-offset"
         )
-    rows = rows.filter(pl.col("point") == "tap")
+    rows = rows.filter(pl.col("point") == TAP)
     messages = pl.read_parquet(directory.messages(run.index)).select(
         "flow", "sequence", outcome=pl.col("outcome").cast(pl.String)
     )

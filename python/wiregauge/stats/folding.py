@@ -125,6 +125,8 @@ def _coarse(
     t: Floats, y: Floats, span: float, spacing: float
 ) -> tuple[tuple[float, Floats, Floats, Floats], ...]:
     found: list[tuple[float, Floats, Floats, Floats]] = []
+    if not len(t):
+        return ()
     size = 2 * spacing
     while span / size > 256:
         place = np.minimum(((t + spacing / 2) / size).astype(np.int64), int(span / size))
