@@ -108,6 +108,7 @@ pub fn read(
         readers: BTreeMap::new(),
     };
     reading.check_nodes();
+    reading.check_run();
     reading.make_servers();
     reading.count_processors();
     reading.make_readers();
@@ -169,6 +170,17 @@ impl Reading<'_> {
                 unruled.push((format!("{kind} \"{}\"", node.name), message, cure));
             }
         }
+        for (element, message, cure) in said {
+            self.say(&element, message, cure);
+        }
+        for (element, message, cure) in unruled {
+            self.say(&element, &message, cure);
+        }
+    }
+
+    /// What of the run no curve bounds, whatever its nodes are.
+    fn check_run(&mut self) {
+        let mut said = Vec::new();
         for flow in self.run.flows.iter().filter(|flow| flow.frer.is_some()) {
             said.push((
                 format!("flow {}", flow.id),
@@ -190,18 +202,15 @@ impl Reading<'_> {
                 "leave it out",
             ));
         }
-        for (element, message, cure) in said {
-            self.say(&element, message, cure);
-        }
-        for (element, message, cure) in unruled {
-            self.say(&element, &message, cure);
-        }
         if !self.run.remote_logs.is_empty() {
-            self.say(
-                "<remote-log>",
+            said.push((
+                "<remote-log>".to_owned(),
                 "what it sends depends on what is logged, and has no arrival curve",
                 "leave it out",
-            );
+            ));
+        }
+        for (element, message, cure) in said {
+            self.say(&element, message, cure);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Frames through switches.
 
-use wg_core::frame::Marks;
+use wg_core::frame::{Frame, Marks};
+use wg_core::port::Transmission;
 use wg_core::switch::{Arrival, Output};
 use wg_core::{Cause, Deadline};
 use wg_frame::time::RunTime;
@@ -101,20 +102,7 @@ impl<S: Sink> Engine<'_, S> {
                     let free_at = self.launch(channel, frame);
                     self.world.switches[at].core.handle_line_free(port, transmission, free_at);
                 }
-                Output::Abort { port, transmission, .. } => {
-                    let own = &mut self.world.switches[at].ports[port];
-                    own.frames -= 1;
-                    own.bytes -= u64::from(frame.length);
-                    own.stats.begun = None;
-                    let (number, channel) = (own.number, own.channel);
-                    self.ptp_cut_short(node, frame);
-                    self.cut_short(channel, frame);
-                    if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
-                        self.reveal(TruthKind::Preempted, frame, node, number, 0);
-                    }
-                    let free_at = self.now + self.world.channels[channel].line.time_of(wg_core::line::GAP);
-                    self.world.switches[at].core.handle_line_free(port, transmission, free_at);
-                }
+                Output::Abort { port, transmission, .. } => self.cut_off(at, port, transmission, frame),
                 Output::Fragment { port, edge, .. } => {
                     let channel = self.world.switches[at].ports[port].channel;
                     if let Some((transmission, free_at)) = self.fragment(channel, frame, edge) {
@@ -140,8 +128,25 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
+    /// A port cuts off the frame it sends.
+    fn cut_off(&mut self, at: usize, port: usize, transmission: Transmission, frame: &Frame) {
+        let node = self.world.switches[at].node;
+        let own = &mut self.world.switches[at].ports[port];
+        own.frames -= 1;
+        own.bytes -= u64::from(frame.length);
+        own.stats.begun = None;
+        let (number, channel) = (own.number, own.channel);
+        self.ptp_cut_short(node, frame);
+        self.cut_short(channel, frame);
+        if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
+            self.reveal(TruthKind::Preempted, frame, node, number, 0);
+        }
+        let free_at = self.now + self.world.channels[channel].line.time_of(wg_core::line::GAP);
+        self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+    }
+
     /// Writes the record of a frame that was begun at a port that may cut frames off, and was not.
-    fn settle(&mut self, node: u16, number: u16, begun: Option<(wg_core::frame::Frame, RunTime)>) {
+    fn settle(&mut self, node: u16, number: u16, begun: Option<(Frame, RunTime)>) {
         if let Some((frame, began)) = begun {
             self.note(&frame, node, number, Point::SwitchOut, began);
         }
