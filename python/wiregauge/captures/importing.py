@@ -123,7 +123,15 @@ def _taken(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[s
             return taken
         if captured.test is not None or len(captured.files) > _SIDES:
             raise CaptureError(taken["no_message"])
-    agree = captured.agree_ns
+        try:
+            return _compared(captured, order, beside)
+        except _native.NativeError as error:
+            raise CaptureError(f"{taken['no_message']}. As anyone's traffic: {error}") from error
+    return _compared(captured, order, beside)
+
+
+def _compared(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+    comparison, agree = captured.comparison, captured.agree_ns
     compared: dict[str, Any] = json.loads(
         _native.compare_captures(
             json.dumps(
