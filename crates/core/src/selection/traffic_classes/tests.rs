@@ -19,6 +19,8 @@ use crate::selection::{AsynchronousConfig, GateEntry, GateList, SchedulerConfig}
 /// Of a byte at 1 Gbit/s.
 const BYTE: i64 = 8_000;
 
+mod hold;
+
 /// A frame that comes: when, in bytes of the line; its priority; its length.
 type Arrival = (i64, u8, u16);
 
@@ -63,7 +65,11 @@ fn with(idle_slopes: [Option<u64>; PRIORITIES], gates: Option<Gates>) -> Traffic
 
 /// Gates of a list of entries, lengths in bytes of the line.
 fn gates(entries: &[(u8, i64)]) -> Option<Gates> {
-    let entry = |&(open, length): &(u8, i64)| GateEntry { open, length: Span::from_picos(length * BYTE) };
+    let entry = |&(open, length): &(u8, i64)| GateEntry {
+        open,
+        length: Span::from_picos(length * BYTE),
+        mac: MacOperation::Unchanged,
+    };
     let entries = entries.iter().map(entry).collect();
     Some(Gates::new(&[GateList { base: LocalTime::ZERO, extension: Span::ZERO, entries }]).unwrap())
 }
@@ -394,7 +400,13 @@ fn fragments(config: TrafficClassConfig, arrivals: &[Arrival]) -> Vec<(i64, Line
 }
 
 /// The same counted byte by byte, with one list of frames that wait for each priority.
-fn fragments_counted(express: u8, least: i64, arrivals: &[Arrival]) -> Vec<(i64, Line)> {
+/// `holds` says of each byte whether the MAC has been told to hold.
+fn fragments_counted(
+    express: u8,
+    least: i64,
+    arrivals: &[Arrival],
+    holds: &dyn Fn(i64) -> bool,
+) -> Vec<(i64, Line)> {
     /// On the wire: the number, its priority, bytes left when the fragment began, bytes of it that are gone.
     struct Going {
         number: u64,
@@ -430,20 +442,21 @@ fn fragments_counted(express: u8, least: i64, arrivals: &[Arrival]) -> Vec<(i64,
         let urgent = (express..8).any(|priority| !waiting[usize::from(priority)].is_empty());
         if let Some(now) = &mut going {
             let at = (now.gone - 8).max(0).max(least - 4);
-            if urgent && !is_express(now.priority) && now.cut.is_none() && at + 60 <= now.left - 4 {
+            if (urgent || holds(byte)) && !is_express(now.priority) && now.cut.is_none() && at + 60 <= now.left - 4 {
                 now.cut = Some(at);
                 all.push((byte, Line::Cut(now.number)));
             }
         } else if byte >= free {
             let turn = |priority: &u8| {
-                !waiting[usize::from(*priority)].is_empty() && (cut.is_none() || is_express(*priority))
+                !waiting[usize::from(*priority)].is_empty()
+                    && (is_express(*priority) || cut.is_none() && !holds(byte))
             };
             if let Some(priority) = (0..8).rev().find(turn)
                 && let Some((number, left)) = waiting[usize::from(priority)].pop_front()
             {
                 all.push((byte, Line::Begins(number)));
                 going = Some(Going { number, priority, left, gone: 0, cut: None });
-            } else if let Some((number, priority, left)) = cut.take() {
+            } else if let Some((number, priority, left)) = cut.take_if(|_| !holds(byte)) {
                 all.push((byte, Line::GoesOn(number)));
                 going = Some(Going { number, priority, left, gone: 0, cut: None });
             }
@@ -456,9 +469,11 @@ fn fragments_counted(express: u8, least: i64, arrivals: &[Arrival]) -> Vec<(i64,
     all
 }
 
+const UNTOLD: HoldAdvances = HoldAdvances { hold: Span::ZERO, release: Span::ZERO };
+
 fn preempting(queues: u8, shortest_fragment: u16) -> TrafficClassConfig {
     TrafficClassConfig {
-        preemption: Some(Preemption { queues, shortest_fragment }),
+        preemption: Some(Preemption { queues, shortest_fragment, advances: UNTOLD }),
         ..with([None; PRIORITIES], None)
     }
 }
@@ -530,7 +545,7 @@ proptest! {
         let queues = (1_u8 << express) - 1;
         prop_assert_eq!(
             fragments(preempting(queues, shortest), &arrivals),
-            fragments_counted(express, i64::from(shortest), &arrivals)
+            fragments_counted(express, i64::from(shortest), &arrivals, &|_| false)
         );
     }
 }
