@@ -155,7 +155,7 @@ def switch_tsn() -> list[SwitchTsn]:
     """Ports of a switch with all that they can have."""
     ats = Ats([Scheduler(98, "10Mbit/s", "2KiB")], longest_residence="5ms")
     low = TrafficClass(0, "0 1 2 3", shaper=ats, longest_frame="1000B", preemptable="on")
-    entries = [GateEntry("1ms", "0 1")]
+    entries = [GateEntry("500us", "0 1", mac="release"), GateEntry("500us", "0 1", mac="hold")]
     first = GateSchedule(entries, cycle_extension="1us")
     lists = [first, GateSchedule(entries, base_time="5ms")]
     rest = [TrafficClass(0, "0 1 2 3 4 5"), TrafficClass(1, "6"), TrafficClass(2, "7")]
@@ -166,6 +166,8 @@ def switch_tsn() -> list[SwitchTsn]:
             ports="2",
             guard_band="20us",
             shortest_fragment="128B",
+            hold_advance="100us",
+            release_advance="1us",
         ),
         SwitchTsn(rest, cyclic=CyclicQueuing("1 2", "500us", base_time="1us"), ingress=[stream_filter()]),
     ]
@@ -176,11 +178,17 @@ def talker() -> HostTsn:
         classes=[
             TrafficClass(0, "7", shaper=Etf(delta="200us", offload="on", deadline="off")),
             TrafficClass(1, "6", shaper=Cbs("1Mbit/s", "500B", "600B", offload="off")),
-            TrafficClass(2, "0 1 2 3 4 5", queues=2),
+            TrafficClass(2, "0 1 2 3 4 5", queues=2, preemptable="on"),
         ],
-        schedule=GateSchedule([GateEntry("300us", "0"), GateEntry("700us", "1 2")], "1us", "1ms"),
+        schedule=GateSchedule(
+            [GateEntry("300us", "0", mac="hold"), GateEntry("700us", "1 2", mac="release")], "1us", "1ms"
+        ),
         classify=[Classify(5, 6)],
         channels=4,
+        offload="full",
+        shortest_fragment="192B",
+        hold_advance="50us",
+        release_advance="2us",
     )
 
 

@@ -338,7 +338,10 @@ impl<S: TransmissionSelection> Port<S> {
     /// Whether no frame waits here, nor is one to be told as sent: then nothing is due before the next input.
     #[inline]
     pub fn is_at_rest<C>(&self, device: &NodeShared<C>) -> bool {
-        self.queues.is_empty() && self.queues.apart() == 0 && !self.watches && !(device.follows && self.on_wire.is_some())
+        self.queues.is_empty()
+            && self.queues.apart() == 0
+            && !self.watches
+            && !(device.follows && self.on_wire.is_some())
     }
 
     /// Whether a frame that comes at `now` finds the line free and nobody waiting, but for those that go by a schedule.

@@ -15,6 +15,7 @@ mod compile;
 mod diagnostic;
 mod disturbances;
 mod frer;
+mod hold;
 pub mod host_tsn;
 mod imperfections;
 mod limits;

@@ -31,6 +31,11 @@ _INCIDENTS = {
 def beyond_hosts(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that agents cannot carry, whatever network is between them."""
     found = [*_end_systems(campaign.network)]
+    found.extend(
+        f'"{node.name}" has preemptable classes in <host-tsn>: agents set up no preemption; use --bench sim'
+        for node in campaign.network.nodes
+        if node.tsn is not None and any(one.preemptable for one in node.tsn.classes)
+    )
     for run in campaign.runs:
         found.extend(_tasks(run, campaign.network))
         found.extend(

@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.gate_view import gate_states, lists_of, settings_of
+from wiregauge.measures.gate_view import gate_states, lists_of
+from wiregauge.measures.metrics.credits import changes_priority
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
 from wiregauge.plan import Switch
-from wiregauge.plan.tsn import PortSchedule
+from wiregauge.plan.tsn import PortSchedule, settings_of
 
 __all__ = ["gate_waits"]
 
@@ -31,7 +32,7 @@ def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None)
         return {}
     for (node, port), part in through.frame.partition_by("node", "port", as_dict=True).items():
         kind = campaign.network.nodes[int(node)].kind
-        if not isinstance(kind, Switch) or _changes_priority(kind, flow.id):
+        if not isinstance(kind, Switch) or changes_priority(kind, flow.id):
             continue
         settings = settings_of(kind.tsn, int(port))
         lists = lists_of(campaign, (int(node), int(port)))
@@ -49,17 +50,6 @@ def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None)
         closings = np.searchsorted(closes, left, side="left") - np.searchsorted(closes, ready, side="right")
         counted["missed"] += int(np.count_nonzero(closings > 0))
     return counted if counted["passages"] else {}
-
-
-def _changes_priority(switch: Switch, flow: int) -> bool:
-    """A stream gate gives its frames another class, which one is not recorded."""
-    return any(
-        entry.priority is not None
-        for tsn in switch.tsn
-        for one in tsn.filters
-        if one.flow == flow and one.gate is not None
-        for entry in one.gate.entries
-    )
 
 
 def _last(changes: Times, at: Times) -> Times:

@@ -17,6 +17,7 @@ from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
+from wiregauge.measures.metrics.credits import credit_met, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.hops import passages
 from wiregauge.measures.metrics.ptp import ptp_domains_of
@@ -144,6 +145,7 @@ def _files_check(directory: Recorded) -> Check:
 
 def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
     entry = directory.runs[plan.index]
+    shaped = credits_of(entry)
     tracked = (directory.tracked or {}).get(plan.index)
     # Counting passes over all messages: before any of them are held.
     one_in = directory.sampled(plan.index)
@@ -183,6 +185,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             with_contracts(result, contracts),
             elimination=_elimination(entry, flow.id),
             policing=_policing(entry, flow.id),
+            credit=credit_met(directory.plan.network, flow, shaped),
             gates=gate_waits(directory.plan, flow, through.get(flow.id)) if flow.id not in one_in else {},
         )
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
@@ -244,6 +247,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         clocks=clocks.measured,
         clusters=clusters,
         ptp_domains=ptp_domains,
+        credits=shaped,
     )
 
 

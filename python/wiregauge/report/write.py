@@ -23,6 +23,7 @@ from wiregauge.records import seal
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
 from wiregauge.report.clusters import cluster_table
+from wiregauge.report.credits import credit_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
@@ -116,6 +117,7 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         clusters=cluster_table(judgement),
         passive=passive_table(judgement),
         ptp_domains=ptp_table(judgement),
+        credits=credit_table(judgement),
         alarms=alarm_table(judgement),
         checks=tables.check_table(judgement),
         explained=flow_sections(explanation),

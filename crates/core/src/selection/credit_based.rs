@@ -90,7 +90,8 @@ impl Shaper {
         let credit = if was.waited { risen } else { risen.min(0) };
         if credit < risen {
             // It was lost when nothing waited any more, or came back to zero and rose no further.
-            let wait = if sent < 0 { (-sent).unsigned_abs().div_ceil(slope.unsigned_abs().max(1)) } else { 0 };
+            let wait =
+                if sent < 0 { (-sent).unsigned_abs().div_ceil(slope.unsigned_abs().max(1)) } else { 0 };
             let zero = i64::try_from(wait).map_or(now, |wait| (sent_until + Span::from_picos(wait)).min(now));
             corner(zero, credit);
         }
@@ -123,8 +124,13 @@ pub(super) struct Credits {
 impl Credits {
     /// Queues with an idle slope, in bit/s of frames with preamble and gap, are shaped.
     pub(super) fn new(idle_slopes: [Option<u64>; PRIORITIES]) -> Self {
-        let shaper =
-            |idle_slope: u64| Shaper { idle_slope, credit: 0, since: RunTime::ZERO, sending: Sending::No, course: Box::new(CreditCourse::new(RunTime::ZERO)) };
+        let shaper = |idle_slope: u64| Shaper {
+            idle_slope,
+            credit: 0,
+            since: RunTime::ZERO,
+            sending: Sending::No,
+            course: Box::new(CreditCourse::new(RunTime::ZERO)),
+        };
         Self { shapers: idle_slopes.map(|slope| slope.map(shaper)) }
     }
 

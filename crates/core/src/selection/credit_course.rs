@@ -13,9 +13,9 @@ use wg_frame::time::RunTime;
 pub type Credit = i128;
 
 /// Stretches of time with corners in them, at most.
-pub const MOST_STRETCHES: usize = 128;
+const MOST_STRETCHES: usize = 128;
 /// Corners before and after the greatest that are kept one by one.
-pub const NEAR: usize = 40;
+const NEAR: usize = 40;
 /// The first length of a stretch, ps.
 const SHORTEST_STRETCH: i64 = 1_000_000;
 

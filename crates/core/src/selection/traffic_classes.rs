@@ -100,8 +100,11 @@ pub struct Cyclic {
 impl Cyclic {
     /// The gate control list that goes with it; all other gates are open.
     pub fn gates(&self) -> GateList {
-        let but =
-            |queue: usize| GateEntry { open: !(1 << queue), length: self.cycle, mac: MacOperation::Unchanged };
+        let but = |queue: usize| GateEntry {
+            open: !(1 << queue),
+            length: self.cycle,
+            mac: MacOperation::Unchanged,
+        };
         let [first, second] = self.queues;
         GateList { base: self.base, extension: Span::ZERO, entries: alloc::vec![but(first), but(second)] }
     }

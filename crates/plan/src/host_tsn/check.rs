@@ -7,7 +7,8 @@ use wg_frame::time::Span;
 use super::{FrameMatch, HostTsn, Shaper, TsnOffload, arrivals, commands, departures};
 use crate::campaign::{Backend, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
-use crate::network::{Network, NodeIndex};
+use crate::hold;
+use crate::network::{Network, NodeIndex, NodeKind};
 use crate::quantity;
 use crate::statements::{HostTsnStatement, NodeStatement};
 use crate::topology::Topology;
@@ -30,6 +31,7 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
         for run in runs {
             let host = Host { network: &topology.network, run, node, statement };
             host.check_rate(found);
+            host.check_preemption(found);
             host.check_departures(found);
             host.check_launches(found);
             host.check_arrivals(found);
@@ -83,6 +85,31 @@ impl Host<'_> {
                 let limit = format!("more than {shortest}, a frame of 60B");
                 found.error(place, message, limit, "lengthen it; the kernel takes no shorter entry");
             }
+        }
+    }
+
+    /// Preemption is of full-duplex links, and what the MAC is told in advance fits between the entries of the schedule.
+    fn check_preemption(&self, found: &mut Findings) {
+        let Some(port) = self.tsn().port().filter(|port| port.classes.iter().any(|class| class.preemptable))
+        else {
+            return;
+        };
+        for link in self.network.links.iter() {
+            let [one, other] = link.ends;
+            let Some(far) = [(one, other), (other, one)].into_iter().find(|(own, _)| own.node == self.node)
+            else {
+                continue;
+            };
+            let far = &self.network.nodes[usize::from(far.1.node)];
+            if matches!(far.kind, NodeKind::Hub { .. }) {
+                let message =
+                    format!("a class is preemptable, and \"{}\" is at hub \"{}\"", self.name(), far.name);
+                let cure = "write preemptable=\"off\", or use a switch";
+                found.error(&self.statement.place, message, "full-duplex links", cure);
+                return;
+            }
+            let line = self.run.link_rate.unwrap_or(link.rate);
+            hold::check_advances(&port, line, &format!("\"{}\"", self.name()), &self.statement.place, found);
         }
     }
 

@@ -4,6 +4,7 @@
 //! and [`is_interface_name`] is what it has to be. Nothing here runs anything.
 
 use serde::{Deserialize, Serialize};
+use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
 use super::{
@@ -226,7 +227,13 @@ fn queues(tsn: &HostTsn, class: usize) -> String {
 fn scheduled(command: Command, tsn: &HostTsn, schedule: &GateSchedule) -> Command {
     let mut command = command.and(&format!("base-time {}", nanos(schedule.base_time)));
     for entry in &schedule.entries {
-        command = command.and(&format!("sched-entry S {:02x} {}", entry.mask(), nanos(entry.length)));
+        let operation = match entry.mac {
+            MacOperation::Unchanged => "S",
+            MacOperation::Hold => "H",
+            MacOperation::Release => "R",
+        };
+        let (mask, length) = (entry.mask(), nanos(entry.length));
+        command = command.and(&format!("sched-entry {operation} {mask:02x} {length}"));
     }
     match tsn.offload {
         TsnOffload::Off => command.and("clockid CLOCK_TAI"),

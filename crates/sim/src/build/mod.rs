@@ -16,7 +16,7 @@ use wg_core::Deadline;
 use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Cluster, ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run, SwitchModel};
+use wg_plan::{Cluster, ForwardingMode, HostModel, Network, Node, NodeIndex, NodeKind, PortTsn, Run};
 
 use self::forwarding::Tables;
 use crate::clocks::NodeClock;
@@ -87,9 +87,18 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     Ok(world)
 }
 
-/// Whether a port sends frames in fragments.
-fn gives_way(model: &SwitchModel, port: u16) -> bool {
-    model.tsn_of(port).is_some_and(|tsn| traffic_classes::preemption(tsn).is_some())
+/// Whether a port sends frames in fragments, or may cut them off: what comes from it is not handed on before it is whole.
+fn gives_way(node: &Node, port: u16) -> bool {
+    let preempts = |tsn: &PortTsn| tsn.classes.iter().any(|class| class.preemptable);
+    match &node.kind {
+        NodeKind::Switch(model) => {
+            Capabilities::of(model).preemption || model.tsn_of(port).is_some_and(preempts)
+        }
+        NodeKind::EndSystem { .. } => {
+            node.tsn.as_ref().and_then(|tsn| tsn.port()).is_some_and(|tsn| preempts(&tsn))
+        }
+        NodeKind::Hub { .. } => false,
+    }
 }
 
 impl World {
@@ -138,9 +147,7 @@ impl World {
                 let (by_header, processing) = match &network.nodes[usize::from(to.node)].kind {
                     NodeKind::Switch(switch) => {
                         let cut_through = switch.forwarding_mode == ForwardingMode::CutThrough;
-                        // What may be cut off is not handed on before it is whole.
-                        let whole = matches!(&network.nodes[usize::from(from.node)].kind,
-                            NodeKind::Switch(model) if Capabilities::of(model).preemption || gives_way(model, from.port));
+                        let whole = gives_way(&network.nodes[usize::from(from.node)], from.port);
                         (cut_through && !whole, switch.processing_delay)
                     }
                     _ => (false, Span::ZERO),

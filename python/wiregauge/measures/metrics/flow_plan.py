@@ -94,6 +94,8 @@ class FlowPlan:
     """Rate of the link the sender sends on."""
     ways: tuple[tuple[int, ...], ...] = ()
     """The nodes on the way to this receiver, by index, on each network that leads there."""
+    leaves: tuple[tuple[int, int], ...] = ()
+    """Output ports on its way to this receiver, and back where it is relayed: node, by index, and number."""
     schedule: Schedule | None = None
     frames: tuple[int, int] | None = None
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
@@ -185,7 +187,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class LimitPlan:
-    """A limit as the test states it; `value` in ns, messages, bit/s or (loss) as a share of 1."""
+    """A limit as the test states it; `value` in ns, messages, bit/s, bits or (loss) as a share of 1."""
 
     flow: int | None
     measure: str
@@ -308,6 +310,7 @@ def _flow(
         destination=names[receiver],
         path=tuple(names[node] for node in (ways[0] if ways else ())),
         ways=ways,
+        leaves=_leaves(flow, receiver, relayed=relay is not None),
         deadline_ns=_ns(flow.deadline),
         relayed=relay is not None,
         # The sizes of a capture are many: what needs one is not given.
@@ -330,6 +333,13 @@ def _flow(
         asked=asked,
         asked_of_pairs=of_pairs,
     )
+
+
+def _leaves(flow: Flow, receiver: int, *, relayed: bool) -> tuple[tuple[int, int], ...]:
+    routes = [route for route in flow.routes if route.nodes and route.nodes[-1] == receiver]
+    out = [(hop.from_, hop.from_port) for route in routes for hop in route.hops]
+    back = [(hop.to, hop.to_port) for route in routes for hop in route.hops] if relayed else []
+    return tuple(dict.fromkeys([*out, *back]))
 
 
 def _ns(picoseconds: int | None) -> float | None:

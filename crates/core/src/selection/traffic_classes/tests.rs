@@ -19,6 +19,7 @@ use crate::selection::{AsynchronousConfig, GateEntry, GateList, SchedulerConfig}
 /// Of a byte at 1 Gbit/s.
 const BYTE: i64 = 8_000;
 
+mod credit;
 mod hold;
 
 /// A frame that comes: when, in bytes of the line; its priority; its length.
@@ -80,6 +81,16 @@ fn run<C: LocalClock>(
     clock: C,
     answers_late: bool,
 ) -> Vec<(i64, u64)> {
+    driven(config, arrivals, clock, answers_late).0
+}
+
+/// The same, with the port and its device as they are then.
+fn driven<C: LocalClock>(
+    config: TrafficClassConfig,
+    arrivals: &[Arrival],
+    clock: C,
+    answers_late: bool,
+) -> (Vec<(i64, u64)>, Port<TrafficClasses>, NodeShared<C>) {
     let capacity = Capacity { bytes: u64::MAX, frames: u32::MAX };
     let mut port =
         Port::new(PortConfig::strict_priority(LineRate::GIGABIT, capacity), TrafficClasses::new(config));
@@ -91,7 +102,9 @@ fn run<C: LocalClock>(
         let arrival = coming.peek().map(|(_, (at, ..))| RunTime::from_picos(at * BYTE));
         let deadline = port.next_deadline(&device).instant();
         let end = owed.as_ref().map(|(end, _)| *end);
-        let Some(now) = [arrival, deadline, end].into_iter().flatten().min() else { return all };
+        let Some(now) = [arrival, deadline, end].into_iter().flatten().min() else {
+            return (all, port, device);
+        };
         if end == Some(now)
             && let Some((end, transmission)) = owed.take()
         {
@@ -174,11 +187,22 @@ type Opened = dyn Fn(i64) -> u8;
 
 /// Counts every byte: the state of each queue is kept from one byte of the line to the next, in hundredths of a byte.
 fn counted(percents: &[Option<i64>; PRIORITIES], arrivals: &[Arrival], opened: &Opened) -> Vec<(i64, u64)> {
+    counted_with(percents, arrivals, opened, |_, _| {})
+}
+
+/// The same; told the credits at the beginning of every byte, up to the end of the last frame.
+fn counted_with(
+    percents: &[Option<i64>; PRIORITIES],
+    arrivals: &[Arrival],
+    opened: &Opened,
+    mut told: impl FnMut(i64, &[i64; PRIORITIES]),
+) -> Vec<(i64, u64)> {
     let mut waiting: Vec<VecDeque<(u64, u16)>> = vec![VecDeque::new(); PRIORITIES];
     let mut credit = [0_i64; PRIORITIES];
     let (mut on_wire, mut left): (Option<usize>, i64) = (None, 0);
     let (mut all, mut next, mut byte) = (Vec::new(), 0, 0);
-    while all.len() < arrivals.len() {
+    while all.len() < arrivals.len() || left > 0 {
+        told(byte, &credit);
         if left == 0 {
             on_wire = None;
         }
@@ -218,6 +242,7 @@ fn counted(percents: &[Option<i64>; PRIORITIES], arrivals: &[Arrival], opened: &
         left = (left - 1).max(0);
         byte += 1;
     }
+    told(byte, &credit);
     all
 }
 
@@ -442,7 +467,11 @@ fn fragments_counted(
         let urgent = (express..8).any(|priority| !waiting[usize::from(priority)].is_empty());
         if let Some(now) = &mut going {
             let at = (now.gone - 8).max(0).max(least - 4);
-            if (urgent || holds(byte)) && !is_express(now.priority) && now.cut.is_none() && at + 60 <= now.left - 4 {
+            if (urgent || holds(byte))
+                && !is_express(now.priority)
+                && now.cut.is_none()
+                && at + 60 <= now.left - 4
+            {
                 now.cut = Some(at);
                 all.push((byte, Line::Cut(now.number)));
             }

@@ -25,8 +25,7 @@ impl Turns {
     /// All gates are open throughout.
     fn config(self, queues: u8, shortest_fragment: u16) -> TrafficClassConfig {
         let entry = |mac, length| GateEntry { open: u8::MAX, length: span(length), mac };
-        let entries =
-            vec![entry(MacOperation::Release, self.released), entry(MacOperation::Hold, self.held)];
+        let entries = vec![entry(MacOperation::Release, self.released), entry(MacOperation::Hold, self.held)];
         let advances = HoldAdvances { hold: span(self.hold_advance), release: span(self.release_advance) };
         TrafficClassConfig {
             gates: Some(
@@ -75,8 +74,10 @@ fn what_is_lost_is_the_advance() {
     assert!(all.iter().all(|(at, line)| !matches!(line, Line::Begins(_)) || !turns.holds(*at)));
     // Cut: sent up to the very byte, and on again when it is released.
     let all = fragments(turns.config(0x01, 64), &[(0, 0, 1_518); 10]);
-    let cut: Vec<i64> = all.iter().filter(|(_, line)| matches!(line, Line::Cut(_))).map(|(at, _)| *at).collect();
-    let on: Vec<i64> = all.iter().filter(|(_, line)| matches!(line, Line::GoesOn(_))).map(|(at, _)| *at).collect();
+    let cut: Vec<i64> =
+        all.iter().filter(|(_, line)| matches!(line, Line::Cut(_))).map(|(at, _)| *at).collect();
+    let on: Vec<i64> =
+        all.iter().filter(|(_, line)| matches!(line, Line::GoesOn(_))).map(|(at, _)| *at).collect();
     assert_eq!((cut, on), (vec![9_857], vec![11_000]));
     // Released in advance it goes on within the window.
     let early = Turns { release_advance: 200, ..turns };
@@ -102,9 +103,12 @@ fn a_clock_that_is_set_holds_the_mac_at_once() {
         PortConfig::strict_priority(LineRate::GIGABIT, capacity),
         TrafficClasses::new(turns.config(0x01, 64)),
     );
-    let clock =
-        DisciplinedClock::new(Oscillator::new(FrequencyOffset::from_ppb(0).unwrap()), Span::ZERO, Span::from_picos(1))
-            .unwrap();
+    let clock = DisciplinedClock::new(
+        Oscillator::new(FrequencyOffset::from_ppb(0).unwrap()),
+        Span::ZERO,
+        Span::from_picos(1),
+    )
+    .unwrap();
     let mut device = NodeShared::new(capacity, clock);
     let now = |byte: i64| RunTime::ZERO + span(byte);
     let mut told = Vec::new();
