@@ -66,17 +66,20 @@ def begins(run: Simulated, point: str) -> list[int]:
 
 def test_an_express_frame_of_a_host_waits_no_longer_than_the_fragment(tmp_path: Path) -> None:
     """As at a switch: 143 byte times at most, and frames that were cut are whole where they arrive."""
-    tasks = sends(1, "1003us", 46, 900) + sends(2, "290us", 1500, 3000)
-    run = simulate(at_host(f">{CLASSES}", tasks), tmp_path)
-    called, sent = run.times("application-send", 1), run.times("wire-send", 1)
-    waits = [sent[key] - called[key] for key in sent]
-    assert 0.8 * REST < max(waits) <= REST
-    for flow, count in ((1, 900), (2, 3000)):
-        assert len(run.times("application-receive", flow)) == count
-    longer = f' shortest-fragment="256B">{CLASSES}'
-    run = simulate(at_host(longer, tasks), tmp_path / "longer")
-    called, sent = run.times("application-send", 1), run.times("wire-send", 1)
-    assert REST < max(sent[key] - called[key] for key in sent) <= bits(335, RATE)
+    for least, longest in ((64, 143), (256, 335)):
+        # Frames that are just too short to be cut, and long ones.
+        for name, payload, period, count in (
+            ("uncut", least + 59 - 22, f"{longest // 10}us", 9_000),
+            ("long", 1500, "290us", 1_000),
+        ):
+            tasks = sends(1, "1003us", 46, 280) + sends(2, period, payload, count)
+            settings = f' shortest-fragment="{least}B">{CLASSES}'
+            run = simulate(at_host(settings, tasks), tmp_path / f"{least}-{name}")
+            called, sent = run.times("application-send", 1), run.times("wire-send", 1)
+            waits = [sent[key] - called[key] for key in sent]
+            assert bits(longest, RATE) / (2 if name == "long" else 1.15) < max(waits) <= bits(longest, RATE)
+            assert (len(sent), len(run.times("application-receive", 1))) == (280, 280)
+            assert len(run.times("application-receive", 2)) == count
 
 
 @pytest.mark.parametrize("cut_through", [False, True])
@@ -123,7 +126,7 @@ def test_a_shorter_advance_lets_a_fragment_into_the_window_and_is_warned_of(tmp_
 
 def test_a_hold_costs_its_advance(tmp_path: Path) -> None:
     """Frames too short to be cut, always waiting: as many leave in a cycle as begin before the MAC is told."""
-    tasks = sends(2, "5us", 46, 20_000) + sends(1, "500us", 46, 100, offset="460us")
+    tasks = sends(2, "7100ns", 46, 8_000) + sends(1, "500us", 46, 100, offset="460us")
     run = simulate(at_switch(windows(), tasks), tmp_path)
     out = sorted(run.times("switch-out", 2).values())
     own = occupation(frame(46, tagged=True), RATE)
@@ -133,7 +136,7 @@ def test_a_hold_costs_its_advance(tmp_path: Path) -> None:
 
 
 def test_what_is_released_in_advance_begins_in_the_window(tmp_path: Path) -> None:
-    tasks = sends(2, "5us", 46, 20_000) + sends(1, "500us", 46, 100, offset="460us")
+    tasks = sends(2, "7100ns", 46, 8_000) + sends(1, "500us", 46, 100, offset="460us")
     run = simulate(at_switch(windows(advance=' release-advance="20us"'), tasks), tmp_path)
     first = min(t % (500 * US) for t in run.times("switch-out", 2).values() if t % (500 * US) > 450 * US)
     assert first == 480 * US
