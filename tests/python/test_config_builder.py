@@ -178,13 +178,20 @@ def talker() -> HostTsn:
         classes=[
             TrafficClass(0, "7", shaper=Etf(delta="200us", offload="on", deadline="off")),
             TrafficClass(1, "6", shaper=Cbs("1Mbit/s", "500B", "600B", offload="off")),
-            TrafficClass(2, "0 1 2 3 4 5", queues=2, preemptable="on"),
+            TrafficClass(2, "0 1 2 3 4 5", queues=2),
         ],
-        schedule=GateSchedule(
-            [GateEntry("300us", "0", mac="hold"), GateEntry("700us", "1 2", mac="release")], "1us", "1ms"
-        ),
+        schedule=GateSchedule([GateEntry("300us", "0"), GateEntry("700us", "1 2")], "1us", "1ms"),
         classify=[Classify(5, 6)],
         channels=4,
+    )
+
+
+def preempting() -> HostTsn:
+    """Holds its MAC."""
+    entries = [GateEntry("300us", "0 1", mac="hold"), GateEntry("700us", "0 1", mac="release")]
+    return HostTsn(
+        [TrafficClass(0, "0 1 2 3", preemptable="on"), TrafficClass(1, "4 5 6 7")],
+        GateSchedule(entries),
         offload="full",
         shortest_fragment="192B",
         hold_advance="50us",
@@ -277,7 +284,9 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     )
     test.switch("sw2", kind="mixed-criticality")
     test.switch("sw3", tsn=switch_tsn())
-    test.end_system("e3").end_system("f3").link("e3", "sw3", rate="1Gbit/s").link("sw3", "f3", rate="1Gbit/s")
+    test.end_system("e3", tsn=preempting()).end_system("f3").link("e3", "sw3", rate="1Gbit/s").link(
+        "sw3", "f3", rate="1Gbit/s"
+    )
     for node in ("mac", "sensor", "other"):
         test.link(node, "sw1", rate="1Gbit/s", delay="50ns")
     test.link("mac", "sw2", rate="1Gbit/s", network="B").link("sensor", "sw2", rate="1Gbit/s", network="B")

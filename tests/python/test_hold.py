@@ -77,7 +77,7 @@ def test_an_express_frame_of_a_host_waits_no_longer_than_the_fragment(tmp_path: 
             run = simulate(at_host(settings, tasks), tmp_path / f"{least}-{name}")
             called, sent = run.times("application-send", 1), run.times("wire-send", 1)
             waits = [sent[key] - called[key] for key in sent]
-            assert bits(longest, RATE) / (2 if name == "long" else 1.15) < max(waits) <= bits(longest, RATE)
+            assert bits(longest, RATE) * (0.4 if name == "long" else 0.85) < max(waits) <= bits(longest, RATE)
             assert (len(sent), len(run.times("application-receive", 1))) == (280, 280)
             assert len(run.times("application-receive", 2)) == count
 
@@ -116,17 +116,17 @@ def test_with_hold_a_window_never_waits_and_without_for_a_fragment(tmp_path: Pat
 
 def test_a_shorter_advance_lets_a_fragment_into_the_window_and_is_warned_of(tmp_path: Path) -> None:
     tasks = sends(1, "500us", 46, 400, offset="100us") + sends(2, "12us", 123 - 22, 14_000)
-    text = at_switch(windows(advance=' hold-advance="5us"'), tasks)
+    text = at_switch(windows(advance=' hold-advance="3us"'), tasks)
     run = simulate(text, tmp_path)
     late = max(begins(run, "switch-out")) - 450 * US
-    assert 0 < late <= REST - 5 * US
-    (warning,) = run.plan.warnings
-    assert "hold-advance of 5 us" in warning or "hold-advance of 5us" in warning
+    assert 0 < late <= REST - 3 * US
+    # One for each port of 100 Mbit/s; at 1 Gbit/s it would do.
+    assert [warning.split(" at ")[0] for warning in run.plan.warnings] == ["the hold-advance of 3us"] * 2
 
 
 def test_a_hold_costs_its_advance(tmp_path: Path) -> None:
     """Frames too short to be cut, always waiting: as many leave in a cycle as begin before the MAC is told."""
-    tasks = sends(2, "7100ns", 46, 8_000) + sends(1, "500us", 46, 100, offset="460us")
+    tasks = sends(2, "7300ns", 46, 8_000) + sends(1, "500us", 46, 100, offset="460us")
     run = simulate(at_switch(windows(), tasks), tmp_path)
     out = sorted(run.times("switch-out", 2).values())
     own = occupation(frame(46, tagged=True), RATE)
@@ -136,7 +136,7 @@ def test_a_hold_costs_its_advance(tmp_path: Path) -> None:
 
 
 def test_what_is_released_in_advance_begins_in_the_window(tmp_path: Path) -> None:
-    tasks = sends(2, "7100ns", 46, 8_000) + sends(1, "500us", 46, 100, offset="460us")
+    tasks = sends(2, "7300ns", 46, 8_000) + sends(1, "500us", 46, 100, offset="460us")
     run = simulate(at_switch(windows(advance=' release-advance="20us"'), tasks), tmp_path)
     first = min(t % (500 * US) for t in run.times("switch-out", 2).values() if t % (500 * US) > 450 * US)
     assert first == 480 * US
