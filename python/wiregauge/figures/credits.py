@@ -29,8 +29,9 @@ def credit_figure(shapes: Sequence[CreditShape], queues: int) -> Figure | None:
         "credits",
         "Credits of shaped queues",
         "The credit of each credit-based shaper: it falls while a frame of the queue is on the wire, rises while "
-        "frames wait, and a frame begins unless it is below zero. Left over the run: of each stretch of time its "
-        "first, greatest, least and last corner; right every corner around the greatest. Between corners it is linear.",
+        "frames wait, and a frame begins unless it is below zero. Left the whole run: of each stretch of time the "
+        "first, the greatest, the least and the last corner, joined, whatever is between them. Right every corner "
+        "around the greatest credit: there it is linear from one to the next.",
         [panel for shape in shapes for panel in _panels(shape)],
         2,
         share_x=False,
