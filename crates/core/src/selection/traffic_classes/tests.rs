@@ -424,6 +424,16 @@ fn fragments(config: TrafficClassConfig, arrivals: &[Arrival]) -> Vec<(i64, Line
     }
 }
 
+/// On the wire: the number, its priority, bytes left when the fragment began, bytes of it that are gone.
+struct Going {
+    number: u64,
+    priority: u8,
+    left: i64,
+    gone: i64,
+    /// Where it is cut, in bytes of the frame.
+    cut: Option<i64>,
+}
+
 /// The same counted byte by byte, with one list of frames that wait for each priority.
 /// `holds` says of each byte whether the MAC has been told to hold.
 fn fragments_counted(
@@ -432,15 +442,6 @@ fn fragments_counted(
     arrivals: &[Arrival],
     holds: &dyn Fn(i64) -> bool,
 ) -> Vec<(i64, Line)> {
-    /// On the wire: the number, its priority, bytes left when the fragment began, bytes of it that are gone.
-    struct Going {
-        number: u64,
-        priority: u8,
-        left: i64,
-        gone: i64,
-        /// Where it is cut, in bytes of the frame.
-        cut: Option<i64>,
-    }
     let mut waiting: Vec<VecDeque<(u64, i64)>> = vec![VecDeque::new(); PRIORITIES];
     let (mut going, mut cut, mut free) = (None::<Going>, None::<(u64, u8, i64)>, 0);
     let (mut all, mut next, mut done, mut byte) = (Vec::new(), 0, 0, 0);
