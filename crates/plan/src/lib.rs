@@ -17,6 +17,7 @@ mod disturbances;
 mod frer;
 pub mod host_tsn;
 mod imperfections;
+mod ip_stream;
 mod limits;
 mod measures;
 mod model;
@@ -27,6 +28,7 @@ pub mod quantity;
 pub mod random;
 mod reach;
 mod reader;
+mod reservations;
 pub mod schedule;
 mod statements;
 mod stream_filters;
@@ -45,6 +47,7 @@ pub use network::*;
 pub use port_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, MOST_PORT_ENTRIES, PortClass, PortSchedule, PortTsn,
 };
+pub use ip_stream::{HeaderField, IpHeaders};
 pub use stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
 pub use sweep::AXES;
 pub use trace::{

@@ -23,6 +23,7 @@ use wg_plan::schedule::{Due, Schedule};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 use wg_record::DropReason;
 
+use crate::headers::HeaderNumbers;
 use crate::clocks::NodeClock;
 use crate::clusters::{ClusterState, ControlFrames, Synchroniser};
 use crate::error::SimError;
@@ -423,7 +424,11 @@ pub(crate) struct World {
     pub(crate) events: Vec<RecurringEvent>,
     pub(crate) own_frames: Vec<OwnFrameSource>,
     /// Devices of AS6802 clusters: numbers of their sources of events.
+    /// What frames carry above Ethernet, where a switch asks.
+    pub(crate) headers: HeaderNumbers,
     pub(crate) synchronisers: Vec<Synchroniser>,
+    /// By node: which of them it is.
+    pub(crate) synchroniser_of: BTreeMap<NodeIndex, usize>,
     pub(crate) clusters: Vec<ClusterState>,
     pub(crate) control_frames: ControlFrames,
     /// Clocks are perfect and timestamps are exact: records are written as they are.

@@ -17,7 +17,7 @@ from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WI
 if TYPE_CHECKING:
     from wiregauge.config import Loaded, Scheduling
     from wiregauge.plan import Campaign
-    from wiregauge.scheduling import Fault, GateList, Objective, Problem, Shown
+    from wiregauge.scheduling import Fault, GateList, GatesJudged, Objective, Problem, Shown
 
 __all__ = ["schedule"]
 
@@ -86,6 +86,14 @@ def schedule(
     priority: Annotated[
         int, typer.Option(metavar="P", min=0, max=7, help="Of time-triggered frames, in gate control lists.")
     ] = 7,
+    gates: Annotated[
+        bool,
+        typer.Option(
+            "--gates",
+            help="Write the test with gates in place of time-triggered dispatch, too: for a network of other switches. "
+            "Frames then have a VLAN tag, and windows room for it.",
+        ),
+    ] = False,
     interface: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,12 +115,13 @@ def schedule(
     Flows that name an offset or a window stay where they are. Exit code 1: no schedule exists, or the one that is
     checked does not hold; 4: no answer in the time.
     """
-    _refuse_without_effect(out, check=check, again=again, given=given)
+    _refuse_without_effect(out, check=check, again=again, given=given, gates=gates)
     from wiregauge.config import TestError
 
     times = {
         "precision_ps": _time("--precision", precision),
         "grid_ps": _time("--grid", grid if grid is not None else "0.001ns" if check else "1ns"),
+        "tagged": gates,
     }
     guard_ps, limit_ps = _time("--guard", guard), _time("--time-limit", time_limit)
     if times["grid_ps"] == 0:
@@ -120,6 +129,10 @@ def schedule(
     if not limit_ps:
         fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
     try:
+        if check and given is None and (judged := _gates_checked(test, settings or (), times["precision_ps"])):
+            _refuse_of_windows(out, interface, grid, guard)
+            _tell_gates(test, judged, as_json=as_json)
+            raise typer.Exit(FAILED if judged[1].faults else WITHIN)
         if check:
             shown, campaign, text = _checked(test, given, settings or (), times)
         else:
@@ -144,6 +157,8 @@ def schedule(
         shown = _with_gates(shown, campaign, priority, guard_ns, _interfaces(interface, shown.problem))
     elif interface:
         _interfaces(interface, shown.problem)
+    if gates and shown.opens and not shown.faults and text is not None:
+        shown = _with_gated_test(shown, text, test, campaign, priority, settings or ())
     if out is not None and shown.opens:
         shown = _write(out, test, shown, text)
     _tell(shown, as_json=as_json)
@@ -152,8 +167,12 @@ def schedule(
     raise typer.Exit(_code(shown))
 
 
-def _refuse_without_effect(out: Path | None, *, check: bool, again: bool, given: Path | None) -> None:
+def _refuse_without_effect(
+    out: Path | None, *, check: bool, again: bool, given: Path | None, gates: bool
+) -> None:
     """Refuses options that would do nothing, and a folder that is there."""
+    if gates and (check or out is None):
+        fail("--gates has an effect with --out and without --check only; leave it out, or add --out", BAD_INPUT)
     if given is not None and not check:
         fail("--from has an effect with --check only; add it or leave --from out", BAD_INPUT)
     if check and again:
@@ -284,6 +303,51 @@ def _checked(
     return scheduling.Shown(str(test), own.name, problem, None, None, opens, faults), own, None
 
 
+def _gates_checked(
+    test: Path, settings: Sequence[str], precision_ps: int | None
+) -> tuple[Campaign, GatesJudged] | None:
+    """What is wrong with the gates of a test whose flows are not time-triggered; None: it has other flows, or no gates."""
+    from wiregauge.config import TestError, load
+    from wiregauge.scheduling import ProblemError, has_gates, judge_gates
+
+    try:
+        campaign = load(test, settings).campaign
+    except TestError:
+        # Windows that clash, perhaps; whoever judges those says so.
+        return None
+    if any(flow.schedule is not None for flow in campaign.runs[0].flows) or not has_gates(campaign):
+        return None
+    try:
+        judged = judge_gates(campaign, precision_ps or 0)
+    except ProblemError as error:
+        fail(f"{test}: {error}", BAD_INPUT)
+    if not judged.periods and not judged.faults:
+        fail(
+            f"{test}: no flow with a priority above 0 passes a gate that closes; give scheduled flows a priority",
+            BAD_INPUT,
+        )
+    return campaign, judged
+
+
+def _refuse_of_windows(
+    out: Path | None, interface: Sequence[str] | None, grid: str | None, guard: str | None
+) -> None:
+    given = {"--out": out, "--interface": interface, "--grid": grid, "--guard": guard}
+    for option, value in given.items():
+        if value:
+            fail(f"{option} has no effect where gates of a test are checked; leave it out", BAD_INPUT)
+
+
+def _tell_gates(test: Path, judged: tuple[Campaign, GatesJudged], *, as_json: bool) -> None:
+    from wiregauge.scheduling import gates_json, gates_text
+
+    campaign, found = judged
+    if as_json:
+        print(json.dumps(gates_json(str(test), campaign.name, found), indent=1))
+    else:
+        print("\n".join(gates_text(str(test), found)))
+
+
 def _acceptance(campaign: Campaign, problem: Problem, flows: frozenset[int]) -> dict[int, tuple[int, int]]:
     """How early and how late receivers accept frames of some flows."""
     return {
@@ -366,6 +430,22 @@ def _with_gates(
     return replace(shown, gates=gates, commands=commands)
 
 
+def _with_gated_test(
+    shown: Shown, text: bytes, test: Path, campaign: Campaign, priority: int, settings: Sequence[str]
+) -> Shown:
+    from wiregauge.scheduling import NotKeptError, ProblemError, gated
+
+    assert shown.opens is not None
+    try:
+        made = gated(text, test, campaign, shown.problem, shown.opens, settings, first=priority)
+    except ProblemError as error:
+        fail(f"{test}: {error}", BAD_INPUT)
+    except NotKeptError as error:
+        print(error, file=sys.stderr)
+        fail(f"{test}: the plan refuses the test with gates for what is said above", BAD_INPUT)
+    return replace(shown, gated=made)
+
+
 def _usual(campaign: Campaign, one: GateList) -> str:
     is_host = campaign.network.nodes[one.port.node].is_end_system
     return (_HOST_PORT if is_host else _SWITCH_PORT).format(one.port.port)
@@ -380,6 +460,8 @@ def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
     names = ["schedule.html", "schedule.json"]
     names += [test.name] if text is not None else []
     names += ["taprio.txt"] if shown.commands else []
+    with_gates = f"{test.stem}-gates.xml"
+    names += [with_gates] if shown.gated is not None else []
     shown = replace(shown, written=[str(out / name) for name in sorted(names)])
     try:
         out.mkdir(parents=True)
@@ -387,6 +469,8 @@ def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
         write_whole(out / "schedule.json", json.dumps(json_of(shown), indent=1) + "\n", replacing=None)
         if text is not None:
             write_whole(out / test.name, text, replacing=None)
+        if shown.gated is not None:
+            write_whole(out / with_gates, shown.gated.text, replacing=None)
         if shown.commands:
             lines = [line for port, own in shown.commands.items() for line in (f"# {port}", *own, "")]
             write_whole(out / "taprio.txt", "\n".join(lines), replacing=None)

@@ -58,7 +58,9 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         logs: Vec::new(),
         events: Vec::new(),
         own_frames: Vec::new(),
+        headers: HeaderNumbers::new(network, run),
         synchronisers: Vec::new(),
+        synchroniser_of: BTreeMap::new(),
         clusters: Vec::new(),
         control_frames: ControlFrames::default(),
         is_exact: true,
@@ -169,7 +171,7 @@ impl World {
                 NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
                     let (mut core, filters) =
-                        forwarding::switch(self, &forwarding::Site { ports, node: index, model, tables })?;
+                        forwarding::switch(self, &forwarding::Site { network, ports, node: index, model, tables })?;
                     if let Some(streams) = streams::streams(run, index)? {
                         if model.forwarding_mode == ForwardingMode::CutThrough {
                             let name = &node.name;
