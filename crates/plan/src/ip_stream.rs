@@ -124,3 +124,47 @@ impl IpHeaders {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers() -> IpHeaders {
+        IpHeaders {
+            destination_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+            vlan: 2,
+            source_ip: [198, 18, 0, 1],
+            destination_ip: [198, 18, 0, 2],
+            dscp: 46,
+            source_port: 61_188,
+            destination_port: 7_000,
+        }
+    }
+
+    /// Headers that differ from [`headers`] in one field each, in the order of [`HeaderField::ALL`].
+    fn others() -> [IpHeaders; 7] {
+        let own = headers();
+        [
+            IpHeaders { destination_mac: MacAddress([2, 0, 0, 0, 0, 9]), ..own },
+            IpHeaders { vlan: 9, ..own },
+            IpHeaders { source_ip: [198, 18, 0, 9], ..own },
+            IpHeaders { destination_ip: [198, 18, 0, 9], ..own },
+            IpHeaders { dscp: 9, ..own },
+            IpHeaders { source_port: 9, ..own },
+            IpHeaders { destination_port: 9, ..own },
+        ]
+    }
+
+    #[test]
+    fn a_field_is_compared_if_it_is_named_and_all_if_none_is() {
+        for named in 0..1_u32 << 7 {
+            let fields = HeaderField::ALL.iter().enumerate().filter(|(at, _)| named >> at & 1 == 1);
+            let fields: Vec<HeaderField> = fields.map(|(_, (_, field))| *field).collect();
+            assert!(headers().is_alike(&headers(), &fields));
+            for (at, other) in others().iter().enumerate() {
+                let differs = named == 0 || named >> at & 1 == 1;
+                assert_eq!(headers().is_alike(other, &fields), !differs, "{fields:?} {at}");
+            }
+        }
+    }
+}

@@ -716,6 +716,7 @@ def _attributes(
     | PtpClock
     | PtpDomain
     | Stack
+    | StreamReservation
     | Timestamps
     | Window,
 ) -> dict[str, Any]:

@@ -23,6 +23,7 @@ use crate::clocks::NodeClock;
 use crate::clusters::ControlFrames;
 use crate::error::SimError;
 use crate::faults::Rule;
+use crate::headers::HeaderNumbers;
 use crate::imperfections::drifted;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
