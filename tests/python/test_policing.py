@@ -254,8 +254,8 @@ def test_each_header_tells_two_flows_apart(tmp_path: Path, field: str) -> None:
 
 
 def test_a_wildcard_takes_what_comes_with_any_value(tmp_path: Path) -> None:
-    """A filter on the receiver alone takes background load to it for the stream's; one on the port takes none of it, nor the
-    answers of a relay, nor frames without a datagram."""
+    """A filter on the receiver alone takes background load to it for the stream's; one on the port takes none, nor
+    the answers of a relay, nor frames without a datagram."""
     flows = udp(1, "ad") + '<flow id="2" protocol="raw" from="b" to="e"/>' + udp(3, "ea")
     tasks = (
         sends(1, "1ms", 100, 50)
@@ -264,7 +264,11 @@ def test_a_wildcard_takes_what_comes_with_any_value(tmp_path: Path) -> None:
         + '<inject on="a" to="d" load="5%" frame="200B"/><inject on="a" to="e" load="5%" frame="200B"/>'
     )
     met = {}
-    for name, fields in (("to", "destination-ip"), ("port", "destination-ip destination-port"), ("from", "source-ip")):
+    for name, fields in (
+        ("to", "destination-ip"),
+        ("port", "destination-ip destination-port"),
+        ("from", "source-ip"),
+    ):
         rule = f'<ingress flow="1" identify="ip" fields="{fields}" max-sdu="1500B"/>'
         run = simulate(datagrams(rule, flows, tasks), tmp_path / name)
         met[name] = counters(run, 1)["matching"]

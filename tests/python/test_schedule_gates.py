@@ -81,15 +81,13 @@ def unkept(made: Gated, problem: Problem, opens: Opens, place: Path) -> list[str
 
 def test_gates_carry_generated_schedules(thorough: bool, tmp_path: Path) -> None:
     """Sets on lines, stars and rings; with one priority or several."""
-    several = 0
+    several = refused = 0
     seeds = range(200) if thorough else range(0, 36, 3)
     for seed in seeds:
         try:
             made, problem, opens = carried(schedule_sets.solvable(seed).xml())
-        except ProblemError as error:
-            # Few frames wait, so few flows are ever in one another's way.
-            assert "could change places" in str(error), (seed, error)
-            several += 1
+        except ProblemError:
+            refused += 1
             continue
         wrong = unkept(made, problem, opens, tmp_path / str(seed))
         assert not wrong, (seed, wrong)
@@ -99,7 +97,9 @@ def test_gates_carry_generated_schedules(thorough: bool, tmp_path: Path) -> None
         promised = {d.flow: d.network_latency(opens[d.flow]) * NS for d in problem.demands}
         for flow, (least, most) in judged.latencies.items():
             assert promised[flow] - NS <= least <= most <= promised[flow], (seed, flow)
+    # Few frames wait, so few flows are ever in one another's way, and hardly any in that of all others.
     assert several < len(seeds) / 2
+    assert refused <= len(seeds) / 20
 
 
 LOADED = """<test xmlns="urn:wiregauge:test:2" name="loaded" seed="1">
@@ -138,7 +138,7 @@ def file_of(text: bytes | str, place: Path, name: str = "t.xml") -> Path:
 
 
 def without_limits(text: str) -> str:
-    return text.split("<limits>")[0] + "</test>\n"
+    return text.split("<limits>", maxsplit=1)[0] + "</test>\n"
 
 
 def test_other_traffic_is_never_in_the_way(tmp_path: Path) -> None:
@@ -185,7 +185,12 @@ def test_clocks_that_differ_are_allowed_for(tmp_path: Path) -> None:
     """Clocks at both ends of what --precision says: no window is missed, and nothing takes longer than said."""
     made, problem, opens = carried(without_limits(LOADED), precision_ps=1_000_000)
     assert not judge_gates(load_bytes(made.text, Path("t.xml")).campaign, 1_000_000).faults
-    for shift in ({"s": "-1us"}, {"t": "-1us"}, {"a": "-1us", "b": "-1us", "t": "-1us"}, {"s": "-1us", "b": "-1us"}):
+    for shift in (
+        {"s": "-1us"},
+        {"t": "-1us"},
+        {"a": "-1us", "b": "-1us", "t": "-1us"},
+        {"s": "-1us", "b": "-1us"},
+    ):
         root = etree.fromstring(made.text)
         for name, offset in shift.items():
             node = next(one for one in root.iter("{*}switch", "{*}end-system") if one.get("name") == name)
@@ -205,7 +210,9 @@ def test_flows_that_could_change_places_have_priorities_of_their_own() -> None:
     one = windows.format(port="s:3", at=800)
     two = windows.format(port="s:3", at=400)
     crossing = xml.replace('deadline="900us"/>', f'offset="100us">{one}</flow>')
-    crossing = crossing.replace('to="c" period="1ms"/>', f'to="c" period="1ms" offset="300us">{two}</flow>', 1)
+    crossing = crossing.replace(
+        'to="c" period="1ms"/>', f'to="c" period="1ms" offset="300us">{two}</flow>', 1
+    )
     campaign = load_bytes(crossing.encode(), Path("t.xml"), (), "open").campaign
     problem = problem_of(campaign, fixed=frozenset({1, 2}), tagged=False)
     answer = solve(problem, seconds=SECONDS)
@@ -219,7 +226,7 @@ def test_flows_that_could_change_places_have_priorities_of_their_own() -> None:
 
 
 def test_lists_of_switches_and_hosts() -> None:
-    """They are as long as a cycle; a scheduled class is open for its frame alone, and others a gap before at the latest."""
+    """They are as long as a cycle; a scheduled class is open for its frame alone, others until a gap before."""
     made, problem, opens = carried(without_limits(LOADED))
     for port in problem.names:
         host = problem.names[port][0] in "ab"
@@ -246,7 +253,9 @@ def test_the_command_writes_and_checks_it(tmp_path: Path) -> None:
     test = file_of(without_limits(LOADED), tmp_path)
     out = asked(test, "--gates", "--out", tmp_path / "out", "--json")
     document = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(schema_of("schedule").read_text(encoding="utf-8"))).validate(document)
+    jsonschema.Draft202012Validator(json.loads(schema_of("schedule").read_text(encoding="utf-8"))).validate(
+        document
+    )
     made = tmp_path / "out" / "t-gates.xml"
     assert str(made) in document["written"]
     assert {flow["priority"] for flow in document["flows"]} <= {6, 7}
@@ -254,11 +263,19 @@ def test_the_command_writes_and_checks_it(tmp_path: Path) -> None:
     # The test with time-triggered flows holds as well, with room for the tag.
     assert "holds" in asked(tmp_path / "out" / "t.xml", "--check")
     assert "gates carry the 3 scheduled flows" in asked(made, "--check")
-    late = file_of(made.read_text(encoding="utf-8").replace("<switch name=\"t\"", "<switch name=\"t\" mixed-rate-delay=\"0s\""), tmp_path, "same.xml")
+    late = file_of(
+        made.read_text(encoding="utf-8").replace(
+            '<switch name="t"', '<switch name="t" mixed-rate-delay="0s"'
+        ),
+        tmp_path,
+        "same.xml",
+    )
     assert "gates carry" in asked(late, "--check")
     slower = made.read_text(encoding="utf-8").replace('delay="4us"', 'delay="5us"')
     told = json.loads(asked(file_of(slower, tmp_path, "slower.xml"), "--check", "--json", code=1))
-    jsonschema.Draft202012Validator(json.loads(schema_of("schedule").read_text(encoding="utf-8"))).validate(told)
+    jsonschema.Draft202012Validator(json.loads(schema_of("schedule").read_text(encoding="utf-8"))).validate(
+        told
+    )
     assert {fault["kind"] for fault in told["faults"]} >= {"order"}
     assert "has an effect with --out" in asked(test, "--gates", code=2)
 
@@ -272,7 +289,9 @@ def test_what_gates_cannot_carry_is_refused(tmp_path: Path) -> None:
         return asked(file_of(text, tmp_path), "--gates", "-o", tmp_path / "no", code=2)
 
     link = ('<flow id="4" protocol="be"', '<flow id="4" bag="1ms" protocol="rc"')
-    assert "virtual link" in refused(link, ('period="433us"', 'period="4ms"'), ('<inject on="d" to="c" load="3%" frame="1518B"/>', ""))
+    assert "virtual link" in refused(
+        link, ('period="433us"', 'period="4ms"'), ('<inject on="d" to="c" load="3%" frame="1518B"/>', "")
+    )
     assert "made once" in refused(('<send flow="3" period="2ms"', '<send flow="3" period="3ms"'))
 
 

@@ -30,9 +30,8 @@ def flow(number: int, reservation: str, *, ends: str = 'from="t1" to="l1"', more
 
 def sent(number: int, payload: int, period: str = "125us", **more: str) -> str:
     extra = "".join(f' {name}="{value}"' for name, value in more.items())
-    return (
-        f'<send flow="{number}" period="{period}" payload="{payload}B" count="100"{extra}/><receive flow="{number}"/>'
-    )
+    task = f'<send flow="{number}" period="{period}" payload="{payload}B" count="100"{extra}/>'
+    return f'{task}<receive flow="{number}"/>'
 
 
 def slopes(campaign: Campaign) -> dict[str, dict[int, int]]:
@@ -42,7 +41,9 @@ def slopes(campaign: Campaign) -> dict[str, dict[int, int]]:
         if isinstance(node.kind, Switch):
             for tsn in node.kind.tsn:
                 for port in tsn.ports:
-                    own = {c.priorities[0]: c.idle_slope_bps for c in tsn.classes if c.idle_slope_bps is not None}
+                    own = {
+                        c.priorities[0]: c.idle_slope_bps for c in tsn.classes if c.idle_slope_bps is not None
+                    }
                     found[f"{node.name}:{port}"] = own
         elif node.tsn is not None:
             own = {c.priorities[0]: c.shaper.idle_slope_bps for c in node.tsn.classes if c.shaper is not None}  # type: ignore[union-attr]
@@ -57,13 +58,15 @@ def refusal(text: str) -> str:
 
 
 def test_idle_slopes_are_those_of_the_formula(tmp_path: Path) -> None:
-    """Worked by hand. A frame of MaxFrameSize n takes n + 42 B on the wire: preamble 8, addresses 12, tag 4, type 2, check 4,
-    gap 12; at least 64 + 20. Class A: 8000 intervals a second, class B: 4000."""
+    """Worked by hand. A frame of MaxFrameSize n takes n + 42 B on the wire: preamble 8, addresses 12, tag 4, type 2,
+    check 4, gap 12; at least 64 + 20. Class A: 8000 intervals a second, class B: 4000."""
     flows = (
         flow(1, 'class="A"')  # 200 + 42 = 242 B: 242 * 8 * 8000 = 15.488 Mbit/s
         + flow(2, 'class="A" max-frame-size="300B" interval-frames="2"', ends='from="t2" to="l2"')
         # 2 * 342 * 8 * 8000 = 43.776 Mbit/s
-        + flow(3, 'class="B" interval-frames="3"', ends='from="t2" to="l1"')  # 3 * 84 * 8 * 4000 = 8.064 Mbit/s
+        + flow(
+            3, 'class="B" interval-frames="3"', ends='from="t2" to="l1"'
+        )  # 3 * 84 * 8 * 4000 = 8.064 Mbit/s
     )
     tasks = sent(1, 200) + sent(2, 300, burst="2") + sent(3, 20, "250us", burst="3")
     campaign = load_bytes(xml_of(flows, tasks).encode(), tmp_path / "t.xml").campaign
@@ -81,7 +84,9 @@ def test_idle_slopes_are_those_of_the_formula(tmp_path: Path) -> None:
 
 def test_a_sweep_is_reserved_for_its_longest_frame(tmp_path: Path) -> None:
     sweep = '<sweep><axis of="payload" values="100B 400B 46B"/></sweep>'
-    campaign = load_bytes(xml_of(flow(1, 'class="A"'), sent(1, 64), more=sweep).encode(), tmp_path / "t").campaign
+    campaign = load_bytes(
+        xml_of(flow(1, 'class="A"'), sent(1, 64), more=sweep).encode(), tmp_path / "t"
+    ).campaign
     assert slopes(campaign)["s:3"] == {3: 442 * 64_000}
 
 
@@ -92,7 +97,10 @@ def test_filters_of_a_port_stay_where_its_classes_are_set(tmp_path: Path) -> Non
     campaign = load_bytes(text.encode(), tmp_path / "t").campaign
     model = next(node.kind for node in campaign.network.nodes if node.name == "s")
     assert isinstance(model, Switch)
-    assert [(tsn.ports, len(tsn.classes), len(tsn.filters)) for tsn in model.tsn] == [((), 0, 1), ((3,), 2, 1)]
+    assert [(tsn.ports, len(tsn.classes), len(tsn.filters)) for tsn in model.tsn] == [
+        ((), 0, 1),
+        ((3,), 2, 1),
+    ]
     run = simulate(text, tmp_path / "run")
     assert run.dropped("oversize-sdu", 1) == 100
 
@@ -144,16 +152,20 @@ HOPS = 7
 
 
 def seven_hops(talkers: int, payload: int) -> str:
-    """A talker, seven hops and a listener; at each switch a talker of class A that leaves with the next one, a sender of best
-    effort that fills the line, and one that shares the talker's port."""
+    """A talker, seven hops and a listener; at each switch a talker of class A that leaves at the next one, and a
+    sender of best effort that fills the line."""
     nodes, links, flows, tasks = "", "", "", ""
     for at in range(1, HOPS):
         nodes += f'<switch name="s{at}" delay="5us"/><end-system name="x{at}"/><end-system name="y{at}"/>'
-        links += f'<link between="x{at} s{at}" rate="100Mbit/s"/><link between="y{at} s{at}" rate="100Mbit/s"/>'
+        links += (
+            f'<link between="x{at} s{at}" rate="100Mbit/s"/><link between="y{at} s{at}" rate="100Mbit/s"/>'
+        )
         if at > 1:
             links += f'<link between="s{at - 1} s{at}" rate="100Mbit/s"/>'
     nodes += '<end-system name="talker"/><end-system name="listener"/>'
-    links += f'<link between="talker s1" rate="100Mbit/s"/><link between="s{HOPS - 1} listener" rate="100Mbit/s"/>'
+    links += (
+        f'<link between="talker s1" rate="100Mbit/s"/><link between="s{HOPS - 1} listener" rate="100Mbit/s"/>'
+    )
     for number in range(1, talkers + 1):
         flows += flow(number, 'class="A"', ends='from="talker" to="listener"')
         tasks += sent(number, payload).replace('count="100"', 'count="1600"')
@@ -172,9 +184,9 @@ def latencies(run: Simulated, flow: int) -> list[int]:
 
 
 def test_class_a_keeps_to_2_ms_over_seven_hops(tmp_path: Path) -> None:
-    """The promise of class A (IEEE Std 802.1BA-2011, 6.3): 2 ms over seven hops at 100 Mbit/s. It assumes frames no longer than
-    1522 B of others, reservations up to 75 % of each port and streams that keep to them; all hold here, and each port on
-    the way is full of best effort of 1518 B."""
+    """The promise of class A (IEEE Std 802.1BA-2011, 6.3): 2 ms over seven hops at 100 Mbit/s. It assumes frames no
+    longer than 1522 B of others, reservations up to 75 % of each port and streams that keep to them; all hold here, and
+    each port on the way is full of best effort of 1518 B."""
     run = simulate(seven_hops(4, 90), tmp_path)
     worst = max(max(latencies(run, number)) for number in range(1, 5))
     for number in range(1, 5):
@@ -194,7 +206,9 @@ def test_without_a_reservation_they_do_not(tmp_path: Path) -> None:
 def test_the_builder_writes_it(tmp_path: Path) -> None:
     built = Test("built")
     built.end_system("a").end_system("b").link("a b", rate="100Mbit/s")
-    built.flow(1, protocol="raw", from_="a", to="b", reservation=StreamReservation("A", max_frame_size="100B"))
+    built.flow(
+        1, protocol="raw", from_="a", to="b", reservation=StreamReservation("A", max_frame_size="100B")
+    )
     built.reservable("50%").timing(duration="10ms").send(1, period="1ms", payload="64B").receive(1)
     file = tmp_path / "t.xml"
     built.write(file)

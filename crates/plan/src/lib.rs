@@ -42,12 +42,12 @@ pub use campaign::*;
 pub use compile::{Scheduling, compile, compile_json, compile_scheduling, compile_with, run_seed};
 pub use diagnostic::Diagnostic;
 pub use imperfections::*;
+pub use ip_stream::{HeaderField, IpHeaders};
 pub use measures::measures;
 pub use network::*;
 pub use port_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, MOST_PORT_ENTRIES, PortClass, PortSchedule, PortTsn,
 };
-pub use ip_stream::{HeaderField, IpHeaders};
 pub use stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
 pub use sweep::AXES;
 pub use trace::{

@@ -179,7 +179,8 @@ fn check_sender(
     if let Some(size) = statement.max_frame_size
         && sent > (size + AROUND_PAYLOAD).max(SMALLEST_FRAME)
     {
-        let message = format!("frames of flow {} have {sent} B, {} B of payload", flow.id, sent - AROUND_PAYLOAD);
+        let message =
+            format!("frames of flow {} have {sent} B, {} B of payload", flow.id, sent - AROUND_PAYLOAD);
         found.error(place, message, format!("max-frame-size {size}B"), "raise it, or send shorter messages");
         return false;
     }
@@ -189,10 +190,12 @@ fn check_sender(
     };
     let (period, interval) = (send.period.as_picos(), class.interval().as_picos());
     let frames = u64::from(statement.interval_frames);
-    if u128::from(burst) * u128::from(interval.unsigned_abs()) > u128::from(frames) * u128::from(period.unsigned_abs())
+    if u128::from(burst) * u128::from(interval.unsigned_abs())
+        > u128::from(frames) * u128::from(period.unsigned_abs())
     {
         let message = format!("flow {} sends {burst} messages every {}", flow.id, send.period);
-        let limit = format!("{frames} in {}, the measurement interval of class {}", class.interval(), class.name());
+        let limit =
+            format!("{frames} in {}, the measurement interval of class {}", class.interval(), class.name());
         found.error(place, message, limit, "raise interval-frames, or send less often");
         return false;
     }

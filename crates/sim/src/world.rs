@@ -23,11 +23,11 @@ use wg_plan::schedule::{Due, Schedule};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 use wg_record::DropReason;
 
-use crate::headers::HeaderNumbers;
 use crate::clocks::NodeClock;
 use crate::clusters::{ClusterState, ControlFrames, Synchroniser};
 use crate::error::SimError;
 use crate::faults::{LinkEffect, Rule};
+use crate::headers::HeaderNumbers;
 use crate::imperfections::{Decision, OwnFrameSource, RecurringEvent, Threads, TimestampErrors};
 use crate::incidents::NetworkEvent;
 use crate::models::Draws;

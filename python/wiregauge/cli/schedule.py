@@ -129,7 +129,11 @@ def schedule(
     if not limit_ps:
         fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
     try:
-        if check and given is None and (judged := _gates_checked(test, settings or (), times["precision_ps"])):
+        if (
+            check
+            and given is None
+            and (judged := _gates_checked(test, settings or (), times["precision_ps"]))
+        ):
             _refuse_of_windows(out, interface, grid, guard)
             _tell_gates(test, judged, as_json=as_json)
             raise typer.Exit(FAILED if judged[1].faults else WITHIN)
@@ -172,7 +176,9 @@ def _refuse_without_effect(
 ) -> None:
     """Refuses options that would do nothing, and a folder that is there."""
     if gates and (check or out is None):
-        fail("--gates has an effect with --out and without --check only; leave it out, or add --out", BAD_INPUT)
+        fail(
+            "--gates has an effect with --out and without --check only; leave it out, or add --out", BAD_INPUT
+        )
     if given is not None and not check:
         fail("--from has an effect with --check only; add it or leave --from out", BAD_INPUT)
     if check and again:
@@ -306,7 +312,7 @@ def _checked(
 def _gates_checked(
     test: Path, settings: Sequence[str], precision_ps: int | None
 ) -> tuple[Campaign, GatesJudged] | None:
-    """What is wrong with the gates of a test whose flows are not time-triggered; None: it has other flows, or no gates."""
+    """What is wrong with the gates of a test without time-triggered flows; None: it has such flows, or no gates."""
     from wiregauge.config import TestError, load
     from wiregauge.scheduling import ProblemError, has_gates, judge_gates
 

@@ -190,7 +190,8 @@ class _Judge:
                         raise ProblemError(f"flow {flow.id} passes a hub, whose delays nobody can schedule")
                     if into.forwarding_mode != "store-and-forward" or into.drawn_delay is not None:
                         raise ProblemError(
-                            f'"{self._campaign.network.names[hop.to]}" is no store-and-forward switch of constant delay; '
+                            f'"{self._campaign.network.names[hop.to]}" is no store-and-forward switch of constant '
+                            "delay; "
                             "play its gates, and look at the measure gates"
                         )
                     port_after = Attachment(then.from_, then.from_port)
@@ -207,7 +208,7 @@ class _Judge:
         for flow in self._scheduled:
             send = self._run.send_of.get(flow.id)
             if send is None or not _plain(send):
-                text = f"flow {flow.id} is not sent with a constant period, so nobody can say when its gates have to open"
+                text = f"flow {flow.id} is not sent with a constant period, so no gate is right for it"
                 self.faults.append(Fault("plan", (flow.id,), None, text))
                 continue
             senders[flow.id] = send
@@ -349,17 +350,21 @@ class _Judge:
                 if came >= own[0] and late > 0
                 else "others are before it in the queue or on the line, or it is too short"
             )
-            text = f"{whose}: a frame misses the opening of its gate ({why}), and waits {(started - came) / 1000:.15g} ns"
+            waits = (started - came) / 1000
+            text = f"{whose}: a frame misses the opening of its gate ({why}), and waits {waits:.15g} ns"
             self.faults.append(Fault("order", (flow,), line.name, text))
         elif self._precision and line.at != next(iter(self._ways[flow])):
             soon, late = (next(gate.openings_from(came + by)) for by in (-self._precision, self._precision))
             if soon != late or max(came + self._precision, late[0]) + sending > late[1]:
-                text = f"{whose}: with clocks {self._precision / 1000:.15g} ns apart a frame may miss the opening of its gate"
+                apart = self._precision / 1000
+                text = f"{whose}: with clocks {apart:.15g} ns apart a frame may miss the opening of its gate"
                 self.faults.append(Fault("length", (flow,), line.name, text))
         for number in line.others:
             other = line.gates[number]
             if number != self._class(line, frame.flow) and (other is None or other.is_open(started)):
-                text = f"{whose}: the gate of class {number} is open beside its own, and other traffic of it may be in the way"
+                text = (
+                    f"{whose}: the gate of class {number} is open beside its own, so others may be in the way"
+                )
                 self.faults.append(Fault("overlap", (flow,), line.name, text))
         if self._class(line, frame.flow) in line.others:
             text = f"{whose}: traffic without a schedule is in its class, and may be in the way"
@@ -384,7 +389,9 @@ class _Judge:
         host = kind.host if isinstance(kind, EndSystem) else None
         if host is None or host.takes_no_time:
             return 0
-        cost = next((stack.transmit for stack in host.stacks if stack.protocol == flow.protocol), host.transmit)
+        cost = next(
+            (stack.transmit for stack in host.stacks if stack.protocol == flow.protocol), host.transmit
+        )
         wake = max((time for _, time in host.send_wake_up.quantiles), default=0)
         return wake + cost.fixed + cost.per_byte * send.payload + host.interface_delay
 
@@ -414,7 +421,9 @@ def _line(campaign: Campaign, at: Attachment, rate: int) -> _Line:
         return _Line(at, name, rate, (), {}, 1)
     if isinstance(tsn, PortTsn):
         if tsn.cyclic is not None or len(tsn.schedules) > 1:
-            raise ProblemError(f"{name} has no single gate control list; play it, and look at the measure gates")
+            raise ProblemError(
+                f"{name} has no single gate control list; play it, and look at the measure gates"
+            )
         schedule, guard = next(iter(tsn.schedules), None), tsn.guard_band
     else:
         schedule, guard = tsn.schedule, None

@@ -21,7 +21,7 @@ from lxml import etree
 from wiregauge.config import TestError, checked_tree, load_bytes
 from wiregauge.config.groups import expanded
 from wiregauge.plan import Attachment, Campaign, EndSystem, Switch
-from wiregauge.scheduling.problem import Demand, Problem, ProblemError, Release, common_period
+from wiregauge.scheduling.problem import Demand, Problem, ProblemError, common_period
 from wiregauge.scheduling.searching import Opens
 from wiregauge.scheduling.writing import NotKeptError, time_text
 
@@ -298,10 +298,15 @@ def _talker(campaign: Campaign, problem: Problem, opens: Opens, demand: Demand) 
     run = campaign.runs[0]
     send = run.send_of.get(demand.flow)
     period, release = demand.period * problem.grid_ps, demand.release
-    if send is None or release is None or send.period % period or (run.warm_up, send) != _same(campaign, demand):
+    if (
+        send is None
+        or release is None
+        or send.period % period
+        or (run.warm_up, send) != _same(campaign, demand)
+    ):
         raise ProblemError(
-            f"messages of flow {demand.flow} are not made once in one or several periods of {period / 1000:g} ns, at the "
-            "same instants in every run: give its <send> the period of the flow"
+            f"messages of flow {demand.flow} are not made once in one or several periods of {period / 1000:g} ns, at "
+            "the same instants in every run: give its <send> the period of the flow"
         )
     wanted = opens[demand.flow][0] * problem.grid_ps - release.cost * problem.grid_ps
     return send.offset + (wanted - run.warm_up - send.offset) % period
@@ -309,7 +314,10 @@ def _talker(campaign: Campaign, problem: Problem, opens: Opens, demand: Demand) 
 
 def _same(campaign: Campaign, demand: Demand) -> object:
     """Warm-up and sender, if all runs have them so."""
-    found = {(run.warm_up, run.send_of[demand.flow].period, run.send_of[demand.flow].offset) for run in campaign.runs}
+    found = {
+        (run.warm_up, run.send_of[demand.flow].period, run.send_of[demand.flow].offset)
+        for run in campaign.runs
+    }
     first = campaign.runs[0]
     return (first.warm_up, first.send_of[demand.flow]) if len(found) == 1 else None
 
@@ -318,9 +326,7 @@ def _tag(kind: object) -> str:
     return "switch" if isinstance(kind, Switch) else "end-system" if isinstance(kind, EndSystem) else "hub"
 
 
-def _rewrite_flows(
-    root: etree._Element, priorities: Mapping[int, int], talkers: Mapping[int, int]
-) -> None:
+def _rewrite_flows(root: etree._Element, priorities: Mapping[int, int], talkers: Mapping[int, int]) -> None:
     for node in root.iter("{*}flow"):
         number = int(node.get("id", "0"))
         if number not in priorities:

@@ -454,7 +454,9 @@ class _Builder:
             if host is None or host.takes_no_time:
                 continue
             wake = max((time for _, time in host.receive_wake_up.quantiles), default=0)
-            cost = next((stack.receive for stack in host.stacks if stack.protocol == self._stack), host.receive)
+            cost = next(
+                (stack.receive for stack in host.stacks if stack.protocol == self._stack), host.receive
+            )
             size = run.send_of[flow.id].payload if flow.id in run.send_of else 1500
             held = host.interrupt_latency + host.interface_receive_delay
             most = max(most, held + wake + cost.fixed + cost.per_byte * size)

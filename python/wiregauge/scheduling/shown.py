@@ -19,7 +19,16 @@ from wiregauge.scheduling.problem import Problem, common_period, load_of
 from wiregauge.scheduling.searching import Objective, Opens
 from wiregauge.scheduling.solving import Answer
 
-__all__ = ["Shown", "figure_of", "gates_json", "gates_text", "json_of", "openings_from", "text_of", "write_page"]
+__all__ = [
+    "Shown",
+    "figure_of",
+    "gates_json",
+    "gates_text",
+    "json_of",
+    "openings_from",
+    "text_of",
+    "write_page",
+]
 
 SCHEMA = 1
 _MOST_LISTED = 40
@@ -141,7 +150,10 @@ def gates_json(file: str, name: str, judged: GatesJudged) -> dict[str, Any]:
         "flows": [
             {"flow": flow, "period_ns": period / 1000, "windows": []}
             | (
-                {"latency_ns": judged.latencies[flow][0] / 1000, "latency_most_ns": judged.latencies[flow][1] / 1000}
+                {
+                    "latency_ns": judged.latencies[flow][0] / 1000,
+                    "latency_most_ns": judged.latencies[flow][1] / 1000,
+                }
                 if flow in judged.latencies
                 else {}
             )
@@ -171,7 +183,8 @@ def gates_text(file: str, judged: GatesJudged) -> list[str]:
 
 def _faults(faults: Sequence[Fault]) -> list[dict[str, Any]]:
     return [
-        {"kind": fault.kind, "flows": list(fault.flows), "port": fault.port, "text": fault.text} for fault in faults
+        {"kind": fault.kind, "flows": list(fault.flows), "port": fault.port, "text": fault.text}
+        for fault in faults
     ]
 
 

@@ -117,7 +117,8 @@ impl StreamFilters {
     /// # Errors
     /// [`PsfpError`] for the first that cannot work.
     pub fn new(configs: Vec<StreamFilterConfig>) -> Result<Self, PsfpError> {
-        let mut own = Self { places: BTreeMap::new(), filters: Vec::new(), by_source: false, by_headers: false };
+        let mut own =
+            Self { places: BTreeMap::new(), filters: Vec::new(), by_source: false, by_headers: false };
         for (number, config) in configs.into_iter().enumerate() {
             for stream in config.streams {
                 if own.places.insert((config.port, stream), number).is_some() {

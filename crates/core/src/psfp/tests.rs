@@ -33,7 +33,14 @@ fn arrival(port: usize, at_ps: i64, frame: Frame) -> Arrival {
 }
 
 fn filter(port: usize, stream: Identification) -> StreamFilterConfig {
-    StreamFilterConfig { port, streams: vec![stream], max_sdu: None, block_oversize: false, gate: None, meter: None }
+    StreamFilterConfig {
+        port,
+        streams: vec![stream],
+        max_sdu: None,
+        block_oversize: false,
+        gate: None,
+        meter: None,
+    }
 }
 
 const fn gate(entries: Vec<StreamGateEntry>) -> StreamGateConfig {

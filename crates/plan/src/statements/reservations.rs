@@ -61,10 +61,18 @@ pub(super) fn tag(
 pub(super) fn reservable(flows: &Element, found: &mut Findings) -> u32 {
     let mut reader = Reader::new(flows, found);
     let Some(written) = flows.get("reservable") else { return USUAL_PPM };
-    let Some(share) = reader.quantity("reservable", written, Kind::Ratio, quantity::ppm) else { return USUAL_PPM };
+    let Some(share) = reader.quantity("reservable", written, Kind::Ratio, quantity::ppm) else {
+        return USUAL_PPM;
+    };
     if !(1..=1_000_000).contains(&share.value) {
         let cure = "write a share of each port, for example 75%";
-        reader.refuse("reservable", &share.written, "is no share of a port", "more than 0%, at most 100%", cure);
+        reader.refuse(
+            "reservable",
+            &share.written,
+            "is no share of a port",
+            "more than 0%, at most 100%",
+            cure,
+        );
     }
     share.value
 }

@@ -171,8 +171,10 @@ impl World {
             match &node.kind {
                 NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
-                    let (mut core, filters) =
-                        forwarding::switch(self, &forwarding::Site { network, ports, node: index, model, tables })?;
+                    let (mut core, filters) = forwarding::switch(
+                        self,
+                        &forwarding::Site { network, ports, node: index, model, tables },
+                    )?;
                     if let Some(streams) = streams::streams(run, index)? {
                         if model.forwarding_mode == ForwardingMode::CutThrough {
                             let name = &node.name;

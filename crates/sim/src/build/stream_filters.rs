@@ -5,8 +5,8 @@ use wg_core::psfp::{
     Identification, MeterConfig, StreamFilterConfig, StreamFilters, StreamGateConfig, StreamGateEntry,
 };
 use wg_plan::{
-    FilterGate, FilterGateEntry, Flow, FlowId, FlowMeter, Identify, IpHeaders, Network, NodeIndex, StreamFilter,
-    SwitchModel,
+    FilterGate, FilterGateEntry, Flow, FlowId, FlowMeter, Identify, IpHeaders, Network, NodeIndex,
+    StreamFilter, SwitchModel,
 };
 
 use super::Ports;
@@ -46,7 +46,13 @@ pub(super) fn filters(
     Ok((Some(filters), names))
 }
 
-fn config(world: &World, network: &Network, filter: &StreamFilter, flow: &Flow, port: usize) -> StreamFilterConfig {
+fn config(
+    world: &World,
+    network: &Network,
+    filter: &StreamFilter,
+    flow: &Flow,
+    port: usize,
+) -> StreamFilterConfig {
     let vlan = flow.vlan.map_or(0, |tag| tag.id);
     let streams = match filter.identify {
         Identify::Destination => vec![Identification::Destination(destination(flow, &world.addresses), vlan)],
