@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
 from wiregauge.cli.shared import AsJson, Settings, TestFile
 from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, say
 
 if TYPE_CHECKING:
     from wiregauge.config import Loaded, Scheduling
     from wiregauge.plan import Campaign
-    from wiregauge.scheduling import Fault, GateList, GatesJudged, Objective, Problem, Shown
+    from wiregauge.scheduling import Fault, GateList, Objective, Problem, Shown
 
 __all__ = ["schedule"]
 
@@ -129,13 +130,9 @@ def schedule(
     if not limit_ps:
         fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
     try:
-        if (
-            check
-            and given is None
-            and (judged := _gates_checked(test, settings or (), times["precision_ps"]))
-        ):
-            _refuse_of_windows(out, interface, grid, guard)
-            _tell_gates(test, judged, as_json=as_json)
+        if check and given is None and (judged := gates_checked(test, settings or (), times["precision_ps"])):
+            refuse_of_windows(out, interface, grid, guard)
+            tell_gates(test, judged, as_json=as_json)
             raise typer.Exit(FAILED if judged[1].faults else WITHIN)
         if check:
             shown, campaign, text = _checked(test, given, settings or (), times)
@@ -162,7 +159,7 @@ def schedule(
     elif interface:
         _interfaces(interface, shown.problem)
     if gates and shown.opens and not shown.faults and text is not None:
-        shown = _with_gated_test(shown, text, test, campaign, priority, settings or ())
+        shown = with_gated_test(shown, text, test, campaign, priority, settings or ())
     if out is not None and shown.opens:
         shown = _write(out, test, shown, text)
     _tell(shown, as_json=as_json)
@@ -309,51 +306,6 @@ def _checked(
     return scheduling.Shown(str(test), own.name, problem, None, None, opens, faults), own, None
 
 
-def _gates_checked(
-    test: Path, settings: Sequence[str], precision_ps: int | None
-) -> tuple[Campaign, GatesJudged] | None:
-    """What is wrong with the gates of a test without time-triggered flows; None: it has such flows, or no gates."""
-    from wiregauge.config import TestError, load
-    from wiregauge.scheduling import ProblemError, has_gates, judge_gates
-
-    try:
-        campaign = load(test, settings).campaign
-    except TestError:
-        # Windows that clash, perhaps; whoever judges those says so.
-        return None
-    if any(flow.schedule is not None for flow in campaign.runs[0].flows) or not has_gates(campaign):
-        return None
-    try:
-        judged = judge_gates(campaign, precision_ps or 0)
-    except ProblemError as error:
-        fail(f"{test}: {error}", BAD_INPUT)
-    if not judged.periods and not judged.faults:
-        fail(
-            f"{test}: no flow with a priority above 0 passes a gate that closes; give scheduled flows a priority",
-            BAD_INPUT,
-        )
-    return campaign, judged
-
-
-def _refuse_of_windows(
-    out: Path | None, interface: Sequence[str] | None, grid: str | None, guard: str | None
-) -> None:
-    given = {"--out": out, "--interface": interface, "--grid": grid, "--guard": guard}
-    for option, value in given.items():
-        if value:
-            fail(f"{option} has no effect where gates of a test are checked; leave it out", BAD_INPUT)
-
-
-def _tell_gates(test: Path, judged: tuple[Campaign, GatesJudged], *, as_json: bool) -> None:
-    from wiregauge.scheduling import gates_json, gates_text
-
-    campaign, found = judged
-    if as_json:
-        print(json.dumps(gates_json(str(test), campaign.name, found), indent=1))
-    else:
-        print("\n".join(gates_text(str(test), found)))
-
-
 def _acceptance(campaign: Campaign, problem: Problem, flows: frozenset[int]) -> dict[int, tuple[int, int]]:
     """How early and how late receivers accept frames of some flows."""
     return {
@@ -434,22 +386,6 @@ def _with_gates(
         except NativeError as error:
             fail(f"--interface {one.name}={interface}: {error}", BAD_INPUT)
     return replace(shown, gates=gates, commands=commands)
-
-
-def _with_gated_test(
-    shown: Shown, text: bytes, test: Path, campaign: Campaign, priority: int, settings: Sequence[str]
-) -> Shown:
-    from wiregauge.scheduling import NotKeptError, ProblemError, gated
-
-    assert shown.opens is not None
-    try:
-        made = gated(text, test, campaign, shown.problem, shown.opens, settings, first=priority)
-    except ProblemError as error:
-        fail(f"{test}: {error}", BAD_INPUT)
-    except NotKeptError as error:
-        print(error, file=sys.stderr)
-        fail(f"{test}: the plan refuses the test with gates for what is said above", BAD_INPUT)
-    return replace(shown, gated=made)
 
 
 def _usual(campaign: Campaign, one: GateList) -> str:
