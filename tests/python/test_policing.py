@@ -221,7 +221,7 @@ def datagrams(rule: str, flows: str, tasks: str, *, more: str = "") -> str:
 
 
 def udp(number: int, ends: str, more: str = "") -> str:
-    sender, receiver = ends
+    sender, receiver = ends[0], ends[1]
     return f'<flow id="{number}" protocol="udp" from="{sender}" to="{receiver}" {more}/>'
 
 

@@ -205,7 +205,7 @@ def test_without_a_reservation_they_do_not(tmp_path: Path) -> None:
 
 def test_the_builder_writes_it(tmp_path: Path) -> None:
     built = Test("built")
-    built.end_system("a").end_system("b").link("a b", rate="100Mbit/s")
+    built.end_system("a").end_system("b").link("a", "b", rate="100Mbit/s")
     built.flow(
         1, protocol="raw", from_="a", to="b", reservation=StreamReservation("A", max_frame_size="100B")
     )

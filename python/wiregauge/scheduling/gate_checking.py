@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.plan import Attachment, Campaign, EndSystem, Flow, Run, Send, Switch
-from wiregauge.plan.tsn import HostTsn, PortTsn
+from wiregauge.plan.tsn import GateSchedule, HostTsn, PortSchedule, PortTsn
 from wiregauge.scheduling.checking import Fault
 from wiregauge.scheduling.problem import ProblemError, port_name
 
@@ -240,8 +240,8 @@ class _Judge:
             phase = (self._run.warm_up + send.offset) % send.period
             first = next(iter(self._ways[flow.id]))
             for number, made in enumerate(range(phase, 2 * common, send.period)):
-                frame = _Frame(flow, number, _length(flow, send), made, made >= common)
-                events.append((made + cost, next(order), first, frame))
+                message = _Frame(flow, number, _length(flow, send), made, made >= common)
+                events.append((made + cost, next(order), first, message))
         heapq.heapify(events)
         ready: dict[tuple[int, int, Attachment], int] = {}
         end = 4 * common
@@ -354,8 +354,9 @@ class _Judge:
             text = f"{whose}: a frame misses the opening of its gate ({why}), and waits {waits:.15g} ns"
             self.faults.append(Fault("order", (flow,), line.name, text))
         elif self._precision and line.at != next(iter(self._ways[flow])):
-            soon, late = (next(gate.openings_from(came + by)) for by in (-self._precision, self._precision))
-            if soon != late or max(came + self._precision, late[0]) + sending > late[1]:
+            latest = came + self._precision
+            soon, last = next(gate.openings_from(came - self._precision)), next(gate.openings_from(latest))
+            if soon != last or max(latest, last[0]) + sending > last[1]:
                 apart = self._precision / 1000
                 text = f"{whose}: with clocks {apart:.15g} ns apart a frame may miss the opening of its gate"
                 self.faults.append(Fault("length", (flow,), line.name, text))
@@ -424,10 +425,12 @@ def _line(campaign: Campaign, at: Attachment, rate: int) -> _Line:
             raise ProblemError(
                 f"{name} has no single gate control list; play it, and look at the measure gates"
             )
-        schedule, guard = next(iter(tsn.schedules), None), tsn.guard_band
+        guard = tsn.guard_band
+        schedule: PortSchedule | GateSchedule | None = next(iter(tsn.schedules), None)
+        class_of = {p: number for number, one in enumerate(tsn.classes) for p in one.priorities}
     else:
         schedule, guard = tsn.schedule, None
-    class_of = {p: number for number, one in enumerate(tsn.classes) for p in one.priorities}
+        class_of = {p: number for number, one in enumerate(tsn.classes) for p in one.priorities}
     if schedule is None:
         return _Line(at, name, rate, tuple(None for _ in tsn.classes), class_of, 1)
     cycle = sum(entry.length for entry in schedule.entries)

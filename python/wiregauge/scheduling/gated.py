@@ -90,9 +90,9 @@ def priorities_of(
         flow = min(left, key=lambda one: (len(left[one]), -len(meets[one]), one))
         if not left[flow]:
             others = sorted(meets[flow])
-            port = where[flow, others[0]] if others else next(iter(problem.names.values()))
+            place = where[flow, others[0]] if others else next(iter(problem.names.values()))
             raise ProblemError(
-                f"flow {flow} could change places at {port} with flows {', '.join(map(str, others[:12]))} that wait "
+                f"flow {flow} could change places at {place} with flows {', '.join(map(str, others[:12]))} that wait "
                 f"there, and {len(usable)} priorities are free for scheduled frames; have fewer of them wait "
                 "(--minimise latency, other deadlines), or give other traffic fewer priorities"
             )
@@ -332,7 +332,7 @@ def _rewrite_flows(root: etree._Element, priorities: Mapping[int, int], talkers:
         if number not in priorities:
             continue
         for attribute in _OF_SCHEDULES:
-            node.attrib.pop(attribute, None)
+            _without(node, attribute)
         for window in list(node.iterchildren("{*}window")):
             node.remove(window)
         node.set("protocol", "raw")
@@ -340,14 +340,19 @@ def _rewrite_flows(root: etree._Element, priorities: Mapping[int, int], talkers:
     for node in root.iter("{*}send"):
         number = int(node.get("flow", "0"))
         if number in talkers:
-            node.attrib.pop("offset-step", None)
+            _without(node, "offset-step")
             node.set("offset", time_text(talkers[number]))
+
+
+def _without(node: etree._Element, attribute: str) -> None:
+    if attribute in node.attrib:
+        del node.attrib[attribute]
 
 
 def _rewrite_switch(element: etree._Element) -> None:
     if element.get("kind") == "mixed-criticality":
         for attribute in _OF_CRITICAL:
-            element.attrib.pop(attribute, None)
+            _without(element, attribute)
         element.set("kind", "cots")
         if element.get("priorities") is None:
             element.set("priorities", "strict")
