@@ -720,8 +720,8 @@ def _attributes(
     | Timestamps
     | Window,
 ) -> dict[str, Any]:
-    """The fields as attributes, `-` for `_`."""
-    return {one.name.replace("_", "-"): getattr(part, one.name) for one in fields(part)}
+    """The fields as attributes, `-` for `_`; one at the end keeps a word of Python from being one."""
+    return {one.name.rstrip("_").replace("_", "-"): getattr(part, one.name) for one in fields(part)}
 
 
 def _given(arguments: Mapping[str, Any], *others: str) -> dict[str, Value]:
