@@ -263,7 +263,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "latent-period": {"latent-period": "3s"},
         "latent-reset": {"latent-reset": "60s"},
     },
-    "flows": {"reservable": {"reservable": "1%"}},
+    "flows": {"reservable": {"reservable": "0.5%"}},
     "stream-reservation": {
         "class": {"class": "B"},
         "max-frame-size": {"max-frame-size": "200B"},
