@@ -156,7 +156,8 @@ def seven_hops(talkers: int, payload: int) -> str:
     sender of best effort that fills the line."""
     nodes, links, flows, tasks = "", "", "", ""
     for at in range(1, HOPS):
-        nodes += f'<switch name="s{at}" delay="5us" queue-buffer="64KiB"/><end-system name="x{at}"/><end-system name="y{at}"/>'
+        nodes += f'<switch name="s{at}" delay="5us" queue-buffer="64KiB"/>'
+        nodes += f'<end-system name="x{at}"/><end-system name="y{at}"/>'
         links += (
             f'<link between="x{at} s{at}" rate="100Mbit/s"/><link between="y{at} s{at}" rate="100Mbit/s"/>'
         )
