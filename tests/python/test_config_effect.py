@@ -117,6 +117,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <flow id="98" protocol="raw" from="p1" to="p2" vlan="11">
       <path via="r1:2 r2"/><path via="r1:3 r2"/><frer latent-difference="4"/>
     </flow>
+    <flow id="99" protocol="raw" from="q1" to="q2"><stream-reservation class="A" max-frame-size="90B"/></flow>
   </flows>
   <synchronise max-offset="9us"><exchange to="sensor"/><ptp/><chrony/>
     <as6802 masters="mac sensor other" compression-masters="sw1" cycles="10">
@@ -130,6 +131,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   <tasks duration="1s">
     <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="loss" sequence="5"/></relay>
     <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
+    <send flow="99" period="1ms" payload="64B"/><receive flow="99"/>
     <send flow="30" period="8ms" payload="64B"/><receive flow="30"/>
     <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
     <send flow="50" period="10ms" payload="64B"/><receive flow="50"/>
@@ -181,6 +183,7 @@ CHECKED = {
     ("traffic-class", "number"),
     ("gate-schedule", "cycle-time"),
     ("stream-gate", "cycle-time"),
+    ("flows", "reservable"),
 }
 """Says again what is known already: another value is refused."""
 FRAME_FAULT: dict[str, Edit] = {
@@ -277,6 +280,12 @@ OTHER: dict[str, dict[str, Edit]] = {
         "latent-period": {"latent-period": "3s"},
         "latent-reset": {"latent-reset": "60s"},
     },
+    "flows": {"reservable": {"reservable": "0.5%"}},
+    "stream-reservation": {
+        "class": {"class": "B"},
+        "max-frame-size": {"max-frame-size": "200B"},
+        "interval-frames": {"interval-frames": "2"},
+    },
     "switch-tsn": {
         "ports": {"ports": "3"},
         "guard-band": {"guard-band": "30us"},
@@ -313,6 +322,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "flow": {"flow": "20", "offload": "on"},
         "offload": {"offload": "on"},
         "identify": {"identify": "source"},
+        "fields": {"identify": "ip", "fields": "source-ip destination-port"},
         "max-sdu": {"max-sdu": "1400B"},
         "block-oversize": {"block-oversize": "on"},
     },

@@ -224,7 +224,7 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
 
 /// The ports of a switch that a statement is for.
 pub(crate) struct Site<'a> {
-    network: &'a Network,
+    pub(crate) network: &'a Network,
     pub(crate) node: NodeIndex,
     pub(crate) statement: &'a SwitchTsnStatement,
     /// Ports that some statement names.

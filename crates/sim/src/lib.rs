@@ -26,6 +26,7 @@ mod engine;
 mod error;
 mod event_queue;
 mod faults;
+mod headers;
 mod imperfections;
 mod incidents;
 mod message;

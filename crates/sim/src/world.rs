@@ -27,6 +27,7 @@ use crate::clocks::NodeClock;
 use crate::clusters::{ClusterState, ControlFrames, Synchroniser};
 use crate::error::SimError;
 use crate::faults::{LinkEffect, Rule};
+use crate::headers::HeaderNumbers;
 use crate::imperfections::{Decision, OwnFrameSource, RecurringEvent, Threads, TimestampErrors};
 use crate::incidents::NetworkEvent;
 use crate::models::Draws;
@@ -423,7 +424,11 @@ pub(crate) struct World {
     pub(crate) events: Vec<RecurringEvent>,
     pub(crate) own_frames: Vec<OwnFrameSource>,
     /// Devices of AS6802 clusters: numbers of their sources of events.
+    /// What frames carry above Ethernet, where a switch asks.
+    pub(crate) headers: HeaderNumbers,
     pub(crate) synchronisers: Vec<Synchroniser>,
+    /// By node: which of them it is.
+    pub(crate) synchroniser_of: BTreeMap<NodeIndex, usize>,
     pub(crate) clusters: Vec<ClusterState>,
     pub(crate) control_frames: ControlFrames,
     /// Clocks are perfect and timestamps are exact: records are written as they are.

@@ -220,6 +220,15 @@ class Frer:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamReservation:
+    """Bandwidth that every port on the path of a flow gives it (IEEE Std 802.1Q, clauses 34 and 35)."""
+
+    class_: str
+    max_frame_size: str | None = None
+    interval_frames: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FlowPath:
     """The path of a flow to one of its receivers: the switches and hubs it passes."""
 
@@ -379,6 +388,7 @@ class Test:
         windows: Sequence[Window] = (),
         paths: Sequence[FlowPath] = (),
         frer: Frer | None = None,
+        reservation: StreamReservation | None = None,
         source_mac: str | None = None,
         destination_mac: str | None = None,
         source_ip: str | None = None,
@@ -388,7 +398,7 @@ class Test:
     ) -> Self:
         """A stream of messages from one end system to one or several others; a range, `"101-140"`, makes a group."""
         to = to if isinstance(to, str) else " ".join(to)
-        attributes = _given(locals(), "windows", "paths", "frer")
+        attributes = _given(locals(), "windows", "paths", "frer", "reservation")
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))
@@ -396,6 +406,13 @@ class Test:
             self._child(node, "path", _attributes(path))
         if frer is not None:
             self._child(node, "frer", _attributes(frer))
+        if reservation is not None:
+            self._child(node, "stream-reservation", _attributes(reservation))
+        return self
+
+    def reservable(self, share: str) -> Self:
+        """The share of each port that reserved streams may have together."""
+        self._set(self._section("flows"), {"reservable": share})
         return self
 
     def synchronise(
@@ -699,11 +716,12 @@ def _attributes(
     | PtpClock
     | PtpDomain
     | Stack
+    | StreamReservation
     | Timestamps
     | Window,
 ) -> dict[str, Any]:
-    """The fields as attributes, `-` for `_`."""
-    return {one.name.replace("_", "-"): getattr(part, one.name) for one in fields(part)}
+    """The fields as attributes, `-` for `_`; one at the end keeps a word of Python from being one."""
+    return {one.name.rstrip("_").replace("_", "-"): getattr(part, one.name) for one in fields(part)}
 
 
 def _given(arguments: Mapping[str, Any], *others: str) -> dict[str, Value]:

@@ -152,6 +152,7 @@ class Ingress:
     police: Police | None = None
     offload: str | None = None
     identify: str | None = None
+    fields: str | None = None
     max_sdu: str | None = None
     block_oversize: str | None = None
 

@@ -205,7 +205,9 @@ class StreamFilter(Plan, frozen=True):
     """What the stream of a flow has to keep to where it enters a switch: `wg_plan::stream_filters`."""
 
     flow: FlowId
-    identify: Literal["destination", "source"] = written("destination")
+    identify: Literal["destination", "source", "ip"] = written("destination")
+    fields: tuple[str, ...] = ()
+    """What IP stream identification compares; none: all of it."""
     max_sdu: int | None = None
     block_oversize: bool = False
     gate: FilterGate | None = None

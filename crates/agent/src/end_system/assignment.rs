@@ -17,9 +17,7 @@ use crate::end_system::addressing::{AccessKind, FlowAddresses};
 use crate::end_system::buffer::MAX_PAYLOAD;
 use wg_plan::schedule::Schedule;
 
-pub use wg_plan::wire::PROBE_PORT;
-/// UDP port background load is sent to (discard, RFC 863).
-pub const DISCARD_PORT: u16 = 9;
+pub use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
 pub const RAW_ETHER_TYPE: u16 = 0x88B5;
 

@@ -54,6 +54,7 @@ pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
 /// A switch to be built, and what it is built from.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
+    pub(super) network: &'a Network,
     pub(super) ports: &'a Ports,
     pub(super) node: NodeIndex,
     pub(super) model: &'a SwitchModel,
@@ -190,7 +191,8 @@ pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filt
     let config = switch_config(model);
     let can = Capabilities::of(model);
     let critical = if can.virtual_links { Some(ingress(site, passages, &mut forwarding)?) } else { None };
-    let (filters, filtered) = stream_filters::filters(world, ports, node, model, &site.tables.flows)?;
+    let (filters, filtered) =
+        stream_filters::filters((world, site.network), ports, node, model, &site.tables.flows)?;
     let rules = IngressRules { critical, streams: filters.map(Box::new) };
     let streams = if model.tsn.is_empty() { Vec::new() } else { streams(world, site) };
     let egress = own.iter().map(|&(number, channel)| {

@@ -23,6 +23,7 @@ use crate::clocks::NodeClock;
 use crate::clusters::ControlFrames;
 use crate::error::SimError;
 use crate::faults::Rule;
+use crate::headers::HeaderNumbers;
 use crate::imperfections::drifted;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
@@ -58,7 +59,9 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         logs: Vec::new(),
         events: Vec::new(),
         own_frames: Vec::new(),
+        headers: HeaderNumbers::new(network, run),
         synchronisers: Vec::new(),
+        synchroniser_of: BTreeMap::new(),
         clusters: Vec::new(),
         control_frames: ControlFrames::default(),
         is_exact: true,
@@ -175,8 +178,10 @@ impl World {
             match &node.kind {
                 NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
-                    let (mut core, filters) =
-                        forwarding::switch(self, &forwarding::Site { ports, node: index, model, tables })?;
+                    let (mut core, filters) = forwarding::switch(
+                        self,
+                        &forwarding::Site { network, ports, node: index, model, tables },
+                    )?;
                     if let Some(streams) = streams::streams(run, index)? {
                         if model.forwarding_mode == ForwardingMode::CutThrough {
                             let name = &node.name;

@@ -15,6 +15,7 @@ use wg_record::FLOW_FOREIGN;
 
 use super::forwarding::destination;
 use crate::error::SimError;
+use crate::headers::Origin;
 use crate::imperfections::Threads;
 use crate::message::{Flags, Message};
 use crate::models::{stack, traffic_class};
@@ -91,7 +92,7 @@ impl World {
     /// A frame of `flow`, without number.
     fn frame(&self, flow: &Flow, length: u16) -> Frame {
         let class = traffic_class(flow.protocol);
-        let id = flow.virtual_link.map(|link| link.id);
+        let id = flow.virtual_link.map(|link| link.id).or(flow.schedule.as_ref().map(|schedule| schedule.id));
         let both = flow.network.is_none() && class == TrafficClass::BestEffort;
         let priority = match (class, &flow.virtual_link) {
             (TrafficClass::RateConstrained, Some(link)) => link.priority,
@@ -102,7 +103,7 @@ impl World {
             source: flow.addresses.mac.source.unwrap_or(self.addresses[usize::from(flow.from)]),
             length,
             vlan: flow.vlan.map_or(0, |tag| tag.id),
-            virtual_link: id.or(flow.schedule.as_ref().map(|schedule| schedule.id)).unwrap_or(0),
+            virtual_link: id.unwrap_or_else(|| self.headers.of(Origin::Flow(flow.id))),
             sequence: 0,
             handle: Message { flow: flow.id, sequence: 0, flags: Flags::default() }.handle(),
             priority,
@@ -190,7 +191,9 @@ impl World {
                 return Err(SimError::plan("a background load has no interval or too large a payload"));
             };
             let message = Message { flow: FLOW_FOREIGN, sequence: number, flags: Flags::default() };
+            let headers = self.headers.of(Origin::Load(inject.on, inject.to));
             let frame = self.udp_frame(network, [host, to], length, message);
+            let frame = Frame { virtual_link: headers, ..frame };
             let planned = Schedule::of_load(run, inject, number)
                 .map_err(|error| SimError::plan(format!("a background load: {error}")))?;
             let mut schedule = planned.clone();
@@ -224,7 +227,9 @@ impl World {
             let (Some(length), true) = (length, log.records > 0) else {
                 return Err(SimError::plan("the frames of a log hold no record, or too many"));
             };
+            let headers = self.headers.of(Origin::Load(log.on, log.to));
             let frame = self.udp_frame(network, [host, to], length, Message::LOG);
+            let frame = Frame { virtual_link: headers, ..frame };
             self.hosts[host].log = Some(self.logs.len());
             let (due, records) = (VecDeque::new(), log.records);
             self.logs.push(RemoteLog { host, frame, records, due, logged: 0, sent: 0 });
