@@ -247,7 +247,6 @@ def test_a_slow_switch_has_a_threshold_and_a_burst(tmp_path: Path) -> None:
         (["--ports", "1"], "give 2 to 64"),
         (["--rate", "fast"], "write a rate"),
         (["--quick", "--standard"], "not both"),
-        (["--bench", "lab"], "on sim and netns"),
         (["--resume", "nowhere"], "it holds no switch.json"),
         (["--resume", "x", "--ports", "3"], "give it alone"),
         (["nowhere.xml"], "nowhere.xml"),
