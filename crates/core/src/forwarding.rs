@@ -184,7 +184,9 @@ impl Forwarding {
     /// Notes that the sender of `frame` is behind `port`. Group addresses are no senders (8.7).
     pub fn learn(&mut self, now: RunTime, port: usize, frame: &Frame) {
         let Some(learning) = self.learning else {
-            self.learn_limited(now, port, frame);
+            if self.table.is_some() {
+                self.learn_limited(now, port, frame);
+            }
             return;
         };
         if frame.source.is_group() {
@@ -209,6 +211,7 @@ impl Forwarding {
     }
 
     /// The same in a table of known size.
+    #[cold]
     fn learn_limited(&mut self, now: RunTime, port: usize, frame: &Frame) {
         let key = self.key(frame.vlan, frame.source);
         if let Some(table) = self.table.as_mut().filter(|_| !frame.source.is_group()) {

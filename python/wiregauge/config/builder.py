@@ -452,7 +452,12 @@ class Test:
 
         With `overload="on"` measured flows may take more than a link behind a switch carries.
         """
-        timing = {"warm-up": warm_up, "duration": duration, "drain": drain, "overload": overload}
+        timing: dict[str, Value] = {
+            "warm-up": warm_up,
+            "duration": duration,
+            "drain": drain,
+            "overload": overload,
+        }
         self._set(self._section("tasks"), timing)
         return self
 

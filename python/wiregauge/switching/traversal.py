@@ -73,12 +73,22 @@ def traversal(session: Session, known: dict[str, Result]) -> Result:
 def _cross(session: Session, frame: int, envelope: Envelope, to: int) -> tuple[Stream, ...]:
     """Bursts of two ports at once: from one alone they would be as fast as the output, and never wait."""
     sources = [port for port in range(min(4, len(session.device.ports))) if port not in (0, to)]
-    parts = [part for part in (envelope.burst - envelope.burst // 2, envelope.burst // 2) if part]
+    parts = _parts(envelope)
     each = envelope.load_ppm // envelope.burst
     return tuple(
         Stream(source, to, each * part, frame, burst=part)
         for source, part in zip(sources, parts, strict=False)
     )
+
+
+def _parts(envelope: Envelope) -> list[int]:
+    """Frames of a burst, by the port that they come from."""
+    return [part for part in (envelope.burst - envelope.burst // 2, envelope.burst // 2) if part]
+
+
+def _standing(envelope: Envelope) -> int:
+    """Frames at the output when a burst is in, that on the wire included: it sends one for each that a port gives."""
+    return envelope.burst - max(_parts(envelope)) + 1
 
 
 def _measured(
@@ -143,7 +153,7 @@ def _conclude(
     bursts = {envelope.burst for envelope, _ in worst}
     if len(bursts) > 1:
         bits = np.array(
-            [8 * envelope.burst * (frame + WIRE_EXTRA) for envelope, _ in worst], dtype=np.float64
+            [8 * _standing(envelope) * (frame + WIRE_EXTRA) for envelope, _ in worst], dtype=np.float64
         )
         waits = np.array([wait for _, wait in worst], dtype=np.float64)
         slope, ahead = np.polyfit(bits, waits, 1)
@@ -154,7 +164,8 @@ def _conclude(
                 f"burst; latency {(base.maximum or 0.0) / 1e3:.5g} µs of the empty device"
             )
             result.notes.append(
-                f"Greatest wait = burst / rate {'+' if ahead >= 0 else '-'} {abs(float(ahead)) / 1e3:.4g} µs."
+                f"Greatest wait = what stands at the output when a burst is in / rate "
+                f"{'+' if ahead >= 0 else '-'} {abs(float(ahead)) / 1e3:.4g} µs."
             )
     elif worst:
         result.notes.append("With bursts of one size the rate of the service curve is not told.")
