@@ -167,7 +167,7 @@ def test_a_service_that_is_not_policed_or_late_fails(tmp_path: Path) -> None:
 
 def test_a_meter_below_the_cir_fails(tmp_path: Path) -> None:
     found = characterised(
-        tmp_path, "service-steps", "--service", PROMISE, inside=METER.replace("100Mbit/s", "90Mbit/s")
+        tmp_path, "service-steps", "--service", PROMISE, inside=METER.replace("100Mbit/s", "70Mbit/s")
     )
     verdicts = {row["step"]: row["verdict"] for row in found["service-steps"]["rows"]}
     assert verdicts["75 % of CIR"] == "pass"

@@ -52,6 +52,9 @@ class Device:
             # Of streams that this trial does not have.
             if parent is not None and rule.get("flow") not in flows:
                 parent.remove(rule)
+                above = parent.getparent()
+                if not len(parent) and above is not None:
+                    above.remove(parent)
         root.replace(own, network)
         return load_bytes(
             etree.tostring(root, xml_declaration=True, encoding="UTF-8"), self.below / "switch.xml"
