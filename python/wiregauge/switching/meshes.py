@@ -83,7 +83,9 @@ def _searched(session: Session, frame: int, pattern: Pattern) -> tuple[Found, _T
 
     goal = Goal(sizes.initial_s(rate, frame), sizes.final_s(rate, frame), sizes.sum_s(rate, frame))
     found = search(measure, goal, least=1000, rising=not sizes.virtual)
-    if not found.limited and _FULL not in tried.outcomes and found.upper is not None:
+    whole = any(seconds >= goal.final_s for seconds, _ in tried.outcomes.get(_FULL, ()))
+    if not found.limited and found.upper is not None and not whole:
+        # The forwarding rate at the highest load is that of a trial of the full length.
         measure(_FULL, goal.final_s)
     return found, tried
 
