@@ -18,6 +18,10 @@ _FULL: Final = 1_000_000
 _MOST: Final = {True: 8, False: 4}
 """Ports of a mesh at most, by whether time is virtual: each stream of real frames is a thread of this machine."""
 
+_LONG_SLOT_NS: Final = 1e6
+_LEAST: Final = 10
+"""Frames of each stream in the shortest trial, at least."""
+
 Pattern = Callable[[Session, int, int], tuple[Stream, ...]]
 """Streams of a load (ppm of the port that is loaded) and a frame size."""
 
@@ -27,10 +31,16 @@ def ports_of(session: Session) -> int:
     return min(len(session.device.ports), _MOST[session.sizes.virtual])
 
 
+def _slot(session: Session, load: int, frame: int) -> float:
+    """Time between two frames of a port, ns; 0 for a load so low that frames hardly meet."""
+    slot = 1e9 / fps(session.device.rate_bps, frame) * _FULL / max(load, 1)
+    return slot if slot < _LONG_SLOT_NS else 0.0
+
+
 def _from_one(session: Session, source: int, load: int, frame: int) -> list[Stream]:
     """One port to every other, in turn: its frames and those of a neighbour never meet at an output at once."""
     ports = ports_of(session)
-    slot = 1e9 / fps(session.device.rate_bps, frame) * _FULL / max(load, 1)
+    slot = _slot(session, load, frame)
     return [
         Stream(
             source, (source + step) % ports, load // (ports - 1), frame, offset_ns=round((step - 1) * slot)
@@ -50,7 +60,7 @@ def _one_to_all(session: Session, load: int, frame: int) -> tuple[Stream, ...]:
 
 def _all_to_one(session: Session, load: int, frame: int) -> tuple[Stream, ...]:
     others = range(1, ports_of(session))
-    slot = 1e9 / fps(session.device.rate_bps, frame) * _FULL / max(load, 1)
+    slot = _slot(session, load, frame)
     return tuple(
         Stream(source, 0, load // len(others), frame, offset_ns=round(place * slot))
         for place, source in enumerate(others)
@@ -82,7 +92,8 @@ def _searched(session: Session, frame: int, pattern: Pattern) -> tuple[Found, _T
         return outcome.loss_ratio
 
     goal = Goal(sizes.initial_s(rate, frame), sizes.final_s(rate, frame), sizes.sum_s(rate, frame))
-    found = search(measure, goal, least=1000, rising=not sizes.virtual)
+    enough = _LEAST * ports_of(session) / (goal.initial_s * fps(rate, frame))
+    found = search(measure, goal, least=max(1000, round(enough * 1e6)), rising=not sizes.virtual)
     whole = any(seconds >= goal.final_s for seconds, _ in tried.outcomes.get(_FULL, ()))
     if not found.limited and found.upper is not None and not whole:
         # The forwarding rate at the highest load is that of a trial of the full length.
