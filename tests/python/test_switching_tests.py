@@ -84,17 +84,19 @@ def test_a_mesh_over_ports_that_send_slowly_has_a_threshold(tmp_path: Path) -> N
     assert row["frmol"] == pytest.approx(0.999 * 1e9 / (8 * 532), rel=1e-3)
 
 
-def test_a_congested_port_loses_a_third(tmp_path: Path) -> None:
-    found = characterised(tmp_path, "congestion", attributes='buffer="64KiB"')
+@pytest.mark.parametrize("more", ["", 'forwarding="learning"', 'forwarding="learning" learning-time="100us"'])
+def test_a_congested_port_loses_a_third(tmp_path: Path, more: str) -> None:
+    """Also of a switch that learns: receivers send learning frames, or all would be flooded."""
+    found = characterised(tmp_path, "congestion", attributes=f'buffer="64KiB" {more}')
     (row,) = found["congestion"]["rows"]
     assert row["loss"] == pytest.approx(100 / 3, abs=0.02)
     assert row["free_loss"] == 0
     assert row["statement"].startswith("no head-of-line blocking; no back-pressure")
 
 
-@pytest.mark.parametrize("held", [16, 100])
-def test_incast_finds_the_buffer(tmp_path: Path, held: int) -> None:
-    found = characterised(tmp_path, "incast", attributes=f'buffer-frames="{held}"')
+@pytest.mark.parametrize(("held", "more"), [(16, ""), (100, ""), (16, 'forwarding="learning"')])
+def test_incast_finds_the_buffer(tmp_path: Path, held: int, more: str) -> None:
+    found = characterised(tmp_path, "incast", attributes=f'buffer-frames="{held}" {more}')
     rows = found["incast"]["rows"]
     assert [row["senders"] for row in rows] == [2, 3]
     for row in rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +21,10 @@ _PORTS = 4
 """Ports that trials use, at most."""
 _OFFERED = 0.01
 """A stream, or a load, that is further from what was intended than this share was not offered."""
+_LEARNING_FLOW = 60_001
+"""Number of the flow of learning frames of the first port."""
+_APART_NS = 200_000
+"""Between learning frames of two ports."""
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _STATIONS = "02:57:53:00:00:00"
 """First address of the stations that are imagined behind a port."""
@@ -203,14 +207,19 @@ class Bench:
         ports = self._device.ports
         test = Test("switch", seed=1)
         lead = f"{round(trial.lead_s * 1e9)}ns" if trial.lead_s else self._settle
+        silent = self._silent(trial)
+        # Without a warm-up their frames come first, each before the next, and everything else after them.
+        ahead = 0 if trial.warm_up else len(silent) * _APART_NS
         test.timing(
             warm_up=lead if trial.warm_up else "0s",
-            duration=f"{round(trial.seconds * 1e9)}ns",
+            duration=f"{round(trial.seconds * 1e9) + ahead}ns",
             drain=None,
             overload="on" if trial.overload else None,
         )
         for place, one in enumerate(trial.streams, 1):
-            self._stream(test, one.flow or place, one)
+            self._stream(test, one.flow or place, replace(one, offset_ns=one.offset_ns + ahead))
+        for place, port in enumerate(silent):
+            self._learning_frames(test, port, place, trial)
         for load in trial.loads:
             test.inject(
                 on=ports[load.source],
@@ -222,6 +231,22 @@ class Bench:
         for port in trial.damaged:
             test.bit_errors(ports[port], self._device.name, rate="1", sent_by=ports[port])
         return test
+
+    def _silent(self, trial: Trial) -> list[int]:
+        """Ports that only receive: a simulated device that learns would flood what is for them (RFC 2889, 4.3)."""
+        if not self._device.learns or any(one.stations_from for one in trial.streams):
+            return []
+        sending = {one.source for one in (*trial.streams, *trial.loads)}
+        receiving = {one.to for one in (*trial.streams, *trial.loads)}
+        return sorted(receiving - sending)
+
+    def _learning_frames(self, test: Test, port: int, place: int, trial: Trial) -> None:
+        """Has a port send a few frames that no test counts, in the warm-up or ahead of the streams."""
+        ports, number = self._device.ports, _LEARNING_FLOW + port
+        test.flow(number, protocol="raw", from_=ports[port], to=ports[trial.streams[0].source])
+        offset = f"{place * _APART_NS}ns" if place else None
+        test.send(number, period=f"{2 * len(ports) * _APART_NS}ns", frame="64B", offset=offset, count=1)
+        test.receive(number)
 
     def _stream(self, test: Test, number: int, one: Stream) -> None:
         ports = self._device.ports
@@ -308,13 +333,14 @@ def _share(ppm: int) -> str:
 def outcome_of(judgement: Judgement, seconds: float, name: str) -> Outcome:
     """What the judgement of a run says of the trial that it was."""
     run = judgement.runs[0]
-    streams = tuple(_seen(flow) for flow in run.flows)
+    flows = [flow for flow in run.flows if flow.plan.id < _LEARNING_FLOW]
+    streams = tuple(_seen(flow) for flow in flows)
     reasons = []
     if run.state != "complete":
         reasons.append(run.reason or f"the run is {run.state}")
     elif run.validity.word == "INVALID":
         reasons.append("INVALID: " + "; ".join(run.reasons))
-    for flow, one in zip(run.flows, streams, strict=True):
+    for flow, one in zip(flows, streams, strict=True):
         if one.offered is None or abs(one.offered - 1) > _OFFERED:
             part = (
                 "at an unknown rate"
