@@ -316,9 +316,8 @@ impl FlowState {
 
     /// Whether its frames were given this destination address.
     pub(crate) fn is_sent_to(&self, address: MacAddress) -> bool {
-        self.destination.is_some_and(|first| {
-            address.bits().wrapping_sub(first.bits()) < u64::from(self.destinations)
-        })
+        self.destination
+            .is_some_and(|first| address.bits().wrapping_sub(first.bits()) < u64::from(self.destinations))
     }
 }
 

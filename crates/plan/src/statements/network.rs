@@ -9,8 +9,8 @@ use super::switch_tsn::{SwitchTsnStatement, switch_tsn};
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
 use crate::network::{
-    AddressTable, Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts, NetworkId,
-    Policing, SwitchKind, TemperatureStep, VlanPorts,
+    AddressTable, Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts,
+    NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts,
 };
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
@@ -421,7 +421,8 @@ fn address_table(reader: &mut Reader<'_>, learns: bool) -> Option<AddressTable> 
     let entry_time =
         reader.time_within("learning-time", reader.element.get("learning-time").unwrap_or("0s"), DELAY);
     let bounds = (Span::from_micros(1), Span::from_millis(1_000_000_000), "1us to 1000000s");
-    let ageing = reader.time_within("ageing-time", reader.element.get("ageing-time").unwrap_or(AGEING), bounds)?;
+    let ageing =
+        reader.time_within("ageing-time", reader.element.get("ageing-time").unwrap_or(AGEING), bounds)?;
     Some(AddressTable {
         entries: entries.flatten().map_or(MOST_ADDRESSES, |entries| entries.value),
         entry_time: entry_time?.value,

@@ -20,8 +20,8 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    AddressTable, Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, Policing, Protocol, Relay,
-    Route, Run, SwitchModel, VirtualLink,
+    AddressTable, Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, Policing,
+    Protocol, Relay, Route, Run, SwitchModel, VirtualLink,
 };
 
 use super::stream_filters::{self, Filtered};

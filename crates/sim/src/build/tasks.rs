@@ -19,7 +19,8 @@ use crate::imperfections::Threads;
 use crate::message::{Flags, Message};
 use crate::models::{stack, traffic_class};
 use crate::world::{
-    AddressesInTurn, Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World, access,
+    AddressesInTurn, Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World,
+    access,
 };
 
 /// The addresses of a flow whose messages have several in turn.
