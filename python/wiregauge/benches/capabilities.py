@@ -128,6 +128,7 @@ def _switch(name: str, switch: Switch) -> Iterator[str]:
     for field, default, why in (
         ("forwarding_mode", "store-and-forward", "the kernel's bridge stores and forwards"),
         ("learning", False, "the bench enters the ways of all flows"),
+        ("address_table", None, "the table of the kernel's bridge has no limit of its own"),
         ("strict_priority", False, "a port of the bridge has one queue"),
         ("queue_buffer", None, "a port of the bridge has one queue"),
         ("shared_buffer", None, "the ports of the bridge share no buffer"),
@@ -195,6 +196,11 @@ def _tasks(run: Run, network: Network) -> Iterator[str]:
             yield f"{who} leads from an end system to itself: agents send by an interface, not by the loopback"
         if flow.also_to:
             yield f"{who} has several receivers: the agents send to one"
+    yield from (
+        f"flow {flow.id} has several MAC addresses in turn: agents send a flow with one"
+        for flow in run.flows
+        if flow.addresses.macs.source or flow.addresses.macs.destination
+    )
     yield from (
         f"flow {flow.id} has <frer>: the interfaces and switches of this bench neither copy frames nor remove copies"
         for flow in run.flows

@@ -313,6 +313,9 @@ class Test:
         delay: str | None = None,
         forwarding_mode: str | None = None,
         forwarding: str | None = None,
+        address_table: int | None = None,
+        learning_time: str | None = None,
+        ageing_time: str | None = None,
         priorities: str | None = None,
         buffer: str | None = None,
         buffer_frames: int | None = None,
@@ -391,6 +394,8 @@ class Test:
         reservation: StreamReservation | None = None,
         source_mac: str | None = None,
         destination_mac: str | None = None,
+        source_macs: int | None = None,
+        destination_macs: int | None = None,
         source_ip: str | None = None,
         destination_ip: str | None = None,
         source_port: int | None = None,
@@ -453,10 +458,24 @@ class Test:
         return self
 
     def timing(
-        self, *, warm_up: str | None = None, duration: str | None = None, drain: str | None = None
+        self,
+        *,
+        warm_up: str | None = None,
+        duration: str | None = None,
+        drain: str | None = None,
+        overload: str | None = None,
     ) -> Self:
-        """Times of every run: before the measured part, the measured part, and after it."""
-        self._set(self._section("tasks"), {"warm-up": warm_up, "duration": duration, "drain": drain})
+        """Times of every run: before the measured part, the measured part, and after it.
+
+        With `overload="on"` measured flows may take more than a link behind a switch carries.
+        """
+        timing: dict[str, Value] = {
+            "warm-up": warm_up,
+            "duration": duration,
+            "drain": drain,
+            "overload": overload,
+        }
+        self._set(self._section("tasks"), timing)
         return self
 
     def send(

@@ -270,6 +270,9 @@ fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
         if !flow.also_to.is_empty() {
             return unsupported(flow.id, "has several receivers");
         }
+        if !flow.addresses.macs.is_none() {
+            return unsupported(flow.id, "has several MAC addresses in turn");
+        }
     }
     Ok(())
 }

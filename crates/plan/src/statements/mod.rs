@@ -88,6 +88,8 @@ pub(crate) struct Statements {
     /// Outer `None`: not written.
     pub(crate) duration: Option<Maybe<Span>>,
     pub(crate) drain: Option<Maybe<Span>>,
+    /// Measured flows may take more than a link behind a switch carries.
+    pub(crate) overload: bool,
     pub(crate) sends: Vec<SendStatement>,
     pub(crate) receives: Vec<ReceiveStatement>,
     pub(crate) relays: Vec<RelayStatement>,
@@ -145,6 +147,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let mut timing = Reader::new(task_list, found);
     let warm_up = timing.time_or("warm-up", "0s");
     let (duration, drain) = (timing.time("duration"), timing.time("drain"));
+    let overload = timing.optional_choice("overload", &[("off", false), ("on", true)]).flatten();
     let tasks_place = timing.place;
     let node_statements: Vec<_> =
         nodes.children.iter().filter_map(|e| network::node(e, &hosts, found)).collect();
@@ -179,6 +182,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         warm_up,
         duration,
         drain,
+        overload: overload.is_some_and(|overload| overload.value),
         sends,
         receives,
         relays,

@@ -20,8 +20,20 @@ use crate::imperfections::Threads;
 use crate::message::{Flags, Message};
 use crate::models::{stack, traffic_class};
 use crate::world::{
-    Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World, access,
+    AddressesInTurn, Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World,
+    access,
 };
+
+/// The addresses of a flow whose messages have several in turn.
+fn in_turn(flow: &Flow, frame: &Frame) -> Option<Box<AddressesInTurn>> {
+    let macs = &flow.addresses.macs;
+    (!macs.is_none()).then(|| {
+        Box::new(AddressesInTurn {
+            sources: (frame.source, macs.source.unwrap_or(1)),
+            destinations: (frame.destination, macs.destination.unwrap_or(1)),
+        })
+    })
+}
 
 impl World {
     pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
@@ -40,6 +52,7 @@ impl World {
                 access: access(flow.protocol),
                 from: flow.from,
                 destination: flow.addresses.mac.destination,
+                destinations: flow.addresses.macs.destination.unwrap_or(1),
                 relays: Vec::new(),
                 planned: 0,
                 receivers: flow.receivers().map(|node| (node, Reception::default())).collect(),
@@ -76,6 +89,7 @@ impl World {
                 host,
                 // Until its sender numbers it, a frame names its sub-virtual-link.
                 frame: Frame { sequence: send.sub_link.into(), ..frame },
+                addresses: in_turn(facts, &frame),
                 late_after: send.late_after(),
                 schedule,
                 due: None,

@@ -22,6 +22,10 @@ impl<S: Sink> Engine<'_, S> {
             let flags = if due.warm_up { Flags::WARM_UP } else { Flags::default() };
             let message = Message { flow: sender.frame.message().flow, sequence: due.sequence, flags };
             sender.frame = Frame { handle: message.handle(), length: due.length, ..sender.frame };
+            if let Some(addresses) = &sender.addresses {
+                let (source, destination) = addresses.of(due.sequence);
+                sender.frame = Frame { source, destination, ..sender.frame };
+            }
         }
         self.plan_send(number);
     }
