@@ -17,6 +17,7 @@ from wiregauge.config import load
 from wiregauge.figures.model import Line
 from wiregauge.figures.network import network_figure
 from wiregauge.measures import Judgement
+from wiregauge.measures.metrics.series import UNPAIRED
 from wiregauge.plan import Campaign, Network
 from wiregauge.report.tables import MOST_ROWS, Cell, Head, Section, Table
 
@@ -214,3 +215,38 @@ def test_ports_up_to_1024_are_named_in_vlans_and_windows(tmp_path: Path) -> None
     run = simulate(text, tmp_path / "ports")
     assert set(run.at("switch-out")["port"]) == {1_024}
     assert run.latencies(65_534) == [2 * sending(frame(100, tagged=True), 10**8)] * 3
+
+
+def crowded(frames: int, limit: str) -> str:
+    """A test whose switch holds so many frames of one flow at a time: it takes longer for one than all take to come."""
+    return (
+        '<test xmlns="urn:wiregauge:test:2" name="crowded"><network host="ideal">'
+        '<end-system name="a"/><end-system name="b"/><switch name="sw" delay="50ms" buffer="16MiB"/>'
+        '<link between="a sw" rate="1Gbit/s"/><link between="b sw" rate="1Gbit/s"/></network>'
+        '<flows><flow id="1" protocol="udp" from="a" to="b"/></flows>'
+        f'<tasks><send flow="1" period="2us" payload="18B" count="{frames}"/><receive flow="1"/></tasks>'
+        f'<limits><limit flow="1" measure="residence.max" {limit}/></limits></test>'
+    )
+
+
+def test_a_limit_on_residence_is_undecided_where_passages_were_forgotten(tmp_path: Path) -> None:
+    """More frames wait in a switch than are remembered: how many is said, and none of them can let a limit pass."""
+    results = {}
+    for name, frames, limit in (
+        ("few", 2_000, 'at-most="10s"'),
+        ("many", 9_000, 'at-most="10s"'),
+        ("failed", 9_000, 'at-most="1us"'),
+    ):
+        file = tmp_path / f"{name}.xml"
+        file.write_text(crowded(frames, limit), encoding="utf-8")
+        (run,) = trial(file, tmp_path / name).runs
+        (found,) = run.limits
+        residence = run.flows[0].summaries["residence"]
+        assert residence.n + residence.excluded.get(UNPAIRED, 0) == frames
+        results[name] = found.result, found.missing
+    forgotten = 9_000 - 8_192
+    assert results == {
+        "few": ("pass", 0),
+        "many": ("undecided", forgotten),
+        "failed": ("fail", forgotten),
+    }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from wiregauge.files import cure_for, write_whole
+from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.gate_waits import gate_waits
@@ -30,7 +31,7 @@ from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.one_flow import Known, judge_flow
 from wiregauge.measures.repeats import points_of
-from wiregauge.measures.show import json_text, show_json
+from wiregauge.measures.show import show_chunks
 from wiregauge.measures.sketched import (
     read_wholes,
 )
@@ -39,7 +40,7 @@ from wiregauge.measures.validity.checks import judge_validity
 from wiregauge.measures.validity.evidence import Evidence, few
 from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_errors_ns
 from wiregauge.measures.validity.traffic import offered_loads
-from wiregauge.records import seal
+from wiregauge.records import write_sealed
 
 
 def _warned(sentence: str) -> None:
@@ -67,7 +68,7 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
         points=points_of(runs),
     )
     try:
-        _write(run_dir / "measures.json", directory, show_json(judgement))
+        _write(run_dir / "measures.json", directory, judgement)
     except OSError as error:
         unkept(
             f"{run_dir / 'measures.json'}: the judgement is not kept ({error.strerror or error}); {cure_for(error)}, "
@@ -76,15 +77,15 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
     return judgement
 
 
-def _write(path: Path, directory: Recorded, shown: Mapping[str, object]) -> None:
+def _write(path: Path, directory: Recorded, judgement: Judgement) -> None:
     """Replaces `path` whole or not at all; raises OSError where the disk refuses.
 
     It carries its own digest and that of the manifest it was made from, which holds those of all other files.
     """
     digest = directory.manifest.get("digest")
     sources = {"manifest.json": digest} if digest is not None else {}
-    text = json_text({"digest": "", "sources": sources, **shown}) + "\n"
-    write_whole(path, seal(text))
+    with whole(path) as beside:
+        write_sealed(beside, chain(show_chunks(judgement, {"digest": "", "sources": sources}, {}), ["\n"]))
 
 
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
@@ -164,6 +165,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         wire_errors_ns(agents),
         unseen,
         len(plan.flows),
+        _unpaired(tracked),
         repeated=directory.plan.repeats > 1,
     )
     found: dict[tuple[int, int], FlowResult] = {}
@@ -264,6 +266,15 @@ def _unseen(entry: Mapping[str, object], plan: RunPlan) -> set[str]:
     """End systems of a run made from captures that none of them is of."""
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     return ends - {str(tap.get("node")) for tap in parts(entry, "taps")}
+
+
+def _unpaired(tracked: Mapping[str, object] | None) -> dict[int, int]:
+    """Departures of which no switch remembers that they came, by flow; of a multicast flow those of all its frames."""
+    found: dict[int, int] = {}
+    for one in parts(tracked, "flows") if tracked else ():
+        flow = number(one, "flow")
+        found[flow] = found.get(flow, 0) + number(one, "unpaired_departures")
+    return found
 
 
 def _counted(

@@ -19,7 +19,7 @@ from wiregauge.measures.metrics.pairs import Correction, pair_latencies
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.reported import number
 from wiregauge.measures.metrics.results import FlowResult, Summary
-from wiregauge.measures.metrics.series import WARM_UP, Extracted, Offsets, extract
+from wiregauge.measures.metrics.series import UNPAIRED, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.metrics.service import Conformity, serve
 from wiregauge.measures.metrics.summarise import loss, shifted, summary_of, with_loss
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
@@ -40,6 +40,8 @@ class Known:
     unseen: Collection[str]
     among: int
     """Flows of the run, which share the rate of false alarms of the rules."""
+    unpaired: Mapping[int, int]
+    """By flow: frames that left a switch although it is not remembered that they came."""
     repeated: bool
     """Results are pooled with those of other runs, and keep what that needs."""
 
@@ -65,7 +67,8 @@ def judge_flow(
     correction = Correction(between.outward_ns, between.uncertainty_ns, known.timestamp_ns, at_wire)
     extracted = extract(part, flow, between, {WARM_UP: early.height})
     if through is not None:
-        extracted["residence"] = Extracted(through.series(), {}, through.stretches() if whole else None)
+        unpaired = {UNPAIRED: known.unpaired.get(flow.id, 0)}
+        extracted["residence"] = Extracted(through.series(), unpaired, through.stretches() if whole else None)
     gone = part.flags("is gone", pl.col("outcome").is_in(LOST_OUTCOMES))
     unknown = part.flags("is unknown", pl.col("outcome") == UNKNOWN)
     lost = int(np.count_nonzero(gone))
