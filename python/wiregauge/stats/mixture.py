@@ -47,7 +47,7 @@ def half_widths(deviations: Floats, share: Floats) -> Floats:
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
     for row in np.flatnonzero(close & (first[0] < first[1])).tolist():
         high[row] = _halved(deviations[row][part[row]], share[row][part[row]])
-    return high
+    return np.asarray(high)
 
 
 def _ends(deviations: Floats, share: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
