@@ -1,7 +1,8 @@
 """What judging and the report cost, simulation excluded: seconds and memory beside the bars.
 
 `python -m benchmarks.judging --flows [FLOWS]` has a network of so many flows (default 4500) with some ten messages each
-simulated and judged: processor time and memory per flow. `python -m benchmarks.judging [MESSAGES …]` (default 10^5 of 30 flows, 10^6, 10^7) simulates a test of each size and has
+simulated and judged: processor time and memory of each. `python -m benchmarks.judging [MESSAGES …]` (default: `--flows`,
+then 10^5 messages of 30 flows, 10^6, 10^7) simulates a test of each size and has
 a process of its own judge it, search it for what explains it, and write the page. `--day` instead of sizes: 24 hours of
 100 Hz. Bars: 10^5 messages of 30 flows in 3 s with everything; 10^6 in 3 s and 10^7 in 30 s without the
 search for modes; a day in 2 minutes with it; 1 GiB.
@@ -128,10 +129,9 @@ def many_flows(flows: int, scratch: Path) -> None:
         sys.exit(f"the run could not be made or judged:\n{made.stderr}\n{done.stderr}")
     count, sent, seconds, peak, written = json.loads(done.stdout.splitlines()[-1])
     each = seconds / count * 1e3
-    print(
-        f"{count} flows, {sent} messages: {each:.2f} ms of processor time a flow, "
-        f"{each / FLOW_BAR_MS:.2f} of the bar of {FLOW_BAR_MS:g} ms; {peak / GIB:.2f} GiB, {written / count / 1e3:.1f} kB of measures.json a flow"
-    )
+    print(f"{count} flows, {sent} messages: {each:.2f} ms of processor time a flow, ", end="")
+    print(f"{each / FLOW_BAR_MS:.2f} of the bar of {FLOW_BAR_MS:g} ms; {peak / GIB:.2f} GiB, ", end="")
+    print(f"{written / count / 1e3:.1f} kB of measures.json a flow")
     table.add(
         f"judging {count} flows",
         f"{each:.2f} ms a flow",
