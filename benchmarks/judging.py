@@ -1,7 +1,7 @@
 """What judging and the report cost, simulation excluded: seconds and memory beside the bars.
 
 `python -m benchmarks.judging --flows [FLOWS]` has a network of so many flows (default 4500) with some ten messages each
-simulated and judged: processor time and memory of each. `python -m benchmarks.judging [MESSAGES …]` (default: `--flows`,
+simulated and judged: processor time, memory. `python -m benchmarks.judging [MESSAGES …]` (default: `--flows`,
 then 10^5 messages of 30 flows, 10^6, 10^7) simulates a test of each size and has
 a process of its own judge it, search it for what explains it, and write the page. `--day` instead of sizes: 24 hours of
 100 Hz. Bars: 10^5 messages of 30 flows in 3 s with everything; 10^6 in 3 s and 10^7 in 30 s without the

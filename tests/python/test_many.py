@@ -1,4 +1,4 @@
-"""Series that are looked at together have the figures that each has alone, and a mixture the width of its definition."""
+"""Series looked at together have the figures that each has alone, and a mixture the width of its definition."""
 
 from __future__ import annotations
 
