@@ -202,6 +202,25 @@ def test_a_table_is_bounded_and_says_so() -> None:
     assert Table("t", [Head("flow")], [Section("", rows[:MOST_ROWS])]).bounded().size == MOST_ROWS
 
 
+def test_no_row_with_a_loss_is_left_out_for_others() -> None:
+    """Wherever it stands; and where even those are too many, their number is said."""
+    rows = [[Cell(str(k)), Cell("1", kind="bad" if k % 1_000 == 999 else "")] for k in range(3 * MOST_ROWS)]
+    table = Table("t", [Head("flow"), Head("lost")], [Section("", rows[:7]), Section("", rows[7:])]).bounded()
+    shown = [row for section in table.sections for row in section.rows]
+    places = [int(row[0].text) for row in shown]
+    assert len(shown) == MOST_ROWS
+    assert places == sorted(places)
+    assert sum(row[1].kind == "bad" for row in shown) == 15
+    assert table.notes == [
+        f"15 with losses or faults and the first others, {MOST_ROWS} of {3 * MOST_ROWS} rows; "
+        "measures.json has them all."
+    ]
+    bad = [[Cell(str(k), kind="grade text fail")] for k in range(MOST_ROWS + 3)]
+    table = Table("t", [Head("flow")], [Section("", bad)]).bounded()
+    assert table.size == MOST_ROWS
+    assert f"of {MOST_ROWS + 3} with losses or faults" in table.notes[0]
+
+
 def test_ports_up_to_1024_are_named_in_vlans_and_windows(tmp_path: Path) -> None:
     """A switch with a link at its last port, in the schema and in the plan."""
     text = (
