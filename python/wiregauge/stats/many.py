@@ -21,16 +21,22 @@ from wiregauge.stats.quantiles import upper
 __all__ = [
     "beyond",
     "deviation_intervals",
-    "flag_memories",
     "mads_of_ascending",
     "mean_estimates",
-    "memories",
+    "memories_of",
     "quantile_intervals",
     "standard_deviations",
 ]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+
+
+def memories_of(rows: Floats | NDArray[np.bool_]) -> list[Memory]:
+    """What each row remembers: of values, or of yes and no."""
+    if rows.dtype == np.bool_:
+        return flag_memories(rows.astype(np.bool_, copy=False))
+    return memories(rows.astype(np.float64, copy=False))
 
 
 def standard_deviations(rows: Floats) -> list[float] | list[None]:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,8 @@ class Passages:
         place = (self.node << 32) + self.port
         order = np.argsort(place, kind="stable")
         ordered = place[order]
-        begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else []
-        for rows in np.split(order, begins[1:]) if len(ordered) else ():
+        for begin, end in _alike(ordered):
+            rows = order[begin:end]
             yield int(self.node[rows[0]]), int(self.port[rows[0]]), rows
 
     def hops(self) -> list[tuple[int, int, Floats]]:
@@ -90,12 +91,16 @@ def passages(
     numbers = table["flow"].to_numpy()
     each = [table[name].to_numpy() for name in ("sequence", "node", "port", "residence", "out")]
     del table
-    begins = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]])) if len(numbers) else []
-    ends = [*begins[1:], len(numbers)] if len(numbers) else []
     return {
         int(numbers[begin]): Passages(*(column[begin:end] for column in each))
-        for begin, end in zip(begins, ends, strict=True)
+        for begin, end in _alike(numbers)
     }
+
+
+def _alike(ordered: Integers) -> Iterator[tuple[int, int]]:
+    """Where each stretch of equal numbers begins and ends."""
+    seams = (np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()
+    yield from pairwise([0, *seams, len(ordered)] if len(ordered) else [])
 
 
 def hops_of(through: Passages | None, names: Sequence[str], timestamp_ns: float) -> Asking[tuple[Hop, ...]]:

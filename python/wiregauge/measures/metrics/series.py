@@ -194,7 +194,7 @@ def _difference(
         needed = part.column(needs)
         if needs != "tx_app" and needed.known is not None:
             gone = int(np.count_nonzero(~column.known & ~needed.known))
-        if gone and part.rows.has("outcome"):
+        if gone and needed.known is not None and part.rows.has("outcome"):
             unknown = int(
                 np.count_nonzero(part.flags("outcome unknown", pl.col("outcome") == UNSEEN) & ~needed.known)
             )

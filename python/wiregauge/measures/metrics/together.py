@@ -27,6 +27,7 @@ from wiregauge.stats.quantiles import rank
 __all__ = ["Asked", "Asking", "Figures", "alone", "asked_for", "together"]
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 T = TypeVar("T")
 
 MOST = 1024
@@ -178,7 +179,7 @@ class _Alike:
         self._keys = [row.tobytes() for row in steps_from_first]
         self._known = known
 
-    def memories(self, rows: Floats, of: str, some: NDArray[np.int64] | None = None) -> list[Memory]:
+    def memories(self, rows: Floats | Flags, of: str, some: NDArray[np.int64] | None = None) -> list[Memory]:
         """The memory of each row; what they are made `of` the rows at hand, all or `some`, is part of the name."""
         sign = of.encode()
         keys = self._keys if some is None else [self._keys[row] for row in some.tolist()]
@@ -188,8 +189,7 @@ class _Alike:
             if key not in self._known:
                 first.setdefault(key, row)
         if first:
-            asked = rows[list(first.values())]
-            found = many.flag_memories(asked) if rows.dtype == np.bool_ else many.memories(asked)
+            found = many.memories_of(rows[list(first.values())])
             self._known.update(zip(first, found, strict=True))
         return [self._known[key] for key in named]
 
