@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
 from wiregauge.plan import Campaign, ClockStep, Cut, Flow, Network, Run, Synchronise
@@ -65,6 +66,13 @@ class Size:
         return f"{self.tick} B" if self.payload or self.frames[1] else "payload unknown"
 
 
+@lru_cache(maxsize=64)
+def _quantiles(asked: tuple[str, ...]) -> dict[str, float]:
+    """The percentiles always printed and those asked for; thousands of flows share them."""
+    own = {name: q for name in asked if (q := quantile_named(name)) is not None}
+    return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
+
+
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
     """A flow of one run at one receiver, with what its sender task was told. A multicast flow has one per receiver."""
@@ -114,8 +122,7 @@ class FlowPlan:
     @property
     def quantiles(self) -> dict[str, float]:
         """The percentiles that are told of its measures: those always printed, and those that limits name."""
-        own = {name: q for name in self.asked if (q := quantile_named(name)) is not None}
-        return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
+        return _quantiles(self.asked)
 
     @property
     def pair_quantiles(self) -> dict[str, float]:
