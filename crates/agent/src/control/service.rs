@@ -382,7 +382,7 @@ impl Agent for AgentService {
                 };
                 done |= progress.done;
                 if let Some(live) = &progress.live {
-                    known = Some(live.second);
+                    known = Some(live.number);
                 }
                 if session.is_ended() {
                     return;

@@ -146,6 +146,8 @@ pub struct FlowFacts {
     pub planned: u64,
     /// Whether a relay returns it.
     pub relayed: bool,
+    /// It compares clocks, and is no flow under test.
+    pub exchange: bool,
     /// This end system's part in it.
     pub role: FlowRole,
 }
@@ -375,6 +377,7 @@ impl Assignment {
             vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
             planned: 0,
             relayed: false,
+            exchange: flow.exchange,
             role: FlowRole::Unexpected,
         });
         Ok(())
