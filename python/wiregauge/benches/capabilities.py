@@ -189,7 +189,13 @@ def _tasks(run: Run, network: Network) -> Iterator[str]:
         if flow.protocol in _PROTOCOLS:
             yield f"{who} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
         elif flow.protocol == "udp" and flow.vlan is not None:
-            yield f"{who} has a priority: its UDP frames would carry a tag, which the socket of an agent cannot set"
+            back = [relay.on for relay in run.relays if relay.flow == flow.id]
+            bare = [network.names[end] for end in (flow.from_, *back) if network.nodes[end].tsn is None]
+            if bare:
+                yield (
+                    f"{who} has a priority: its UDP frames carry a tag, which sockets cannot set and the filters of "
+                    f'<host-tsn> do; "{bare[0]}" has none'
+                )
         if flow.dscp:
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
         if flow.is_loopback:

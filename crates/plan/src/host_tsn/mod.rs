@@ -14,7 +14,7 @@ use wg_frame::time::Span;
 
 pub(crate) use self::check::check;
 pub use self::credits::{Credits, credits};
-pub use self::matching::{FrameMatch, arrivals, departures};
+pub use self::matching::{Departure, FrameMatch, arrivals, departures};
 use crate::campaign::FlowId;
 
 /// Traffic classes of an interface, at most (`TC_QOPT_MAX_QUEUE` of linux/pkt_sched.h).

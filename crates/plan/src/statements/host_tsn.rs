@@ -562,10 +562,6 @@ fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
                 found.error(place, message, "", "add <traffic-class> elements");
             }
         }
-        if tsn.ingress.is_empty() && tsn.channels.is_none() {
-            let cure = "add <traffic-class> or <ingress> elements, or remove it";
-            found.error(place, "nothing is set", "at least 1", cure);
-        }
     }
     let Some(schedule) = &tsn.schedule else { return };
     check_opens(tsn.classes.len(), &schedule.entries, place, found);
