@@ -331,6 +331,7 @@ fn shape_host(tsn: &mut HostTsn, granted: &Granted, (name, place): (&str, &Place
             max_interference: LONGEST_ON_WIRE,
             offload: false,
         }),
+        preemptable: false,
     };
     tsn.classes = classes(granted).into_iter().map(shape).collect();
 }
