@@ -42,7 +42,7 @@ fn shown(live: &mut LiveFigures, board: &LiveBoard, second: i64) -> proto::LiveF
 #[test]
 fn the_first_figures_come_a_tenth_of_a_second_after_the_first_message_and_once() {
     let (mut live, board) = following(LivePart::Receiver(Some(schedule())));
-    let mut look = |live: &mut LiveFigures, ms: i64| {
+    let look = |live: &mut LiveFigures, ms: i64| {
         live.look(Some(RunTime::from_picos(ms * 1_000_000_000)), || 0);
         board.newer_than(0).map(|figures| (figures.number, figures.flows[0].clone()))
     };

@@ -8,8 +8,8 @@ use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
 use super::{
-    FrameMatch, GateSchedule, HostTsn, IngressRule, Shaper, StreamGate, TrafficClass, TsnOffload, arrivals, credits,
-    departures,
+    FrameMatch, GateSchedule, HostTsn, IngressRule, Shaper, StreamGate, TrafficClass, TsnOffload, arrivals,
+    credits, departures,
 };
 use crate::campaign::Run;
 use crate::network::{Network, NodeIndex};
