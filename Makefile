@@ -69,7 +69,7 @@ $(TESTING)/.installed: $(VENV)/.packages target/.built
 		>$$($(TESTING)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth
 	mkdir -p target/wheel
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/testing_wheel.py target/wheel >target/wheel/said
-	$(BIN)/pip --quiet --disable-pip-version-check --python $(TESTING)/bin/python install --no-deps --no-compile \
+	$(BIN)/pip --quiet --disable-pip-version-check --python $(TESTING)/bin/python install --no-deps --no-compile --ignore-installed \
 		target/wheel/wiregauge-*.whl
 	@touch $@
 
