@@ -371,7 +371,7 @@ class Campaign:
                 befall(one, world)
                 self._tell(one)
                 one = self._next()
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever broke is this fault's outcome, and the others still run
             assert one is not None
             one.problems.append(f"broke the campaign: {traceback.format_exc()[-600:]}")
             self._tell(one)

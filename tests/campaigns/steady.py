@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -83,9 +82,11 @@ def read(pid: int, begin: float) -> Reading | None:
     """A process now; None where it is gone."""
     try:
         status = dict(
-            line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines() if ":" in line
+            line.split(":", 1)
+            for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
+            if ":" in line
         )
-        files = len(os.listdir(f"/proc/{pid}/fd"))
+        files = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
         private, resident = (int(status[key].split()[0]) for key in ("RssAnon", "VmRSS"))
         return Reading(time.monotonic() - begin, private, resident, files, int(status["Threads"]))
     except (OSError, KeyError):
@@ -117,7 +118,9 @@ def course(name: str, readings: Sequence[Reading], planned_s: float) -> Course:
     for what, counts in counted.items():
         before, after = max(counts[:third]), min(counts[-third:])
         if after > before:
-            problems.append(f"its {what} grow: {before} at most in the first third, {after} at least in the last")
+            problems.append(
+                f"its {what} grow: {before} at most in the first third, {after} at least in the last"
+            )
     files, threads = counted.values()
     return Course(
         name,
@@ -186,7 +189,9 @@ def measured(world: World, rate: int, seconds: float, every_s: float) -> tuple[l
         f"{flow['sent']} sent, {flow['lost']} lost, {flow['unknown']} unknown, {judged['validity']}, "
         f"{sum(file.stat().st_size for file in place.rglob('*') if file.is_file()) / 1e6:.0f} MB kept\n"
     )
-    trouble = "" if manifest["state"] == "complete" else f"the run is not whole: {manifest['reason']} {err[-200:]}"
+    trouble = (
+        "" if manifest["state"] == "complete" else f"the run is not whole: {manifest['reason']} {err[-200:]}"
+    )
     return [course(name, readings, seconds) for name, readings in found.items()], trouble
 
 

@@ -11,7 +11,8 @@ is an order, answered by a line when it is done:
     unplug HOST | boot HOST | small HOST KILOBYTES | large HOST
 
 Unplugged, a host is gone with its interfaces; it boots with new ones, and its kernel calls it another boot until the
-agent is started again. Small makes the disk of a host's records so small, for an agent that is started then; large takes that back.
+agent is started again. Small makes the disk of a host's records so small, for an agent that is started then; large
+takes that back.
 
 Everything ends with the enclosure.
 """
@@ -126,7 +127,7 @@ def said_by(name: str, process: subprocess.Popen[str]) -> list[str]:
     return said.split()
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901 - one case an order
     folder, agent, *named = sys.argv[1:]
     hosts = {name: (number, clock) for number, (name, _, clock) in enumerate(map(parted, named), 1)}
     build(list(hosts))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simulation import Simulated, frame, occupation, simulate, trial, written
+from wiregauge.figures.model import Line, Scatter
 from wiregauge.figures.views import view_figures
 from wiregauge.measures import views
 from wiregauge.report.credits import credit_table
@@ -141,6 +142,7 @@ def test_limits_are_judged_and_undecided_where_there_is_no_shaper(tmp_path: Path
         run.limits[3].reason == "flow 3 has no measure credit.max"
         or "no such measure" in run.limits[3].reason
     )
+    assert run.flows[0].credit is not None
     assert run.limits[0].observed == pytest.approx(float(run.flows[0].credit.most))
     assert run.limits[0].unit == "bit"
     # Of all shaped queues, those that never held a frame among them; drawn are those that did.
@@ -148,9 +150,11 @@ def test_limits_are_judged_and_undecided_where_there_is_no_shaper(tmp_path: Path
     (figure,) = [one for one in view_figures(judgement, views(judgement)) if one.id == "credits"]
     assert [panel.title.split(",")[0] for panel in figure.panels] == ["s:9"] * 4
     for panel in figure.panels:
-        line = panel.traces[0]
+        line, greatest = panel.traces[:2]
+        assert isinstance(line, Line)
+        assert isinstance(greatest, Scatter)
         assert 1 < len(line.x) <= 4 * 128 + 81
-        assert max(line.y) == pytest.approx(panel.traces[1].y[0])
+        assert max(line.y) == pytest.approx(greatest.y[0])
 
 
 def test_a_host_has_credits_and_a_flow_goes_by_all_of_its_queues(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_filters_tag_what_udp_sockets_send() -> None:
 
     made = base(HostTsn(), priority=5).compile().campaign
     addresses = "dst_mac {1} src_mac {0}".format(*(_mac(node.mac) for node in made.network.nodes))
-    udp = "ip_proto udp src_ip {0} dst_ip {1} dst_port 4791".format(
+    udp = "ip_proto udp src_ip {} dst_ip {} dst_port 4791".format(
         *(".".join(map(str, node.ipv4)) for node in made.network.nodes)
     )
     (only,) = filters(made)

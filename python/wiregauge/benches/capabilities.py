@@ -183,7 +183,7 @@ def _run(run: Run, network: Network) -> Iterator[str]:
         )
 
 
-def _tasks(run: Run, network: Network) -> Iterator[str]:
+def _flows(run: Run, network: Network) -> Iterator[str]:
     for flow in run.flows:
         who = f"flow {flow.id}"
         if flow.protocol in _PROTOCOLS:
@@ -212,6 +212,10 @@ def _tasks(run: Run, network: Network) -> Iterator[str]:
         for flow in run.flows
         if flow.frer is not None
     )
+
+
+def _tasks(run: Run, network: Network) -> Iterator[str]:
+    yield from _flows(run, network)
     for inject in run.injects:
         if inject.threads is not None:
             yield (

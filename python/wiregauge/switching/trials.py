@@ -236,8 +236,8 @@ class Bench:
         """Ports that only receive: a simulated device that learns would flood what is for them (RFC 2889, 4.3)."""
         if not self._device.learns or any(one.stations_from for one in trial.streams):
             return []
-        sending = {one.source for one in (*trial.streams, *trial.loads)}
-        receiving = {one.to for one in (*trial.streams, *trial.loads)}
+        sending = {one.source for one in trial.streams} | {one.source for one in trial.loads}
+        receiving = {one.to for one in trial.streams} | {one.to for one in trial.loads}
         return sorted(receiving - sending)
 
     def _learning_frames(self, test: Test, port: int, place: int, trial: Trial) -> None:
