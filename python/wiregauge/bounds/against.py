@@ -21,7 +21,7 @@ from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory
 from wiregauge.terminal import print_table
 
-__all__ = ["Beside", "Hop", "Laid", "NotComparableError", "laid_json", "lay", "show_laid"]
+__all__ = ["Beside", "Hop", "Laid", "NotComparableError", "laid_json", "lay", "promised", "show_laid"]
 
 _NS: Final = 1e9
 _AROUND: Final = 20
@@ -206,6 +206,19 @@ def _sends(source: Source) -> Sends:
             own = (int(pattern["size"]), int(pattern.get("spacing") or 0), int(send["period"]))
             found.setdefault(int(send["flow"]), []).append(own)
     return {flow: own[0] for flow, own in found.items() if len(own) == 1}
+
+
+def promised(source: Source) -> dict[int, tuple[float, float]]:
+    """By flow that one sender sends periodically: the burst in bits and the rate in bit/s that the bounds rest on."""
+    if source.format != "plan":
+        return {}
+    run = json.loads(source.as_json)["run"]
+    lengths = {int(flow["id"]): _bits_on_wire for flow in run["flows"]}
+    return {
+        flow: (size * lengths[flow](run, flow), size * lengths[flow](run, flow) / (period / 1e12))
+        for flow, (size, _, period) in _sends(source).items()
+        if flow in lengths
+    }
 
 
 def show_laid(laid: list[Laid], console: Console) -> None:

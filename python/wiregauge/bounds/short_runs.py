@@ -1,0 +1,193 @@
+"""Many short runs of one test that differ in when its senders begin, and that test with such offsets written into it.
+
+The short form of a test has no warm-up, no faults and few messages: every sender starts greedily, after its own offset.
+What a short run shows, anybody sees who runs the written test: both are compiled from the same file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from lxml import etree
+
+from wiregauge._native import simulate_offsets
+from wiregauge.config import Diagnostic, TestError, load_bytes, reading
+from wiregauge.config.groups import expanded
+from wiregauge.config.host_files import take_over
+from wiregauge.config.structure import local
+from wiregauge.plan import as_json
+
+__all__ = ["Journey", "Sender", "ShortRuns", "short_runs"]
+
+_MOST_MESSAGES: Final = 20_000
+"""Of a short run; a test with faster senders is looked at for less time."""
+_REST: Final = 1_000_000
+"""ps that offsets begin with: room to be earlier than that which begins first."""
+
+Way = tuple[tuple[int, int], ...]
+"""Output ports (node, port) on the way to a receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A sender task; ps."""
+
+    flow: int
+    period: int
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """A short run: the longest latency and its message by flow and receiver, and where messages came when.
+
+    `passages` has flow, message, node, port it came in by, time in ps and bytes; empty unless asked for.
+    """
+
+    longest: dict[tuple[int, int], tuple[int, int]]
+    passages: tuple[tuple[int, int, int, int, int, int], ...]
+
+
+class ShortRuns:
+    """The short runs of a test."""
+
+    def __init__(self, root: etree._Element, file: str, critical_ps: int) -> None:
+        campaign = load_bytes(etree.tostring(root), Path(file)).campaign
+        self._root, self._file = root, file
+        self.critical = critical_ps
+        """When senders meet: what begins earlier has passed by then."""
+        self.network: dict[str, Any] = json.loads(as_json(campaign.network))
+        self.run: dict[str, Any] = json.loads(as_json(campaign.runs[0]))
+        self.names: list[str] = [node["name"] for node in self.network["nodes"]]
+        self.senders = tuple(_sender(send) for send in self.run["sends"])
+        self.ways = {flow["id"]: _ways(flow) for flow in self.run["flows"]}
+        self._texts = json.dumps(self.network), json.dumps(self.run)
+
+    def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
+        """A run for each list of offsets, ps, of the senders in their order."""
+        told = json.loads(simulate_offsets(*self._texts, [list(own) for own in offsets], passages))
+        return [
+            Journey(
+                {(one["flow"], one["receiver"]): (one["latency"], one["sequence"]) for one in run["longest"]},
+                tuple(
+                    (one["flow"], one["sequence"], one["node"], one["port"], one["time"], one["length"])
+                    for one in run["passages"]
+                ),
+            )
+            for run in told
+        ]
+
+    def wire_time(self, node: int, port: int, length: int) -> int:
+        """How long a frame takes on the link at a port, with preamble and gap, ps."""
+        for link in self.network["links"]:
+            if any(end["node"] == node and end["port"] == port for end in link["ends"]):
+                return -(-(length + 20) * 8 * 10**12 // int(link["rate_bps"]))
+        return 0
+
+    def written(self, offsets: Sequence[int]) -> bytes:
+        """The short test with these offsets."""
+        root = deepcopy(self._root)
+        sends = [node for node in root.iter("*") if local(node) == "send"]
+        for node, offset in zip(sends, offsets, strict=True):
+            node.set("offset", _nanos(offset))
+        text: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+        return text + b"\n"
+
+
+def short_runs(path: Path, longest_s: float) -> ShortRuns:
+    """The short runs of a test whose messages take at most `longest_s`; raises `TestError`."""
+    file = str(path)
+    root = reading.parse(reading.read(path), file)
+    if local(root) != "test":
+        _refuse(
+            file,
+            "network",
+            "only a test can be simulated, and this is a network of another tool",
+            "name a test",
+        )
+    take_over(root, file, path.parent)
+    root = deepcopy(expanded(root, file).root)
+    for node in root.iter("*"):
+        # What the file says is in the attributes by now.
+        if local(node) in ("host-model", "switch"):
+            node.attrib.pop("file", None)
+    for sweep in [node for node in root if local(node) == "sweep"]:
+        if any(local(node) == "axis" for node in sweep):
+            _refuse(
+                file,
+                "<sweep>",
+                "a test that is swept is many networks",
+                "leave the sweep out, and search each point by itself",
+            )
+        root.remove(sweep)
+    for node in list(root):
+        if local(node) == "faults":
+            root.remove(node)
+        elif local(node) == "limits":
+            for limit in list(node):
+                if limit.get("measure") != "latency.max":
+                    node.remove(limit)
+            if len(node) == 0:
+                root.remove(node)
+    return _shortened(root, file, int(longest_s * 1e12))
+
+
+def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
+    tasks = next(node for node in root if local(node) == "tasks")
+    sends = [node for node in root.iter("*") if local(node) == "send"]
+    plan = load_bytes(etree.tostring(root), Path(file)).campaign.runs[0]
+    planned = json.loads(as_json(plan))["sends"]
+    senders = [_sender(send) for send in planned]
+    if [int(node.get("flow", "0")) for node in sends] != [sender.flow for sender in senders]:
+        _refuse(file, "<tasks>", "its senders have no order of their own", "give each flow one <send>")
+    near = [sender.period for sender in senders if sender.period <= 4 * longest]
+    critical = _REST + longest + max(near, default=0)
+    window = 2 * longest
+    counts = [sender.burst * (window // sender.period + 2) for sender in senders]
+    while sum(counts) > _MOST_MESSAGES and window > 1:
+        window //= 2
+        counts = [sender.burst * (window // sender.period + 2) for sender in senders]
+    end = critical + 2 * max((sender.period for sender in senders), default=0) + window
+    for node, count, sender in zip(sends, counts, senders, strict=True):
+        node.attrib.pop("offset-step", None)
+        node.set("count", str(count))
+        node.set("offset", _nanos(critical))
+        end = max(end, critical + longest + (count // sender.burst + 1) * sender.period)
+    tasks.set("warm-up", "0s")
+    injects = any(local(node) == "inject" for node in tasks)
+    tasks.attrib.pop("duration", None)
+    if injects:
+        end = critical + window
+    tasks.set("duration", _nanos(end))
+    return ShortRuns(root, file, critical)
+
+
+def _sender(send: dict[str, Any]) -> Sender:
+    pattern = send.get("pattern") or {}
+    size = int(pattern["size"]) if pattern.get("type") == "bursts" else 1
+    return Sender(int(send["flow"]), int(send["period"]), size)
+
+
+def _ways(flow: dict[str, Any]) -> dict[int, list[Way]]:
+    """By receiver the ways to it: one on each network."""
+    ways: dict[int, list[Way]] = {}
+    for route in flow["routes"]:
+        hops = route["hops"]
+        if hops:
+            way = tuple((int(hop["from"]["node"]), int(hop["from"]["port"])) for hop in hops)
+            ways.setdefault(int(hops[-1]["to"]["node"]), []).append(way)
+    return ways
+
+
+def _nanos(time_ps: int) -> str:
+    whole, rest = divmod(time_ps, 1000)
+    return f"{whole}ns" if not rest else f"{whole}.{rest:03d}".rstrip("0") + "ns"
+
+
+def _refuse(file: str, element: str, message: str, cure: str) -> NoReturn:
+    raise TestError([Diagnostic(file, 0, element, message, "", cure)])
