@@ -1,7 +1,8 @@
 """Advice where a bound exceeds a limit: which port it is lost at, and what single change would mend it.
 
 Every suggestion is proved: the network with that change is bounded again, by the same method, and what is said of it is
-what came out. Of each knob the least change that mends is looked for; a knob whose greatest change does not mend is passed by.
+what came out. Of each knob the least change that mends is looked for; one whose greatest change does not mend is
+passed by.
 """
 
 from __future__ import annotations
@@ -28,8 +29,13 @@ __all__ = ["Advice", "advice_json", "advise", "show_advice", "with_deadlines"]
 _MOST_SHOWN: Final = 10
 _MOST_NAMED: Final = 8
 
-Ask = Callable[[Source], Answer]
 Tell = Callable[[float], None]
+"""Told the share that is done, 0 to 1."""
+
+
+def _silent(share: float) -> None:
+    """Nobody is told."""
+    del share
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ def advise(
     *,
     seconds: float,
     run: int = 0,
-    tell: Tell = lambda share: None,
+    tell: Tell = _silent,
     clock: Callable[[], float] = time.monotonic,
 ) -> Advice:
     """Looks for single changes that keep the limits which the bounds of `answer` exceed; `source` has these limits.
@@ -203,10 +209,7 @@ class _Advising:
         ordered = [*hardest, *(server for server in way if server not in hardest)]
         flows = dict.fromkeys([one.flow, *(flow for server in ordered for flow in self._at(server))])
         return [
-            knob
-            for knob in knobs_of(self._path, self._source, list(flows), ordered, self._run)
-            # A priority and a way of its own are the flow's; those of others only move who waits for whom.
-            if knob.count
+            knob for knob in knobs_of(self._path, self._source, list(flows), ordered, self._run) if knob.count
         ]
 
     def _bounded(self, value: Value) -> Answer | None:
@@ -267,7 +270,7 @@ class _Advising:
             kept = next((change for change in changes if change is not None and mends(change)), None)
             self._take(one, kept, changes)
             return
-        # The greatest change that is allowed: what is not, such as a frame shorter than its headers, lies at the far end.
+        # The greatest change that is allowed: what is not, such as too short a frame, lies at the far end.
         low, high = 0, knob.count - 1
         last = self._change(one, knob, high)
         while last is None and high > low:
@@ -342,7 +345,8 @@ def show_advice(advice: Advice, console: Console) -> None:
     for one in advice.exceeded:
         delay = "no bound" if one.delay is None else f"a bound of {1e6 * one.delay:.3f} us"
         say(
-            f"\nflow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} us are allowed (line {one.line})"
+            f"\nflow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} us are allowed "
+            f"(line {one.line})"
         )
         if one.port is not None:
             named = ", ".join(one.port.flows[:_MOST_NAMED])
@@ -350,7 +354,8 @@ def show_advice(advice: Advice, console: Console) -> None:
             rest = f" and {more} more" if more > 0 else ""
             share = f", {100 * one.port.delay / one.delay:.0f} %" if one.delay else ""
             say(
-                f"  most of it at {one.port.server} ({1e6 * one.port.delay:.3f} us{share}), where flows {named}{rest} meet"
+                f"  most of it at {one.port.server} ({1e6 * one.port.delay:.3f} us{share}), where flows {named}{rest} "
+                "meet"
             )
         for change in one.changes[:_MOST_SHOWN]:
             say(f"  {_text(change)}")
@@ -364,5 +369,6 @@ def show_advice(advice: Advice, console: Console) -> None:
 
 
 def _text(change: Change) -> str:
-    still = f"; {change.still_exceeded} limits are exceeded still" if change.still_exceeded else ""
-    return f"{change.kind} of {change.element}: {change.before} -> {change.after} (bound {1e6 * change.delay:.3f} us{still})"
+    still = f"; limits exceeded still: {change.still_exceeded}" if change.still_exceeded else ""
+    told = f"{change.kind} of {change.element}: {change.before} -> {change.after}"
+    return f"{told} (bound {1e6 * change.delay:.3f} us{still})"

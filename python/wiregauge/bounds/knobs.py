@@ -1,7 +1,7 @@
-"""What of a network can be changed by one hand: the frames, times and priorities of flows, ways, and the rates of links.
+"""What of a network can be changed by one hand: frames, times, priorities and ways of flows, and rates of links.
 
-A knob has its legal values in the order in which they change ever more; each value makes another source. Whether a value
-helps is not said here: whoever turns a knob bounds what comes of it.
+A knob has its legal values in the order in which they change ever more; each value makes another source. Whether a
+value helps is not said here: whoever turns a knob bounds what comes of it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Knob:
     at: Callable[[int], Value]
     """One of them, the least change first."""
     ascending: bool = True
-    """Whether a later value never lengthens a bound that an earlier one shortens, so that the least is found by halving."""
+    """Whether a later value never lengthens what an earlier one shortens, so that the least is found by halving."""
 
 
 def knobs_of(path: Path, source: Source, flows: Sequence[str], way: Sequence[str], run: int) -> list[Knob]:
@@ -93,18 +93,16 @@ class _Test:
     def _all(self, tag: str) -> list[etree._Element]:
         return [node for node in self._root.iter("*") if local(node) == tag]
 
-    def _value(self, text: str, factor: float, *changes: tuple[etree._Element, str, str | None]) -> Value:
-        """A value that sets attributes of elements; None takes one off."""
-        paths = [(self._root.getroottree().getpath(node), name, value) for node, name, value in changes]
+    def _value(self, text: str, factor: float, *changes: tuple[etree._Element, str, str]) -> Value:
+        """A value that sets attributes of elements."""
+        own = list(self._root.iter("*"))
+        places = [(own.index(node), name, value) for node, name, value in changes]
 
         def source() -> Source:
             root = deepcopy(self._root)
-            for place, name, value in paths:
-                (node,) = root.getroottree().xpath(place)
-                if value is None:
-                    node.attrib.pop(name, None)
-                else:
-                    node.set(name, value)
+            nodes = list(root.iter("*"))
+            for place, name, value in places:
+                nodes[place].set(name, value)
             return read_bytes(etree.tostring(root), self._path, self._run)
 
         return Value(text, factor, source)
@@ -202,22 +200,23 @@ class _Test:
         if planned is None or len(planned["routes"]) != 1 or any(local(node) == "frer" for node in flow):
             return
         hops = planned["routes"][0]["hops"]
-        used = [self._names[hop["to"]["node"]] for hop in hops[:-1]]
-        start, end = (self._names[hops[0]["from"]["node"]], self._names[hops[-1]["to"]["node"]])
+        used = [self._names[hop[3]] for hop in hops[:-1]]
+        start, end = self._names[hops[0][1]], self._names[hops[-1][3]]
         if start == end:
             return
         values = []
-        place = self._root.getroottree().getpath(flow)
+        place = list(self._root.iter("*")).index(flow)
         for nodes in islice(_ways(self._plan["network"], start, end), _MOST_WAYS):
             if nodes == used:
                 continue
 
             def source(nodes: list[str] = nodes) -> Source:
                 root = deepcopy(self._root)
-                (own,) = root.getroottree().xpath(place)
+                own = list(root.iter("*"))[place]
                 for old in [node for node in own if local(node) == "path"]:
                     own.remove(old)
-                path = etree.Element(etree.QName(etree.QName(own).namespace, "path"), via=" ".join(nodes))
+                path = etree.Element(etree.QName(etree.QName(own).namespace, "path"))
+                path.set("via", " ".join(nodes))
                 if planned["routes"][0].get("network") == "B":
                     path.set("network", "B")
                 own.append(path)
@@ -263,7 +262,7 @@ class _Physical:
 
     def knobs(self, flows: Sequence[str], way: Sequence[str]) -> Iterator[Knob]:
         children = self._parts["tree"]["children"]
-        network = next((one["attributes"] for one in children if one["tag"] == "network"), {})
+        network: dict[str, str] = next((one["attributes"] for one in children if one["tag"] == "network"), {})
         afdx = network.get("technology", "").upper() == "AFDX"
         for index, one in enumerate(children):
             own = one["attributes"]

@@ -18,7 +18,7 @@ _WAYS: Final = (
     ("pmoo", "arbitrary", True),
 )
 _MOST_STEPS: Final = 400
-"""Servers on the ways of all flows up to which linear programmes are asked too: they would take longer than the search."""
+"""Servers on the ways of all flows up to which linear programmes are asked too: of more they take too long."""
 
 
 def least(source: Source, asked: Answer) -> list[Answer]:

@@ -1,8 +1,8 @@
 """Bounds as the results file of WoPANets: delays of flows in us, loads of links in both directions.
 
 The format has no published description. What is written is what the tools agree on that read or write such files:
-`<results>` with `<delays>` (`<flow name>` of `<target name value>`, us) and `<load>` (`<edge name>` of two `<usage type percent
-value>`, `direct` as the link is written and `reverse`; bit/s).
+`<results>` with `<delays>` (`<flow name>` of `<target name value>`, us) and `<load>` (`<edge name>` of two `<usage type
+percent value>`, `direct` as the link is written and `reverse`; bit/s).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def write_results(answer: Answer, source: Source, place: Path) -> None:
         own = etree.SubElement(delays, "flow", name=flow.flow)
         for target in flow.targets:
             # A target without a bound is no target of zero delay: it has no value.
-            value = {} if target.delay is None else {"value": f"{target.delay * 1e6:.6f}"}
-            etree.SubElement(own, "target", name=target.target, **value)
+            end = etree.SubElement(own, "target", name=target.target)
+            if target.delay is not None:
+                end.set("value", f"{target.delay * 1e6:.6f}")
     load = etree.SubElement(root, "load")
     servers = {server.server: server for server in answer.servers}
     for name, directions in _edges(json.loads(source.as_json)):

@@ -70,7 +70,12 @@ class ShortRuns:
 
     def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
         """A run for each list of offsets, ps, of the senders in their order."""
-        told = json.loads(simulate_offsets(*self._texts, [list(own) for own in offsets], passages))
+        return self._journeys(self._texts, offsets, passages=passages)
+
+    def _journeys(
+        self, texts: tuple[str, str], offsets: Sequence[Sequence[int]], *, passages: bool
+    ) -> list[Journey]:
+        told = json.loads(simulate_offsets(*texts, [list(own) for own in offsets], passages))
         return [
             Journey(
                 {(one["flow"], one["receiver"]): (one["latency"], one["sequence"]) for one in run["longest"]},
@@ -81,6 +86,15 @@ class ShortRuns:
             )
             for run in told
         ]
+
+    def again(self, offsets: Sequence[int]) -> Journey:
+        """What whoever runs the written test sees.
+
+        It is that of `simulate`, but for background load: a run ends with the last message, and load with it.
+        """
+        campaign = load_bytes(self.written(offsets), Path(self._file)).campaign
+        texts = as_json(campaign.network), as_json(campaign.runs[0])
+        return self._journeys(texts, [offsets], passages=False)[0]
 
     def wire_time(self, node: int, port: int, length: int) -> int:
         """How long a frame takes on the link at a port, with preamble and gap, ps."""
@@ -115,7 +129,7 @@ def short_runs(path: Path, longest_s: float) -> ShortRuns:
     for node in root.iter("*"):
         # What the file says is in the attributes by now.
         if local(node) in ("host-model", "switch"):
-            node.attrib.pop("file", None)
+            node.attrib.pop("file", "")
     for sweep in [node for node in root if local(node) == "sweep"]:
         if any(local(node) == "axis" for node in sweep):
             _refuse(
@@ -154,13 +168,13 @@ def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
         counts = [sender.burst * (window // sender.period + 2) for sender in senders]
     end = critical + 2 * max((sender.period for sender in senders), default=0) + window
     for node, count, sender in zip(sends, counts, senders, strict=True):
-        node.attrib.pop("offset-step", None)
+        node.attrib.pop("offset-step", "")
         node.set("count", str(count))
         node.set("offset", _nanos(critical))
         end = max(end, critical + longest + (count // sender.burst + 1) * sender.period)
     tasks.set("warm-up", "0s")
     injects = any(local(node) == "inject" for node in tasks)
-    tasks.attrib.pop("duration", None)
+    tasks.attrib.pop("duration", "")
     if injects:
         end = critical + window
     tasks.set("duration", _nanos(end))
@@ -179,8 +193,9 @@ def _ways(flow: dict[str, Any]) -> dict[int, list[Way]]:
     for route in flow["routes"]:
         hops = route["hops"]
         if hops:
-            way = tuple((int(hop["from"]["node"]), int(hop["from"]["port"])) for hop in hops)
-            ways.setdefault(int(hops[-1]["to"]["node"]), []).append(way)
+            # A hop: link, node and port it leaves by, node and port it comes to.
+            way = tuple((int(hop[1]), int(hop[2])) for hop in hops)
+            ways.setdefault(int(hops[-1][3]), []).append(way)
     return ways
 
 

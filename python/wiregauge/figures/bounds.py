@@ -10,7 +10,16 @@ import numpy as np
 from wiregauge.figures.model import Axis, Figure, Floats, Line, Panel, Scatter, Spans, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, VERMILION
 
-__all__ = ["Arrived", "FlowMark", "HopMark", "Served", "arrivals_figure", "hops_figure", "marks_figure", "service_figure"]
+__all__ = [
+    "Arrived",
+    "FlowMark",
+    "HopMark",
+    "Served",
+    "arrivals_figure",
+    "hops_figure",
+    "marks_figure",
+    "service_figure",
+]
 
 MOST_FLOWS = 60
 """Lanes that are drawn."""
@@ -41,7 +50,7 @@ class HopMark:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A flow as it was sent: in so many us at most so many B; the least bucket that holds it, and the one of the test."""
+    """A flow as it was sent: within so many us at most so many B; the least bucket above it, and that of the test."""
 
     name: str
     time: Floats
@@ -53,7 +62,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a port served: so many us after a busy period began at least so many B; its rate in B/us and latency in us."""
+    """What a port served: so many us after a busy period began at least so many B; rate in B/us, latency in us."""
 
     name: str
     time: Floats
@@ -99,8 +108,8 @@ def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
     return Figure(
         "bounds",
         "Longest latencies and their bounds",
-        "A bar is the bound of a flow at a receiver, which no message exceeds as long as the assumptions of the bound hold; "
-        "the marks are the longest latencies of the runs.",
+        "A bar is the bound of a flow at a receiver, which no message exceeds as long as the assumptions of the bound "
+        "hold; the marks are the longest latencies of the runs.",
         [panel],
         notes=notes,
         measures=["latency"],
@@ -135,7 +144,6 @@ def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
             0.42,
             Style(colours[name]),
             texts=[part[3] for part in parts] if name == "bound" else (),
-            hollow=name == "bound",
         )
         for name, parts in lanes.items()
         if parts
@@ -143,8 +151,9 @@ def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
     return Figure(
         "bound-hops",
         "What each hop contributes to the bound",
-        "Above: the part of each server in the bound, one after the other along the way. Below, where records of switches are "
-        "there: the longest residence at the same server, from the same beginning, so that each hop compares with its part.",
+        "Above: the part of each server in the bound, one after the other along the way. Below, where records of "
+        "switches are there: the longest residence at the same server, from the same beginning, so that each hop "
+        "compares with its part.",
         [Panel("", Axis("µs"), Axis("", span=(-0.6, 2.0 * len(drawn) - 0.6), ticks=ticks), traces)],
         panel_height=max(150, 52 * len(drawn) + 90),
         margin_left=110,
@@ -166,8 +175,8 @@ def arrivals_figure(flows: Sequence[Arrived]) -> Figure | None:
     return _curves(
         "arrival-curves",
         "Arrival curves of flows as sent",
-        "The most octets of the line (preamble and gap included) that came within any stretch of time, the least leaky bucket of "
-        "the mean rate above it, and the bucket that the bounds rest on. Above that one a bound need not hold.",
+        "The most octets of the line (preamble and gap included) that came within any stretch of time, the least leaky "
+        "bucket of the mean rate above it, and the bucket that the bounds rest on. Above that one no bound holds.",
         panels,
         len(flows),
         "flows",
@@ -189,8 +198,9 @@ def service_figure(ports: Sequence[Served]) -> Figure | None:
     return _curves(
         "service-curves",
         "Service curves of ports as measured",
-        "How many octets of the line had left so long after a busy period began: the slowest of each size. The rate-latency curve "
-        "of the port's rate is the greatest below all of them, so its latency is the least that explains every departure.",
+        "How many octets of the line had left so long after a busy period began: the slowest of each amount. The "
+        "rate-latency curve of the port's rate is the greatest below all of them, so its latency is the least that "
+        "explains every departure.",
         panels,
         len(ports),
         "ports",

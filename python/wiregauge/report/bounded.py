@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from wiregauge.bounds import Answer, bound
-from wiregauge.bounds.against import Beside, Laid, lay, promised
+from wiregauge.bounds.against import Beside, Laid, lay, sends_of
 from wiregauge.bounds.networks import Source, of_campaign
 from wiregauge.figures import Figure
 from wiregauge.figures.bounds import (
@@ -29,7 +29,7 @@ from wiregauge.identify.passed import passed_by, wire_bits
 from wiregauge.identify.service import arrival_curve
 from wiregauge.identify.switches import fit_switch
 from wiregauge.records import RunDirectory
-from wiregauge.report.tables import Cell, Head, Section, Table
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table
 
 __all__ = ["Bounded", "bounded"]
 
@@ -72,7 +72,9 @@ def bounded(place: Path, beside: Sequence[Path] = (), run: int = 0) -> Bounded:
         for flow in one.flows
         for alarm in flow.alarms
     ]
-    return Bounded(answer, laid, [figure for figure in drawn if figure is not None], _table(pairs, answer), alarms)
+    return Bounded(
+        answer, laid, [figure for figure in drawn if figure is not None], _table(pairs, answer), alarms
+    )
 
 
 Pair = dict[bool, Beside]
@@ -130,7 +132,7 @@ def _arrived(directory: RunDirectory, source: Source, run: int) -> Iterator[Arri
     if not path.exists():
         return
     table = pl.read_parquet(path, columns=["flow", "tx_app", "length"]).drop_nulls()
-    buckets = promised(source)
+    sends = sends_of(source)
     for (flow,), own in sorted(table.group_by("flow"), key=lambda part: str(part[0])):
         bits = wire_bits(own["length"].to_numpy().astype(np.int64))
         curve = arrival_curve(own["tx_app"].to_numpy().astype(np.int64), bits)
@@ -138,13 +140,15 @@ def _arrived(directory: RunDirectory, source: Source, run: int) -> Iterator[Arri
             continue
         time = np.array([span[1] for span in curve.spans]) / _PS_PER_US
         octets = np.array([span[2] for span in curve.spans]) / _OCTET
-        bucket = buckets.get(int(str(flow)))
+        send = sends.get(int(str(flow)))
+        # So many frames at once and again each period, all as long as the longest.
+        burst = float(bits.max()) * send[0] if send is not None else 0.0
         yield Arrived(
             f"flow {flow}",
             time,
             octets,
             (curve.burst_bits / _OCTET, curve.rate_bps / _OCTET / 1e6),
-            None if bucket is None else (bucket[0] / _OCTET, bucket[1] / _OCTET / 1e6),
+            None if send is None else (burst / _OCTET, burst / _OCTET / (send[2] / _PS_PER_US)),
         )
 
 
@@ -193,7 +197,7 @@ def _table(pairs: dict[tuple[str, str], Pair], answer: Answer) -> Table:
                 Cell(target, kind="text short"),
                 *(_cell(pair.get(kind)) for kind in (False, True)),
                 Cell(f"{one.bound * _US:.3f}"),
-                Cell("–" if one.tightness is None else f"{100 * one.tightness:.1f} %"),
+                Cell(NONE if one.tightness is None else f"{100 * one.tightness:.1f} %"),
                 Cell(str(one.n)),
                 Cell(str(one.lost)),
                 Cell(share, kind="text short"),
@@ -209,5 +213,5 @@ def _table(pairs: dict[tuple[str, str], Pair], answer: Answer) -> Table:
 
 def _cell(flow: Beside | None) -> Cell:
     if flow is None or flow.measured is None:
-        return Cell("–")
+        return Cell(NONE)
     return Cell(f"{flow.measured * _US:.3f}", kind="bad" if flow.alarms else "")
