@@ -27,6 +27,7 @@ mod engine;
 mod error;
 mod event_queue;
 mod faults;
+mod headers;
 mod imperfections;
 mod incidents;
 mod journeys;

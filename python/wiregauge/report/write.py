@@ -24,6 +24,7 @@ from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
 from wiregauge.report.bounded import Bounded
 from wiregauge.report.clusters import cluster_table
+from wiregauge.report.credits import credit_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
@@ -124,6 +125,7 @@ def page(
         clusters=cluster_table(judgement),
         passive=passive_table(judgement),
         ptp_domains=ptp_table(judgement),
+        credits=credit_table(judgement),
         alarms=alarm_table(judgement),
         bounds=bounds.table if bounds is not None else None,
         bound_figures=[figure.id for figure in bounds.figures] if bounds is not None else [],
