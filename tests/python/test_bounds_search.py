@@ -112,10 +112,10 @@ def test_short_runs_differ_from_the_written_test_in_nothing(tmp_path: Path) -> N
     offsets = [1_234_567, 99_000_000, 2_000_001]
     again = tmp_path / "again.xml"
     again.write_bytes(runs.written(offsets))
-    planned = json.loads(as_json(load(again).campaign.runs[0]))
-    for send, offset in zip(runs.run["sends"], offsets, strict=True):
+    planned, short = (json.loads(as_json(run)) for run in (load(again).campaign.runs[0], runs.run))
+    for send, offset in zip(short["sends"], offsets, strict=True):
         send["offset"] = offset
-    assert {**planned, "duration": None} == {**runs.run, "duration": None}
+    assert {**planned, "duration": None} == {**short, "duration": None}
     (journey,) = runs.simulate([offsets])
     assert runs.again(offsets) == journey
 

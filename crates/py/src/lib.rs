@@ -37,7 +37,8 @@ mod _native {
     #[pymodule_export]
     use super::{
         NativeError, bound_network, compare_captures, compile_plan, convert_network, process_run,
-        read_quantity, retrack, simulate_offsets, simulate_run, store_truth, take_captures, track_part, tsn_commands, version,
+        read_quantity, retrack, simulate_offsets, simulate_run, store_truth, take_captures, track_part,
+        tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.

@@ -91,12 +91,8 @@ impl Sink for Seen {
             Point::ApplicationReceive => {
                 let Some(sent) = self.sent.get(&(record.flow, record.sequence)) else { return };
                 let latency = (record.time - *sent).as_picos();
-                let found = Longest {
-                    flow: record.flow,
-                    receiver: record.node,
-                    sequence: record.sequence,
-                    latency,
-                };
+                let found =
+                    Longest { flow: record.flow, receiver: record.node, sequence: record.sequence, latency };
                 let known = self.longest.entry((record.flow, record.node)).or_insert(found);
                 if latency > known.latency {
                     *known = found;
@@ -147,8 +143,7 @@ pub fn journeys(
     };
     let mut all: Vec<Option<Result<Journeys, SimError>>> = offsets.iter().map(|_| None).collect();
     thread::scope(|scope| {
-        let others: Vec<_> =
-            (1..threads.min(offsets.len())).map(|_| scope.spawn(worker)).collect();
+        let others: Vec<_> = (1..threads.min(offsets.len())).map(|_| scope.spawn(worker)).collect();
         let own = worker();
         let joined = others.into_iter().flat_map(|other| other.join().unwrap_or_default());
         for (index, found) in own.into_iter().chain(joined) {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,7 +105,7 @@ def with_deadlines(source: Source, path: Path) -> Source:
                     "line": line_of(node),
                 }
             )
-    return Source(source.file, source.format, json.dumps(parts))
+    return replace(source, as_json=json.dumps(parts))
 
 
 def advise(
@@ -239,9 +239,7 @@ class _Advising:
         """With the limits that are judged, deadlines among them."""
         if self._limits is None or source.format != "plan":
             return source
-        return Source(
-            source.file, source.format, json.dumps({**json.loads(source.as_json), "limits": self._limits})
-        )
+        return replace(source, as_json=json.dumps({**json.loads(source.as_json), "limits": self._limits}))
 
     def _change(self, one: Exceeded, knob: Knob, index: int) -> Change | None:
         value = knob.at(index)

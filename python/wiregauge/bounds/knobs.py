@@ -23,6 +23,7 @@ from wiregauge.config import reading
 from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
+from wiregauge.plan import Network
 
 __all__ = ["Knob", "Value", "knobs_of"]
 
@@ -80,8 +81,8 @@ class _Test:
         root = reading.parse(reading.read(path), str(path))
         take_over(root, str(path), path.parent)
         self._root = expanded(root, str(path)).root
-        self._plan: dict[str, Any] = json.loads(source.as_json)
-        self._names = [node["name"] for node in self._plan["network"]["nodes"]]
+        assert source.planned is not None, "the source of a test has its plan"
+        self._network, self._planned = source.planned
 
     def knobs(self, flows: Sequence[str], way: Sequence[str]) -> Iterator[Knob]:
         own = [node for node in self._all("flow") if node.get("id") in flows]
@@ -196,17 +197,16 @@ class _Test:
 
     def _route(self, flow: etree._Element, element: str) -> Iterator[Knob]:
         """Other ways of a flow to its only receiver over one network."""
-        planned = next((one for one in self._plan["run"]["flows"] if str(one["id"]) == flow.get("id")), None)
-        if planned is None or len(planned["routes"]) != 1 or any(local(node) == "frer" for node in flow):
+        planned = next((one for one in self._planned.flows if str(one.id) == flow.get("id")), None)
+        if planned is None or len(planned.routes) != 1 or any(local(node) == "frer" for node in flow):
             return
-        hops = planned["routes"][0]["hops"]
-        used = [self._names[hop[3]] for hop in hops[:-1]]
-        start, end = self._names[hops[0][1]], self._names[hops[-1][3]]
+        route = planned.routes[0]
+        start, *used, end = (self._network.names[node] for node in route.nodes)
         if start == end:
             return
         values = []
         place = list(self._root.iter("*")).index(flow)
-        for nodes in islice(_ways(self._plan["network"], start, end), _MOST_WAYS):
+        for nodes in islice(_ways(self._network, start, end), _MOST_WAYS):
             if nodes == used:
                 continue
 
@@ -217,7 +217,7 @@ class _Test:
                     own.remove(old)
                 path = etree.Element(etree.QName(etree.QName(own).namespace, "path"))
                 path.set("via", " ".join(nodes))
-                if planned["routes"][0].get("network") == "B":
+                if route.network == "B":
                     path.set("network", "B")
                 own.append(path)
                 return read_bytes(etree.tostring(root), self._path, self._run)
@@ -226,19 +226,14 @@ class _Test:
         yield Knob("route", element, " ".join(used), len(values), values.__getitem__, ascending=False)
 
     def _links(self, way: Sequence[str]) -> Iterator[Knob]:
-        network = self._plan["network"]
         links = self._all("link")
         for server in way:
             node, colon, port = server.rpartition(":")
-            for link, element in zip(network["links"], links, strict=False):
-                at = [
-                    end
-                    for end in link["ends"]
-                    if self._names[end["node"]] == node and str(end["port"]) == port
-                ]
-                if not colon or not at:
+            for link, element in zip(self._network.links, links, strict=False):
+                ends = {(self._network.names[end.node], str(end.port)) for end in link.ends}
+                if not colon or (node, port) not in ends:
                     continue
-                rate = int(link["rate_bps"])
+                rate = link.rate_bps
                 values = [
                     self._value(_rate(faster), faster / rate, (element, "rate", _rate(faster)))
                     for faster in RATES
@@ -320,13 +315,12 @@ class _Physical:
             yield Knob("link-rate", element, str(text), len(values), values.__getitem__)
 
 
-def _ways(network: dict[str, Any], start: str, end: str) -> Iterator[list[str]]:
+def _ways(network: Network, start: str, end: str) -> Iterator[list[str]]:
     """Switches on simple ways from one end system to another, the shortest first."""
-    names = [node["name"] for node in network["nodes"]]
-    kinds = {node["name"]: "end-system" not in str(node["kind"]) for node in network["nodes"]}
-    near: dict[str, list[str]] = {name: [] for name in names}
-    for link in network["links"]:
-        a, b = (names[one["node"]] for one in link["ends"])
+    kinds = {node.name: not node.is_end_system for node in network.nodes}
+    near: dict[str, list[str]] = {name: [] for name in network.names}
+    for link in network.links:
+        a, b = (network.names[node] for node in link.nodes)
         near[a].append(b)
         near[b].append(a)
     waiting: list[list[str]] = [[start]]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from wiregauge.config import Diagnostic, TestError, reading
 from wiregauge.config.diagnostics import shown
 from wiregauge.config.loading import compile_tree, plain_tree
-from wiregauge.plan import Campaign, as_json
+from wiregauge.plan import Campaign, Network, Run, as_json
 
 __all__ = ["Source", "of_campaign", "read", "read_bytes"]
 
@@ -24,6 +24,8 @@ class Source:
     """`output-ports`, `physical` or `plan`."""
     as_json: str
     """What the native side reads."""
+    planned: tuple[Network, Run] | None = None
+    """The same of a test, as the plan has it."""
 
 
 def read(path: Path, run: int = 0) -> Source:
@@ -67,7 +69,8 @@ def of_campaign(campaign: Campaign, run: int, file: str) -> Source:
     parts = {"network": campaign.network, "run": campaign.runs[run]}
     limits = [json.loads(as_json(limit)) for limit in campaign.limits]
     planned = {key: json.loads(as_json(part)) for key, part in parts.items()}
-    return _source(file, "plan", {"name": campaign.name, "limits": limits, **planned})
+    source = _source(file, "plan", {"name": campaign.name, "limits": limits, **planned})
+    return replace(source, planned=(campaign.network, campaign.runs[run]))
 
 
 def _source(file: str, form: str, parts: dict[str, Any]) -> Source:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -38,7 +37,7 @@ def write_results(answer: Answer, source: Source, place: Path) -> None:
                 end.set("value", f"{target.delay * 1e6:.6f}")
     load = etree.SubElement(root, "load")
     servers = {server.server: server for server in answer.servers}
-    for name, directions in _edges(json.loads(source.as_json)):
+    for name, directions in _edges(source):
         edge = etree.SubElement(load, "edge", name=name)
         for kind, server in zip(("direct", "reverse"), directions, strict=True):
             # A direction that no flow takes is no server.
@@ -50,17 +49,16 @@ def write_results(answer: Answer, source: Source, place: Path) -> None:
     write_whole(place, text + b"\n")
 
 
-def _edges(parts: dict[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
+def _edges(source: Source) -> Iterator[tuple[str, tuple[str, str]]]:
     """Links and the servers of both directions."""
-    if parts["format"] == "plan":
-        names = [node["name"] for node in parts["network"]["nodes"]]
-        for link in parts["network"]["links"]:
-            first, second = ((names[end["node"]], end["port"]) for end in link["ends"])
+    if source.planned is not None:
+        network, _ = source.planned
+        for link in network.links:
+            first, second = ((network.names[end.node], end.port) for end in link.ends)
             yield f"{first[0]} => {second[0]}", (f"{first[0]}:{first[1]}", f"{second[0]}:{second[1]}")
         return
-    for one in parts["tree"]["children"]:
+    for one in json.loads(source.as_json)["tree"]["children"]:
         if one["tag"] == "link":
             own = one["attributes"]
-            first, second = own["from"], own["to"]
-            ends = f"{first}-{own.get('fromPort', 'o0')}", f"{second}-{own.get('toPort', 'i0')}"
-            yield own.get("name") or f"{first} => {second}", ends
+            ends = f"{own['from']}-{own.get('fromPort', 'o0')}", f"{own['to']}-{own.get('toPort', 'i0')}"
+            yield own.get("name") or f"{own['from']} => {own['to']}", ends

@@ -318,7 +318,7 @@ class _Moves:
         self._own_nodes = [node for node, _ in (runs.ways.get(key[0], {}).get(key[1], []) or [()])[0]]
         self._near = [index for index, sender in enumerate(runs.senders) if sender.flow in near]
         self._far = [index for index, sender in enumerate(runs.senders) if sender.flow in far]
-        self._alone = bool(runs.run["injects"]) or "schedules" in str(runs.network.get("nodes", ""))
+        self._alone = runs.has_phases_of_its_own
         self._came: dict[tuple[int, int], list[int]] = {}
         self._worst: dict[int, int] = {}
 
@@ -339,8 +339,8 @@ class _Moves:
         draw = self._draw
         new = list(offsets)
         if self._alone and draw.random() < 0.25:
-            shift = self._delta(max(sender.period for sender in self._runs.senders))
-            return tuple(max(0, offset + shift) for offset in new)
+            later = self._delta(max(sender.period for sender in self._runs.senders))
+            return tuple(max(0, offset + later) for offset in new)
         for _ in range(draw.choice((1, 1, 1, 2, 3))):
             pool = self._far if self._far and draw.random() < 0.2 else self._near
             if not pool:

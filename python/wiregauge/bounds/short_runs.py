@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from lxml import etree
 
@@ -20,7 +20,8 @@ from wiregauge.config import Diagnostic, TestError, load_bytes, reading
 from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
-from wiregauge.plan import as_json
+from wiregauge.plan import Flow, Send, as_json
+from wiregauge.plan.tasks import Bursts
 
 __all__ = ["Journey", "Sender", "ShortRuns", "short_runs"]
 
@@ -61,12 +62,16 @@ class ShortRuns:
         self._root, self._file = root, file
         self.critical = critical_ps
         """When senders meet: what begins earlier has passed by then."""
-        self.network: dict[str, Any] = json.loads(as_json(campaign.network))
-        self.run: dict[str, Any] = json.loads(as_json(campaign.runs[0]))
-        self.names: list[str] = [node["name"] for node in self.network["nodes"]]
-        self.senders = tuple(_sender(send) for send in self.run["sends"])
-        self.ways = {flow["id"]: _ways(flow) for flow in self.run["flows"]}
-        self._texts = json.dumps(self.network), json.dumps(self.run)
+        self.network, self.run = campaign.network, campaign.runs[0]
+        self.names = self.network.names
+        self.senders = tuple(_sender(send) for send in self.run.sends)
+        self.ways = {flow.id: _ways(flow) for flow in self.run.flows}
+        self._texts = as_json(self.network), as_json(self.run)
+
+    @property
+    def has_phases_of_its_own(self) -> bool:
+        """Whether something that no sender's offset moves goes round: background load, or gates."""
+        return bool(self.run.injects) or '"gate' in self._texts[0]
 
     def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
         """A run for each list of offsets, ps, of the senders in their order."""
@@ -98,9 +103,9 @@ class ShortRuns:
 
     def wire_time(self, node: int, port: int, length: int) -> int:
         """How long a frame takes on the link at a port, with preamble and gap, ps."""
-        for link in self.network["links"]:
-            if any(end["node"] == node and end["port"] == port for end in link["ends"]):
-                return -(-(length + 20) * 8 * 10**12 // int(link["rate_bps"]))
+        for link in self.network.links:
+            if any((end.node, end.port) == (node, port) for end in link.ends):
+                return -(-(length + 20) * 8 * 10**12 // link.rate_bps)
         return 0
 
     def written(self, offsets: Sequence[int]) -> bytes:
@@ -155,8 +160,7 @@ def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
     tasks = next(node for node in root if local(node) == "tasks")
     sends = [node for node in root.iter("*") if local(node) == "send"]
     plan = load_bytes(etree.tostring(root), Path(file)).campaign.runs[0]
-    planned = json.loads(as_json(plan))["sends"]
-    senders = [_sender(send) for send in planned]
+    senders = [_sender(send) for send in plan.sends]
     if [int(node.get("flow", "0")) for node in sends] != [sender.flow for sender in senders]:
         _refuse(file, "<tasks>", "its senders have no order of their own", "give each flow one <send>")
     near = [sender.period for sender in senders if sender.period <= 4 * longest]
@@ -181,21 +185,18 @@ def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
     return ShortRuns(root, file, critical)
 
 
-def _sender(send: dict[str, Any]) -> Sender:
-    pattern = send.get("pattern") or {}
-    size = int(pattern["size"]) if pattern.get("type") == "bursts" else 1
-    return Sender(int(send["flow"]), int(send["period"]), size)
+def _sender(send: Send) -> Sender:
+    size = send.pattern.size if isinstance(send.pattern, Bursts) else 1
+    return Sender(send.flow, send.period, size)
 
 
-def _ways(flow: dict[str, Any]) -> dict[int, list[Way]]:
+def _ways(flow: Flow) -> dict[int, list[Way]]:
     """By receiver the ways to it: one on each network."""
     ways: dict[int, list[Way]] = {}
-    for route in flow["routes"]:
-        hops = route["hops"]
-        if hops:
-            # A hop: link, node and port it leaves by, node and port it comes to.
-            way = tuple((int(hop[1]), int(hop[2])) for hop in hops)
-            ways.setdefault(int(hops[-1][3]), []).append(way)
+    for route in flow.routes:
+        if route.hops:
+            way = tuple((hop.from_, hop.from_port) for hop in route.hops)
+            ways.setdefault(route.hops[-1].to, []).append(way)
     return ways
 
 
