@@ -23,7 +23,7 @@ from wiregauge.figures.model import Line, Scatter, Spans
 from wiregauge.identify.service import guaranteed_rate, served
 from wiregauge.report import bounded
 
-SWITCHED = tandem(2)
+SWITCHED = tandem(2).replace('duration="20ms"', 'duration="300ms"')
 
 
 @pytest.fixture
