@@ -3,7 +3,7 @@
 # make test-all  those besides that take long: statistics in full, whole campaigns, large volumes
 # make lint   formatting, lints and types
 # make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
-# make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab (within 4 h on two idle cores)
+# make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab, ten minutes at 20 000 messages a second with flat memory (within 4 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make agent-static deb  the agent as one file that needs nothing of its host, and as a Debian package, in dist/; make check-deploy tries package, static agent and wheel on clean hosts
@@ -17,9 +17,12 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+# What tests run: the packages of $(VENV), and module and agent out of the same artefacts as `cargo test`.
+TESTING := target/testing
+PYTEST := env PATH="$(CURDIR)/$(BIN):$$PATH" $(TESTING)/bin/python -m pytest
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-all test-rust test-python lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
+.PHONY: help setup demo built test test-computing test-waiting test-alone test-all lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
 
 help:
 	@sed -n '1,16s/^# //p' Makefile
@@ -30,6 +33,12 @@ $(VENV)/.python:
 	@tools/prerequisites
 	"$$(tools/prerequisites --python)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@touch $@
+
+$(VENV)/.packages: $(VENV)/.python pyproject.toml
+	@echo "installing packages into $(VENV)"
+	$(BIN)/python tools/requirements.py | \
+		$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --requirement /dev/stdin
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.python $(SOURCES)
@@ -44,22 +53,49 @@ demo: setup
 	$(BIN)/wiregauge run examples/demo.xml --bench sim --out $(DEMO)/sim
 	@tools/demo-live $(BIN)/wiregauge $(DEMO)
 
-test: test-rust test-python
+# `make --jobs=2 built` downloads while it compiles.
+built: $(VENV)/.packages target/.built
 
-test-rust: $(VENV)/.python
-	cargo test --workspace --locked --quiet
+# Of the whole workspace at once: of single crates, cargo would choose other features and build most of it again.
+target/.built: $(SOURCES)
+	@tools/prerequisites
+	cargo build --workspace --lib --bins --tests --locked --quiet
+	@touch $@
 
-# What runs agents on real frames has the machine to itself.
-test-python: setup
-	$(BIN)/python -m pytest tests/python --numprocesses auto --maxprocesses 4 --dist loadfile
-	$(BIN)/python -m pytest tests/e2e
+$(TESTING)/.installed: $(VENV)/.packages target/.built
+	rm -rf $(TESTING) target/wheel
+	$(BIN)/python -m venv --without-pip $(TESTING)
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+		>$$($(TESTING)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth
+	mkdir -p target/wheel
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/testing_wheel.py target/wheel >target/wheel/said
+	$(BIN)/pip --quiet --disable-pip-version-check --python $(TESTING)/bin/python install --no-deps --no-compile --ignore-installed \
+		target/wheel/wiregauge-*.whl
+	@touch $@
 
-test-all: test-rust setup
+# `make` of its own so that both go side by side: who waits most of the time goes first, and who computes fills the time.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 built
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-computing test-waiting
+	@$(MAKE) --no-print-directory test-alone
+
+test-computing: $(TESTING)/.installed
+	nice -n 5 cargo test --workspace --locked --quiet
+	nice -n 5 $(PYTEST) tests/python --numprocesses auto --maxprocesses 4 --dist loadfile $(TEST_OPTIONS)
+
+# Real frames between namespaces, which are private: two runs do not meet.
+test-waiting: $(TESTING)/.installed
+	$(PYTEST) tests/e2e -m 'not alone and not deploy' --numprocesses 3 --dist loadfile $(TEST_OPTIONS)
+
+# What a busy machine would change has the machine to itself.
+test-alone: $(TESTING)/.installed
+	$(PYTEST) tests/e2e -m 'alone and not deploy' $(TEST_OPTIONS)
+
+test-all:
+	$(MAKE) test TEST_OPTIONS=--all
 	cargo test --locked --quiet --release -p wg-core --test as6802 -- --ignored
-	$(BIN)/python -m pytest tests/python --all --numprocesses auto --maxprocesses 4 --dist loadfile
-	$(BIN)/python -m pytest tests/e2e --all
 
-lint: setup
+lint: $(VENV)/.packages
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
@@ -84,6 +120,7 @@ nightly: setup
 	cd tests && ../$(BIN)/python -m campaigns.kills
 	cd tests && nice ../$(BIN)/python -m campaigns.damage
 	cd tests && ../$(BIN)/python -m campaigns.lab_faults
+	cd tests && ../$(BIN)/python -m campaigns.steady
 
 sdist: $(VENV)/.python
 	$(BIN)/pip install --quiet --disable-pip-version-check build

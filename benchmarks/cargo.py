@@ -7,7 +7,11 @@ import os
 __all__ = ["bench"]
 
 
-def bench(*, smoke: bool) -> list[str]:
-    """The command before `-p CRATE --bench NAME -- …`: as users build it, or for a smoke run as the tests are built."""
+def bench(crate: str, name: str, *, smoke: bool) -> list[str]:
+    """The command before the options of a benchmark: as users build it, or for a smoke run as the tests are built.
+
+    Of the whole workspace then: of a single crate, cargo would choose other features and build most of it again.
+    """
     command = [os.environ.get("CARGO", "cargo"), "bench", "--quiet", "--locked"]
-    return [*command, "--profile", "dev"] if smoke else command
+    command += ["--workspace", "--profile", "dev"] if smoke else ["-p", crate]
+    return [*command, "--bench", name, "--"]

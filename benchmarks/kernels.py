@@ -24,7 +24,7 @@ BENCHES = (
 
 def run(crate: str, name: str) -> str:
     """What a benchmark prints. One that misses its bar ends with 1, which is no failure of this program."""
-    command = [*cargo.bench(smoke=SMOKE), "-p", crate, "--bench", name]
+    command = cargo.bench(crate, name, smoke=SMOKE)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout:
         sys.exit(f"kernels: {crate} {name} printed nothing: {done.stderr.strip()[-500:]}")

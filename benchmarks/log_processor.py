@@ -38,7 +38,7 @@ Answer = list[tuple[int, int, int, float, float, float, float]]
 
 def ours(file: Path, records: int) -> tuple[Answer, float, int]:
     """The answer, seconds, and the most memory it took, KiB."""
-    command = [*cargo.bench(smoke=SMOKE), "-p", "wg-record", "--bench", "volume", "--"]
+    command = cargo.bench("wg-record", "volume", smoke=SMOKE)
     done = subprocess.run(
         [*command, str(file), str(records), str(os.cpu_count() or 1)],
         cwd=ROOT,

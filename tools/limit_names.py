@@ -32,6 +32,7 @@ _DIMENSIONS = {
     "share": "share",
     "1/s": "frequency",
     "events": "count",
+    "bit": "bits",
 }
 _WRITTEN = {
     "time": "a time",
@@ -41,6 +42,7 @@ _WRITTEN = {
     "share": "%, ppm or ppb",
     "rate": "bit/s",
     "frequency": "/s",
+    "bits": "bit, kbit or Mbit, also negative",
 }
 
 

@@ -31,7 +31,7 @@ LONG = 2 if SMOKE else 1_000
 BAR = 40.0
 SOURCE = Path(__file__).with_name("switched_udp.cc")
 MODULES = ("applications", "bridge", "csma", "point-to-point", "internet", "network", "core")
-OURS = (*cargo.bench(smoke=SMOKE), "-p", "wg-sim", "--bench", "switched_udp", "--")
+OURS = cargo.bench("wg-sim", "switched_udp", smoke=SMOKE)
 
 
 def build(program: Path) -> str | None:

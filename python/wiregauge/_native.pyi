@@ -107,6 +107,15 @@ def simulate_run(
     done; what it raises ends the simulation and is raised here. Raises NativeError.
     """
 
+def simulate_offsets(
+    network_json: str, run_json: str, offsets: Sequence[Sequence[int]], passages: bool
+) -> str:
+    """Simulates one run in memory for each list of offsets, ps, of its senders in their order; on all cores.
+
+    Returns JSON, a list: `longest` (flow, receiver, sequence, latency in ps of the message that took longest) and
+    `passages` (flow, sequence, node, port, time in ps, length in bytes), empty unless asked for. Raises NativeError.
+    """
+
 def store_truth(
     run_index: int,
     spooled: str | PathLike[str],

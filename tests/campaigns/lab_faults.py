@@ -1,11 +1,12 @@
 """Faults of a lab at seeded instants: no test hangs, what was recorded is kept, nothing is left, all is graded rightly.
 
-`python -m campaigns.lab_faults` (from `tests`) builds a lab of namespaces and runs a short test on it 200 times. Each
-is struck once: an agent or the testmaster is killed, asked to stop or stopped for a while, a host vanishes and comes
-back, the control network or the network under test is cut, a clock is set, a disk is full. Asked of each: the command
-ends with a documented code and without a traceback; after `lab fetch` what was due a second before the strike is there;
-sent = delivered + lost + unknown; a run that is not whole, or whose clock was set, is not VALID; a cut network shows as
-lost or unknown messages; hosts keep nothing and are free.
+`python -m campaigns.lab_faults` (from `tests`) builds labs of namespaces and runs a short test on them 200 times, in
+`--jobs` labs side by side, each with namespaces, keys and spools of its own. Each test is struck once: an agent or the
+testmaster is killed, asked to stop or stopped, a host vanishes or is booted anew, the control network or the network
+under test is cut or flaps, a clock is set, a disk is full. Asked of each: the command ends with a documented code and
+without a traceback; after `lab fetch` what was due a second before the strike is there; sent = delivered + lost +
+unknown; a run that is not whole, or whose clock was set, is not VALID; a cut network shows as lost or unknown messages;
+hosts keep nothing and are free.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
+import traceback
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,17 +52,27 @@ WAYS = (
     "agent killed and back",
     "agent killed",
     "agent stopped for a while",
+    "agent stopped",
     "testmaster killed",
     "testmaster asked to stop",
     "testmaster stopped for a while",
     "host vanished and back",
+    "host vanished",
+    "host booted anew",
     "control network cut for a while",
     "control network gone",
+    "control network flaps",
     "network under test cut for a while",
+    "network under test flaps",
     "clock set",
     "disk of a host full",
     "disk of the testmaster full",
 )
+FLAPS = 4
+USUAL_JOBS = max(2, os.cpu_count() or 1)
+"""Labs side by side: most of a fault's time is spent waiting for silence, leases and connections."""
+USUAL_START_S = 3.0
+"""From the command to the first message, before it was measured."""
 
 
 @dataclass
@@ -71,6 +84,7 @@ class Fault:
     host: str
     at: float
     size: float
+    struck: bool = False
     ended: str = ""
     problems: list[str] = field(default_factory=list)
 
@@ -87,7 +101,13 @@ def faults(count: int, seed: int) -> list[Fault]:
     ]
 
 
-def befall(one: Fault, world: World) -> None:
+class Lab(World):
+    """A lab that knows how long a test of it takes to its first message."""
+
+    start_s = USUAL_START_S
+
+
+def befall(one: Fault, world: Lab) -> None:
     """Runs the test, has the fault happen, mends the lab, and looks at what is left."""
     name = f"r{one.number}"
     small = world.folder / f"small{one.number}"
@@ -100,11 +120,13 @@ def befall(one: Fault, world: World) -> None:
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", str(small)], check=True)
         place = small / "r"
         words[-1] = str(place)
+    begin = time.monotonic()
     running = world.begin(*words)
     struck_ns = 0
     if wait_for_start(running, place):
+        world.start_s = time.monotonic() - begin
         time.sleep(one.at * COUNT * PERIOD_NS / 1e9)
-        struck_ns = time.time_ns()
+        one.struck, struck_ns = running.poll() is None, time.time_ns()
         strike(one, world, running)
     try:
         _, err = running.communicate(timeout=END_S)
@@ -118,13 +140,13 @@ def befall(one: Fault, world: World) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
-def prepared(one: Fault, world: World) -> None:
+def prepared(one: Fault, world: Lab) -> None:
     """What has to be so before the run begins."""
     if one.way == "clock set":
         step = (1 if one.size < 0.5 else -1) * int(5_000_000 + 2e9 * one.size)
         world.order(f"kill {one.host}")
-        # The command takes some two seconds to the first message.
-        world.order(f"start {one.host} 0,0,{step}@{3 + int(2 * one.at)}")
+        after_s = round(world.start_s + one.at * COUNT * PERIOD_NS / 1e9)
+        world.order(f"start {one.host} 0,0,{step}@{max(after_s, 1)}")
     if one.way == "disk of a host full":
         world.order(f"kill {one.host}")
         world.order(f"small {one.host} {40 + int(80 * one.size)}")
@@ -168,20 +190,34 @@ def strike_host(one: Fault, world: World) -> None:
         "agent killed and back": ([f"kill {host}"], 3 * one.size, [f"start {host}"]),
         "agent killed": ([f"kill {host}"], 0.0, []),
         "agent stopped for a while": ([f"stop {host}"], 5 * one.size, [f"continue {host}"]),
+        "agent stopped": ([f"stop {host}"], 0.0, []),
         "host vanished and back": (
             [*(f"down {link}" for link in links), f"kill {host}"],
             4 * one.size,
             [*(f"up {link}" for link in links), f"start {host}"],
         ),
+        "host vanished": ([*(f"down {link}" for link in links), f"kill {host}"], 0.0, []),
+        "host booted anew": ([f"unplug {host}"], 4 * one.size, [f"boot {host}"]),
         "control network cut for a while": ([f"down {links[0]}"], 12 * one.size, [f"up {links[0]}"]),
         "control network gone": ([f"down {links[0]}"], 0.0, []),
         "network under test cut for a while": ([f"down {links[1]}"], 0.2 + one.size, [f"up {links[1]}"]),
     }.get(one.way, ([], 0.0, []))
+    if one.way.endswith("network flaps") or one.way.endswith("test flaps"):
+        flap(world, links[one.way.startswith("network under test")], one.size)
     for order in before:
         world.order(order)
     time.sleep(pause_s)
     for order in after:
         world.order(order)
+
+
+def flap(world: World, link: str, size: float) -> None:
+    """A link that comes and goes, each time for another while."""
+    for turn in range(1, FLAPS + 1):
+        world.order(f"down {link}")
+        time.sleep(0.1 + 0.2 * turn * size)
+        world.order(f"up {link}")
+        time.sleep(0.1 + 0.3 * (FLAPS - turn) * size)
 
 
 def mend(one: Fault, world: World) -> None:
@@ -190,11 +226,18 @@ def mend(one: Fault, world: World) -> None:
     match one.way:
         case "agent killed":
             world.order(f"start {host}")
-        case "control network gone":
-            world.order(f"up {host} 0")
-        case "clock set":
+        case "agent stopped":
+            world.order(f"continue {host}")
+        case "host vanished":
+            for port in (0, 1):
+                world.order(f"up {host} {port}")
+            world.order(f"start {host}")
+        case "host booted anew" | "clock set":
+            # With the one kernel's boot and clock again.
             world.order(f"kill {host}")
             world.order(f"start {host}")
+        case "control network gone":
+            world.order(f"up {host} 0")
         case _:
             pass
 
@@ -264,7 +307,7 @@ def graded(one: Fault, manifest: dict[str, Any], told: dict[str, Any], code: int
     stepped = sum(agent.get("clock_steps", 0) for agent in agents)
     if stepped and told.get("validity") == "VALID":
         one.problems.append("a clock was set and it is VALID")
-    cut = one.way == "network under test cut for a while" and one.at < 0.9
+    cut = one.way.startswith("network under test") and one.struck and one.at < 0.9
     if cut and whole and not any(flow["lost"] + flow["unknown"] for flow in flows):
         one.problems.append("a cut network lost nothing")
 
@@ -291,34 +334,80 @@ def empty(one: Fault, world: World) -> None:
         world.run("lab", "clean", "--remove", timeout=END_S)
 
 
+class Campaign:
+    """Faults that wait, and those that have happened; labs take them one by one, side by side."""
+
+    def __init__(self, chosen: list[Fault]) -> None:
+        self.done: list[Fault] = []
+        self._waiting = deque(chosen)
+        self._turn = threading.Lock()
+
+    def run(self, jobs: int) -> None:
+        """All of them, in so many labs."""
+        labs = [threading.Thread(target=self._in_labs, name=f"lab {number}") for number in range(jobs)]
+        for lab in labs:
+            lab.start()
+        for lab in labs:
+            lab.join()
+
+    def _next(self) -> Fault | None:
+        with self._turn:
+            return self._waiting.popleft() if self._waiting else None
+
+    def _in_labs(self) -> None:
+        """In one lab, and in a new one after a fault that this program itself did not survive."""
+        one = self._next()
+        while one is not None:
+            with tempfile.TemporaryDirectory(prefix="lab-faults-") as folder:
+                one = self._in_lab(Path(folder), one)
+
+    def _in_lab(self, folder: Path, one: Fault | None) -> Fault | None:
+        world: Lab | None = None
+        try:
+            world = Lab(folder, HOSTS)
+            world.enrol_all()
+            (world.folder / "t.xml").write_text(TEST)
+            while one is not None:
+                befall(one, world)
+                self._tell(one)
+                one = self._next()
+        except Exception:  # noqa: BLE001 - whatever broke is this fault's outcome, and the others still run
+            assert one is not None
+            one.problems.append(f"broke the campaign: {traceback.format_exc()[-600:]}")
+            self._tell(one)
+            return self._next()
+        finally:
+            if world is not None:
+                world.close()
+        return None
+
+    def _tell(self, one: Fault) -> None:
+        mark = "; ".join(one.problems) or "clean"
+        place = f"{one.way} ({one.host}) at {one.at:4.0%}{'' if one.struck else ', too late'}"
+        with self._turn:
+            self.done.append(one)
+            sys.stdout.write(f"{one.number:4d}  {place}  {one.ended}: {mark}\n")
+            sys.stdout.flush()
+
+
 def main() -> int:
     """Has the faults happen, tells of each, and sums up; 1 where something hung, was lost or was left."""
     parser = argparse.ArgumentParser(description="faults of a lab at seeded instants")
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="begin with this one")
+    parser.add_argument("--jobs", type=int, default=USUAL_JOBS, help="labs side by side")
     options = parser.parse_args()
     chosen = faults(options.faults, options.seed)[options.first :]
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="lab-faults-") as folder:
-        world = World(Path(folder), HOSTS)
-        try:
-            world.enrol_all()
-            (world.folder / "t.xml").write_text(TEST)
-            for one in chosen:
-                befall(one, world)
-                mark = "; ".join(one.problems) or "clean"
-                told = f"{one.number:4d}  {one.way} ({one.host}) at {one.at:4.0%}  {one.ended}: {mark}"
-                sys.stdout.write(told + "\n")
-                sys.stdout.flush()
-        finally:
-            world.close()
-    bad = [one for one in chosen if one.problems]
-    ways = dict(Counter(one.way for one in chosen))
-    sys.stdout.write(
-        f"{ways}\n{len(chosen) - len(bad)} clean, {len(bad)} not, in {time.monotonic() - begin:.0f} s\n"
-    )
-    return 1 if bad else 0
+    campaign, begin = Campaign(chosen), time.monotonic()
+    campaign.run(max(min(options.jobs, len(chosen)), 1))
+    bad = [one for one in campaign.done if one.problems]
+    ways, struck = Counter(one.way for one in chosen), Counter(one.way for one in chosen if one.struck)
+    for way in WAYS:
+        sys.stdout.write(f"  {way}: {ways[way]}, {struck[way]} of them while the test went on\n")
+    spent = time.monotonic() - begin
+    sys.stdout.write(f"{len(campaign.done) - len(bad)} clean, {len(bad)} not, in {spent:.0f} s\n")
+    return 1 if bad or len(campaign.done) < len(chosen) else 0
 
 
 if __name__ == "__main__":

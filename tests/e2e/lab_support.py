@@ -104,6 +104,20 @@ class World:
         )
         return done.stdout
 
+    def processes(self, host: str, program: str) -> list[int]:
+        """The processes of a program in the network of a host of this lab; another lab may stand beside it."""
+        space = f"net:[{self.space(host, 'stat', '-Lc', '%i', f'/run/netns/{host}').strip()}]"
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                try:
+                    name, at = (entry / "exe").readlink().name, str((entry / "ns" / "net").readlink())
+                except OSError:
+                    continue
+                if name == program and at == space:
+                    found.append(int(entry.name))
+        return found
+
     def into(self, host: str) -> list[str]:
         """What to put before a command for the network of a host."""
         return ["nsenter", "-t", str(self.pid), "--net", "--mount", "--", "ip", "netns", "exec", host]

@@ -8,9 +8,11 @@ ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 and eth2 on 
 is an order, answered by a line when it is done:
 
     kill HOST | start HOST [CLOCK] | stop HOST | continue HOST | down HOST PORT | up HOST PORT
-    small HOST KILOBYTES | large HOST
+    unplug HOST | boot HOST | small HOST KILOBYTES | large HOST
 
-Small makes the disk of a host's records so small, for an agent that is started then; large takes that back.
+Unplugged, a host is gone with its interfaces; it boots with new ones, and its kernel calls it another boot until the
+agent is started again. Small makes the disk of a host's records so small, for an agent that is started then; large
+takes that back.
 
 Everything ends with the enclosure.
 """
@@ -22,6 +24,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 PORTS = (("control", "10.77.0"), ("test", "10.88.0"), ("test", "10.88.1"))
@@ -41,41 +44,44 @@ def build(hosts: list[str]) -> None:
         ip("-n", "switches", "link", "add", bridge, "type", "bridge")
         ip("-n", "switches", "link", "set", bridge, "up")
     for number, host in enumerate(["", *hosts]):
-        space = []
-        if host:
-            ip("netns", "add", host)
-            ip("-n", host, "link", "set", "lo", "up")
-            space = ["-n", host]
-        # Two interfaces on one segment: each answers for its own address only, and hears the other.
-        enter = ["ip", "netns", "exec", host] if host else []
-        knob = "; ".join(
-            f"echo 1 > /proc/sys/net/ipv4/conf/all/{name}" for name in ("arp_ignore", "accept_local")
-        )
-        subprocess.run([*enter, "sh", "-c", knob], check=True)
-        for port, (bridge, net) in enumerate(PORTS):
-            inside, outside = f"eth{port}", f"p{number}-{port}"
-            place = ["netns", host] if host else []
-            ip(
-                "-n",
-                "switches",
-                "link",
-                "add",
-                outside,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "x",
-                *(["netns", str(os.getpid())]),
-            )
-            ip("link", "set", "x", "name", inside, *place)
-            ip(*space, "addr", "add", f"{net}.{number + 1}/24", "dev", inside)
-            ip(*space, "link", "set", inside, "up")
-            ip("-n", "switches", "link", "set", outside, "master", bridge, "up")
+        plug(number, host)
 
 
-def serve(host: str, number: int, folder: Path, agent: str, clock: str) -> subprocess.Popen[str]:
-    """The agent of a host, as a service would start it."""
+def plug(number: int, host: str) -> None:
+    """A host with its interfaces, each on its bridge; without a name it is whoever enters the enclosure."""
+    space = []
+    if host:
+        ip("netns", "add", host)
+        ip("-n", host, "link", "set", "lo", "up")
+        space = ["-n", host]
+    # Two interfaces on one segment: each answers for its own address only, and hears the other.
+    enter = ["ip", "netns", "exec", host] if host else []
+    knob = "; ".join(
+        f"echo 1 > /proc/sys/net/ipv4/conf/all/{name}" for name in ("arp_ignore", "accept_local")
+    )
+    subprocess.run([*enter, "sh", "-c", knob], check=True)
+    for port, (bridge, net) in enumerate(PORTS):
+        inside, outside = f"eth{port}", f"p{number}-{port}"
+        place = ["netns", host] if host else []
+        peer = ["peer", "name", "x", "netns", str(os.getpid())]
+        ip("-n", "switches", "link", "add", outside, "type", "veth", *peer)
+        ip("link", "set", "x", "name", inside, *place)
+        ip(*space, "addr", "add", f"{net}.{number + 1}/24", "dev", inside)
+        ip(*space, "link", "set", inside, "up")
+        ip("-n", "switches", "link", "set", outside, "master", bridge, "up")
+
+
+def unplug(number: int, host: str) -> None:
+    """A host without power: its interfaces are gone at once, and its network when nobody is in it any more."""
+    for port in range(len(PORTS)):
+        ip("-n", "switches", "link", "del", f"p{number}-{port}")
+    ip("netns", "del", host)
+
+
+def serve(
+    host: str, number: int, folder: Path, agent: str, clock: str, *, booted: bool = False
+) -> subprocess.Popen[str]:
+    """The agent of a host, as a service would start it; `booted`, of a host whose kernel says that it has booted."""
     state = folder / host
     state.mkdir(exist_ok=True)
     config = state / "agent.toml"
@@ -92,7 +98,11 @@ def serve(host: str, number: int, folder: Path, agent: str, clock: str) -> subpr
     ]
     command += ["--state", str(state / "keys"), "--spool", str(state / "spool"), "--config", str(config)]
     (state / "spool").mkdir(mode=0o700, exist_ok=True)
-    named = f"hostname {host} && exec " + " ".join(command)
+    boot = ""
+    if booted:
+        (state / "boot_id").write_text(f"{uuid.uuid4()}\n", encoding="ascii")
+        boot = f"mount --bind {state / 'boot_id'} /proc/sys/kernel/random/boot_id && "
+    named = f"hostname {host} && {boot}exec " + " ".join(command)
     return subprocess.Popen(
         ["ip", "netns", "exec", host, "unshare", "--uts", "--mount", "sh", "-c", named],
         stdout=subprocess.PIPE,
@@ -117,14 +127,14 @@ def said_by(name: str, process: subprocess.Popen[str]) -> list[str]:
     return said.split()
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901 - one case an order
     folder, agent, *named = sys.argv[1:]
     hosts = {name: (number, clock) for number, (name, _, clock) in enumerate(map(parted, named), 1)}
     build(list(hosts))
 
-    def start(name: str, planted: str = "") -> subprocess.Popen[str]:
+    def start(name: str, planted: str = "", *, booted: bool = False) -> subprocess.Popen[str]:
         number, clock = hosts[name]
-        return serve(name, number, Path(folder), agent, planted or clock)
+        return serve(name, number, Path(folder), agent, planted or clock, booted=booted)
 
     agents = {name: start(name) for name in hosts}
     for name, process in agents.items():
@@ -142,6 +152,14 @@ def main() -> None:
                 agents[name].send_signal(signal.SIGSTOP)
             case ["continue", name]:
                 agents[name].send_signal(signal.SIGCONT)
+            case ["unplug", name]:
+                agents[name].kill()
+                agents[name].wait()
+                unplug(hosts[name][0], name)
+            case ["boot", name]:
+                plug(hosts[name][0], name)
+                agents[name] = start(name, booted=True)
+                said_by(name, agents[name])
             case ["small", name, kilobytes]:
                 options = f"size={kilobytes}k,mode=700"
                 place = str(Path(folder) / name / "spool")

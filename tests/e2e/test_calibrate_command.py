@@ -16,6 +16,8 @@ from support import COMMAND, Runner, interfaces_and_spaces, scenario, until
 from wiregauge.calibrate import schema_path
 from wiregauge.calibrate.host_shown import schema_path as host_schema_path
 
+pytestmark = pytest.mark.alone  # a busy host is no host to calibrate
+
 SCHEMA = json.loads(schema_path().read_text(encoding="utf-8"))
 TASKS = '<tasks><send flow="10" period="1ms" payload="64B" count="300"/><receive flow="10"/></tasks>'
 

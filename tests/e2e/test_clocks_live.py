@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from support import COMMAND, SECONDS, Runner, assert_measured, interfaces_and_spaces, scenario
+
+pytestmark = pytest.mark.alone  # the errors it states are held against what was measured
 
 ONE_WAY = (
     '<tasks warm-up="200ms" duration="1500ms"><send flow="10" period="2ms" payload="64B"/>'

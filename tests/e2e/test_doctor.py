@@ -44,6 +44,7 @@ def checks_of(told: dict[str, Any], interface: str) -> dict[str, dict[str, Any]]
     return {one["name"]: one for one in told["checks"] if one["interface"] in ("", interface)}
 
 
+@pytest.mark.alone  # another test's ptp4l, which comes or goes meanwhile, would be found, too
 def test_a_planted_fault_is_found_fixed_and_restored(tmp_path: Path) -> None:
     environment = {**os.environ, "COMMAND": str(COMMAND), "WIREGAUGE_MENDED": str(tmp_path / "mended")}
     done = subprocess.run(

@@ -7,7 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support import Runner
+
+pytestmark = pytest.mark.alone  # forty agents start at once, and a load is to enter the network
 
 FAULTS = Path(__file__).parents[1] / "faults"
 

@@ -351,14 +351,9 @@ def discovery(world: World) -> Iterator[None]:
     if shutil.which("lldpd") is None:
         pytest.skip("needs lldpd")
     daemons = []
-    for number in (2, 3):
-        agent = subprocess.run(
-            ["pgrep", "-f", f"^[^ ]*wiregauge-agent serve --listen tls:10.77.0.{number}:"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        into = ["nsenter", "-t", agent.stdout.split()[0], "--net", "--mount", "--uts", "--"]
+    for host in ("alpha", "beta"):
+        agent = world.processes(host, "wiregauge-agent")[0]
+        into = ["nsenter", "-t", str(agent), "--net", "--mount", "--uts", "--"]
         daemons.append(_lldpd(into, "eth1"))
     time.sleep(1)
     daemons.append(_lldpd([*world.into("switches"), "unshare", "--mount"], "p1-1,p2-1"))

@@ -74,17 +74,7 @@ def put(world: World, b: str = "beta", **values: Any) -> Path:
 
 def programs(world: World, host: str) -> list[int]:
     """Every ptp4l in the network of a host."""
-    space = f"net:[{world.space(host, 'stat', '-Lc', '%i', f'/run/netns/{host}').strip()}]"
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                name, at = (entry / "comm").read_text().strip(), str((entry / "ns" / "net").readlink())
-            except OSError:
-                continue
-            if name == "ptp4l" and at == space:
-                found.append(int(entry.name))
-    return found
+    return world.processes(host, "ptp4l")
 
 
 def entry_of(place: Path) -> dict[str, Any]:

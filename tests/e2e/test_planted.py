@@ -10,6 +10,8 @@ import pytest
 
 from support import Runner, assert_measured, scenario
 
+pytestmark = pytest.mark.alone  # every message is to come through, at 12 500 a second
+
 COUNT = 100_000
 
 

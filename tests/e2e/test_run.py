@@ -97,6 +97,7 @@ def test_a_failed_limit_is_exit_code_1(wiregauge: Runner, tmp_path: Path) -> Non
     assert done.json()["verdict"] == "FAIL"
 
 
+@pytest.mark.alone
 def test_load_is_offered_as_intended(wiregauge: Runner, tmp_path: Path) -> None:
     """50 % of a 100 Mbit/s line, counted by the agent in bytes on the wire."""
     text = scenario(

@@ -15,6 +15,8 @@ from capture_files import Packet, pcapng
 from support import Runner, assert_measured, scenario
 from wiregauge.benches.base import agent_program
 
+pytestmark = pytest.mark.alone  # every frame is to come through at the rate it is sent
+
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="BPF programmes and AF_XDP need root")
 DIRECT = (
     '<test xmlns="urn:wiregauge:test:2" name="e2e" seed="1" bench="netns"><network><end-system name="mac"/>'

@@ -47,7 +47,18 @@ def _column(column: pl.Series) -> str:
     if column.dtype.is_numeric() and column.null_count() == 0:
         wide = column.cast(pl.Int64) if column.dtype.is_integer() and column.dtype != pl.UInt64 else column
         return _short(wide.to_numpy().tobytes())
-    return _short(json.dumps(column.to_list(), default=str).encode())
+    return _short(_json(column).encode())
+
+
+def _json(column: pl.Series) -> str:
+    """What `json.dumps` makes of the values; a large table has ten million, which are no Python objects here."""
+    if column.dtype == pl.String and not column.str.contains(r"[^ !#-\[\]-~]").any():
+        words = pl.select(pl.format('"{}"', column)).to_series()
+    elif column.dtype.is_integer() or column.dtype == pl.Boolean:
+        words = column.cast(pl.String)
+    else:
+        return json.dumps(column.to_list(), default=str)
+    return f"[{words.fill_null('null').str.join(', ').item() if len(words) else ''}]"
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:

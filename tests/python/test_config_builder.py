@@ -155,7 +155,7 @@ def switch_tsn() -> list[SwitchTsn]:
     """Ports of a switch with all that they can have."""
     ats = Ats([Scheduler(98, "10Mbit/s", "2KiB")], longest_residence="5ms")
     low = TrafficClass(0, "0 1 2 3", shaper=ats, longest_frame="1000B", preemptable="on")
-    entries = [GateEntry("1ms", "0 1")]
+    entries = [GateEntry("500us", "0 1", mac="release"), GateEntry("500us", "0 1", mac="hold")]
     first = GateSchedule(entries, cycle_extension="1us")
     lists = [first, GateSchedule(entries, base_time="5ms")]
     rest = [TrafficClass(0, "0 1 2 3 4 5"), TrafficClass(1, "6"), TrafficClass(2, "7")]
@@ -166,6 +166,8 @@ def switch_tsn() -> list[SwitchTsn]:
             ports="2",
             guard_band="20us",
             shortest_fragment="128B",
+            hold_advance="100us",
+            release_advance="1us",
         ),
         SwitchTsn(rest, cyclic=CyclicQueuing("1 2", "500us", base_time="1us"), ingress=[stream_filter()]),
     ]
@@ -181,6 +183,19 @@ def talker() -> HostTsn:
         schedule=GateSchedule([GateEntry("300us", "0"), GateEntry("700us", "1 2")], "1us", "1ms"),
         classify=[Classify(5, 6)],
         channels=4,
+    )
+
+
+def preempting() -> HostTsn:
+    """Holds its MAC."""
+    entries = [GateEntry("300us", "0 1", mac="hold"), GateEntry("700us", "0 1", mac="release")]
+    return HostTsn(
+        [TrafficClass(0, "0 1 2 3", preemptable="on"), TrafficClass(1, "4 5 6 7")],
+        GateSchedule(entries),
+        offload="full",
+        shortest_fragment="192B",
+        hold_advance="50us",
+        release_advance="2us",
     )
 
 
@@ -269,7 +284,9 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     )
     test.switch("sw2", kind="mixed-criticality")
     test.switch("sw3", tsn=switch_tsn())
-    test.end_system("e3").end_system("f3").link("e3", "sw3", rate="1Gbit/s").link("sw3", "f3", rate="1Gbit/s")
+    test.end_system("e3", tsn=preempting()).end_system("f3").link("e3", "sw3", rate="1Gbit/s").link(
+        "sw3", "f3", rate="1Gbit/s"
+    )
     for node in ("mac", "sensor", "other"):
         test.link(node, "sw1", rate="1Gbit/s", delay="50ns")
     test.link("mac", "sw2", rate="1Gbit/s", network="B").link("sensor", "sw2", rate="1Gbit/s", network="B")

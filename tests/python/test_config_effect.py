@@ -49,13 +49,27 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <switch name="sw3"><own-frames period="2s"/></switch>
     <host-model name="t1700" interrupts="coalesced" interrupt-wait="50us">
       <receive-buffer class="be"/><stack protocol="raw"/></host-model>
-    <end-system name="p1" host="t1700"/><end-system name="p2"/>
+    <end-system name="p1" host="t1700"/>
+    <end-system name="p2">
+      <host-tsn offload="full">
+        <traffic-class number="0" priorities="0 1 2 3" preemptable="on"/>
+        <traffic-class number="1" priorities="4 5 6 7"/>
+        <gate-schedule>
+          <gate-entry open="0 1" for="400us" mac="release"/><gate-entry open="0 1" for="400us" mac="hold"/>
+          <gate-entry open="0 1" for="200us"/>
+        </gate-schedule>
+      </host-tsn>
+    </end-system>
     <switch name="r1"><switch-tsn ports="2 3" guard-band="20us">
         <traffic-class number="0" priorities="0 1 2 3" preemptable="on">
           <ats><scheduler flow="80" rate="10Mbit/s" burst="2KiB"/></ats></traffic-class>
         <traffic-class number="1" priorities="4 5 6 7"/>
-        <gate-schedule cycle-extension="1us"><gate-entry open="0 1" for="1ms"/></gate-schedule>
-        <gate-schedule base-time="5ms"><gate-entry open="0 1" for="1ms"/></gate-schedule>
+        <gate-schedule cycle-extension="1us">
+          <gate-entry open="0 1" for="500us" mac="release"/><gate-entry open="0 1" for="500us" mac="hold"/>
+        </gate-schedule>
+        <gate-schedule base-time="5ms">
+          <gate-entry open="0 1" for="500us" mac="hold"/><gate-entry open="0 1" for="500us" mac="release"/>
+        </gate-schedule>
     </switch-tsn></switch>
     <switch name="r2"><switch-tsn>
         <traffic-class number="0" priorities="0 1 2 3 4 5"/><traffic-class number="1" priorities="6"/>
@@ -103,6 +117,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <flow id="98" protocol="raw" from="p1" to="p2" vlan="11">
       <path via="r1:2 r2"/><path via="r1:3 r2"/><frer latent-difference="4"/>
     </flow>
+    <flow id="99" protocol="raw" from="q1" to="q2"><stream-reservation class="A" max-frame-size="90B"/></flow>
   </flows>
   <synchronise max-offset="9us"><exchange to="sensor"/><ptp/><chrony/>
     <as6802 masters="mac sensor other" compression-masters="sw1" cycles="10">
@@ -116,6 +131,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   <tasks duration="1s">
     <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="loss" sequence="5"/></relay>
     <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
+    <send flow="99" period="1ms" payload="64B"/><receive flow="99"/>
     <send flow="30" period="8ms" payload="64B"/><receive flow="30"/>
     <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
     <send flow="50" period="10ms" payload="64B"/><receive flow="50"/>
@@ -167,6 +183,7 @@ CHECKED = {
     ("traffic-class", "number"),
     ("gate-schedule", "cycle-time"),
     ("stream-gate", "cycle-time"),
+    ("flows", "reservable"),
 }
 """Says again what is known already: another value is refused."""
 FRAME_FAULT: dict[str, Edit] = {
@@ -241,13 +258,16 @@ OTHER: dict[str, dict[str, Edit]] = {
         "channels": {"channels": "4"},
         "offload": {"offload": "full"},
         "txtime-delay": {"txtime-delay": "600us"},
+        "shortest-fragment": {"shortest-fragment": "128B"},
+        "hold-advance": {"hold-advance": "30us"},
+        "release-advance": {"release-advance": "5us"},
     },
     "traffic-class": {
         "number": {"number": "5"},
         "priorities": {"priorities": "6 7"},
         "queues": {"queues": "3"},
         "longest-frame": {"longest-frame": "1000B"},
-        "preemptable": {"preemptable": "off"},
+        "preemptable": {"preemptable": "on"},
     },
     "frer": {
         "recovery": {"recovery": "match"},
@@ -260,10 +280,18 @@ OTHER: dict[str, dict[str, Edit]] = {
         "latent-period": {"latent-period": "3s"},
         "latent-reset": {"latent-reset": "60s"},
     },
+    "flows": {"reservable": {"reservable": "0.5%"}},
+    "stream-reservation": {
+        "class": {"class": "B"},
+        "max-frame-size": {"max-frame-size": "200B"},
+        "interval-frames": {"interval-frames": "2"},
+    },
     "switch-tsn": {
         "ports": {"ports": "3"},
         "guard-band": {"guard-band": "30us"},
         "shortest-fragment": {"shortest-fragment": "128B"},
+        "hold-advance": {"hold-advance": "30us"},
+        "release-advance": {"release-advance": "5us"},
     },
     "ats": {"longest-residence": {"longest-residence": "2s"}},
     "scheduler": {
@@ -288,12 +316,13 @@ OTHER: dict[str, dict[str, Edit]] = {
         "cycle-time": {"cycle-time": "9ms"},
         "cycle-extension": {"cycle-extension": "2us"},
     },
-    "gate-entry": {"open": {"open": "0 1"}, "for": {"for": "600us"}},
+    "gate-entry": {"open": {"open": "0 1"}, "for": {"for": "600us"}, "mac": {"mac": "release"}},
     "classify": {"flow": {"flow": "10"}, "priority": {"priority": "2"}},
     "ingress": {
         "flow": {"flow": "20", "offload": "on"},
         "offload": {"offload": "on"},
         "identify": {"identify": "source"},
+        "fields": {"identify": "ip", "fields": "source-ip destination-port"},
         "max-sdu": {"max-sdu": "1400B"},
         "block-oversize": {"block-oversize": "on"},
     },
@@ -590,9 +619,11 @@ WHICH: dict[tuple[str, str], int] = {
     **{("send", name): 4 for name in ("frame", "seed", "ramp-to", "launch", "transmit-time", *SHAPING)},
     ("host-tsn", "txtime-delay"): 2,
     ("traffic-class", "queues"): 2,
-    ("traffic-class", "longest-frame"): 4,
-    ("traffic-class", "preemptable"): 4,
-    ("gate-schedule", "cycle-extension"): 2,
+    ("traffic-class", "longest-frame"): 6,
+    ("traffic-class", "preemptable"): 2,
+    ("gate-schedule", "cycle-extension"): 3,
+    ("gate-entry", "mac"): 5,
+    **{("host-tsn", name): 3 for name in ("shortest-fragment", "hold-advance", "release-advance")},
     ("stream-gate-entry", "state"): 1,
     ("stream-gate-entry", "priority"): 2,
     **{("ingress", name): 1 for name in ("identify", "max-sdu", "block-oversize")},

@@ -30,6 +30,7 @@ from wiregauge.config import (
     StreamGate,
     StreamGateEntry,
     Test,
+    TestError,
     TrafficClass,
     load,
 )
@@ -82,14 +83,19 @@ def refused_words(lines: Iterable[str]) -> list[str]:
     return refused
 
 
-def base(talker: HostTsn | None = None, listener: HostTsn | None = None, launch: str | None = None) -> Test:
+def base(
+    talker: HostTsn | None = None,
+    listener: HostTsn | None = None,
+    launch: str | None = None,
+    priority: int | None = None,
+) -> Test:
     return (
         Test("t", bench="lab")
         .end_system("talker", tsn=talker)
         .end_system("listener", tsn=listener)
         .link("talker", "listener", rate="1Gbit/s")
         .flow(10, protocol="raw", from_="talker", to="listener")
-        .flow(20, protocol="udp", from_="talker", to="listener")
+        .flow(20, protocol="udp", from_="talker", to="listener", priority=priority)
         .timing(duration="1s")
         .send(10, period="10ms", payload="100B", launch=launch)
         .receive(10)
@@ -135,6 +141,8 @@ def variants() -> dict[str, Campaign]:
         ),
         "the longest gate": base(None, HostTsn(ingress=[Ingress(20, StreamGate(gates, "24h"), police)])),
         "by the card": base(None, HostTsn(ingress=[Ingress(20, StreamGate(gates[:2]), offload="on")])),
+        "tags": base(HostTsn(), priority=5),
+        "tags and classes": base(HostTsn(plain), HostTsn(ingress=[Ingress(20, police=police)]), priority=7),
         "police": base(None, HostTsn(ingress=[Ingress(10, police=Police("8kbit/s", "114B"))])),
     }
     made = {name: test.compile().campaign for name, test in tests.items()}
@@ -207,6 +215,53 @@ def test_the_dry_run_prints_every_host(tmp_path: Path) -> None:
         refused = CliRunner().invoke(app, ["tsn", str(EXAMPLE), "--interface", wrong])
         assert refused.exit_code == 2, refused.output
         assert why in refused.output
+
+
+def test_filters_tag_what_udp_sockets_send() -> None:
+    def filters(campaign: Campaign) -> list[str]:
+        return [line.split(" dev lo ")[1] for line in commands_of(campaign) if "filter add" in line]
+
+    made = base(HostTsn(), priority=5).compile().campaign
+    addresses = "dst_mac {1} src_mac {0}".format(*(_mac(node.mac) for node in made.network.nodes))
+    udp = "ip_proto udp src_ip {} dst_ip {} dst_port 4791".format(
+        *(".".join(map(str, node.ipv4)) for node in made.network.nodes)
+    )
+    (only,) = filters(made)
+    head, _, action = only.partition(" action ")
+    assert head.startswith(f"egress pref 5700 protocol ip flower {addresses} {udp.rsplit(' ', 1)[0]} ")
+    assert action == "vlan push id 0 protocol 802.1Q priority 5"
+    with_classes = variants()["tags and classes"]
+    raw_is_first = [line for line in filters(with_classes) if "egress" in line]
+    assert [line.partition(" action ")[2] for line in raw_is_first] == [
+        "skbedit priority 7 pipe action vlan push id 0 protocol 802.1Q priority 7",
+        "skbedit priority 7",
+    ]
+    # Streams write the tag themselves, and arrivals have it.
+    assert "protocol 802.1Q flower" in raw_is_first[1]
+    (arriving,) = (line for line in filters(with_classes) if line.startswith("ingress"))
+    assert "vlan_id 0 vlan_prio 7 vlan_ethtype ip" in arriving
+
+
+def _mac(mac: Iterable[int]) -> str:
+    return ":".join(f"{byte:02x}" for byte in mac)
+
+
+def test_a_host_without_filters_cannot_tag_udp_frames() -> None:
+    (why,) = beyond_hosts(base(priority=5).compile().campaign)
+    assert why == (
+        "flow 20 has a priority: its UDP frames carry a tag, which sockets cannot set and the filters of <host-tsn> "
+        'do; "talker" has none'
+    )
+    returned = base(HostTsn(), priority=5).relay(20).compile().campaign
+    assert '"listener" has none' in "".join(beyond_hosts(returned))
+    assert beyond_hosts(base(HostTsn(), HostTsn(), priority=5).relay(20).compile().campaign) == []
+
+
+def test_flows_with_the_same_headers_have_the_same_tag() -> None:
+    two = base(HostTsn(), priority=5).flow(30, protocol="udp", from_="talker", to="listener", priority=4)
+    two = two.send(30, period="10ms", payload="100B").receive(30)
+    with pytest.raises(TestError, match="a tag of priority 5 and a tag of priority 4"):
+        two.compile()
 
 
 def test_a_test_without_settings_says_so() -> None:

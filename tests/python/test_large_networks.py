@@ -17,6 +17,7 @@ from wiregauge.config import load
 from wiregauge.figures.model import Line
 from wiregauge.figures.network import network_figure
 from wiregauge.measures import Judgement
+from wiregauge.measures.metrics.series import UNPAIRED
 from wiregauge.plan import Campaign, Network
 from wiregauge.report.tables import MOST_ROWS, Cell, Head, Section, Table
 
@@ -201,6 +202,25 @@ def test_a_table_is_bounded_and_says_so() -> None:
     assert Table("t", [Head("flow")], [Section("", rows[:MOST_ROWS])]).bounded().size == MOST_ROWS
 
 
+def test_no_row_with_a_loss_is_left_out_for_others() -> None:
+    """Wherever it stands; and where even those are too many, their number is said."""
+    rows = [[Cell(str(k)), Cell("1", kind="bad" if k % 1_000 == 999 else "")] for k in range(3 * MOST_ROWS)]
+    table = Table("t", [Head("flow"), Head("lost")], [Section("", rows[:7]), Section("", rows[7:])]).bounded()
+    shown = [row for section in table.sections for row in section.rows]
+    places = [int(row[0].text) for row in shown]
+    assert len(shown) == MOST_ROWS
+    assert places == sorted(places)
+    assert sum(row[1].kind == "bad" for row in shown) == 15
+    assert table.notes == [
+        f"15 with losses or faults and the first others, {MOST_ROWS} of {3 * MOST_ROWS} rows; "
+        "measures.json has them all."
+    ]
+    bad = [[Cell(str(k), kind="grade text fail")] for k in range(MOST_ROWS + 3)]
+    table = Table("t", [Head("flow")], [Section("", bad)]).bounded()
+    assert table.size == MOST_ROWS
+    assert f"of {MOST_ROWS + 3} with losses or faults" in table.notes[0]
+
+
 def test_ports_up_to_1024_are_named_in_vlans_and_windows(tmp_path: Path) -> None:
     """A switch with a link at its last port, in the schema and in the plan."""
     text = (
@@ -214,3 +234,38 @@ def test_ports_up_to_1024_are_named_in_vlans_and_windows(tmp_path: Path) -> None
     run = simulate(text, tmp_path / "ports")
     assert set(run.at("switch-out")["port"]) == {1_024}
     assert run.latencies(65_534) == [2 * sending(frame(100, tagged=True), 10**8)] * 3
+
+
+def crowded(frames: int, limit: str) -> str:
+    """A test whose switch holds so many frames of one flow at a time: it takes longer for one than all take to come."""
+    return (
+        '<test xmlns="urn:wiregauge:test:2" name="crowded"><network host="ideal">'
+        '<end-system name="a"/><end-system name="b"/><switch name="sw" delay="50ms" buffer="16MiB"/>'
+        '<link between="a sw" rate="1Gbit/s"/><link between="b sw" rate="1Gbit/s"/></network>'
+        '<flows><flow id="1" protocol="udp" from="a" to="b"/></flows>'
+        f'<tasks><send flow="1" period="2us" payload="18B" count="{frames}"/><receive flow="1"/></tasks>'
+        f'<limits><limit flow="1" measure="residence.max" {limit}/></limits></test>'
+    )
+
+
+def test_a_limit_on_residence_is_undecided_where_passages_were_forgotten(tmp_path: Path) -> None:
+    """More frames wait in a switch than are remembered: how many is said, and none of them can let a limit pass."""
+    results = {}
+    for name, frames, limit in (
+        ("few", 2_000, 'at-most="10s"'),
+        ("many", 9_000, 'at-most="10s"'),
+        ("failed", 9_000, 'at-most="1us"'),
+    ):
+        file = tmp_path / f"{name}.xml"
+        file.write_text(crowded(frames, limit), encoding="utf-8")
+        (run,) = trial(file, tmp_path / name).runs
+        (found,) = run.limits
+        residence = run.flows[0].summaries["residence"]
+        assert residence.n + residence.excluded.get(UNPAIRED, 0) == frames
+        results[name] = found.result, found.missing
+    forgotten = 9_000 - 8_192
+    assert results == {
+        "few": ("pass", 0),
+        "many": ("undecided", forgotten),
+        "failed": ("fail", forgotten),
+    }

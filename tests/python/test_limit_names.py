@@ -109,8 +109,9 @@ def test_every_figure_that_is_shown_has_a_name(free: measures.Judgement) -> None
     found = {name for name in NAMES for flow in free.runs[0].flows if observe(name, flow).value is not None}
     of_runs = {name for name, known in NAMES.items() if known.needs == "run"}
     missing = {name for name in set(NAMES) - found if not name.endswith(".p99.99")}
-    # None of its flows has copies, stream filters or gates: test_frer.py, test_policing.py, test_gate_waits.py.
-    others = ("elimination.", "policing.", "gates.")
+    # None of its flows has copies, stream filters, gates or shapers: test_frer.py, test_policing.py,
+    # test_gate_waits.py, test_credits.py.
+    others = ("elimination.", "policing.", "gates.", "credit.")
     assert {name for name in missing if not name.startswith(others)} == of_runs
 
 

@@ -52,7 +52,7 @@ def figures(plan: Campaign) -> Figures:
 
 def word(second: int, *flows: pb.LiveFlow, dropped: int = 0, late_s: float = 0.0) -> Any:
     at = int((second + late_s) * 1e9)
-    return pb.LiveFigures(second=second, at_ns=at, records_dropped=dropped, flows=flows)
+    return pb.LiveFigures(number=second, at_ns=at, records_dropped=dropped, flows=flows)
 
 
 def sends(flow: int, sent: int, **more: Any) -> pb.LiveFlow:

@@ -36,6 +36,9 @@ OF_OTHERS = {
     "--ray-client-server-port": "ray start",
     "--first": "python -m campaigns.damage",
     "--mutations": "python -m campaigns.damage",
+    "--jobs": "python -m campaigns.lab_faults",
+    "--faults": "python -m campaigns.lab_faults",
+    "--minutes": "python -m campaigns.steady",
     **dict.fromkeys(
         ("--cycle-time", "--base-time", "--shift-time", "--advance-time", "--num-frames", "--frame-size"),
         "isochron send",

@@ -9,7 +9,7 @@ import pytest
 
 from simulation import MS, US, Simulated, frame, occupation, simulate, trial, written
 from wiregauge.benches.capabilities import beyond_namespaces
-from wiregauge.config import load
+from wiregauge.config import TestError, load
 
 RATE = 100_000_000
 DROPS = ("oversize-sdu", "stream-blocked", "stream-gate", "interval-octets", "red-frame")
@@ -206,3 +206,75 @@ def test_namespaces_refuse_stream_filters(tmp_path: Path) -> None:
     file = tmp_path / "t.xml"
     file.write_text(filtered('<ingress flow="1" max-sdu="199B"/>', sends(1, "1ms", 100, 5)))
     assert any("<switch-tsn>" in line for line in beyond_namespaces(load(file).campaign))
+
+
+def datagrams(rule: str, flows: str, tasks: str, *, more: str = "") -> str:
+    """Two senders and two receivers at a switch with a filter."""
+    network = (
+        '<end-system name="a"/><end-system name="b"/><end-system name="d"/><end-system name="e"/>'
+        f'<switch name="s" delay="0s"><switch-tsn>{rule}</switch-tsn></switch><switch name="t" delay="0s"/>'
+        '<link between="a s:1" rate="100Mbit/s"/><link between="b t:1" rate="100Mbit/s"/>'
+        '<link between="t:2 s:2" rate="100Mbit/s"/><link between="s:3 d" rate="100Mbit/s"/>'
+        '<link between="s:4 e" rate="100Mbit/s"/>'
+    )
+    return written(network, flows, tasks, more=more)
+
+
+def udp(number: int, ends: str, more: str = "") -> str:
+    sender, receiver = ends[0], ends[1]
+    return f'<flow id="{number}" protocol="udp" from="{sender}" to="{receiver}" {more}/>'
+
+
+HEADERS = {
+    "destination-mac": ("", 'destination-mac="02:00:00:00:00:77"'),
+    "source-ip": ("", 'source-ip="198.18.9.9"'),
+    "destination-ip": ("", 'destination-ip="198.18.9.9"'),
+    "dscp": ('dscp="46"', 'dscp="10"'),
+    "source-port": ('source-port="5001"', 'source-port="5002"'),
+    "destination-port": ('destination-port="7001"', 'destination-port="7002"'),
+}
+"""Attributes of two flows of one sender that differ in this field alone."""
+
+
+@pytest.mark.parametrize("field", HEADERS)
+def test_each_header_tells_two_flows_apart(tmp_path: Path, field: str) -> None:
+    """Of two flows that nothing else tells apart, one has a filter that lets nothing through."""
+    one, other = HEADERS[field]
+    flows = udp(1, "ad", one) + udp(2, "ad", other)
+    tasks = sends(1, "1ms", 100, 50) + sends(2, "1ms", 300, 50, offset="300us")
+    for fields in ("", f' fields="{field}"'):
+        rule = f'<ingress flow="1" identify="ip"{fields} max-sdu="1B"/>'
+        run = simulate(datagrams(rule, flows, tasks), tmp_path / f"x{len(fields)}")
+        assert (run.dropped("oversize-sdu", 1), run.dropped("oversize-sdu", 2)) == (50, 0)
+        assert (len(passed(run, 1)), len(passed(run, 2))) == (0, 50)
+    others = " ".join(name for name in HEADERS if name != field)
+    rule = f'<ingress flow="1" identify="ip" fields="{others}" max-sdu="1B"/>'
+    with pytest.raises(TestError, match="cannot tell flow 1 from flow 2"):
+        simulate(datagrams(rule, flows, tasks), tmp_path / "alike")
+
+
+def test_a_wildcard_takes_what_comes_with_any_value(tmp_path: Path) -> None:
+    """A filter on the receiver alone takes background load to it for the stream's; one on the port takes none, nor
+    the answers of a relay, nor frames without a datagram."""
+    flows = udp(1, "ad") + '<flow id="2" protocol="raw" from="b" to="e"/>' + udp(3, "ea")
+    tasks = (
+        sends(1, "1ms", 100, 50)
+        + sends(2, "1ms", 100, 50)
+        + '<send flow="3" period="1ms" payload="64B" count="50"/><relay flow="3"/>'
+        + '<inject on="a" to="d" load="5%" frame="200B"/><inject on="a" to="e" load="5%" frame="200B"/>'
+    )
+    met = {}
+    for name, fields in (
+        ("to", "destination-ip"),
+        ("port", "destination-ip destination-port"),
+        ("from", "source-ip"),
+    ):
+        rule = f'<ingress flow="1" identify="ip" fields="{fields}" max-sdu="1500B"/>'
+        run = simulate(datagrams(rule, flows, tasks), tmp_path / name)
+        met[name] = counters(run, 1)["matching"]
+        assert set(run.messages["outcome"].unique()) == {"delivered"}
+    assert met["port"] == 50
+    # Each load has a frame of 220 B on the wire in 352 us, for as long as messages are under way.
+    assert 50 + 100 < met["to"] < 50 + 200
+    # And the answers.
+    assert met["from"] == 50 + 50 + 2 * (met["to"] - 50)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wiregauge import stats
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
+from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import FlowPlan, Schedule
 from wiregauge.measures.metrics.hops import pool_hops
 from wiregauge.measures.metrics.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
@@ -21,6 +22,7 @@ from wiregauge.measures.metrics.percentiles import unsupported
 from wiregauge.measures.metrics.results import Hop
 from wiregauge.measures.metrics.service import OVERHEAD_BYTES, pool_services, serve
 from wiregauge.measures.metrics.summarise import summarise
+from wiregauge.measures.metrics.together import alone
 from wiregauge.measures.pair_repeats import pool_pairs
 
 Row = dict[str, Any]
@@ -98,7 +100,7 @@ def table(rows: list[Row]) -> pl.DataFrame:
 
 
 def served(rows: list[Row], flow: FlowPlan) -> Any:
-    return serve(table(rows), flow, np.array([row["lost"] for row in rows]))
+    return alone(serve(Part.whole(table(rows)), flow, np.array([row["lost"] for row in rows])))
 
 
 @given(messages())
@@ -200,7 +202,8 @@ def test_rates_are_counts_over_spans(rows: list[Row]) -> None:
 
 @given(messages())
 def test_every_pair_of_points_has_its_latency(rows: list[Row]) -> None:
-    found = {(p.start, p.end): p for p in pair_latencies(table(rows), plan(), Correction(2.0, 1.0, 0.5))}
+    told = alone(pair_latencies(Part.whole(table(rows)), plan(), Correction(2.0, 1.0, 0.5)))
+    found = {(p.start, p.end): p for p in told}
     sender = {"intended", "tx_app", "tx_drv", "tx_wire"}
     for start, end in combinations(OUTWARD, 2):
         took = [row[end] - row[start] for row in rows if row[start] is not None and row[end] is not None]
@@ -232,7 +235,8 @@ def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], seco
         a.outside.count + b.outside.count for a, b in zip(runs[0].conformity, runs[1].conformity, strict=True)
     ]
     pairs = [
-        pair_latencies(table(rows), plan(), Correction(0.0, 0.0, 0.0), keep=True) for rows in (first, second)
+        alone(pair_latencies(Part.whole(table(rows)), plan(), Correction(0.0, 0.0, 0.0), keep=True))
+        for rows in (first, second)
     ]
     for pair in pool_pairs(pairs, {}):
         own = [p for run in pairs for p in run if (p.start, p.end) == (pair.start, pair.end)]
@@ -269,11 +273,13 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
     rng = np.random.default_rng(4)
     each = [rng.integers(40_000_000, 60_000_000, size) + 1_000_000 * k for k in range(3)]
     runs = [
-        pair_latencies(
-            table([{"tx_drv": 0, "tx_wire": int(value)} for value in values]),
-            plan(asked=("p99.9",), asked_of_pairs=("p99.9",)),
-            Correction(0.0, 0.0, 0.0),
-            keep=True,
+        alone(
+            pair_latencies(
+                Part.whole(table([{"tx_drv": 0, "tx_wire": int(value)} for value in values])),
+                plan(asked=("p99.9",), asked_of_pairs=("p99.9",)),
+                Correction(0.0, 0.0, 0.0),
+                keep=True,
+            )
         )
         for values in each
     ]
@@ -297,7 +303,8 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
             assert (one is None) == (other is None)
             if one is not None and other is not None:
                 assert one == pytest.approx(other, abs=max(off, 1e-9))
-    unkept = pair_latencies(table([{"tx_drv": 0, "tx_wire": 1}] * 400), plan(), Correction(0.0, 0.0, 0.0))
+    part = Part.whole(table([{"tx_drv": 0, "tx_wire": 1}] * 400))
+    unkept = alone(pair_latencies(part, plan(), Correction(0.0, 0.0, 0.0)))
     assert pool_pairs([unkept] * 2, {})[0].percentiles["p50"].value is None
 
 

@@ -58,7 +58,8 @@ PACKAGES = {
     "figures": {"files", "measures", "plan"},
     "export": {"files", "measures"},
     "notebook": {"benches", "config", "export", "figures", "files", "measures", "records", "runner", "stats"},
-    "report": {"figures", "files", "measures", "records"},
+    # bounds, identify: a run beside the bounds of its test, and the curves that these rest on.
+    "report": {"bounds", "figures", "files", "identify", "measures", "records"},
     # A study runs tests, and lays what they come to beside a paper in pages like any other. What it makes of several
     # figures together (a line through cells, what recurs in a series) are statistics of that package.
     "studies": {

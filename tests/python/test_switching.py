@@ -214,7 +214,8 @@ def characterised(tmp_path: Path, attributes: str, *options: str) -> dict[str, d
 def test_a_known_switch_is_found_out(
     tmp_path: Path, attributes: str, frames: int, kind: str, order: str
 ) -> None:
-    tests = characterised(tmp_path, attributes, "--frame-sizes", "512,1518")
+    names = "throughput,latency,buffer,priorities,head-of-line"
+    tests = characterised(tmp_path, attributes, "--frame-sizes", "512,1518", "--tests", names)
     rows = tests["throughput"]["rows"]
     assert isinstance(rows, list)
     assert all(row["lower"] == 100.0 for row in rows)
@@ -247,7 +248,6 @@ def test_a_slow_switch_has_a_threshold_and_a_burst(tmp_path: Path) -> None:
         (["--ports", "1"], "give 2 to 64"),
         (["--rate", "fast"], "write a rate"),
         (["--quick", "--standard"], "not both"),
-        (["--bench", "lab"], "on sim and netns"),
         (["--resume", "nowhere"], "it holds no switch.json"),
         (["--resume", "x", "--ports", "3"], "give it alone"),
         (["nowhere.xml"], "nowhere.xml"),

@@ -46,7 +46,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sys.modules["wiregauge.measures.judge"], "write_whole", refused)
+    monkeypatch.setattr(sys.modules["wiregauge.measures.judge"], "write_sealed", refused)
 
 
 @pytest.fixture

@@ -168,6 +168,8 @@ pub struct ServerBound {
     pub load: f64,
     /// The same exactly.
     pub load_exact: String,
+    /// What it serves in the long run, in bits and the unit of time.
+    pub rate: f64,
 }
 
 /// A limit and what became of it.
@@ -460,6 +462,7 @@ fn server_bounds<N: Number>(
         backlog_exact: text(backlogs[index].as_ref()),
         load: loads[index].to_f64_up(),
         load_exact: loads[index].to_string(),
+        rate: server.rate().to_f64_down(),
     };
     model.servers.iter().enumerate().map(bound).collect()
 }

@@ -48,7 +48,7 @@ use crate::frer::{Handled, StreamTable};
 use crate::line::LineRate;
 use crate::port::{Effect, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill, Full};
-use crate::selection::TransmissionSelection;
+use crate::selection::{CreditCourse, TransmissionSelection};
 use crate::virtual_link_layer::{Departure, Networks, VirtualLinkLayer};
 pub use config::{Cost, HostConfig, Interrupts, ReceiveBuffer, StackCosts};
 pub use moderation::ADAPTIVE_SPACINGS;
@@ -454,6 +454,11 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// A port.
     pub fn port(&self, port: usize) -> &Port<S> {
         &self.ports[port].1
+    }
+
+    /// The course of the credit of a queue of `port` up to `now`; `None`: it has none.
+    pub fn credit(&mut self, now: RunTime, port: usize, queue: usize) -> Option<&CreditCourse> {
+        self.ports[port].1.credit(now, queue, &self.device)
     }
 
     /// What waits in the egress queues of `port`.

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
+use crate::address_table::{AddressTable, TableLimits};
 use crate::frame::Frame;
 
 /// Neighbouring places an address may take.
@@ -120,6 +121,8 @@ pub struct Forwarding {
     fixed: Box<[AddressEntry]>,
     learnt: Box<[AddressEntry]>,
     learning: Option<Learning>,
+    /// What is learnt in the place of `learnt`, where the size of the table is known.
+    table: Option<Box<AddressTable>>,
     groups: Vec<PortSet>,
     /// Ports of each VLAN; `None`: tags are not looked at and every port belongs to everything.
     vlans: Option<BTreeMap<u16, PortSet>>,
@@ -135,10 +138,16 @@ impl Forwarding {
             fixed: vec![EMPTY; PROBES].into_boxed_slice(),
             learnt: vec![EMPTY; places].into_boxed_slice(),
             learning,
+            table: None,
             groups: Vec::new(),
             vlans: None,
             everywhere: PortSet::all(ports),
         }
+    }
+
+    /// An empty table for a switch that learns within these limits.
+    pub fn limited(ports: usize, limits: TableLimits) -> Self {
+        Self { table: Some(Box::new(AddressTable::new(limits))), ..Self::new(ports, None) }
     }
 
     /// Makes the switch look at tags and the ports `members` carry `vlan`. A VLAN without members carries nothing.
@@ -167,11 +176,19 @@ impl Forwarding {
     /// Forgets everything learnt; static entries stay.
     pub fn forget(&mut self) {
         self.learnt.fill(EMPTY);
+        if let Some(table) = &mut self.table {
+            table.forget();
+        }
     }
 
     /// Notes that the sender of `frame` is behind `port`. Group addresses are no senders (8.7).
     pub fn learn(&mut self, now: RunTime, port: usize, frame: &Frame) {
-        let Some(learning) = self.learning else { return };
+        let Some(learning) = self.learning else {
+            if self.table.is_some() {
+                self.learn_limited(now, port, frame);
+            }
+            return;
+        };
         if frame.source.is_group() {
             return;
         }
@@ -193,6 +210,15 @@ impl Forwarding {
         }
     }
 
+    /// The same in a table of known size.
+    #[cold]
+    fn learn_limited(&mut self, now: RunTime, port: usize, frame: &Frame) {
+        let key = self.key(frame.vlan, frame.source);
+        if let Some(table) = self.table.as_mut().filter(|_| !frame.source.is_group()) {
+            table.learn(now, port as u32, key);
+        }
+    }
+
     /// The way of a frame.
     #[inline]
     pub fn route(&self, now: RunTime, frame: &Frame) -> Route {
@@ -207,7 +233,10 @@ impl Forwarding {
                 };
             }
         }
-        let Some(learning) = self.learning else { return Route::Flood };
+        let Some(learning) = self.learning else {
+            let known = self.table.as_ref().and_then(|table| table.port(now, key));
+            return known.map_or(Route::Flood, |port| Route::Port(port as usize));
+        };
         let mask = self.learnt.len() - 1;
         for at in neighbourhood(key, mask) {
             let place = &self.learnt[at];

@@ -104,7 +104,8 @@ pub struct Frame {
     pub length: u16,
     /// VLAN identifier; 0 without tag or [priority-tagged](Marks::TAGGED) (IEEE Std 802.1Q-2022, 9.6).
     pub vlan: u16,
-    /// Virtual link, or identifier of critical traffic; meaningful for rate-constrained and time-triggered frames.
+    /// Virtual link, or identifier of critical traffic; of best-effort frames the number that their driver gave to the headers
+    /// of their datagram, where switches know streams by them, 0 for none.
     pub virtual_link: u16,
     /// Sequence number of its stream: of a redundancy tag all 16 bits, of a virtual link 8 of them; until its sender numbers
     /// the frame, the sub-virtual-link it is for.

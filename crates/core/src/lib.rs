@@ -48,6 +48,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod address_table;
 pub mod arinc664;
 pub mod as6802;
 mod cause;

@@ -17,7 +17,7 @@ use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
 use crate::line::{GAP, LineRate};
 use crate::queue::{Capacity, Fill, PRIORITIES, QUEUES, QueuePosition, Queues, SharedBuffer};
-use crate::selection::{Admission, Moment, Newcomer, TransmissionSelection};
+use crate::selection::{Admission, CreditCourse, Moment, Newcomer, TransmissionSelection};
 
 /// What a port is built from.
 #[derive(Clone, Copy, Debug)]
@@ -196,6 +196,8 @@ pub struct Port<S> {
     on_wire: Option<OnWire>,
     /// The latest instant a call was made for: what the selection was asked about before is past.
     seen: RunTime,
+    /// A deadline may come for the frame on the wire.
+    watches: bool,
     selection: S,
 }
 
@@ -220,6 +222,7 @@ impl<S: TransmissionSelection> Port<S> {
             line: Line::FreeAt(beginning),
             on_wire: None,
             seen: beginning,
+            watches: false,
             selection,
         }
     }
@@ -267,6 +270,9 @@ impl<S: TransmissionSelection> Port<S> {
         {
             self.begin_first(now, queue, device, effect);
         }
+        if self.selection.has_schedule() {
+            self.watch(device);
+        }
     }
 
     /// The answer to [`Effect::Transmit`] and [`Effect::Abort`]: the line is free from `free_at` on.
@@ -307,12 +313,13 @@ impl<S: TransmissionSelection> Port<S> {
             effect(Effect::Abort { frame, transmission });
             effect(Effect::Drop { frame, cause });
         }
+        self.selection.handle_restart(&moment!(self, now, device));
         for queue in self.queues.all() {
             while let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
                 effect(Effect::Drop { frame, cause });
             }
         }
-        self.selection.handle_restart(&moment!(self, now, device));
+        self.watch(device);
     }
 
     /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
@@ -331,7 +338,10 @@ impl<S: TransmissionSelection> Port<S> {
     /// Whether no frame waits here, nor is one to be told as sent: then nothing is due before the next input.
     #[inline]
     pub fn is_at_rest<C>(&self, device: &NodeShared<C>) -> bool {
-        self.queues.is_empty() && self.queues.apart() == 0 && !(device.follows && self.on_wire.is_some())
+        self.queues.is_empty()
+            && self.queues.apart() == 0
+            && !self.watches
+            && !(device.follows && self.on_wire.is_some())
     }
 
     /// Whether a frame that comes at `now` finds the line free and nobody waiting, but for those that go by a schedule.
@@ -345,6 +355,16 @@ impl<S: TransmissionSelection> Port<S> {
     pub fn urgency(&self, frame: &Frame, unscheduled: bool) -> Option<usize> {
         let queue = if unscheduled { QUEUES - 1 } else { self.queue_of(frame) };
         self.selection.urgency(&Newcomer { frame, queue, unscheduled })
+    }
+
+    /// The course of the credit of a queue up to `now`; `None`: it has none.
+    pub fn credit<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        queue: usize,
+        device: &NodeShared<C>,
+    ) -> Option<&CreditCourse> {
+        self.selection.credit(&moment!(self, now, device), queue)
     }
 
     /// The line it feeds.
@@ -393,6 +413,16 @@ impl<S: TransmissionSelection> Port<S> {
     ) {
         self.take_any(now, newcomer, device, effect);
         self.interrupt(now, device, effect);
+        self.watch(device);
+    }
+
+    /// A device that has nothing waiting asks none of its ports for a deadline, unless one of them watches its line.
+    fn watch<C>(&mut self, device: &mut NodeShared<C>) {
+        let watches = self.selection.watches();
+        if watches != self.watches {
+            self.watches = watches;
+            device.buffer.watch(watches);
+        }
     }
 
     /// Ends the fragment in progress as soon as may be, where a frame waits that it is to give way to.

@@ -94,12 +94,14 @@ pub struct SharedBuffer {
     limit: Capacity,
     fill: Fill,
     apart: u32,
+    /// Ports that watch their lines.
+    watching: u32,
 }
 
 impl SharedBuffer {
     /// An empty buffer.
     pub const fn new(limit: Capacity) -> Self {
-        Self { limit, fill: Fill { bytes: 0, frames: 0 }, apart: 0 }
+        Self { limit, fill: Fill { bytes: 0, frames: 0 }, apart: 0, watching: 0 }
     }
     /// What waits in it, in all ports together.
     pub const fn fill(&self) -> Fill {
@@ -109,9 +111,13 @@ impl SharedBuffer {
     pub const fn apart(&self) -> u32 {
         self.apart
     }
-    /// Whether no frame waits at any port.
+    /// Whether no frame waits at any port, and none watches its line.
     pub const fn is_idle(&self) -> bool {
-        self.fill.frames == 0 && self.apart == 0
+        self.fill.frames == 0 && self.apart == 0 && self.watching == 0
+    }
+    /// A port of the device watches its line from now on, or no longer.
+    pub(crate) const fn watch(&mut self, watches: bool) {
+        self.watching = if watches { self.watching + 1 } else { self.watching - 1 };
     }
 }
 

@@ -26,6 +26,7 @@
 
 mod asynchronous;
 mod credit_based;
+mod credit_course;
 mod gates;
 mod strict_priority;
 mod time_triggered;
@@ -37,7 +38,8 @@ use alloc::vec::Vec;
 use wg_frame::time::{RunTime, Span};
 
 pub use asynchronous::{AsynchronousConfig, SchedulerConfig};
-pub use gates::{GateEntry, GateError, GateList, Gates};
+pub use credit_course::{Credit, CreditCourse, CreditPoint};
+pub use gates::{GateEntry, GateError, GateList, Gates, HoldAdvances, MacOperation};
 pub use strict_priority::StrictPriority;
 pub use time_triggered::{Missed, TimeTriggered, WindowConfig};
 pub use traffic_classes::{Cyclic, Guard, Preemption, TrafficClassConfig, TrafficClasses};
@@ -174,10 +176,16 @@ pub trait TransmissionSelection {
         let _ = (at, is_synchronised);
     }
 
-    /// The device restarts: nothing waits any more, and what was on the wire is cut off.
+    /// The device restarts: what was on the wire is cut off, and what waits is taken out after this and not told one by one.
     #[inline]
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         let _ = at;
+    }
+
+    /// The course of the credit of a queue up to the moment; `None`: it has none.
+    fn credit<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize) -> Option<&CreditCourse> {
+        let _ = (at, queue);
+        None
     }
 
     /// Whether frames go by a schedule, or in fragments: only then the methods below are called.
@@ -221,6 +229,12 @@ pub trait TransmissionSelection {
     ) -> Option<RunTime> {
         let _ = (at, queue, since);
         None
+    }
+
+    /// Whether a deadline may come for the sake of the frame on the wire alone, where none waits: a port then has one.
+    #[inline]
+    fn watches(&self) -> bool {
+        false
     }
 
     /// Of a frame at the head of a queue that was interrupted: how many of its bytes are left, FCS included.
@@ -323,6 +337,9 @@ impl TransmissionSelection for Selection {
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         each!(self, of => of.handle_restart(at));
     }
+    fn credit<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize) -> Option<&CreditCourse> {
+        each!(self, of => of.credit(at, queue))
+    }
     #[inline]
     fn has_schedule(&self) -> bool {
         each!(self, of => of.has_schedule())
@@ -347,6 +364,10 @@ impl TransmissionSelection for Selection {
         since: RunTime,
     ) -> Option<RunTime> {
         each!(self, of => of.interrupts(at, queue, since))
+    }
+    #[inline]
+    fn watches(&self) -> bool {
+        each!(self, of => of.watches())
     }
     #[inline]
     fn left(&self, queue: usize) -> Option<u16> {

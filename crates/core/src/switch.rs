@@ -31,7 +31,7 @@ use crate::frer::{Handled, StreamTable};
 use crate::line::LineRate;
 use crate::port::{Effect, FragmentEdge, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill};
-use crate::selection::TransmissionSelection;
+use crate::selection::{CreditCourse, TransmissionSelection};
 
 /// When a frame is forwarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -429,6 +429,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// The line of `port`.
     pub fn line(&self, port: usize) -> LineRate {
         self.ports[port].line()
+    }
+
+    /// The course of the credit of a queue of `port` up to `now`; `None`: it has none.
+    pub fn credit(&mut self, now: RunTime, port: usize, queue: usize) -> Option<&CreditCourse> {
+        self.ports[port].credit(now, queue, &self.device)
     }
 
     /// What waits at `port`.

@@ -52,6 +52,12 @@ impl MacAddress {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
+    /// The address so many behind it.
+    #[must_use]
+    pub const fn offset_by(self, by: u64) -> Self {
+        let [_, _, a, b, c, d, e, f] = self.bits().wrapping_add(by).to_be_bytes();
+        Self([a, b, c, d, e, f])
+    }
     /// Whether it was assigned locally (U/L bit).
     pub const fn is_local(self) -> bool {
         self.0[0] & 2 == 2

@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::point::{PointCheck, Said, check_belongings};
 use crate::port_tsn;
 use crate::reader::Maybe;
+use crate::reservations;
 use crate::statements::{self, Statements};
 use crate::sweep::Sweep;
 use crate::topology::Topology;
@@ -68,7 +69,7 @@ pub fn compile_scheduling(
     let mut found = Findings::default();
     let test = statements::read(tree, captures, &mut found);
     required(&test, &mut found);
-    let topology = Topology::build(&test, &mut found);
+    let mut topology = Topology::build(&test, &mut found);
     let model = Model::resolve(&test, &topology, &mut found);
     let synchronise = synchronise(&test, &topology, &mut found);
     let disturbances = Disturbances::resolve(&test, &topology, &model, &mut found);
@@ -88,6 +89,7 @@ pub fn compile_scheduling(
     check_traces(&test, &runs, &mut found);
     host_tsn::check(&test.nodes, &topology, &runs, &mut found);
     port_tsn::check(&test.nodes, &topology, &runs, &mut found);
+    reservations::apply(&test, &mut topology.network, &runs, &mut found);
     let warnings = found.finish()?;
     let axes = sweep.axes.into_iter().map(|axis| Axis { of: axis.of, values: axis.written }).collect();
     Ok(Campaign {

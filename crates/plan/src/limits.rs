@@ -111,7 +111,7 @@ fn applies(
     found.error(&statement.place, message, "", cure);
 }
 
-/// The bound in the unit of the measure: ns, messages, bit/s, a share of 1, or one per second. Every conversion is
+/// The bound in the unit of the measure: ns, messages, bit/s, bits, a share of 1, or one per second. Every conversion is
 /// exact below 2^53 of the base unit; a limit beyond 104 days of nanoseconds or 9 Pbit/s is none.
 fn value(measure: Measure<'_>, bound: &Sourced<()>, found: &mut Findings) -> Option<f64> {
     let text = bound.written.as_ref();
@@ -129,6 +129,11 @@ fn value(measure: Measure<'_>, bound: &Sourced<()>, found: &mut Findings) -> Opt
             let size = text.strip_prefix('-');
             let time = time(bound, read(Kind::Time, size.unwrap_or(text), found)?, found)?;
             Some(if size.is_some() { -time } else { time })
+        }
+        Dimension::Bits => {
+            let size = text.strip_prefix('-');
+            let bits = read(Kind::Bits, size.unwrap_or(text), found)? as f64 / 1e12;
+            Some(if size.is_some() { -bits } else { bits })
         }
         Dimension::Rate => Some(read(Kind::Rate, text, found)? as f64),
         Dimension::Frequency => Some(read(Kind::Frequency, text, found)? as f64 / 1e3),

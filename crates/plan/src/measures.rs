@@ -28,6 +28,8 @@ pub(crate) enum Dimension {
     Rate,
     /// Frames per second.
     Frequency,
+    /// Bits, more or less than none.
+    Bits,
 }
 
 /// What a flow must have, or the measure is none of its.
@@ -65,6 +67,7 @@ fn read(line: &'static str) -> Option<Measure<'static>> {
         "share" => Dimension::Share,
         "rate" => Dimension::Rate,
         "frequency" => Dimension::Frequency,
+        "bits" => Dimension::Bits,
         _ => return None,
     };
     let needs = match needs {

@@ -148,6 +148,9 @@ pub struct SwitchModel {
     /// Whether addresses are learnt; otherwise the ways of all flows are entered before the run.
     #[serde(default)]
     pub learning: bool,
+    /// What is known of the table of learnt addresses; of no limit to speak of where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address_table: Option<AddressTable>,
     /// A queue for each of the eight priorities; otherwise one for all.
     #[serde(default)]
     pub strict_priority: bool,
@@ -203,6 +206,7 @@ impl SwitchModel {
             mixed_rate_delay: Span::ZERO,
             own_frames: Vec::new(),
             learning: false,
+            address_table: None,
             strict_priority: false,
             port_buffer: Capacity::bytes(bytes),
             queue_buffer: None,
@@ -214,6 +218,18 @@ impl SwitchModel {
             tsn: Vec::new(),
         }
     }
+}
+
+/// The table of addresses of a switch that learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressTable {
+    /// Addresses it holds.
+    pub entries: u32,
+    /// How long it takes to enter an address; meanwhile no other is learnt.
+    #[serde(default, skip_serializing_if = "no_time")]
+    pub entry_time: Span,
+    /// How long an address is kept that is not seen.
+    pub ageing: Span,
 }
 
 /// What one run changes in every switch it applies to, where the sweep does.

@@ -11,6 +11,7 @@ use wg_frame::time::Span;
 
 use crate::campaign::{Flow, FlowId, Run};
 use crate::diagnostic::Findings;
+use crate::hold;
 use crate::host_tsn::{GateEntry, HostTsn, Shaper};
 use crate::network::{Attachment, Network, NodeIndex};
 use crate::quantity;
@@ -37,6 +38,12 @@ pub struct PortTsn {
     /// Shortest fragment that is not the last, check sequence included, bytes; absent: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_fragment: Option<u16>,
+    /// How long before an entry that holds the MAC it is told; absent: as long as a fragment may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_advance: Option<Span>,
+    /// The same of one that releases it; absent: not before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_advance: Option<Span>,
     /// Two classes that take turns; there are no gate control lists then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cyclic: Option<CyclicQueuing>,
@@ -172,7 +179,7 @@ impl HostTsn {
                 Some(Shaper::Etf { .. }) | None => None,
             },
             longest_frame: None,
-            preemptable: false,
+            preemptable: class.preemptable,
             asynchronous: None,
         };
         let schedules = self.schedule.iter().map(|schedule| PortSchedule {
@@ -184,7 +191,9 @@ impl HostTsn {
             ports: Vec::new(),
             classes: self.classes.iter().map(class).collect(),
             guard_band: None,
-            shortest_fragment: None,
+            shortest_fragment: self.shortest_fragment,
+            hold_advance: self.hold_advance,
+            release_advance: self.release_advance,
             cyclic: None,
             schedules: schedules.collect(),
             filters: Vec::new(),
@@ -215,7 +224,7 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
 
 /// The ports of a switch that a statement is for.
 pub(crate) struct Site<'a> {
-    network: &'a Network,
+    pub(crate) network: &'a Network,
     pub(crate) node: NodeIndex,
     pub(crate) statement: &'a SwitchTsnStatement,
     /// Ports that some statement names.
@@ -278,6 +287,8 @@ impl Site<'_> {
             if !self.check_slopes(port, line, found) {
                 return;
             }
+            let whose = format!("port {port} of \"{}\"", self.name());
+            hold::check_advances(self.tsn(), line, &whose, &self.statement.place, found);
             self.check_flows(port, line, run, found);
             self.check_schedulers(port, run, found);
         }

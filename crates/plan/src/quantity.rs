@@ -26,10 +26,12 @@ pub enum Kind {
     Frequency,
     /// Room on a disk, in bytes.
     Storage,
+    /// A credit, in 10^-12 bits.
+    Bits,
 }
 
 /// Units of each kind with their size in the kind's base unit.
-const UNITS: [(Kind, &[(&str, u128)]); 8] = [
+const UNITS: [(Kind, &[(&str, u128)]); 9] = [
     (
         Kind::Time,
         &[
@@ -60,6 +62,10 @@ const UNITS: [(Kind, &[(&str, u128)]); 8] = [
             ("TiB", 1 << 40),
         ],
     ),
+    (
+        Kind::Bits,
+        &[("bit", 1_000_000_000_000), ("kbit", 1_000_000_000_000_000), ("Mbit", 1_000_000_000_000_000_000)],
+    ),
 ];
 
 /// Longest run of digits that is read; more cannot be meant and would not fit.
@@ -77,6 +83,7 @@ impl Kind {
             Self::Share => "%, ppm, ppb",
             Self::Frequency => "/s, k/s, M/s",
             Self::Storage => "MB, GB, TB, MiB, GiB, TiB",
+            Self::Bits => "bit, kbit, Mbit",
         }
     }
 
@@ -90,6 +97,7 @@ impl Kind {
             Self::Share => "a share",
             Self::Frequency => "a number per second",
             Self::Storage => "room on a disk",
+            Self::Bits => "a number of bits",
         }
     }
 
@@ -103,6 +111,7 @@ impl Kind {
             Self::Share => "ppb",
             Self::Frequency => "thousandths per second",
             Self::Storage => "bytes",
+            Self::Bits => "10^-12 bits",
         }
     }
 
@@ -116,6 +125,7 @@ impl Kind {
             Self::Share => "%",
             Self::Frequency => "/s",
             Self::Storage => "GB",
+            Self::Bits => "bit",
         }
     }
 
@@ -129,6 +139,7 @@ impl Kind {
             Self::Share => UNITS[5].1,
             Self::Frequency => UNITS[6].1,
             Self::Storage => UNITS[7].1,
+            Self::Bits => UNITS[8].1,
         }
     }
 }

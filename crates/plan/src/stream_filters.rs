@@ -5,6 +5,7 @@ use wg_frame::time::Span;
 
 use crate::campaign::{Flow, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
+use crate::ip_stream::{HeaderField, IpHeaders};
 use crate::port_tsn::{Site, longest_frame, stream};
 use crate::quantity;
 
@@ -16,6 +17,9 @@ pub struct StreamFilter {
     /// What its frames are known by.
     #[serde(default)]
     pub identify: Identify,
+    /// What is compared of them by IP stream identification; none: all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<HeaderField>,
     /// Longest service data unit, octets; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sdu: Option<u16>,
@@ -30,7 +34,7 @@ pub struct StreamFilter {
     pub meter: Option<FlowMeter>,
 }
 
-/// How a switch knows the frames of a stream (IEEE Std 802.1CB-2017, 6.4 and 6.5).
+/// How a switch knows the frames of a stream (IEEE Std 802.1CB-2017, 6.4, 6.5 and 6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Identify {
@@ -39,6 +43,8 @@ pub enum Identify {
     Destination,
     /// By source address and VLAN.
     Source,
+    /// By headers of its datagrams: IP stream identification.
+    Ip,
 }
 
 /// When frames of a stream pass. Times are of the switch's own clock, after the epoch.
@@ -119,21 +125,32 @@ pub(crate) fn check(site: &Site<'_>, run: &Run, found: &mut Findings) {
             found.error(place, format!("flow {} {why}", flow.id), "1 stream for a filter", cure);
             continue;
         }
+        if filter.identify == Identify::Ip && flow.protocol == Protocol::Raw {
+            let message = format!("flow {} is raw: its frames carry no datagram", flow.id);
+            let cure = "write protocol=\"udp\" or \"be\", or another identify";
+            found.error(place, message, "IP stream identification of udp and be flows", cure);
+            continue;
+        }
         let alike = |other: &&(u16, &Flow)| {
-            other.0 == port && other.1.id != flow.id && is_alike(filter.identify, flow, other.1)
+            other.0 == port && other.1.id != flow.id && is_alike(site, filter, flow, other.1)
         };
         if let Some((_, other)) = entering.iter().find(alike) {
             let what = match filter.identify {
-                Identify::Destination => "destination address",
-                Identify::Source => "source address",
+                Identify::Destination => "destination address and VLAN".to_owned(),
+                Identify::Source => "source address and VLAN".to_owned(),
+                Identify::Ip if filter.fields.is_empty() => "headers".to_owned(),
+                Identify::Ip => named(&filter.fields),
             };
             let message = format!(
-                "\"{}\" cannot tell flow {} from flow {}: same {what} and VLAN at port {port}",
+                "\"{}\" cannot tell flow {} from flow {}: same {what} at port {port}",
                 site.name(),
                 flow.id,
                 other.id
             );
-            let cure = "give one of them a vlan or a destination-mac of its own, or write another identify";
+            let cure = match filter.identify {
+                Identify::Ip => "give one of them a destination-port of its own, or compare more fields",
+                _ => "give one of them a vlan or a destination-mac of its own, or write another identify",
+            };
             found.error(place, message, "", cure);
             continue;
         }
@@ -159,15 +176,29 @@ fn entering<'a>(site: &Site<'_>, run: &'a Run) -> Vec<(u16, &'a Flow)> {
 
 /// Whether a switch takes the frames of one flow for those of the other. Critical traffic is no stream's, and member streams
 /// have addresses of their own.
-fn is_alike(identify: Identify, flow: &Flow, other: &Flow) -> bool {
+fn is_alike(site: &Site<'_>, filter: &StreamFilter, flow: &Flow, other: &Flow) -> bool {
     if matches!(other.protocol, Protocol::Rc | Protocol::Tt) {
         return false;
     }
     let vlan = |flow: &Flow| flow.vlan.map_or(0, |tag| tag.id);
-    match identify {
+    match filter.identify {
+        Identify::Ip => {
+            let headers = |flow| IpHeaders::of(site.network, flow);
+            // Member streams have an address each, so they differ where it is compared.
+            let by_mac = filter.fields.is_empty() || filter.fields.contains(&HeaderField::DestinationMac);
+            let told = other.frer.is_some() && by_mac;
+            let both = headers(flow).zip(headers(other));
+            !told && both.is_some_and(|(own, other)| own.is_alike(&other, &filter.fields))
+        }
         Identify::Destination => other.frer.is_none() && stream(flow) == stream(other),
         Identify::Source => flow.from == other.from && vlan(flow) == vlan(other),
     }
+}
+
+/// Fields as the test language names them.
+fn named(fields: &[HeaderField]) -> String {
+    let names = HeaderField::ALL.iter().filter(|(_, field)| fields.contains(field)).map(|(name, _)| *name);
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// What a meter allows is less than what the line can bring.

@@ -11,6 +11,8 @@ pub const PROBE_HEADER: u32 = bytes(probe::LEN);
 pub const MTU: u32 = 1_500;
 /// UDP port of every access point: outside the ranges hosts give to outgoing connections.
 pub const PROBE_PORT: u16 = 61_188;
+/// UDP port of what no receiver is asked to read: background load and logs (RFC 863).
+pub const DISCARD_PORT: u16 = 9;
 const IP_UDP: u32 = bytes(ipv4::HEADER_LEN + udp::HEADER_LEN);
 const SEQUENCE_NUMBER: u32 = bytes(arinc664::SEQUENCE_LEN);
 const SMALLEST_FRAME: u32 = bytes(ethernet::MIN_FRAME_LEN);

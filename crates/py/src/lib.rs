@@ -37,7 +37,8 @@ mod _native {
     #[pymodule_export]
     use super::{
         NativeError, bound_network, compare_captures, compile_plan, convert_network, process_run,
-        read_quantity, retrack, simulate_run, store_truth, take_captures, track_part, tsn_commands, version,
+        read_quantity, retrack, simulate_offsets, simulate_run, store_truth, take_captures, track_part,
+        tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -268,6 +269,27 @@ fn simulate_run(
         (None, Err(error)) => Err(NativeError::new_err(error.to_string())),
         (None, Ok(report)) => serde_json::to_string(&report).map_err(|e| NativeError::new_err(e.to_string())),
     }
+}
+
+/// Simulates one run in memory for each list of offsets of its senders, in ps and in their order, on all cores.
+///
+/// Returns JSON: a list of `wg_sim::Journeys`, of each list of offsets in its place; with `passages` also when messages came
+/// where. Raises NativeError.
+#[pyfunction]
+fn simulate_offsets(
+    py: Python<'_>,
+    network_json: &str,
+    run_json: &str,
+    offsets: Vec<Vec<i64>>,
+    passages: bool,
+) -> PyResult<String> {
+    py.detach(|| {
+        let (network, run) = parse_plan(network_json, run_json)?;
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let all = wg_sim::journeys(&network, &run, &offsets, passages, threads)
+            .map_err(|error| NativeError::new_err(error.to_string()))?;
+        serde_json::to_string(&all).map_err(|error| NativeError::new_err(error.to_string()))
+    })
 }
 
 fn simulate_into(

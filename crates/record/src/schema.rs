@@ -244,6 +244,8 @@ coded! {
         PtpState = 25 "ptp-state",
         /// A PTP clock has the time of another grandmaster; value: its node, counted from 0 in the order of the plan.
         PtpGrandmaster = 26 "ptp-grandmaster",
+        /// A corner of the credit of a shaped queue, not all of them; value in 10^-9 bits, sequence: its traffic class.
+        Credit = 27 "credit",
     }
 }
 

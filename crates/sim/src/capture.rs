@@ -19,16 +19,13 @@ use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::rtag;
 use wg_frame::time::RunTime;
 use wg_frame::vlan::{Priority, VlanId};
+use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 
-/// Port of the messages, as on the live bench.
-const PROBE_PORT: u16 = 61_188;
-/// Port of background load (RFC 863).
-const DISCARD_PORT: u16 = 9;
 const FCS: usize = FCS_LENGTH as usize;
 const FCS_LENGTH: u8 = 4;
 /// Messages of a flow whose transmit times are remembered while they travel. One that is older, and still under way, shows

@@ -10,6 +10,7 @@
 //!
 //! - [`simulate`] runs one run of a plan into a [`Sink`].
 //! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.
+//! - [`journeys`] runs one run many times in memory, with other offsets of its senders.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -26,8 +27,10 @@ mod engine;
 mod error;
 mod event_queue;
 mod faults;
+mod headers;
 mod imperfections;
 mod incidents;
+mod journeys;
 mod message;
 mod models;
 mod ptp;
@@ -38,6 +41,7 @@ mod world;
 pub use campaign::simulate_campaign;
 pub use engine::simulate;
 pub use error::SimError;
+pub use journeys::{Journeys, Longest, Passage, journeys};
 pub use report::{
     AccessPointReport, AgentReport, FrerReport, PortReport, RecoveryReport, SimReport, SwitchReport,
     TaskReport,

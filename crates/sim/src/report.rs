@@ -22,6 +22,9 @@ pub struct SimReport {
     /// What stream filters counted, by switch, port and flow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stream_filters: Vec<FilterReport>,
+    /// Credits of shaped queues, by node, port and class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub credits: Vec<CreditReport>,
     /// Clusters that synchronise by AS6802, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<ClusterReport>,
@@ -195,6 +198,29 @@ pub struct FilterReport {
     pub red: u64,
     /// Of those that passed, yellow.
     pub yellow: u64,
+}
+
+/// What the credit of a shaped queue was up to the end, warm-up included; in 10^-12 bits, exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CreditReport {
+    /// The node.
+    pub node: String,
+    /// The port.
+    pub port: u16,
+    /// The traffic class.
+    pub class: u8,
+    /// The greatest it was.
+    pub greatest_pbit: i128,
+    /// When first, ps.
+    pub greatest_at_ps: i64,
+    /// The least it was.
+    pub least_pbit: i128,
+    /// When first, ps.
+    pub least_at_ps: i64,
+    /// From here, ps, truth has every corner of it.
+    pub whole_from_ps: i64,
+    /// To here.
+    pub whole_to_ps: i64,
 }
 
 /// The counters of a recovery function.

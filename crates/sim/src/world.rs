@@ -27,6 +27,7 @@ use crate::clocks::NodeClock;
 use crate::clusters::{ClusterState, ControlFrames, Synchroniser};
 use crate::error::SimError;
 use crate::faults::{LinkEffect, Rule};
+use crate::headers::HeaderNumbers;
 use crate::imperfections::{Decision, OwnFrameSource, RecurringEvent, Threads, TimestampErrors};
 use crate::incidents::NetworkEvent;
 use crate::models::Draws;
@@ -300,6 +301,8 @@ pub(crate) struct FlowState {
     pub(crate) from: NodeIndex,
     /// The address its frames were given in place of their receiver's.
     pub(crate) destination: Option<MacAddress>,
+    /// How many addresses from that one on its messages have in turn.
+    pub(crate) destinations: u32,
     /// Its relays.
     pub(crate) relays: Vec<usize>,
     pub(crate) planned: u64,
@@ -311,6 +314,12 @@ impl FlowState {
     pub(crate) fn receiver(&self, node: NodeIndex) -> Option<usize> {
         self.receivers.iter().position(|(receiver, _)| *receiver == node)
     }
+
+    /// Whether its frames were given this destination address.
+    pub(crate) fn is_sent_to(&self, address: MacAddress) -> bool {
+        self.destination
+            .is_some_and(|first| address.bits().wrapping_sub(first.bits()) < u64::from(self.destinations))
+    }
 }
 
 pub(crate) struct Sender {
@@ -319,6 +328,8 @@ pub(crate) struct Sender {
     /// The frame of the next message. It is made when that is planned: a frame that was just made in parts cannot be copied
     /// before all of them are through to the cache.
     pub(crate) frame: Frame,
+    /// The addresses its messages have in turn, where they are several.
+    pub(crate) addresses: Option<Box<AddressesInTurn>>,
     /// One sent later than this after it was to be is late.
     pub(crate) late_after: Span,
     pub(crate) schedule: Schedule,
@@ -330,6 +341,23 @@ pub(crate) struct Sender {
     pub(crate) wake_ups: Stream,
     pub(crate) done: u64,
     pub(crate) late: u64,
+}
+
+/// Addresses that the messages of a sender have in turn, by their numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddressesInTurn {
+    /// The first source address, and how many there are.
+    pub(crate) sources: (MacAddress, u32),
+    /// The same of destinations.
+    pub(crate) destinations: (MacAddress, u32),
+}
+
+impl AddressesInTurn {
+    /// Source and destination of message `sequence`.
+    pub(crate) fn of(&self, sequence: u32) -> (MacAddress, MacAddress) {
+        let at = |(first, count): (MacAddress, u32)| first.offset_by(u64::from(sequence % count.max(1)));
+        (at(self.sources), at(self.destinations))
+    }
 }
 
 #[derive(Debug)]
@@ -423,7 +451,11 @@ pub(crate) struct World {
     pub(crate) events: Vec<RecurringEvent>,
     pub(crate) own_frames: Vec<OwnFrameSource>,
     /// Devices of AS6802 clusters: numbers of their sources of events.
+    /// What frames carry above Ethernet, where a switch asks.
+    pub(crate) headers: HeaderNumbers,
     pub(crate) synchronisers: Vec<Synchroniser>,
+    /// By node: which of them it is.
+    pub(crate) synchroniser_of: BTreeMap<NodeIndex, usize>,
     pub(crate) clusters: Vec<ClusterState>,
     pub(crate) control_frames: ControlFrames,
     /// Clocks are perfect and timestamps are exact: records are written as they are.

@@ -31,6 +31,11 @@ _INCIDENTS = {
 def beyond_hosts(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that agents cannot carry, whatever network is between them."""
     found = [*_end_systems(campaign.network)]
+    found.extend(
+        f'"{node.name}" has preemptable classes in <host-tsn>: agents set up no preemption; use --bench sim'
+        for node in campaign.network.nodes
+        if node.tsn is not None and any(one.preemptable for one in node.tsn.classes)
+    )
     for run in campaign.runs:
         found.extend(_tasks(run, campaign.network))
         found.extend(
@@ -123,6 +128,7 @@ def _switch(name: str, switch: Switch) -> Iterator[str]:
     for field, default, why in (
         ("forwarding_mode", "store-and-forward", "the kernel's bridge stores and forwards"),
         ("learning", False, "the bench enters the ways of all flows"),
+        ("address_table", None, "the table of the kernel's bridge has no limit of its own"),
         ("strict_priority", False, "a port of the bridge has one queue"),
         ("queue_buffer", None, "a port of the bridge has one queue"),
         ("shared_buffer", None, "the ports of the bridge share no buffer"),
@@ -177,13 +183,19 @@ def _run(run: Run, network: Network) -> Iterator[str]:
         )
 
 
-def _tasks(run: Run, network: Network) -> Iterator[str]:
+def _flows(run: Run, network: Network) -> Iterator[str]:
     for flow in run.flows:
         who = f"flow {flow.id}"
         if flow.protocol in _PROTOCOLS:
             yield f"{who} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
         elif flow.protocol == "udp" and flow.vlan is not None:
-            yield f"{who} has a priority: its UDP frames would carry a tag, which the socket of an agent cannot set"
+            back = [relay.on for relay in run.relays if relay.flow == flow.id]
+            bare = [network.names[end] for end in (flow.from_, *back) if network.nodes[end].tsn is None]
+            if bare:
+                yield (
+                    f"{who} has a priority: its UDP frames carry a tag, which sockets cannot set and the filters of "
+                    f'<host-tsn> do; "{bare[0]}" has none'
+                )
         if flow.dscp:
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
         if flow.is_loopback:
@@ -191,10 +203,19 @@ def _tasks(run: Run, network: Network) -> Iterator[str]:
         if flow.also_to:
             yield f"{who} has several receivers: the agents send to one"
     yield from (
+        f"flow {flow.id} has several MAC addresses in turn: agents send a flow with one"
+        for flow in run.flows
+        if flow.addresses.macs.source or flow.addresses.macs.destination
+    )
+    yield from (
         f"flow {flow.id} has <frer>: the interfaces and switches of this bench neither copy frames nor remove copies"
         for flow in run.flows
         if flow.frer is not None
     )
+
+
+def _tasks(run: Run, network: Network) -> Iterator[str]:
+    yield from _flows(run, network)
     for inject in run.injects:
         if inject.threads is not None:
             yield (

@@ -21,7 +21,7 @@ from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory
 from wiregauge.terminal import print_table
 
-__all__ = ["Beside", "Hop", "Laid", "NotComparableError", "laid_json", "lay", "show_laid"]
+__all__ = ["Beside", "Hop", "Laid", "NotComparableError", "laid_json", "lay", "sends_of", "show_laid"]
 
 _NS: Final = 1e9
 _AROUND: Final = 20
@@ -95,7 +95,7 @@ def lay(answer: Answer, source: Source, place: Path, run: int = 0) -> Laid:
     for result in results.flows:
         target = bounds.get((str(result.plan.id), result.plan.destination))
         if target is not None and target.delay is not None and answer.time_unit == "s":
-            laid.append(_beside(directory, run, result, target, _sends(source)))
+            laid.append(_beside(directory, run, result, target, sends_of(source)))
     if not laid:
         raise NotComparableError(
             f"{place}: none of its flows is among those bounded; name a run of the same test"
@@ -126,16 +126,24 @@ def _beside(
         int(result.counts.get("lost", 0)),
         uncertainty,
         hops,
-        tuple(_alarms(directory, run, result, hops, sends)) if exceeded else (),
+        tuple(_alarms(directory, run, result, (target.path, hops), sends)) if exceeded else (),
     )
 
 
 def _alarms(
-    directory: RunDirectory, run: int, result: FlowResult, hops: tuple[Hop, ...], sends: Sends
+    directory: RunDirectory,
+    run: int,
+    result: FlowResult,
+    way: tuple[tuple[str, ...], tuple[Hop, ...]],
+    sends: Sends,
 ) -> Iterator[str]:
     """The assumptions of a bound that a run contradicts; where none is seen to fail, that."""
     found = False
-    for sentence in (*_off_path(directory, run, result.plan.id, hops), *_bursts(directory, run, hops, sends)):
+    servers, hops = way
+    for sentence in (
+        *_off_path(directory, run, result.plan.id, servers),
+        *_bursts(directory, run, set(servers), sends),
+    ):
         found = True
         yield sentence
     for hop in hops:
@@ -152,27 +160,26 @@ def _alarms(
         )
 
 
-def _off_path(directory: RunDirectory, run: int, flow: int, hops: tuple[Hop, ...]) -> Iterator[str]:
+def _off_path(directory: RunDirectory, run: int, flow: int, servers: tuple[str, ...]) -> Iterator[str]:
     path = directory.passages(run)
     if not path.exists():
         return
     names = directory.plan.network.names
     seen = pl.read_parquet(path).filter((pl.col("flow") == flow) & ~pl.col("returning"))
     passed = {f"{names[node]}:{port}" for node, port in seen.select("node", "port").unique().iter_rows()}
-    strange = sorted(passed - {hop.server for hop in hops})
+    strange = sorted(passed - set(servers))
     receivers = next((one.receivers for one in directory.plan.runs[run].flows if one.id == flow), ())
     if strange and len(receivers) == 1:
         yield f"path wrong: its frames also left by {', '.join(strange)}"
 
 
-def _bursts(directory: RunDirectory, run: int, hops: tuple[Hop, ...], sends: Sends) -> Iterator[str]:
+def _bursts(directory: RunDirectory, run: int, servers: set[str], sends: Sends) -> Iterator[str]:
     """Flows of the same servers that were sent with more than the bounded test lets them, by the least bucket."""
     plan: Campaign = directory.plan
     path = directory.messages(run)
     if not path.exists():
         return
     table = pl.read_parquet(path, columns=["flow", "tx_app", "length"]).drop_nulls()
-    servers = {hop.server for hop in hops}
     names = plan.network.names
     for flow in plan.runs[run].flows:
         ways = {f"{names[hop.from_]}:{hop.from_port}" for route in flow.routes for hop in route.hops}
@@ -195,7 +202,7 @@ def _bursts(directory: RunDirectory, run: int, hops: tuple[Hop, ...], sends: Sen
             )
 
 
-def _sends(source: Source) -> Sends:
+def sends_of(source: Source) -> Sends:
     """By flow that one sender sends periodically: frames of a burst, their spacing and the period, ps."""
     if source.format != "plan":
         return {}

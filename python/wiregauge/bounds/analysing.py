@@ -48,6 +48,8 @@ class ServerBound:
     delay: float | None
     backlog_bits: float | None
     load: float
+    rate: float
+    """What it serves in the long run, bit/s (or in the units of the file)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ class Answer:
     limits: tuple[Judged, ...]
     as_json: Mapping[str, Any]
     """The same in the form of `wiregauge bounds --json`."""
+
+    @property
+    def as_text(self) -> str:
+        """How it was bounded, in a few words."""
+        return f"{self.method} {self.multiplexing}, grouping {self.grouping}"
 
     @property
     def bounded(self) -> bool:
@@ -143,7 +150,7 @@ def _decoded(answer: Mapping[str, Any]) -> Answer:
         for flow in answer["flows"]
     )
     servers = tuple(
-        ServerBound(server["server"], server["delay"], server["backlog_bits"], server["load"])
+        ServerBound(server["server"], server["delay"], server["backlog_bits"], server["load"], server["rate"])
         for server in answer["servers"]
     )
     said: Sequence[str] = ("name", "method", "multiplexing", "grouping", "arithmetic", "time_unit")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from wiregauge.config import Diagnostic, TestError, reading
 from wiregauge.config.diagnostics import shown
 from wiregauge.config.loading import compile_tree, plain_tree
-from wiregauge.plan import as_json
+from wiregauge.plan import Campaign, Network, Run, as_json
 
-__all__ = ["Source", "read"]
+__all__ = ["Source", "of_campaign", "read", "read_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,17 @@ class Source:
     """`output-ports`, `physical` or `plan`."""
     as_json: str
     """What the native side reads."""
+    planned: tuple[Network, Run] | None = None
+    """The same of a test, as the plan has it."""
 
 
 def read(path: Path, run: int = 0) -> Source:
     """Reads a network; of a test that is swept, that of run `run`. Raises `TestError`."""
-    data = reading.read(path)
+    return read_bytes(reading.read(path), path, run)
+
+
+def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
+    """The same of a text that is, or would be, the file `path`."""
     file = str(path)
     if data.lstrip()[:1] in (b"{", b"["):
         try:
@@ -55,10 +61,16 @@ def read(path: Path, run: int = 0) -> Source:
         _refuse(
             file, 0, "--run", f"the test has no run {run}", f"choose one of 0 to {len(campaign.runs) - 1}"
         )
+    return of_campaign(campaign, run, file)
+
+
+def of_campaign(campaign: Campaign, run: int, file: str) -> Source:
+    """The network of a run of a compiled test; `file` is named in diagnostics."""
     parts = {"network": campaign.network, "run": campaign.runs[run]}
     limits = [json.loads(as_json(limit)) for limit in campaign.limits]
     planned = {key: json.loads(as_json(part)) for key, part in parts.items()}
-    return _source(file, "plan", {"name": campaign.name, "limits": limits, **planned})
+    source = _source(file, "plan", {"name": campaign.name, "limits": limits, **planned})
+    return replace(source, planned=(campaign.network, campaign.runs[run]))
 
 
 def _source(file: str, form: str, parts: dict[str, Any]) -> Source:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from wiregauge.cli.bound_search import Searched, check_out, searched
 from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, exit_code, fail, say
+
+if TYPE_CHECKING:
+    from wiregauge.bounds import Answer, Source
+    from wiregauge.bounds.advising import Advice
+    from wiregauge.bounds.against import Laid
 
 
 class Method(StrEnum):
@@ -85,6 +93,14 @@ def bounds(
             show_default=False,
         ),
     ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write the bounds as the results file of WoPANets as well (XML: delays of flows, loads of links).",
+            show_default=False,
+        ),
+    ] = None,
     against: Annotated[
         list[Path] | None,
         typer.Option(
@@ -94,49 +110,182 @@ def bounds(
             show_default=False,
         ),
     ] = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search",
+            help="Drive the simulator towards the bounds: choose when senders begin so that messages take as long as "
+            "possible. Tests only.",
+        ),
+    ] = False,
+    advise: Annotated[
+        bool,
+        typer.Option(
+            "--advise",
+            help="Say which port breaks a limit or a deadline, and which single change would mend it, each proved by "
+            "the bound with that change.",
+        ),
+    ] = False,
+    seconds: Annotated[
+        str | None,
+        typer.Option(
+            "--time", metavar="TIME", help="With --search or --advise: how long at most.", show_default="30s"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="With --search: its seed.", show_default="1")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="With --search: folder to make, with a test for the worst case of each flow, to be run by anybody.",
+            show_default="nothing is written",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound worst-case delays and backlogs by network calculus.
 
-    Exit code 1 says that a bound exceeds a limit, or a run of --against its bound, 2 that the network is wrong or
-    overloaded, 4 that it has no bound.
+    Exit code 1 says that a bound exceeds a limit, or a run of --against or --search its bound, 2 that the network is
+    wrong or overloaded, 4 that it has no bound.
     """
-    from wiregauge import bounds as calculus
-    from wiregauge.bounds import against as held
+    _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed, out=out)
+    limit_s = _limit_s(seconds)
+    if out is not None:
+        check_out(out)
+    question = {
+        "multiplexing": multiplexing.value if multiplexing else None,
+        "grouping": None if grouping is None else grouping is Switch.ON,
+        "arithmetic": arithmetic.value,
+    }
+    with _refusals():
+        source, answer = _bounded(file, run, method.value, question, advise=advise)
+        _write(source, answer, write, results)
+        laid = _laid(source, answer, against or [], run)
+        worst, advice = None, None
+        if search:
+            chosen = 1 if seed is None else seed
+            worst = searched(file, source, answer, laid, seconds=limit_s, seed=chosen, out=out)
+        if advise:
+            advice = _advice(file, source, answer, limit_s, run)
+    if as_json:
+        print(json.dumps({**answer.as_json, **_json_of(laid, worst, advice)}, indent=1))
+    else:
+        _show(answer, laid, worst, advice)
+    exceeded = any(one.exceeded for one in laid) or (worst is not None and worst.exceeded)
+    if code := exit_code(answered=answer.bounded, failed=exceeded or not answer.kept):
+        raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """What keeps a network from an answer, as exit codes."""
+    from wiregauge.bounds import NoAnswerError
+    from wiregauge.bounds.against import NotComparableError
     from wiregauge.config import TestError
 
     try:
-        source = calculus.read(file, run)
-        if write is not None:
-            calculus.convert(source, write)
-        answer = calculus.bound(
-            source,
-            method.value,
-            multiplexing=multiplexing.value if multiplexing else None,
-            grouping=None if grouping is None else grouping is Switch.ON,
-            arithmetic=arithmetic.value,
-        )
+        yield
     except TestError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(BAD_INPUT) from error
-    except OSError as error:
-        fail(f"--write {write}: {error.strerror}", NO_ENVIRONMENT)
-    except calculus.NoAnswerError as error:
+    except NoAnswerError as error:
         say(str(error))
         raise typer.Exit(INCOMPLETE) from error
-    laid = []
-    try:
-        laid = [held.lay(answer, source, place, run) for place in against or []]
-    except held.NotComparableError as error:
+    except NotComparableError as error:
         fail(str(error), BAD_INPUT)
-    if as_json:
-        more = {"against": held.laid_json(laid)} if against else {}
-        print(json.dumps({**answer.as_json, **more}, indent=1))
-    else:
-        calculus.show_text(answer, Console())
-        if laid:
-            print()
-            held.show_laid(laid, Console())
-    exceeded = any(one.exceeded for one in laid)
-    if code := exit_code(answered=answer.bounded, failed=exceeded or not answer.kept):
-        raise typer.Exit(code)
+
+
+def _bounded(
+    file: Path, run: int, method: str, question: dict[str, Any], *, advise: bool
+) -> tuple[Source, Answer]:
+    from wiregauge import bounds as calculus
+
+    source = calculus.read(file, run)
+    if advise:
+        source = calculus.with_deadlines(source, file)
+    return source, calculus.bound(source, method, **question)
+
+
+def _write(source: Source, answer: Answer, write: Path | None, results: Path | None) -> None:
+    from wiregauge import bounds as calculus
+
+    for option, place in (("--write", write), ("--results", results)):
+        if place is None:
+            continue
+        try:
+            if option == "--write":
+                calculus.convert(source, place)
+            else:
+                calculus.write_results(answer, source, place)
+        except OSError as error:
+            fail(f"{option} {place}: {error.strerror}", NO_ENVIRONMENT)
+
+
+def _laid(source: Source, answer: Answer, places: list[Path], run: int) -> list[Laid]:
+    from wiregauge.bounds.against import lay
+
+    return [lay(answer, source, place, run) for place in places]
+
+
+def _advice(file: Path, source: Source, answer: Answer, limit_s: float, run: int) -> Advice:
+    from wiregauge.bounds.advising import advise
+    from wiregauge.cli.progress import Countdown
+
+    with Countdown(Console(stderr=True), "advice", limit_s) as countdown:
+        return advise(file, source, answer, seconds=limit_s, run=run, tell=countdown.at)
+
+
+def _json_of(laid: list[Laid], worst: Searched | None, advice: Advice | None) -> dict[str, Any]:
+    from wiregauge.bounds.advising import advice_json
+    from wiregauge.bounds.against import laid_json
+
+    return {
+        **({"against": laid_json(laid)} if laid else {}),
+        **({"search": worst.as_json()} if worst is not None else {}),
+        **({"advice": advice_json(advice)} if advice is not None else {}),
+    }
+
+
+def _show(answer: Answer, laid: list[Laid], worst: Searched | None, advice: Advice | None) -> None:
+    from wiregauge.bounds import against as held
+    from wiregauge.bounds import show_text
+    from wiregauge.bounds.advising import show_advice
+
+    console = Console()
+    show_text(answer, console)
+    if laid:
+        print()
+        held.show_laid(laid, console)
+    if worst is not None:
+        print()
+        worst.show(console)
+    if advice is not None:
+        print()
+        show_advice(advice, console)
+
+
+def _refuse_without_effect(
+    *, search: bool, advise: bool, seconds: str | None, seed: int | None, out: Path | None
+) -> None:
+    """Refuses options that would do nothing."""
+    if seconds is not None and not search and not advise:
+        fail("--time has an effect with --search or --advise only; add one, or leave --time out", BAD_INPUT)
+    for option, given in (("--seed", seed), ("--out", out)):
+        if given is not None and not search:
+            fail(f"{option} has an effect with --search only; add it, or leave {option} out", BAD_INPUT)
+
+
+def _limit_s(text: str | None) -> float:
+    from wiregauge.plan.quantity import QuantityError, time_ps
+
+    try:
+        found = time_ps(text if text is not None else "30s") / 1e12
+    except QuantityError as error:
+        fail(f"--time {error}", BAD_INPUT)
+    if not found:
+        fail("--time 0: there is no time to look; write 30s", BAD_INPUT)
+    return found

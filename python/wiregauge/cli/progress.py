@@ -110,7 +110,7 @@ def _left(seconds: float) -> str:
 class ProgressView(Observer):
     """Shows a trial as it goes on. The work is measured in planned seconds, which are known beforehand.
 
-    Live figures are shown of runs that last; `eager` shows them from the first second on, and says the first in a line.
+    Live figures are shown of runs that last; `eager` shows them from the first on, and says those in a line.
     """
 
     def __init__(self, console: Console, clock: Clock = time.monotonic, *, eager: bool = False) -> None:
@@ -169,9 +169,9 @@ class ProgressView(Observer):
         """Shows live figures, of a run that lasts."""
         if now.seconds < self._lasts_s:
             return
-        if self._to_say_first:
+        if self._to_say_first and any(flow.measured for flow in now.flows):
             self._to_say_first = False
-            self.told(f"first figures, of a second{live_text(now)}")
+            self.told(f"first figures, {now.seconds:.1f} s into the run{live_text(now)}")
         self._now = now
         if self._progress is not None:
             self._progress.below = live_table(now)

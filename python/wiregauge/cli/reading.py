@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
+from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, fail, say
+
+if TYPE_CHECKING:
+    from wiregauge.report import Bounded
 
 
 def show(
@@ -58,6 +62,23 @@ def report(
         Path | None,
         typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.", show_default=False),
     ] = None,
+    bounds: Annotated[
+        bool,
+        typer.Option(
+            "--bounds",
+            help="Lay the longest latencies beside the worst-case bounds of the test; exit code 1 if one is above its "
+            "bound.",
+        ),
+    ] = False,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --bounds: another run directory of the test on the same axis, such as a simulated one; "
+            "repeatable.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write the report of run directories again, and the figures of one as files. `compare` compares two."""
     from wiregauge import measures
@@ -65,14 +86,41 @@ def report(
 
     if len(places) > 1 and (png is not None or svg is not None):
         fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
+    if beside and not bounds:
+        fail("--beside has an effect with --bounds only; add it, or leave --beside out", BAD_INPUT)
+    exceeded = False
     for place in places:
         open_run(place)
         judgement = measures.judge(place, unkept=say)
-        print(f"report: {reports.write(place, judgement)}")
+        held = _bounded(place, beside or []) if bounds else None
+        print(f"report: {reports.write(place, judgement, held)}")
+        for alarm in held.alarms if held is not None else ():
+            say(f"ALARM: {alarm}")
+            exceeded = True
         for folder, kind in ((png, "png"), (svg, "svg")):
             if folder is not None:
-                for path in reports.export_figures(place, folder, {kind}, judgement):
+                for path in reports.export_figures(place, folder, {kind}, judgement, held):
                     print(f"figure: {path}")
+    if exceeded:
+        raise typer.Exit(FAILED)
+
+
+def _bounded(place: Path, beside: list[Path]) -> Bounded:
+    """A run beside the bounds of its test; what has none is refused by name."""
+    from wiregauge.bounds import NoAnswerError
+    from wiregauge.bounds.against import NotComparableError
+    from wiregauge.config import TestError
+    from wiregauge.report import bounded
+
+    try:
+        return bounded(place, beside)
+    except TestError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(BAD_INPUT) from error
+    except NotComparableError as error:
+        fail(str(error), BAD_INPUT)
+    except NoAnswerError as error:
+        fail(str(error), INCOMPLETE)
 
 
 Thresholds = Annotated[

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
 from wiregauge.cli.shared import AsJson, Settings, TestFile
 from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, say
 
@@ -86,6 +87,14 @@ def schedule(
     priority: Annotated[
         int, typer.Option(metavar="P", min=0, max=7, help="Of time-triggered frames, in gate control lists.")
     ] = 7,
+    gates: Annotated[
+        bool,
+        typer.Option(
+            "--gates",
+            help="Write the test with gates in place of time-triggered dispatch, too: for a network of other switches. "
+            "Frames then have a VLAN tag, and windows room for it.",
+        ),
+    ] = False,
     interface: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,12 +116,13 @@ def schedule(
     Flows that name an offset or a window stay where they are. Exit code 1: no schedule exists, or the one that is
     checked does not hold; 4: no answer in the time.
     """
-    _refuse_without_effect(out, check=check, again=again, given=given)
+    _refuse_without_effect(out, check=check, again=again, given=given, gates=gates)
     from wiregauge.config import TestError
 
     times = {
         "precision_ps": _time("--precision", precision),
         "grid_ps": _time("--grid", grid if grid is not None else "0.001ns" if check else "1ns"),
+        "tagged": gates,
     }
     guard_ps, limit_ps = _time("--guard", guard), _time("--time-limit", time_limit)
     if times["grid_ps"] == 0:
@@ -120,6 +130,10 @@ def schedule(
     if not limit_ps:
         fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
     try:
+        if check and given is None and (judged := gates_checked(test, settings or (), times["precision_ps"])):
+            refuse_of_windows(out, interface, grid, guard)
+            tell_gates(test, judged, as_json=as_json)
+            raise typer.Exit(FAILED if judged[1].faults else WITHIN)
         if check:
             shown, campaign, text = _checked(test, given, settings or (), times)
         else:
@@ -144,6 +158,8 @@ def schedule(
         shown = _with_gates(shown, campaign, priority, guard_ns, _interfaces(interface, shown.problem))
     elif interface:
         _interfaces(interface, shown.problem)
+    if gates and shown.opens and not shown.faults and text is not None:
+        shown = with_gated_test(shown, text, test, campaign, priority, settings or ())
     if out is not None and shown.opens:
         shown = _write(out, test, shown, text)
     _tell(shown, as_json=as_json)
@@ -152,8 +168,14 @@ def schedule(
     raise typer.Exit(_code(shown))
 
 
-def _refuse_without_effect(out: Path | None, *, check: bool, again: bool, given: Path | None) -> None:
+def _refuse_without_effect(
+    out: Path | None, *, check: bool, again: bool, given: Path | None, gates: bool
+) -> None:
     """Refuses options that would do nothing, and a folder that is there."""
+    if gates and (check or out is None):
+        fail(
+            "--gates has an effect with --out and without --check only; leave it out, or add --out", BAD_INPUT
+        )
     if given is not None and not check:
         fail("--from has an effect with --check only; add it or leave --from out", BAD_INPUT)
     if check and again:
@@ -380,6 +402,8 @@ def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
     names = ["schedule.html", "schedule.json"]
     names += [test.name] if text is not None else []
     names += ["taprio.txt"] if shown.commands else []
+    with_gates = f"{test.stem}-gates.xml"
+    names += [with_gates] if shown.gated is not None else []
     shown = replace(shown, written=[str(out / name) for name in sorted(names)])
     try:
         out.mkdir(parents=True)
@@ -387,6 +411,8 @@ def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
         write_whole(out / "schedule.json", json.dumps(json_of(shown), indent=1) + "\n", replacing=None)
         if text is not None:
             write_whole(out / test.name, text, replacing=None)
+        if shown.gated is not None:
+            write_whole(out / with_gates, shown.gated.text, replacing=None)
         if shown.commands:
             lines = [line for port, own in shown.commands.items() for line in (f"# {port}", *own, "")]
             write_whole(out / "taprio.txt", "\n".join(lines), replacing=None)

@@ -105,10 +105,10 @@ def show_judgement(
 
     explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
     if as_json:
-        shown: dict[str, object] = {**measures.show_json(judgement)}
-        if explanation is not None:
-            shown["explained"] = explaining.explain_json(explanation)
-        print(measures.json_text(shown))
+        more = {} if explanation is None else {"explained": explaining.explain_json(explanation)}
+        for chunk in measures.show_chunks(judgement, {}, more):
+            sys.stdout.write(chunk)
+        print()
     else:
         measures.show_text(judgement, Console())
         if explanation is not None:

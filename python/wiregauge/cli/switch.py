@@ -14,14 +14,11 @@ from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, prin
 
 if TYPE_CHECKING:
     from wiregauge.runner import Bench as OpenBench
-    from wiregauge.switching import Device, Kind, Store
+    from wiregauge.switching import Device, Kind, Service, Store
 
 __all__ = ["switch"]
 
 _LEAST, _MOST = 64, 1518
-
-CARRIED = ("sim", "netns")
-"""Benches that trials run on."""
 
 
 def switch(
@@ -38,9 +35,18 @@ def switch(
         typer.Option(
             "--bench",
             parser=bench_name,
-            metavar="[sim|netns]",
-            help="Where: simulated, or a bridge of this kernel between namespaces.",
+            metavar="[sim|netns|lab]",
+            help="Where: simulated, a bridge of this kernel between namespaces, or between the hosts of a lab.",
             show_default="sim",
+        ),
+    ] = None,
+    lab: Annotated[
+        Path | None,
+        typer.Option(
+            "--lab",
+            metavar="PATH",
+            help="lab: its folder, or the lab.toml in it.",
+            show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
     ports: Annotated[
@@ -67,6 +73,33 @@ def switch(
             "--frame-sizes", metavar="B,B…", help="Frame sizes with FCS.", show_default="64,512,1518"
         ),
     ] = None,
+    services: Annotated[
+        Path | None,
+        typer.Option(
+            "--services",
+            metavar="FILE",
+            help="Services that the device promises, and their acceptance criteria (TOML), for the tests of Y.1564.",
+            show_default=False,
+        ),
+    ] = None,
+    service: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--service",
+            metavar="KEY=VALUE,…",
+            help="One of them, cir=100Mbit/s,eir=20Mbit/s,ftd=1ms,fdv=100us,flr=0.1%,availability=99.9%; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    cross_traffic: Annotated[
+        str | None,
+        typer.Option(
+            "--cross-traffic",
+            metavar="LOAD:BURST,…",
+            help="Envelopes of foreign traffic of the test traversal.",
+            show_default="50%:1,50%:8,50%:32,80%:8",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -91,11 +124,24 @@ def switch(
     """
     from wiregauge.benches import BenchError
     from wiregauge.config import TestError
+    from wiregauge.lab import LabError
     from wiregauge.switching import DeviceError, SheetError
 
     try:
         if resume is not None:
-            given = (device, bench, ports, rate, tests, frame_sizes, out)
+            given = (
+                device,
+                bench,
+                lab,
+                ports,
+                rate,
+                tests,
+                frame_sizes,
+                services,
+                service,
+                cross_traffic,
+                out,
+            )
             if any(one is not None for one in given) or quick or standard:
                 fail("--resume goes on as it was begun: give it alone, or with --json", BAD_INPUT)
             place: Path | None = resume
@@ -104,6 +150,7 @@ def switch(
             if quick and standard:
                 fail("give --quick or --standard, not both", BAD_INPUT)
             asked = _asked(device, bench, ports, rate, tests, frame_sizes, standard=standard)
+            asked |= _described(lab, services, service, cross_traffic, bench)
             place = out
         code = _carry_out(asked, place, resumed=resume is not None, as_json=as_json)
     except TestError as error:
@@ -112,7 +159,7 @@ def switch(
         raise typer.Exit(BAD_INPUT) from error
     except (DeviceError, SheetError) as error:
         fail(str(error), BAD_INPUT)
-    except BenchError as error:
+    except (BenchError, LabError) as error:
         fail(str(error), NO_ENVIRONMENT)
     raise typer.Exit(code)
 
@@ -139,6 +186,39 @@ def _asked(
         "tests": [one.name for one in _kinds(tests)],
         "frame_sizes": _sizes(frame_sizes),
     }
+
+
+def _described(
+    lab: Path | None,
+    services: Path | None,
+    service: list[str] | None,
+    cross_traffic: str | None,
+    bench: str | None,
+) -> dict[str, Any]:
+    """What is said of the lab, of services and of foreign traffic, as it is kept; what is not said has no key."""
+    from wiregauge.switching import envelopes_of, read_services, service_of
+
+    kept: dict[str, Any] = {}
+    if lab is not None:
+        if bench != "lab":
+            fail(f"--lab has no effect with --bench {bench or 'sim'}; leave it out", BAD_INPUT)
+        kept["lab"] = str(lab.resolve())
+    found = read_services(services) if services is not None else []
+    for text in service or []:
+        pairs = [one.partition("=") for one in text.split(",")]
+        if not all(middle and value for _, middle, value in pairs):
+            fail(
+                f"--service {text}: write KEY=VALUE with commas between, such as cir=100Mbit/s,ftd=1ms",
+                BAD_INPUT,
+            )
+        held = {key.strip(): value.strip() for key, _, value in pairs}
+        found.append(service_of(held, f"--service {text}", len(found) + 1))
+    if found:
+        kept["services"] = [one.as_json() for one in found]
+    if cross_traffic is not None:
+        envelopes_of(cross_traffic)
+        kept["cross_traffic"] = cross_traffic
+    return kept
 
 
 def _kinds(tests: str | None) -> list[Kind]:
@@ -195,24 +275,38 @@ def _carry_out(asked: dict[str, Any], place: Path | None, *, resumed: bool, as_j
     from wiregauge.switching import SheetError, Store
 
     device = _device(asked)
-    name = asked["bench"]
-    if name not in CARRIED:
-        fail(f"--bench {name}: a switch is characterised on sim and netns; choose one", BAD_INPUT)
+    services = _services(asked, device)
     if resumed and asked.get("device_sha256") != device.digest:
         raise SheetError(f"{asked['device']}: the device is another one than when {place} was begun")
     if place is None:
         place = _free(f"switch-{device.name}")
     elif not resumed:
         RunDirectory.check_free(place)
-    bench = bench_named(name)
+    bench = bench_named(asked["bench"], lab=Path(asked["lab"]) if "lab" in asked else None)
     bench.enter()
     store = Store.resume(place) if resumed else Store.begin(place, {**asked, "device_sha256": device.digest})
     if resumed:
         store.mend()
-    return _measure(asked, device, bench, store, as_json=as_json)
+    return _measure(asked, device, services, bench, store, as_json=as_json)
 
 
-def _measure(asked: dict[str, Any], device: Device, bench: OpenBench, store: Store, *, as_json: bool) -> int:
+def _services(asked: dict[str, Any], device: Device) -> tuple[Service, ...]:
+    from wiregauge.switching import Service, check_services
+
+    services = [Service(**one) for one in asked.get("services", [])]
+    check_services(services, len(device.ports), device.rate_bps)
+    return tuple(services)
+
+
+def _measure(
+    asked: dict[str, Any],
+    device: Device,
+    services: tuple[Service, ...],
+    bench: OpenBench,
+    store: Store,
+    *,
+    as_json: bool,
+) -> int:
     from wiregauge import runner, switching
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectoryError
@@ -230,7 +324,11 @@ def _measure(asked: dict[str, Any], device: Device, bench: OpenBench, store: Sto
             switching.Sizes(quick=not asked["standard"], virtual=virtual),
             tuple(asked["frame_sizes"]),
             say,
+            bench=bench.name,
+            services=services,
         )
+        if "cross_traffic" in asked:
+            session.envelopes = switching.envelopes_of(asked["cross_traffic"])
         results, stopped = switching.carry_out(session, switching.chosen(asked["tests"]))
         shown = switching.switch_json(session, bench.name, results, stopped)
         page = None

@@ -220,6 +220,15 @@ class Frer:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamReservation:
+    """Bandwidth that every port on the path of a flow gives it (IEEE Std 802.1Q, clauses 34 and 35)."""
+
+    class_: str
+    max_frame_size: str | None = None
+    interval_frames: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FlowPath:
     """The path of a flow to one of its receivers: the switches and hubs it passes."""
 
@@ -304,6 +313,9 @@ class Test:
         delay: str | None = None,
         forwarding_mode: str | None = None,
         forwarding: str | None = None,
+        address_table: int | None = None,
+        learning_time: str | None = None,
+        ageing_time: str | None = None,
         priorities: str | None = None,
         buffer: str | None = None,
         buffer_frames: int | None = None,
@@ -379,8 +391,11 @@ class Test:
         windows: Sequence[Window] = (),
         paths: Sequence[FlowPath] = (),
         frer: Frer | None = None,
+        reservation: StreamReservation | None = None,
         source_mac: str | None = None,
         destination_mac: str | None = None,
+        source_macs: int | None = None,
+        destination_macs: int | None = None,
         source_ip: str | None = None,
         destination_ip: str | None = None,
         source_port: int | None = None,
@@ -388,7 +403,7 @@ class Test:
     ) -> Self:
         """A stream of messages from one end system to one or several others; a range, `"101-140"`, makes a group."""
         to = to if isinstance(to, str) else " ".join(to)
-        attributes = _given(locals(), "windows", "paths", "frer")
+        attributes = _given(locals(), "windows", "paths", "frer", "reservation")
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))
@@ -396,6 +411,13 @@ class Test:
             self._child(node, "path", _attributes(path))
         if frer is not None:
             self._child(node, "frer", _attributes(frer))
+        if reservation is not None:
+            self._child(node, "stream-reservation", _attributes(reservation))
+        return self
+
+    def reservable(self, share: str) -> Self:
+        """The share of each port that reserved streams may have together."""
+        self._set(self._section("flows"), {"reservable": share})
         return self
 
     def synchronise(
@@ -436,10 +458,24 @@ class Test:
         return self
 
     def timing(
-        self, *, warm_up: str | None = None, duration: str | None = None, drain: str | None = None
+        self,
+        *,
+        warm_up: str | None = None,
+        duration: str | None = None,
+        drain: str | None = None,
+        overload: str | None = None,
     ) -> Self:
-        """Times of every run: before the measured part, the measured part, and after it."""
-        self._set(self._section("tasks"), {"warm-up": warm_up, "duration": duration, "drain": drain})
+        """Times of every run: before the measured part, the measured part, and after it.
+
+        With `overload="on"` measured flows may take more than a link behind a switch carries.
+        """
+        timing: dict[str, Value] = {
+            "warm-up": warm_up,
+            "duration": duration,
+            "drain": drain,
+            "overload": overload,
+        }
+        self._set(self._section("tasks"), timing)
         return self
 
     def send(
@@ -699,11 +735,12 @@ def _attributes(
     | PtpClock
     | PtpDomain
     | Stack
+    | StreamReservation
     | Timestamps
     | Window,
 ) -> dict[str, Any]:
-    """The fields as attributes, `-` for `_`."""
-    return {one.name.replace("_", "-"): getattr(part, one.name) for one in fields(part)}
+    """The fields as attributes, `-` for `_`; one at the end keeps a word of Python from being one."""
+    return {one.name.rstrip("_").replace("_", "-"): getattr(part, one.name) for one in fields(part)}
 
 
 def _given(arguments: Mapping[str, Any], *others: str) -> dict[str, Value]:

@@ -87,6 +87,7 @@ class GateEntry:
 
     for_: str
     open: str | None = None
+    mac: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ class Ingress:
     police: Police | None = None
     offload: str | None = None
     identify: str | None = None
+    fields: str | None = None
     max_sdu: str | None = None
     block_oversize: str | None = None
 
@@ -169,6 +171,8 @@ class SwitchTsn:
     ports: str | None = None
     guard_band: str | None = None
     shortest_fragment: str | None = None
+    hold_advance: str | None = None
+    release_advance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,9 @@ class HostTsn:
     channels: int | None = None
     offload: str | None = None
     txtime_delay: str | None = None
+    shortest_fragment: str | None = None
+    hold_advance: str | None = None
+    release_advance: str | None = None
 
 
 Part = (

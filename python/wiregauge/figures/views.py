@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from wiregauge.figures.credits import credit_figure
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
 from wiregauge.figures.noise import noise_figure
 from wiregauge.figures.palette import (
@@ -44,6 +45,7 @@ def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
     made = [
         _timeline(judgement, views),
         _queues(views),
+        credit_figure(views.credits, views.shaped),
         _clocks(views.clocks),
         sync_figure(views.synchronisation, views.clusters),
         _ptp(views.ptp),

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrivals", "Latency", "arrival_curve", "guaranteed_rate", "least_burst", "scale_rate"]
+__all__ = ["Arrivals", "Latency", "arrival_curve", "guaranteed_rate", "least_burst", "scale_rate", "served"]
 
 Bits = NDArray[np.float64]
 Times = NDArray[np.int64]
 _PS = 1e12
+_CLASSES = 40
+"""Amounts of service that are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,32 @@ def guaranteed_rate(came: Times, left: Times, bits: Bits, rate_bps: float) -> La
     start = came - (done - own)
     virtual = done + np.maximum.accumulate(start)
     return Latency(rate_bps, float(np.max(left - virtual)), len(came))
+
+
+def served(came: Times, left: Times, bits: Bits, rate_bps: float) -> tuple[tuple[int, float], ...]:
+    """Of each amount of service the slowest: ps since a busy period began, and bits that had left by then.
+
+    A busy period is one of a server of that rate that serves at once: it begins with a frame that comes when all before
+    it would have been served. Below these points lies the curve of `guaranteed_rate`, which touches one of them.
+    """
+    own = bits / rate_bps * _PS
+    done = np.cumsum(own)
+    begin = came - (done - own)
+    latest = np.maximum.accumulate(begin)
+    # Where the greatest beginning is a frame's own, nothing was left to be served when it came.
+    first = np.maximum.accumulate(np.where(begin >= latest, np.arange(len(came)), 0))
+    passed = np.concatenate(([0.0], np.cumsum(bits)))
+    amounts = passed[1:] - passed[first]
+    times = left - came[first]
+    edges = np.geomspace(amounts.min(), amounts.max() * 1.001, _CLASSES + 1)
+    place = np.clip(np.digitize(amounts, edges) - 1, 0, _CLASSES - 1)
+    late = times - amounts / rate_bps * _PS
+    points = []
+    for one in np.unique(place):
+        among = np.flatnonzero(place == one)
+        worst = among[np.argmax(late[among])]
+        points.append((int(times[worst]), float(amounts[worst])))
+    return tuple(points)
 
 
 def scale_rate(came: Times, left: Times, bits: Bits, rate_bps: float) -> Latency:

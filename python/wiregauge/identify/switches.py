@@ -79,6 +79,8 @@ class PortFit:
     scale: service.Latency
     curves: tuple[service.Latency, ...]
     """Least latency for smaller rates: together the least service curve."""
+    served: tuple[tuple[int, float], ...] = ()
+    """Time since a busy period began, ps, and bits that had left by then: the slowest of each amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ def _port(port: Port, delay: DelayFit, passed: Passed, untold: list[str]) -> Por
         curves[-1],
         service.scale_rate(came, out, bits, used),
         curves,
+        service.served(came, out, bits, used),
     )
 
 

@@ -52,7 +52,7 @@ class FlowFromAgent(Protocol):
 class FromAgent(Protocol):
     """`LiveFigures` of agent.proto."""
 
-    second: int
+    number: int
     at_ns: int
     records_dropped: int
     flows_left_out: int
@@ -205,24 +205,26 @@ class Figures:
         self._settle_ns = max(_LEAST_SETTLE_NS, run.drain // 1000)
         relayed = {relay.flow for relay in run.relays}
         self._flows = {
-            flow.id: _Flow(nodes[flow.from_], nodes[flow.to], flow.id in relayed)
+            flow.id: _Flow(
+                nodes[flow.from_], nodes[flow.to], flow.id in relayed, before=(0, run.warm_up // 1000)
+            )
             for flow in run.flows
             if not flow.exchange
         }
-        self._seconds: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
         self._told: dict[str, tuple[int, int, int]] = {}
 
     def take(self, agent: str, told: FromAgent) -> None:
-        """The figures of a second by the agent of an end system; what was heard before changes nothing."""
-        last = self._seconds.get(agent, 0)
-        if told.second <= last:
+        """What the agent of an end system has summed up; what was heard before changes nothing."""
+        last = self._numbers.get(agent, 0)
+        if told.number <= last:
             return
-        self._seconds[agent] = told.second
+        self._numbers[agent] = told.number
         self._told[agent] = (told.at_ns, told.records_dropped, told.flows_left_out)
         for one in told.flows:
             flow = self._flows.get(one.flow)
             if flow is not None:
-                flow.take(one, told.at_ns, missed=told.second > last + 1, settle_ns=self._settle_ns)
+                flow.take(one, told.at_ns, missed=told.number > last + 1, settle_ns=self._settle_ns)
 
     def now(self) -> RunNow:
         """The run at this moment; times are of what came since the last call."""

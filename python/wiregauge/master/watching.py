@@ -76,6 +76,7 @@ def _follow(one: _Watched, interval_ms: int, over: threading.Event) -> None:
             one.words += 1
             if progress.HasField("live"):
                 one.figures.append(progress.live)
+                one.changed.set()
             if progress.done and not one.done:
                 one.done = True
                 one.changed.set()

@@ -17,7 +17,7 @@ from wiregauge.measures.metrics.results import (
     Summary,
 )
 from wiregauge.measures.shapes import Shapes, shapes
-from wiregauge.measures.show import json_text, schema_path, show_json
+from wiregauge.measures.show import json_chunks, json_text, schema_path, show_chunks, show_json
 from wiregauge.measures.text import headline, limit_text, show_text
 from wiregauge.measures.views import Views, views
 from wiregauge.records import RunDirectoryError
@@ -38,11 +38,13 @@ __all__ = [
     "Summary",
     "Views",
     "headline",
+    "json_chunks",
     "json_text",
     "judge",
     "limit_text",
     "schema_path",
     "shapes",
+    "show_chunks",
     "show_json",
     "show_text",
     "views",

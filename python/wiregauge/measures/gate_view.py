@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.plan import EndSystem, Switch
-from wiregauge.plan.tsn import CyclicQueuing, GateEntry, GateSchedule, PortSchedule, PortTsn
+from wiregauge.plan.tsn import CyclicQueuing, GateEntry, GateSchedule, PortSchedule, settings_of
 
-__all__ = ["MOST_OPENINGS", "Opening", "gate_states", "lists_of", "port_openings", "settings_of"]
+__all__ = ["MOST_OPENINGS", "Opening", "gate_states", "lists_of", "port_openings"]
 
 MOST_OPENINGS = 400
 """Changes of gates, and openings of windows, that are drawn of a port; where there are more none is."""
@@ -116,13 +116,6 @@ def lists_of(campaign: CampaignPlan, at: tuple[int, int]) -> Sequence[PortSchedu
     if isinstance(node.kind, EndSystem) and node.tsn is not None and node.tsn.schedule is not None:
         return (_of_host(node.tsn.schedule),)
     return ()
-
-
-def settings_of(settings: Sequence[PortTsn], port: int) -> PortTsn | None:
-    """Those of the settings of a switch that are for a port."""
-    named = (tsn for tsn in settings if port in tsn.ports)
-    others = (tsn for tsn in settings if not tsn.ports)
-    return next(itertools.chain(named, others), None)
 
 
 def _turns(cyclic: CyclicQueuing, classes: int) -> PortSchedule:

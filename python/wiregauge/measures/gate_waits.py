@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.gate_view import gate_states, lists_of, settings_of
+from wiregauge.measures.gate_view import gate_states, lists_of
+from wiregauge.measures.metrics.credits import changes_priority
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
 from wiregauge.plan import Switch
-from wiregauge.plan.tsn import PortSchedule
+from wiregauge.plan.tsn import PortSchedule, settings_of
 
 __all__ = ["gate_waits"]
 
@@ -29,19 +29,19 @@ def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None)
     counted = {"passages": 0, "found_closed": 0, "missed": 0}
     if through is None:
         return {}
-    for (node, port), part in through.frame.partition_by("node", "port", as_dict=True).items():
-        kind = campaign.network.nodes[int(node)].kind
-        if not isinstance(kind, Switch) or _changes_priority(kind, flow.id):
+    for node, port, rows in through.by_port():
+        kind = campaign.network.nodes[node].kind
+        if not isinstance(kind, Switch) or changes_priority(kind, flow.id):
             continue
-        settings = settings_of(kind.tsn, int(port))
-        lists = lists_of(campaign, (int(node), int(port)))
+        settings = settings_of(kind.tsn, port)
+        lists = lists_of(campaign, (node, port))
         if settings is None or not lists:
             continue
         own = next(at for at, one in enumerate(settings.classes) if flow.priority in one.priorities)
         if all(own in entry.open for one in lists for entry in one.entries):
             continue
-        left = part["out"].cast(pl.Int64).to_numpy()
-        ready = left - part["residence"].cast(pl.Int64).to_numpy() + kind.processing_delay
+        left = through.out[rows]
+        ready = left - through.residence[rows] + kind.processing_delay
         closes, opens = _changes(lists, own, int(ready.min(initial=0)), int(left.max(initial=0)))
         counted["passages"] += len(left)
         # The last change up to the instant is a closing; before any, the first one is an opening.
@@ -49,17 +49,6 @@ def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None)
         closings = np.searchsorted(closes, left, side="left") - np.searchsorted(closes, ready, side="right")
         counted["missed"] += int(np.count_nonzero(closings > 0))
     return counted if counted["passages"] else {}
-
-
-def _changes_priority(switch: Switch, flow: int) -> bool:
-    """A stream gate gives its frames another class, which one is not recorded."""
-    return any(
-        entry.priority is not None
-        for tsn in switch.tsn
-        for one in tsn.filters
-        if one.flow == flow and one.gate is not None
-        for entry in one.gate.entries
-    )
 
 
 def _last(changes: Times, at: Times) -> Times:

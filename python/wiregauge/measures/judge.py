@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-import polars as pl
-
-from wiregauge.files import cure_for, write_whole
+from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.gate_waits import gate_waits
@@ -17,8 +16,8 @@ from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
+from wiregauge.measures.metrics.credits import credit_met, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
-from wiregauge.measures.metrics.hops import passages
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
@@ -29,9 +28,11 @@ from wiregauge.measures.metrics.results import (
     Judgement,
     RunResult,
 )
-from wiregauge.measures.one_flow import judge_flow
+from wiregauge.measures.metrics.shards import flow_parts, shards
+from wiregauge.measures.metrics.together import together
+from wiregauge.measures.one_flow import Known, judge_flow
 from wiregauge.measures.repeats import points_of
-from wiregauge.measures.show import json_text, show_json
+from wiregauge.measures.show import show_chunks
 from wiregauge.measures.sketched import (
     read_wholes,
 )
@@ -40,7 +41,7 @@ from wiregauge.measures.validity.checks import judge_validity
 from wiregauge.measures.validity.evidence import Evidence, few
 from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_errors_ns
 from wiregauge.measures.validity.traffic import offered_loads
-from wiregauge.records import seal
+from wiregauge.records import write_sealed
 
 
 def _warned(sentence: str) -> None:
@@ -68,7 +69,7 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
         points=points_of(runs),
     )
     try:
-        _write(run_dir / "measures.json", directory, show_json(judgement))
+        _write(run_dir / "measures.json", directory, judgement)
     except OSError as error:
         unkept(
             f"{run_dir / 'measures.json'}: the judgement is not kept ({error.strerror or error}); {cure_for(error)}, "
@@ -77,15 +78,15 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
     return judgement
 
 
-def _write(path: Path, directory: Recorded, shown: Mapping[str, object]) -> None:
+def _write(path: Path, directory: Recorded, judgement: Judgement) -> None:
     """Replaces `path` whole or not at all; raises OSError where the disk refuses.
 
     It carries its own digest and that of the manifest it was made from, which holds those of all other files.
     """
     digest = directory.manifest.get("digest")
     sources = {"manifest.json": digest} if digest is not None else {}
-    text = json_text({"digest": "", "sources": sources, **shown}) + "\n"
-    write_whole(path, seal(text))
+    with whole(path) as beside:
+        write_sealed(beside, chain(show_chunks(judgement, {"digest": "", "sources": sources}, {}), ["\n"]))
 
 
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
@@ -144,49 +145,66 @@ def _files_check(directory: Recorded) -> Check:
 
 def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
     entry = directory.runs[plan.index]
+    shaped = credits_of(entry)
     tracked = (directory.tracked or {}).get(plan.index)
     # Counting passes over all messages: before any of them are held.
     one_in = directory.sampled(plan.index)
     clocks = run_clocks(directory, plan)
     wholes = read_wholes(directory, plan, one_in, clocks)
-    frame = directory.messages(plan.index)
-    through = passages(directory.passages(plan.index), one_in) if frame is not None else {}
     agents = _reports(entry)
     offsets = clocks.offsets
     contradictions: list[str] = []
-    flows = []
     unseen = _unseen(entry, plan) if directory.traits.tapped else set()
     names = directory.plan.network.names
-    if frame is not None:
-        frame = corrected(frame, plan.flows, names, clocks)
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
     contracts = bag_violations(directory.records(plan.index), plan.flows, names)
-    errors = timestamp_error_ns(entry, agents), wire_errors_ns(agents)
-    for flow, rows in _by_flow(plan.flows, frame):
-        count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
-        result = judge_flow(
-            flow,
-            rows,
-            count or {},
-            clocks.between(flow),
-            *errors,
-            unseen,
-            names,
-            through.get(flow.id),
-            len(plan.flows),
-            wholes.get((flow.id, flow.receiver)),
-            repeated=directory.plan.repeats > 1,
-        )
-        result = replace(
-            with_contracts(result, contracts),
-            elimination=_elimination(entry, flow.id),
-            policing=_policing(entry, flow.id),
-            gates=gate_waits(directory.plan, flow, through.get(flow.id)) if flow.id not in one_in else {},
-        )
-        contradictions += _contradictions(result, count, clocks) if tracked is not None else []
-        flows.append(result)
+    elimination, policing = _eliminations(entry), _policings(entry)
+    known = Known(
+        names,
+        timestamp_error_ns(entry, agents),
+        wire_errors_ns(agents),
+        unseen,
+        len(plan.flows),
+        _unpaired(tracked),
+        repeated=directory.plan.repeats > 1,
+    )
+    found: dict[tuple[int, int], FlowResult] = {}
+    has_table = False
+    for some, table, through in shards(directory, plan, one_in):
+        has_table = True
+        for part in flow_parts(some, corrected(table, plan.flows, names, clocks)):
+            judged = together(
+                [
+                    judge_flow(
+                        flow,
+                        rows,
+                        _counted(counted, flow) or {},
+                        clocks.between(flow),
+                        known,
+                        through.get(flow.id),
+                        wholes.get((flow.id, flow.receiver)),
+                        contracts.get(flow.id),
+                    )
+                    for flow, rows in part
+                ]
+            )
+            for result in judged:
+                flow = result.plan
+                found[flow.id, flow.receiver] = replace(
+                    with_contracts(result, contracts),
+                    elimination=elimination.get(flow.id, {}),
+                    policing=policing.get(flow.id, {}),
+                    credit=credit_met(directory.plan.network, flow, shaped),
+                    gates=gate_waits(directory.plan, flow, through.get(flow.id))
+                    if flow.id not in one_in
+                    else {},
+                )
+    flows = [found[flow.id, flow.receiver] for flow in plan.flows] if has_table else []
+    if tracked is not None:
+        for result in flows:
+            contradictions += _contradictions(result, _counted(counted, result.plan), clocks)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
     clusters, ptp_domains = clusters_of(entry), ptp_domains_of(entry)
@@ -203,7 +221,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             # Where nobody timestamped there is no clock to know.
             clocks_missing=sorted(ends - offsets.keys() - unseen),
             flows=flows,
-            tracked=frame is not None and tracked is not None,
+            tracked=has_table and tracked is not None,
             unplanned=strays,
             tracking=tracked or {},
             records_written=_records_written(entry, agents),
@@ -244,6 +262,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         clocks=clocks.measured,
         clusters=clusters,
         ptp_domains=ptp_domains,
+        credits=shaped,
     )
 
 
@@ -253,17 +272,20 @@ def _unseen(entry: Mapping[str, object], plan: RunPlan) -> set[str]:
     return ends - {str(tap.get("node")) for tap in parts(entry, "taps")}
 
 
-def _by_flow(
-    flows: Sequence[FlowPlan], table: pl.DataFrame | None
-) -> Iterator[tuple[FlowPlan, pl.DataFrame]]:
-    """Each flow with its rows of the message table, which are cut out of it and not copied."""
-    if table is None:
-        return
-    numbers = table["flow"]
-    for flow in flows:
-        first, end = (numbers.search_sorted(flow.id, side) for side in ("left", "right"))
-        rows = table.slice(first, end - first)
-        yield flow, rows.filter(pl.col("to") == flow.receiver) if flow.multicast else rows
+def _unpaired(tracked: Mapping[str, object] | None) -> dict[int, int]:
+    """Departures of which no switch remembers that they came, by flow; of a multicast flow those of all its frames."""
+    found: dict[int, int] = {}
+    for one in parts(tracked, "flows") if tracked else ():
+        flow = number(one, "flow")
+        found[flow] = found.get(flow, 0) + number(one, "unpaired_departures")
+    return found
+
+
+def _counted(
+    counted: Mapping[tuple[int, object], Mapping[str, object]], flow: FlowPlan
+) -> Mapping[str, object] | None:
+    """What tracking counted of a flow at its receiver."""
+    return counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
 
 
 def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
@@ -294,29 +316,32 @@ def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[s
     return sum(number(agent, "records_written") for agent in agents.values())
 
 
-def _elimination(entry: Mapping[str, object], flow: int) -> dict[str, int]:
-    """What the elimination of a flow's copies counted, by the statistics of the measure; empty where there is none."""
+def _eliminations(entry: Mapping[str, object]) -> dict[int, dict[str, int]]:
+    """By flow what the elimination of its copies counted, by the statistics of the measure."""
     simulation = entry.get("simulation")
     reports = simulation.get("frer") if isinstance(simulation, dict) else None
-    report = reports.get(str(flow)) if isinstance(reports, dict) else None
-    if not isinstance(report, dict):
-        return {}
-    counted = {**report.get("recovery", {}), "latent_errors": report.get("latent_errors")}
-    return {
-        name: count
-        for name in DEFINITIONS["elimination"].statistics
-        if isinstance(count := counted.get(name), int)
-    }
+    found = {}
+    for flow, report in reports.items() if isinstance(reports, dict) else ():
+        if isinstance(report, dict):
+            counted = {**report.get("recovery", {}), "latent_errors": report.get("latent_errors")}
+            found[int(flow)] = {
+                name: count
+                for name in DEFINITIONS["elimination"].statistics
+                if isinstance(count := counted.get(name), int)
+            }
+    return found
 
 
-def _policing(entry: Mapping[str, object], flow: int) -> dict[str, int]:
-    """What the stream filters of a flow counted together; empty where there is none."""
+def _policings(entry: Mapping[str, object]) -> dict[int, dict[str, int]]:
+    """By flow what its stream filters counted together."""
     simulation = entry.get("simulation")
     reports = simulation.get("stream_filters") if isinstance(simulation, dict) else None
-    own = [report for report in reports if report.get("flow") == flow] if isinstance(reports, list) else []
-    if not own:
-        return {}
-    return {name: sum(number(report, name) for report in own) for name in DEFINITIONS["policing"].statistics}
+    found: dict[int, dict[str, int]] = {}
+    for report in reports if isinstance(reports, list) else ():
+        own = found.setdefault(report.get("flow"), dict.fromkeys(DEFINITIONS["policing"].statistics, 0))
+        for name in own:
+            own[name] += number(report, name)
+    return found
 
 
 def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, clocks: RunClocks) -> list[str]:

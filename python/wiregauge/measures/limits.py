@@ -24,7 +24,7 @@ from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
 from wiregauge.measures.metrics.quantities import NoFigureError, Quantity, flow_quantities, quantity
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
-from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP
+from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP, UNPAIRED
 from wiregauge.stats.sketch import Sketch
 
 _UNHEARD_OF = Definition("", "", "", "ns", "")
@@ -252,9 +252,11 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
         if found is not None and contract == "window":
             return max(delivered - found.outside.n, 0)
         return (found.missing if found is not None else 0) + flow.counts["unknown"]
-    summary = flow.summaries.get(of)
+    summary = flow.summaries.get("residence" if of == "gates" else of)
     if summary is None:
         return 0
+    if summary.measure == "residence":
+        return summary.excluded.get(UNPAIRED, 0) + flow.counts["unknown"]
     if of == "window_error":
         return max(delivered - summary.n, 0)
     return summary.excluded.get(GAP if of == "period" else NO_TIMESTAMP, 0) + flow.counts["unknown"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import SERIES
+from wiregauge.measures.metrics.credits import CreditMet
 from wiregauge.measures.metrics.hops import pool_hops
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.results import FlowResult, PointResult, RunResult, Series
@@ -107,6 +108,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         elimination=_added([flow.elimination for flow in flows]),
         policing=_added([flow.policing for flow in flows]),
         gates=_added([flow.gates for flow in flows]),
+        credit=_extremes([flow.credit for flow in flows]),
         redundant_discarded=sum(flow.redundant_discarded for flow in flows),
         unseen=flows[0].unseen,
         lost_copies=_added([flow.lost_copies for flow in flows]),
@@ -117,6 +119,13 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         repeats=len(flows),
         sampled=pool_sampled(flows),
     )
+
+
+def _extremes(met: Sequence[CreditMet | None]) -> CreditMet | None:
+    known = [one for one in met if one is not None]
+    if not known or len(known) < len(met):
+        return None
+    return CreditMet(max(one.most for one in known), min(one.least for one in known), known[0].queues)
 
 
 def _added(maps: Sequence[Mapping[str, int]]) -> dict[str, int]:

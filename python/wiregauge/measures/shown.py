@@ -193,6 +193,16 @@ class PtpDomainShown(TypedDict):
     clocks: list[PtpClockShown]
 
 
+class CreditShown(TypedDict):
+    node: str
+    port: Count
+    traffic_class: Count
+    max_bit: float
+    max_at_ns: Positive
+    min_bit: float
+    min_at_ns: Positive
+
+
 class LossShown(TypedDict):
     ratio: Share | None
     low: Share
@@ -556,6 +566,7 @@ class RunShown(TypedDict):
     clocks: NotRequired[list[ClockShown]]
     clusters: NotRequired[list[ClusterShown]]
     ptp_domains: NotRequired[list[PtpDomainShown]]
+    credits: NotRequired[list[CreditShown]]
     flows: list[FlowShown]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wiregauge.measures.credit_view import CreditShape, credit_shapes
 from wiregauge.measures.gate_view import Opening, port_openings
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
@@ -122,6 +123,9 @@ class Views:
     synchronisation: SyncView = field(default_factory=SyncView)
     clusters: tuple[ClusterResult, ...] = ()
     ptp: tuple[PtpShape, ...] = ()
+    credits: tuple[CreditShape, ...] = ()
+    shaped: int = 0
+    """Shaped queues of the run, those that are not drawn among them."""
     noise: NoiseView | None = None
     background: bool = False
     """The run has background load, which leaves no records."""
@@ -148,6 +152,8 @@ def views(judgement: Judgement) -> Views:
         synchronisation=sync_view(directory, plan),
         clusters=longest.clusters,
         ptp=ptp_shapes(directory, plan),
+        credits=credit_shapes(directory, plan, longest.credits),
+        shaped=len(longest.credits),
         noise=noise_view(directory, longest),
         background=bool(plan.injects),
         read_until_s=read_until_s,

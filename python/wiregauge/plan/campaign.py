@@ -173,6 +173,8 @@ class Addresses(Plan, frozen=True):
     """Addresses a flow's frames carry in place of those of its end systems."""
 
     mac: AddressEnds = AddressEnds()
+    macs: PortEnds = PortEnds()
+    """How many MAC addresses messages have in turn, from `mac` on."""
     ipv4: AddressEnds = AddressEnds()
     port: PortEnds = PortEnds()
 

@@ -185,6 +185,14 @@ class OwnFrames(Plan, frozen=True, kw_only=True):
     ports: tuple[int, ...] = ()
 
 
+class AddressTable(Plan, frozen=True):
+    """What is known of the table of a switch that learns."""
+
+    entries: int
+    entry_time: Picoseconds = 0
+    ageing: Picoseconds = 0
+
+
 class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     """Forwards frames."""
 
@@ -196,6 +204,7 @@ class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     mixed_rate_delay: Picoseconds = 0
     own_frames: tuple[OwnFrames, ...] = ()
     learning: bool = written(False)
+    address_table: AddressTable | None = None
     strict_priority: bool = written(False)
     port_buffer: Capacity
     queue_buffer: Capacity | None = None

@@ -9,7 +9,17 @@ from typing import Literal
 
 from wiregauge import _native
 
-__all__ = ["Kind", "QuantityError", "canonical", "rate_bps", "share", "storage", "time_ns", "time_ps"]
+__all__ = [
+    "Kind",
+    "QuantityError",
+    "canonical",
+    "rate_bps",
+    "share",
+    "size_b",
+    "storage",
+    "time_ns",
+    "time_ps",
+]
 
 Kind = Literal["time", "size", "rate", "share", "storage"]
 _BASES: dict[Kind, str] = {"time": "ps", "size": "B", "rate": "bit/s", "share": "ppb"}
@@ -47,6 +57,11 @@ def rate_bps(text: str) -> int:
 def share(text: str) -> float:
     """A share, `0.1%`, as a number; more than 1 is one, too. Raises QuantityError."""
     return _read("share", text) / 10**9
+
+
+def size_b(text: str) -> int:
+    """A size of a frame, `64B`, in bytes. Raises QuantityError."""
+    return _read("size", text)
 
 
 def storage(text: str) -> int:

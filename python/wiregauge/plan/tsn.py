@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Literal
 
 from wiregauge.plan.base import FlowId, Picoseconds, Plan, Variant, written
 
-__all__ = ["Etf", "HostTsn", "IngressRule", "PortClass", "PortSchedule", "PortTsn", "TrafficClass"]
+__all__ = [
+    "Etf",
+    "HostTsn",
+    "IngressRule",
+    "PortClass",
+    "PortSchedule",
+    "PortTsn",
+    "TrafficClass",
+    "settings_of",
+]
 
 
 class Cbs(Variant, frozen=True, tag="cbs"):
@@ -32,6 +43,8 @@ class TrafficClass(Plan, frozen=True):
     priorities: tuple[int, ...]
     queues: int
     shaper: Cbs | Etf | None = None
+    preemptable: bool = False
+    """Its frames are sent in fragments where others wait."""
 
 
 class GateEntry(Plan, frozen=True):
@@ -39,6 +52,8 @@ class GateEntry(Plan, frozen=True):
 
     open: tuple[int, ...]
     length: Picoseconds
+    mac: Literal["unchanged", "hold", "release"] = "unchanged"
+    """Whether it holds the MAC of a port with preemption, or releases it."""
 
 
 class GateSchedule(Plan, frozen=True):
@@ -92,6 +107,12 @@ class HostTsn(Plan, frozen=True):
     channels: int | None = None
     offload: Literal["off", "full", "txtime-assist"] = written("off")
     txtime_delay: Picoseconds | None = None
+    shortest_fragment: int | None = None
+    """Bytes of one that is not the last; None: 64."""
+    hold_advance: Picoseconds | None = None
+    """Before an entry that holds the MAC; None: as long as a fragment may take."""
+    release_advance: Picoseconds | None = None
+    """Before one that releases it; None: not before."""
     classes: tuple[TrafficClass, ...] = ()
     schedule: GateSchedule | None = None
     classify: tuple[Classify, ...] = ()
@@ -184,7 +205,9 @@ class StreamFilter(Plan, frozen=True):
     """What the stream of a flow has to keep to where it enters a switch: `wg_plan::stream_filters`."""
 
     flow: FlowId
-    identify: Literal["destination", "source"] = written("destination")
+    identify: Literal["destination", "source", "ip"] = written("destination")
+    fields: tuple[str, ...] = ()
+    """What IP stream identification compares; none: all of it."""
     max_sdu: int | None = None
     block_oversize: bool = False
     gate: FilterGate | None = None
@@ -202,6 +225,16 @@ class PortTsn(Plan, frozen=True, kw_only=True):
     """None: a frame begins if it is through before its gate closes."""
     shortest_fragment: int | None = None
     """Bytes of one that is not the last; None: 64."""
+    hold_advance: Picoseconds | None = None
+    release_advance: Picoseconds | None = None
+    """As of a host."""
     cyclic: CyclicQueuing | None = None
     schedules: tuple[PortSchedule, ...] = ()
     filters: tuple[StreamFilter, ...] = ()
+
+
+def settings_of(settings: Sequence[PortTsn], port: int) -> PortTsn | None:
+    """Those of the settings of a switch that are for a port."""
+    named = (tsn for tsn in settings if port in tsn.ports)
+    others = (tsn for tsn in settings if not tsn.ports)
+    return next(itertools.chain(named, others), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
-from wiregauge.records.integrity import Inventory, read_json, seal
+from wiregauge.records.integrity import Inventory, read_json, seal, write_sealed
 from wiregauge.records.processing import process_run, recover
 from wiregauge.records.resuming import add_spooled, missing_runs, resumed
 from wiregauge.records.traits import Traits, traits_of
@@ -30,4 +30,5 @@ __all__ = [
     "seal",
     "store_clock_states",
     "traits_of",
+    "write_sealed",
 ]

@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 
-__all__ = ["Inventory", "describe", "read_json", "seal", "sealed_digest"]
+__all__ = ["Inventory", "describe", "read_json", "seal", "sealed_digest", "write_sealed"]
 
 _UNSEALED: Final = re.compile(rb'(?:\A\{\s{0,4}"digest": |<meta name="digest" content=)"(?=")')
 _SEAL: Final = re.compile(rb'(?:\A\{\s{0,4}"digest": |<meta name="digest" content=)"([0-9a-f]{64})"')
@@ -43,6 +43,27 @@ def seal(text: str) -> bytes:
     if empty is None:
         raise ValueError("there is no empty digest at the beginning")
     return data[: empty.end()] + hashlib.sha256(data).hexdigest().encode() + data[empty.end() :]
+
+
+def write_sealed(path: Path, chunks: Iterable[str]) -> None:
+    """Writes to `path` what `seal` makes of a text that comes in parts, of which none is held. Raises OSError."""
+    digest, head, place = hashlib.sha256(), b"", None
+    with path.open("wb") as file:
+        for chunk in chunks:
+            data = chunk.encode("utf-8", "backslashreplace")
+            digest.update(data)
+            if place is not None:
+                file.write(data)
+                continue
+            head += data
+            empty = _UNSEALED.search(head, 0, _HEAD)
+            if empty is not None:
+                place = empty.end()
+                file.write(head[:place] + bytes(2 * digest.digest_size) + head[place:])
+        if place is None:
+            raise ValueError("there is no empty digest at the beginning")
+        file.seek(place)
+        file.write(digest.hexdigest().encode())
 
 
 def sealed_digest(data: bytes, path: Path) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, in_unit, share, untapped
@@ -130,17 +131,38 @@ class Table:
         )
 
     def bounded(self) -> Table:
-        """With as many rows as a browser holds; how many there are is told in a note."""
+        """With as many rows as a browser holds; how many there are is told in a note.
+
+        Rows that something bad stands in are never left out for others.
+        """
         if self.size <= MOST_ROWS:
             return self
-        sections, room = [], MOST_ROWS
+        rows = [row for section in self.sections for row in section.rows]
+        bad = {place for place, row in enumerate(rows) if any(_is_bad(cell) for cell in row)}
+        kept = set(sorted(bad)[:MOST_ROWS])
+        others = (place for place in range(len(rows)) if place not in bad)
+        kept.update(islice(others, MOST_ROWS - len(kept)))
+        sections, first = [], 0
         for section in self.sections:
-            sections.append(Section(section.title, section.rows[:room]))
-            room -= len(sections[-1].rows)
-            if not room:
-                break
-        note = f"The first {MOST_ROWS} of {self.size} rows; measures.json has them all."
+            own = [row for place, row in enumerate(section.rows, first) if place in kept]
+            first += len(section.rows)
+            if own:
+                sections.append(Section(section.title, own))
+        which = f"The first {MOST_ROWS}"
+        if max(bad, default=0) >= MOST_ROWS:
+            which = f"{len(bad & kept)} with losses or faults and the first others, {MOST_ROWS}"
+            if len(bad) > MOST_ROWS:
+                which = f"The first {MOST_ROWS} of {len(bad)} with losses or faults,"
+        note = f"{which} of {self.size} rows; measures.json has them all."
         return replace(self, sections=sections, notes=[*self.notes, note])
+
+
+def _is_bad(cell: Cell) -> bool:
+    """A loss, a fault, a limit that failed or cannot be decided."""
+    return not _BAD.isdisjoint(cell.kind.split())
+
+
+_BAD = frozenset({"bad", "fail", "undecided", "degraded", "invalid"})
 
 
 def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:

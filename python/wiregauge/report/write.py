@@ -22,7 +22,9 @@ from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.records import seal
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
+from wiregauge.report.bounded import Bounded
 from wiregauge.report.clusters import cluster_table
+from wiregauge.report.credits import credit_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
@@ -43,15 +45,16 @@ LONG_TABLE = 30
 """Rows from which a table starts folded on the screen (print shows it whole)."""
 
 
-def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
+def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | None = None) -> Path:
     """Judges `run_dir` (unless the judgement is given) and writes its `report.html`; returns the path.
 
-    Raises RunDirectoryError when the directory cannot be judged or written.
+    With `bounds` the report shows them beside what was seen. Raises RunDirectoryError when the directory cannot be
+    judged or written.
     """
     judgement = judgement or judge(run_dir)
     explanation = explain(judgement, most=MOST_FLOWS)
     path = run_dir / REPORT
-    text = page(judgement, _figures(judgement, explanation), explanation)
+    text = page(judgement, _figures(judgement, explanation), explanation, bounds)
     store(path, text, made_from=judgement.manifest.get("digest"))
     return path
 
@@ -61,6 +64,7 @@ def export_figures(
     out_dir: Path,
     formats: Collection[str] = frozenset({"png", "svg"}),
     judgement: Judgement | None = None,
+    bounds: Bounded | None = None,
 ) -> list[Path]:
     """Writes every figure of the report into `out_dir` as PNG and SVG; returns the paths.
 
@@ -72,6 +76,7 @@ def export_figures(
 
     judgement = judgement or judge(run_dir)
     figures = _figures(judgement, explain(judgement, most=MOST_FLOWS))
+    figures += bounds.figures if bounds is not None else []
     try:
         return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
     except OSError as error:
@@ -89,9 +94,13 @@ def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
     return [figure for figure in made if figure.panels]
 
 
-def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) -> str:
+def page(
+    judgement: Judgement, figures: list[Figure], explanation: Explanation, bounds: Bounded | None = None
+) -> str:
     """The text of report.html."""
     picture = _picture(figures)
+    if bounds is not None:
+        figures = [*figures, *bounds.figures]
     return render(
         "report.html.j2",
         figures
@@ -116,7 +125,11 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         clusters=cluster_table(judgement),
         passive=passive_table(judgement),
         ptp_domains=ptp_table(judgement),
+        credits=credit_table(judgement),
         alarms=alarm_table(judgement),
+        bounds=bounds.table if bounds is not None else None,
+        bound_figures=[figure.id for figure in bounds.figures] if bounds is not None else [],
+        bound_alarms=bounds.alarms if bounds is not None else [],
         checks=tables.check_table(judgement),
         explained=flow_sections(explanation),
         unexplained=explanation.left_out,

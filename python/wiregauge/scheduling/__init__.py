@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from wiregauge.scheduling.checking import Fault, faults_of
+from wiregauge.scheduling.gate_checking import GatesJudged, has_gates, judge_gates
+from wiregauge.scheduling.gated import Gated, gated
 from wiregauge.scheduling.gates import GateList, gate_lists, taprio
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, problem_of
 from wiregauge.scheduling.proving import Clash, has_solver
 from wiregauge.scheduling.searching import Objective
-from wiregauge.scheduling.shown import Shown, figure_of, json_of, openings_from, text_of, write_page
+from wiregauge.scheduling.shown import (
+    Shown,
+    figure_of,
+    gates_json,
+    gates_text,
+    json_of,
+    openings_from,
+    text_of,
+    write_page,
+)
 from wiregauge.scheduling.solving import Answer, solve
 from wiregauge.scheduling.writing import NotKeptError, author_of, scheduled, unscheduled
 
@@ -17,6 +28,8 @@ __all__ = [
     "Demand",
     "Fault",
     "GateList",
+    "Gated",
+    "GatesJudged",
     "NotKeptError",
     "Objective",
     "Problem",
@@ -26,8 +39,13 @@ __all__ = [
     "faults_of",
     "figure_of",
     "gate_lists",
+    "gated",
+    "gates_json",
+    "gates_text",
+    "has_gates",
     "has_solver",
     "json_of",
+    "judge_gates",
     "openings_from",
     "problem_of",
     "scheduled",

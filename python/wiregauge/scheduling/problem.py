@@ -33,7 +33,7 @@ __all__ = [
 
 DEFAULT_EARLY_PS = 1_000_000
 """How early a frame of full length is accepted by default, as the plan has it (`crates/plan`, point/windows.rs)."""
-_PREAMBLE, _GAP, _SMALLEST = 8, 12, 64
+_PREAMBLE, _GAP, _SMALLEST, _HEADERS, _TAG = 8, 12, 64, 18, 4
 
 
 class ProblemError(ValueError):
@@ -54,6 +54,8 @@ class Window:
     """How long the flow's longest frame keeps the line busy, preamble and gap included."""
     hold_up: int
     """How much later than its window opens a frame may start while all clocks agree: other frames in its way."""
+    earliest: int = 0
+    """From the opening of the window before to the earliest instant the frame is here, by clocks that agree."""
 
     def needed(self, precision: int) -> int:
         """The shortest it can be, with clocks so far apart."""
@@ -208,15 +210,19 @@ def problem_of(
     lengths_written: Mapping[int, bool] | None = None,
     precision_ps: int | None = None,
     grid_ps: int = 1000,
+    tagged: bool = False,
 ) -> Problem:
     """The time-triggered flows of a test as a problem; with a sweep, such that its solution serves every run.
+
+    `tagged` has frames carry a VLAN tag, as they do where gates tell them by their priority, and hosts send them by
+    their raw stack.
 
     `fixed` names flows whose windows are where they are. Where `lengths_written` says that an author gave a flow's
     windows their length it stays; others are as long as `precision_ps` needs, or without one as the plan derives
     them, for clocks that agree.
     Raises ProblemError.
     """
-    builder = _Builder(campaign, fixed, lengths_written or {}, precision_ps, grid_ps)
+    builder = _Builder(campaign, fixed, lengths_written or {}, precision_ps, grid_ps, tagged)
     numbers = [flow.id for flow in campaign.runs[0].flows if flow.schedule is not None]
     if not numbers:
         raise ProblemError(
@@ -250,6 +256,7 @@ class _Way:
     occupied: list[int] = field(default_factory=list)
     hold_ups: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
+    earliest: list[int] = field(default_factory=list)
     tails: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
@@ -261,12 +268,14 @@ class _Builder:
         written: Mapping[int, bool],
         precision_ps: int | None,
         grid_ps: int,
+        tagged: bool,
     ) -> None:
         self._campaign = campaign
         self._fixed = fixed
         self._written = written
         self._precision_ps = precision_ps
         self._grid = grid_ps
+        self._tagged = tagged
         self.precision = self._up(precision_ps or 0)
         self._link_at = {end: link for link in campaign.network.links for end in link.ends}
 
@@ -294,6 +303,7 @@ class _Builder:
                 self._up(max(way.lengths[at] for way in ways)),
                 self._up(max(way.occupied[at] for way in ways)),
                 self._up(max(way.hold_ups[at] for way in ways)),
+                min(way.earliest[at] for way in ways) // self._grid,
             )
             for at, port in enumerate(first.ports)
         )
@@ -357,14 +367,15 @@ class _Builder:
         way, place = _Way(), dict[Attachment, int]()
         planned = {window.at: window for window in schedule.windows}
         grown = 1 if flow.id in self._fixed and self._grid > 1 else 0
+        frame = self._frame(run, flow)
         for route in flow.routes:
-            parent, ready, late = -1, 0, 0
+            parent, ready, late, soonest = -1, 0, 0, 0
             for hop in route.hops:
                 port = Attachment(hop.from_, hop.from_port)
                 rate = self.rate(port, run)
                 if port not in place:
                     place[port] = len(way.ports)
-                    occupied = _time(_PREAMBLE + max(schedule.longest_frame, _SMALLEST) + _GAP, rate)
+                    occupied = _time(_PREAMBLE + frame + _GAP, rate)
                     length = planned[port].length
                     hold_up = late + self._hold_up(port, rate, occupied, run)
                     own = self._written.get(flow.id, False) or flow.id in self._fixed
@@ -378,18 +389,29 @@ class _Builder:
                     way.occupied.append(occupied)
                     way.hold_ups.append(hold_up)
                     way.offsets.append(planned[port].offset)
+                    way.earliest.append(soonest)
                 parent = place[port]
                 late = way.hold_ups[parent]
                 link = self._campaign.network.links[hop.link]
-                sent = _time(_PREAMBLE + max(schedule.longest_frame, _SMALLEST), rate)
+                sent = _time(_PREAMBLE + frame, rate)
                 into = self._campaign.network.nodes[hop.to].kind
                 ready = sent + link.delay
                 if isinstance(into, Switch):
                     drawn = into.drawn_delay.quantiles[-1][1] if into.drawn_delay else 0
+                    soonest = ready + (0 if into.drawn_delay else into.processing_delay)
                     ready += max(into.processing_delay, drawn) + into.mixed_rate_delay
                 else:
                     way.tails[hop.to, parent] = ready
         return way
+
+    def _frame(self, run: Run, flow: Flow) -> int:
+        """The longest frame of a flow, from destination address to FCS."""
+        assert flow.schedule is not None
+        longest = max(flow.schedule.longest_frame, _SMALLEST)
+        if not self._tagged:
+            return longest
+        send = run.send_of.get(flow.id)
+        return longest + _TAG if send is None else max(send.payload + _HEADERS + _TAG, _SMALLEST)
 
     def _hold_up(self, port: Attachment, rate: int, occupied: int, run: Run) -> int:
         """How long other frames can hold one up whose window is open, as the switch keeps them out of its way."""
@@ -422,7 +444,7 @@ class _Builder:
         if host is None or host.takes_no_time:
             return 0
         wake = max((time for _, time in host.send_wake_up.quantiles), default=0)
-        cost = next((stack.transmit for stack in host.stacks if stack.protocol == "tt"), host.transmit)
+        cost = next((stack.transmit for stack in host.stacks if stack.protocol == self._stack), host.transmit)
         return wake + cost.fixed + cost.per_byte * send.payload + host.interface_delay
 
     def _receive_cost(self, run: Run, flow: Flow) -> int:
@@ -432,11 +454,17 @@ class _Builder:
             if host is None or host.takes_no_time:
                 continue
             wake = max((time for _, time in host.receive_wake_up.quantiles), default=0)
-            cost = next((stack.receive for stack in host.stacks if stack.protocol == "tt"), host.receive)
+            cost = next(
+                (stack.receive for stack in host.stacks if stack.protocol == self._stack), host.receive
+            )
             size = run.send_of[flow.id].payload if flow.id in run.send_of else 1500
             held = host.interrupt_latency + host.interface_receive_delay
             most = max(most, held + wake + cost.fixed + cost.per_byte * size)
         return most
+
+    @property
+    def _stack(self) -> str:
+        return "raw" if self._tagged else "tt"
 
     def _host(self, node: int) -> HostModel | None:
         kind = self._campaign.network.nodes[node].kind

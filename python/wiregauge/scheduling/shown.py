@@ -12,12 +12,23 @@ from wiregauge.figures.gantt import MOST_BARS, GanttBar, gantt_figure
 from wiregauge.report.tables import Cell, Head, Section, Table
 from wiregauge.report.write import render, store
 from wiregauge.scheduling.checking import Fault
+from wiregauge.scheduling.gate_checking import GatesJudged
+from wiregauge.scheduling.gated import Gated
 from wiregauge.scheduling.gates import GateList
 from wiregauge.scheduling.problem import Problem, common_period, load_of
 from wiregauge.scheduling.searching import Objective, Opens
 from wiregauge.scheduling.solving import Answer
 
-__all__ = ["Shown", "figure_of", "json_of", "openings_from", "text_of", "write_page"]
+__all__ = [
+    "Shown",
+    "figure_of",
+    "gates_json",
+    "gates_text",
+    "json_of",
+    "openings_from",
+    "text_of",
+    "write_page",
+]
 
 SCHEMA = 1
 _MOST_LISTED = 40
@@ -39,6 +50,8 @@ class Shown:
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By port, as they are typed."""
     written: Sequence[str] = ()
+    gated: Gated | None = None
+    """The same test with gates."""
 
     @property
     def outcome(self) -> str:
@@ -67,15 +80,12 @@ def json_of(shown: Shown) -> dict[str, Any]:
         "grid_ns": problem.grid_ps / 1000,
         "flows": []
         if shown.opens is None
-        else [_flow(problem, shown.opens, d.flow) for d in problem.demands],
+        else [_flow(problem, shown.opens, d.flow) | _talker(shown.gated, d.flow) for d in problem.demands],
         "ports": [_port(shown, gates) for gates in shown.gates],
         "clash": None
         if clash is None
         else {"flows": list(clash.flows), "reason": clash.reason, "minimal": clash.minimal},
-        "faults": [
-            {"kind": fault.kind, "flows": list(fault.flows), "port": fault.port, "text": fault.text}
-            for fault in shown.faults
-        ],
+        "faults": _faults(shown.faults),
         "written": list(shown.written),
     }
 
@@ -106,6 +116,12 @@ def _flow(problem: Problem, opens: Opens, flow: int) -> dict[str, Any]:
     }
 
 
+def _talker(gated: Gated | None, flow: int) -> dict[str, Any]:
+    if gated is None:
+        return {}
+    return {"priority": gated.priorities[flow], "talker_offset_ns": gated.talkers[flow] / 1000}
+
+
 def _port(shown: Shown, gates: GateList) -> dict[str, Any]:
     return {
         "port": gates.name,
@@ -116,6 +132,60 @@ def _port(shown: Shown, gates: GateList) -> dict[str, Any]:
         "entries": [{"mask": entry.mask, "interval_ns": entry.interval} for entry in gates.entries],
         "taprio": list(shown.commands.get(gates.name, ())),
     }
+
+
+def gates_json(file: str, name: str, judged: GatesJudged) -> dict[str, Any]:
+    """What came of the gates of a test, in the form of `json_of`."""
+    return {
+        "schema": SCHEMA,
+        "file": file,
+        "name": name,
+        "outcome": "faulty" if judged.faults else "sound",
+        "objective": None,
+        "proof": None,
+        "found_by": None,
+        "seconds": None,
+        "precision_ns": judged.precision / 1000,
+        "grid_ns": 0.001,
+        "flows": [
+            {"flow": flow, "period_ns": period / 1000, "windows": []}
+            | (
+                {
+                    "latency_ns": judged.latencies[flow][0] / 1000,
+                    "latency_most_ns": judged.latencies[flow][1] / 1000,
+                }
+                if flow in judged.latencies
+                else {}
+            )
+            for flow, period in sorted(judged.periods.items())
+        ],
+        "ports": [],
+        "clash": None,
+        "faults": _faults(judged.faults),
+        "written": [],
+    }
+
+
+def gates_text(file: str, judged: GatesJudged) -> list[str]:
+    """The same for the terminal."""
+    count = len(judged.faults)
+    if count:
+        return [f"{file}: {count} fault{'s' if count != 1 else ''}"] + [
+            f"  {fault.kind}: {fault.text}" for fault in judged.faults
+        ]
+    lines = ["flow     period/us  latency/us  at most/us"]
+    for flow, period in sorted(judged.periods.items())[:_MOST_LISTED]:
+        least, most = judged.latencies[flow]
+        lines.append(f"{flow:<8} {period / 1e6:>9.10g} {least / 1e6:>11.10g} {most / 1e6:>11.10g}")
+    lines.append(f"{file}: gates carry the {len(judged.periods)} scheduled flows")
+    return lines
+
+
+def _faults(faults: Sequence[Fault]) -> list[dict[str, Any]]:
+    return [
+        {"kind": fault.kind, "flows": list(fault.flows), "port": fault.port, "text": fault.text}
+        for fault in faults
+    ]
 
 
 def openings_from(

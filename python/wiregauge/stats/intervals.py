@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.memory import flag_memory, memory
+from wiregauge.stats.memory import Memory, flag_memory, memory
 from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported, upper
 
@@ -45,12 +45,21 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
     or less than the values. Above a percentile that the effective n does not support the interval is open. There is
     none at all where the series is too short for its own memory, or worth too few values to have one.
     """
-    n = len(ascending)
     at = quantile(ascending, q)
     known = flag_memory(values > at if upper(q) else values < at)
-    if not supported(floor(known.safe_worth), q):
-        # Too few clusters beyond it to know how they cluster: then they are taken to do so as all values do.
+    if is_clustered(known, q):
         known = min(known, memory(values), key=lambda one: one.safe_worth)
+    return interval_of(ascending, q, known)
+
+
+def is_clustered(known: Memory, q: float | Fraction) -> bool:
+    """Whether too few clusters lie beyond a quantile to know how they cluster: then they do so as all values do."""
+    return not supported(floor(known.safe_worth), q)
+
+
+def interval_of(ascending: Floats, q: float | Fraction, known: Memory) -> QuantileInterval:
+    """The interval of quantile `q` by what the series "beyond it" remembers."""
+    n = len(ascending)
     worth = known.safe_worth
     needed = max(known.needed, ceil(fewest_for_interval(q) * n / worth))
     if not known.known:

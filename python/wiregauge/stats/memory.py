@@ -21,11 +21,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, sqrt
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, special
+
+from wiregauge.stats.mixture import half_widths
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -56,6 +58,8 @@ _NOTHING = 1e-24
 """Share of the variance of the values up to which sums over blocks differ by rounding alone."""
 _EXACT = 0.7
 """What exact bounds of a count leave to do for few events: they are wider than they have to be."""
+_AT_ONCE = 64
+"""Series that are held against all courses together: more would fill no processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +94,20 @@ def memory(values: Floats) -> Memory:
     """The memory of a series in measured order."""
     n = len(values)
     if n < SHORTEST:
-        return Memory(n, 1.0, (float(special.stdtrit(n - 1, 0.975)) / _NORMAL) ** 2 if n > 1 else 1.0, 1)
-    mean = float(values.mean())
-    variance = float(np.var(values))
+        return _too_short(n)
     edges, sizes = _blocks(n)
-    sums = np.add.reduceat(values, edges) - mean * sizes
-    return _known(n, variance, sums.tobytes(), skewed=True)
+    sums = np.add.reduceat(values, edges) - float(values.mean()) * sizes
+    return _known(n, float(np.var(values)), sums.tobytes(), skewed=True)
+
+
+def memories(rows: Floats) -> list[Memory]:
+    """`memory` of each row of a table: series of one length, each in measured order."""
+    n = rows.shape[1]
+    if n < SHORTEST:
+        return [_too_short(n)] * len(rows)
+    edges, sizes = _blocks(n)
+    sums = rows if len(edges) == n else np.add.reduceat(rows, edges, axis=1)
+    return _judged(n, np.var(rows, axis=1), sums - rows.mean(axis=1)[:, None] * sizes, skewed=True)
 
 
 def flag_memory(flags: Flags) -> Memory:
@@ -109,9 +121,28 @@ def flag_memory(flags: Flags) -> Memory:
     return _known(n, share * (1 - share), sums.tobytes())
 
 
+def flag_memories(rows: Flags) -> list[Memory]:
+    """`flag_memory` of each row of a table."""
+    n = rows.shape[1]
+    if n < SHORTEST:
+        return [Memory(n, 1.0, 1.0, 1)] * len(rows)
+    share = np.count_nonzero(rows, axis=1) / n
+    edges, sizes = _blocks(n)
+    sums = np.add.reduceat(rows, edges, axis=1, dtype=np.int64) - share[:, None] * sizes
+    return _judged(n, share * (1 - share), sums, skewed=False)
+
+
 def flags_worth(flags: Flags) -> float:
     """Independent observations that a series of yes and no is worth for its share; never above n, never below 1."""
-    return min(flag_memory(flags).safe_worth, float(len(flags))) if len(flags) else 0.0
+    n = len(flags)
+    # Where all are alike nothing is known of how they come: each counts.
+    if not flags.any() or flags.all():
+        return float(n)
+    return min(flag_memory(flags).safe_worth, float(n))
+
+
+def _too_short(n: int) -> Memory:
+    return Memory(n, 1.0, (float(special.stdtrit(n - 1, 0.975)) / _NORMAL) ** 2 if n > 1 else 1.0, 1)
 
 
 def _points(n: int) -> int:
@@ -136,68 +167,74 @@ def _known(n: int, variance: float, sums: bytes, *, skewed: bool = False) -> Mem
     Times between points that lie a constant apart are above their percentiles together, and a percentile that few
     values support asks for the memory of the values again.
     """
-    return _judged(n, variance, np.frombuffer(sums), skewed=skewed)
+    return _judged(n, np.array([variance]), np.frombuffer(sums)[None, :], skewed=skewed)[0]
 
 
-def _judged(n: int, variance: float, sums: Floats, *, skewed: bool) -> Memory:
-    if variance <= 0 or not sums.any():
-        return Memory(n, 1.0, 1.0, 1)
-    points = len(sums)
+def _judged(n: int, variance: Floats, sums: Floats, *, skewed: bool) -> list[Memory]:
+    """The memory of series of n values by the variance of each and its sums over blocks less their mean, a row each."""
+    power = fft.dct(sums, norm="ortho", axis=1)[:, 1:] ** 2 * (sums.shape[1] / n)
+    # Values that repeat within every block, as those of a strict cycle: its sums are all one, and nothing lasts.
+    telling = (variance > 0) & (power.max(axis=1) > _NOTHING * variance)
+    found = [Memory(n, 1.0, 1.0, 1)] * len(sums)
+    asked = np.flatnonzero(telling)
+    for begin in range(0, len(asked), _AT_ONCE):
+        some = asked[begin : begin + _AT_ONCE]
+        for row, one in zip(
+            some.tolist(), _weighed(n, variance[some], sums[some], power[some], skewed=skewed), strict=True
+        ):
+            found[row] = one
+    return found
+
+
+def _weighed(n: int, variance: Floats, sums: Floats, power: Floats, *, skewed: bool) -> list[Memory]:
+    """What all courses together say of each row."""
+    points = sums.shape[1]
     known = _courses(points)
-    power = fft.dct(sums, norm="ortho")[1:] ** 2 * (points / n)
-    if power.max() <= _NOTHING * variance:
-        # Values that repeat within every block, as those of a strict cycle: its sums are all one, and nothing lasts.
-        return Memory(n, 1.0, 1.0, 1)
-    grouped = np.add.reduceat(power, known.starts) * known.part
-    scale = known.inverse @ grouped / known.held
+    grouped = np.add.reduceat(power, known.starts, axis=1) * known.part
+    # A product for each row, and not one for all: another order of additions would depend on what is beside it.
+    scale = np.matmul(known.inverse, grouped[:, :, None])[:, :, 0] / known.held
     likelihood = known.prior - 0.5 * (known.logs + known.held * np.log(scale))
-    share = np.exp(likelihood - likelihood.max())
-    kept = share > _NEGLIGIBLE * share.max()
-    share = share[kept] / share[kept].sum()
-    times = scale[kept] * known.at_zero[kept] / variance
-    mean = float(share @ times)
-    if float(share[known.unending[kept]].sum()) > _UNENDING:
-        return Memory(n, max(mean, 1.0), float(n), 2 * n)
-    endless = known.endless[kept]
-    held = known.held
-    if float(share[endless].sum()) > _DOUBT:
-        # Then all hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
-        times, share = times[endless], share[endless] / share[endless].sum()
-        held = _LOWEST
-    half = _mixed(np.sqrt(times), share)
-    uneven, skew = _events(sums, min(n / mean, points))
+    share = np.exp(likelihood - likelihood.max(axis=1)[:, None])
+    share[share <= _NEGLIGIBLE * share.max(axis=1)[:, None]] = 0.0
+    share /= share.sum(axis=1)[:, None]
+    times = scale * known.at_zero / variance[:, None]
+    mean = (share * times).sum(axis=1)
+    unending = share[:, known.unending].sum(axis=1) > _UNENDING
+    endless = share[:, known.endless].sum(axis=1) > _DOUBT
+    # Then all hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
+    share[np.ix_(endless, ~known.endless)] = 0.0
+    share[endless] /= share[endless].sum(axis=1)[:, None]
+    half = half_widths(np.sqrt(times), share)
+    uneven, skew = _events(sums, np.minimum(n / mean, points))
+    held = np.where(endless, _LOWEST, known.held)
     degrees = 1 / (1 / held + (1.0 if skewed else _EXACT) * uneven / 2)
-    factor = float(special.stdtrit(max(degrees, 1.0), 0.975))
+    factor = special.stdtrit(np.maximum(degrees, 1.0), 0.975)
     if skewed:
-        factor += abs(skew) * (1 + 2 * factor**2) / 6
+        factor = factor + np.abs(skew) * (1 + 2 * factor**2) / 6
     safe = (half / _NORMAL * factor / _NORMAL) ** 2
-    return Memory(n, max(mean, 1.0), max(safe, 1.0), 1)
+    return [
+        Memory(n, time, float(n), 2 * n) if lasts else Memory(n, time, longest, 1)
+        for time, longest, lasts in zip(
+            np.maximum(mean, 1.0).tolist(), np.maximum(safe, 1.0).tolist(), unending.tolist(), strict=True
+        )
+    ]
 
 
-def _mixed(deviations: Floats, share: Floats) -> float:
-    """The half-width that 95 % of a mixture of normal distributions about 0 lies within."""
-    low, high = _NORMAL * float(deviations.min()), _NORMAL * float(deviations.max())
-    for _ in range(12):
-        middle = sqrt(low * high)
-        if float(share @ special.ndtr(-middle / deviations)) > 0.025:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _events(sums: Floats, worth: float) -> tuple[float, float]:
+def _events(sums: Floats, worth: Floats) -> tuple[Floats, Floats]:
     """How much less well the variance of sums as long as the memory is known than of normal ones; their skewness."""
-    number = int(min(max(worth / 3, 6), len(sums)))
-    if number < 4:
-        return 0.0, 0.0
-    edges = np.arange(number) * len(sums) // number
-    each = np.add.reduceat(sums, edges)
-    squares = each**2
-    total = float(squares.sum())
-    if not total:
-        return 0.0, 0.0
-    return max(float(squares @ squares) / total**2 - 3 / number, 0.0), float(squares @ each) / total**1.5
+    uneven, skew = np.zeros(len(sums)), np.zeros(len(sums))
+    numbers = np.minimum(np.maximum(worth / 3, 6), sums.shape[1]).astype(np.int64)
+    for number in np.unique(numbers[numbers >= 4]).tolist():
+        rows = np.flatnonzero(numbers == number)
+        edges = np.arange(number) * sums.shape[1] // number
+        each = np.add.reduceat(sums[rows], edges, axis=1)
+        squares = each**2
+        total = squares.sum(axis=1)
+        some = total > 0
+        rows, each, squares, total = rows[some], each[some], squares[some], total[some]
+        uneven[rows] = np.maximum((squares * squares).sum(axis=1) / total**2 - 3 / number, 0.0)
+        skew[rows] = (squares * each).sum(axis=1) / total**1.5
+    return uneven, skew
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.memory import memory
+from wiregauge.stats.memory import Memory, memory
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -99,8 +99,12 @@ def mean_estimate(values: Floats) -> MeanEstimate | None:
     n = len(values)
     if n == 0:
         return None
-    known = memory(values)
-    spread = standard_deviation(values)
+    return estimated(float(values.mean()), standard_deviation(values), memory(values))
+
+
+def estimated(mean: float, spread: float | None, known: Memory) -> MeanEstimate:
+    """The estimate of a mean by the standard deviation of its values and what they remember."""
+    n = known.n
     half = NORMAL * spread * sqrt(known.safe_time / n) if spread is not None and known.known else None
     worth = max(2.0, known.worth) if n >= 2 else float(n)
-    return MeanEstimate(float(values.mean()), half, worth, max(known.needed, 2))
+    return MeanEstimate(mean, half, worth, max(known.needed, 2))

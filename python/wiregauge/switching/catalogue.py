@@ -6,11 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from wiregauge.switching.activation import service_performance, service_steps
+from wiregauge.switching.addresses import capacity, learning_rate
 from wiregauge.switching.congestion import back_to_back, buffer, head_of_line, priorities
-from wiregauge.switching.errors import StopError
+from wiregauge.switching.errored import errored_frames
+from wiregauge.switching.errors import BeyondError, StopError
 from wiregauge.switching.forwarding import latency, loss, throughput
+from wiregauge.switching.meshes import broadcast, full_mesh, many_to_one, one_to_many
+from wiregauge.switching.overload import congestion, incast
 from wiregauge.switching.results import Result
 from wiregauge.switching.session import Session
+from wiregauge.switching.traversal import traversal
 
 __all__ = ["TESTS", "UNCARRIED", "Kind", "carry_out", "chosen"]
 
@@ -39,12 +45,37 @@ TESTS: Final = (
     Kind("buffer", "Buffer size", buffer, 3, ("throughput",), ports=3),
     Kind("priorities", "Behaviour of priorities", priorities, 1, ("throughput",), ports=3, sizes=False),
     Kind("head-of-line", "Head-of-line blocking", head_of_line, 1, ("throughput",), ports=4, sizes=False),
+    Kind("full-mesh", "Fully meshed traffic", full_mesh, 6, ports=3),
+    Kind("one-to-many", "Partially meshed: one to many", one_to_many, 6, ports=3),
+    Kind("many-to-one", "Partially meshed: many to one", many_to_one, 6, ports=3),
+    Kind("broadcast", "Broadcast forwarding and latency", broadcast, 7, ports=3),
+    Kind("congestion", "Congestion control", congestion, 1, ("throughput",), ports=4),
+    Kind("incast", "Incast", incast, 24, ("throughput",), ports=3, sizes=False),
+    Kind("traversal", "Traversal under cross traffic", traversal, 9, ("throughput",), ports=4, sizes=False),
+    Kind("address-capacity", "Address caching capacity", capacity, 18, ports=3, sizes=False),
+    Kind(
+        "learning-rate",
+        "Address learning rate",
+        learning_rate,
+        16,
+        ("address-capacity",),
+        ports=3,
+        sizes=False,
+    ),
+    Kind("errored-frames", "Errored frames filtering", errored_frames, 1),
+    Kind("service-steps", "Service configuration", service_steps, 6, sizes=False),
+    Kind("service-performance", "Service performance", service_performance, 1, sizes=False),
 )
 
 UNCARRIED: Final = (
     (
-        "errored frames (RFC 2889, 5.8)",
-        "no bench sends frames with a bad FCS, runts or giants: interfaces and their drivers repair or refuse them",
+        "runts, giants, fragments and alignment errors (RFC 2889, 5.9)",
+        "no bench sends frames below 64 B or above 1522 B: interfaces and drivers pad or refuse them, and plans of the "
+        "simulator have none",
+    ),
+    (
+        "forward pressure (RFC 2889, 5.6)",
+        "no bench sends frames closer than the least gap of 96 bit times",
     ),
 )
 """What no bench carries, with the reason."""
@@ -68,6 +99,7 @@ def chosen(names: Sequence[str]) -> list[Kind]:
 def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], str]:
     """The results of all tests, and why it ended early; empty where it did not."""
     session.planned = {one.name: one.trials * (len(session.frames) if one.sizes else 1) for one in kinds}
+    session.told(session.estimate())
     known: dict[str, Result] = {}
     stopped = ""
     for kind in kinds:
@@ -83,7 +115,12 @@ def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], st
             continue
         missing = [name for name in kind.needs if known[name].state != "measured"]
         if missing:
-            known[kind.name] = _none(kind, "refused", f"it builds on {missing[0]}, which has no result")
+            before = known[missing[0]]
+            state = "not carried" if before.state == "not carried" else "refused"
+            reason = f"it builds on {before.name}, which has no result"
+            if state == "not carried":
+                reason = f"it builds on {before.name}: {before.reason}"
+            known[kind.name] = _none(kind, state, reason)
             session.ended(kind.name)
             continue
         session.begin(kind.name)
@@ -92,6 +129,8 @@ def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], st
         except StopError as error:
             stopped = str(error)
             known[kind.name] = _none(kind, "not measured", stopped)
+        except BeyondError as error:
+            known[kind.name] = _none(kind, "not carried", f"--bench {session.bench}: {error}")
         session.ended(kind.name)
     return list(known.values()), stopped
 

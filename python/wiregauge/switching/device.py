@@ -32,6 +32,8 @@ class Device:
     """Where files begin that the network names."""
     network: bytes
     """The element `<network>`."""
+    learns: bool = False
+    """Whether its model learns addresses; of a real device nobody knows."""
 
     @property
     def digest(self) -> str:
@@ -43,7 +45,17 @@ class Device:
         root = etree.fromstring(made.to_xml().encode())
         own = root.find(f"{{{NAMESPACE}}}network")
         assert own is not None
-        root.replace(own, etree.fromstring(self.network))
+        network = etree.fromstring(self.network)
+        flows = {flow.get("id") for flow in root.iter(f"{{{NAMESPACE}}}flow")}
+        for rule in list(network.iter(f"{{{NAMESPACE}}}ingress")):
+            parent = rule.getparent()
+            # Of streams that this trial does not have.
+            if parent is not None and rule.get("flow") not in flows:
+                parent.remove(rule)
+                above = parent.getparent()
+                if not len(parent) and above is not None:
+                    above.remove(parent)
+        root.replace(own, network)
         return load_bytes(
             etree.tostring(root, xml_declaration=True, encoding="UTF-8"), self.below / "switch.xml"
         )
@@ -56,6 +68,7 @@ def device_of(path: Path) -> Device:
     """
     loaded = load(path)
     network = loaded.campaign.network
+    models = [node.kind for node in network.nodes if isinstance(node.kind, Switch)]
     switches = [node.name for node in network.nodes if isinstance(node.kind, Switch)]
     ends = [network.names[index] for index in network.end_systems]
     if len(switches) != 1 or len(switches) + len(ends) != len(network.nodes):
@@ -76,7 +89,8 @@ def device_of(path: Path) -> Device:
     assert own is not None
     own = copy.deepcopy(own)
     own.tail = None
-    return Device(switches[0], tuple(ends), rates[0], path.resolve().parent, etree.tostring(own))
+    below = path.resolve().parent
+    return Device(switches[0], tuple(ends), rates[0], below, etree.tostring(own), models[0].learning)
 
 
 def plain_device(ports: int, rate: str) -> Device:

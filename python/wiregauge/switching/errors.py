@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DeviceError", "SheetError", "StopError"]
+__all__ = ["BeyondError", "DeviceError", "SheetError", "StopError"]
 
 
 class DeviceError(Exception):
@@ -11,6 +11,10 @@ class DeviceError(Exception):
 
 class SheetError(Exception):
     """A directory that is none of a characterisation, or of another one."""
+
+
+class BeyondError(Exception):
+    """A trial asks for what the bench cannot do; the text says what and why."""
 
 
 class StopError(Exception):

@@ -12,6 +12,8 @@ from wiregauge.switching.trials import Outcome, Stream, Trial, fps
 __all__ = ["latency", "loss", "no_line_rate", "pair", "throughput"]
 
 _FULL = 1_000_000
+_LEAST = 8
+"""Frames of a stream in the shortest trial, at least."""
 
 
 def pair(load: int, frame: int) -> tuple[Stream, ...]:
@@ -56,9 +58,10 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
                 return None
             return outcome.loss_ratio
 
-        live = not session.sizes.virtual
-        found = search(measure, goal, least=100 if live else 1000, rising=live)
-        line = fps(rate, frame)
+        live, line = not session.sizes.virtual, fps(rate, frame)
+        # Of slow links the least load would have no frames.
+        least = max(100, round(_LEAST / (goal.initial_s * line) * 1e6)) if live else 1000
+        found = search(measure, goal, least=least, rising=live)
         result.rows.append(
             {
                 "frame": frame,

@@ -7,12 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wiregauge.switching.device import Device
-from wiregauge.switching.errors import StopError
+from wiregauge.switching.envelopes import ENVELOPES, Envelope
+from wiregauge.switching.errors import BeyondError, StopError
+from wiregauge.switching.services import Service
 from wiregauge.switching.store import Store
 from wiregauge.switching.trials import Carrier, Outcome, Trial, fps
 
 __all__ = ["BUDGET_S", "Session", "Sizes"]
 
+_BEYOND = "BEYOND"
+"""Grade of a trial that the bench could not carry: it left no run."""
+_VIRTUAL_S, _REAL_S = 0.8, 3.5
+"""What a trial takes besides its own length, roughly."""
 BUDGET_S = 14 * 60.0
 """--quick begins no trial after so long, so that it ends within 15 minutes."""
 
@@ -53,6 +59,11 @@ class Session:
     frames: tuple[int, ...]
     told: Callable[[str], object]
     """Gets a line about every trial."""
+    bench: str = "sim"
+    services: tuple[Service, ...] = ()
+    """What the device promises (Y.1564)."""
+    envelopes: tuple[Envelope, ...] = ENVELOPES
+    """Foreign traffic beside frames whose traversal time is measured."""
     clock: Callable[[], float] = time.monotonic
     asked: int = 0
     made: int = 0
@@ -63,6 +74,24 @@ class Session:
     _began: float | None = None
     _test: str = ""
     _of_test: int = 0
+
+    @property
+    def mesh_frames(self) -> tuple[int, ...]:
+        """Frame sizes of traffic between many ports: only the middle one in a quick session of real time."""
+        if self.sizes.quick and not self.sizes.virtual:
+            return (self.frames[len(self.frames) // 2],)
+        return self.frames
+
+    def estimate(self) -> str:
+        """How long it is thought to take, before anything is known of this device."""
+        trials = sum(self.planned.values())
+        each = _VIRTUAL_S if self.sizes.virtual else _REAL_S
+        if not self.sizes.quick:
+            each += 0.0 if self.sizes.virtual else 60.0
+            most = " of this machine, more at high rates" if self.sizes.virtual else ""
+            return f"about {trials} trials, about {_clock(trials * each)}{most}"
+        least = min(trials * each, BUDGET_S)
+        return f"about {trials} trials, about {_clock(least)}; at most {_clock(BUDGET_S)} before the last one begins"
 
     def begin(self, test: str) -> None:
         """A test begins."""
@@ -75,7 +104,7 @@ class Session:
     def ask(self, trial: Trial) -> Outcome:
         """What the device does with a trial. One that counts for nothing is repeated once, and then stays refused.
 
-        Raises StopError where somebody stopped it, or the time is over.
+        Raises StopError where somebody stopped it, or the time is over, BeyondError where the bench cannot carry it.
         """
         outcome = self._once(trial)
         if outcome.refused:
@@ -90,19 +119,22 @@ class Session:
         self._of_test += 1
         known = self.store.known(index, self._test, trial)
         if known is not None:
-            return known
+            return _carried(known)
         now = self.clock()
         self._began = now if self._began is None else self._began
         if self.sizes.quick and now - self._began > BUDGET_S:
             raise StopError("the 15 minutes of --quick are over")
-        outcome = self.carrier.carry(trial, self.store.folder(index, self._test))
+        try:
+            outcome = self.carrier.carry(trial, self.store.folder(index, self._test))
+        except BeyondError as error:
+            outcome = Outcome(str(error), _BEYOND, (), 0.0)
         self.store.add(self._test, trial, outcome)
         self.made += 1
         self.spent_s += self.clock() - now
         loss = f"lost {outcome.lost} of {outcome.sent}"
         found = f"refused: {outcome.refused}" if outcome.refused else loss
         self.told(f"{self._test}  {trial.name}: {found}{self._rest()}")
-        return outcome
+        return _carried(outcome)
 
     def _rest(self) -> str:
         """Time left by the mean of the trials so far and how many tests are thought to need."""
@@ -110,4 +142,15 @@ class Session:
         left = max(0.0, more * self.spent_s / self.made)
         if self.sizes.quick and self._began is not None:
             left = min(left, max(0.0, BUDGET_S - (self.clock() - self._began)))
-        return f"; about {int(left // 60)}:{int(left % 60):02d} left"
+        return f"; about {_clock(left)} left"
+
+
+def _carried(outcome: Outcome) -> Outcome:
+    """Raises BeyondError for what stands for a trial that the bench could not carry."""
+    if outcome.grade == _BEYOND:
+        raise BeyondError(outcome.refused)
+    return outcome
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from wiregauge.config import Test
 from wiregauge.measures import FlowResult, Judgement
 from wiregauge.runner import Trials
 from wiregauge.switching.device import Device
+from wiregauge.switching.errors import BeyondError, StopError
 
 __all__ = ["WIRE_EXTRA", "Bench", "Carrier", "Latency", "Load", "Outcome", "Seen", "Stream", "Trial", "fps"]
 
@@ -20,6 +21,13 @@ _PORTS = 4
 """Ports that trials use, at most."""
 _OFFERED = 0.01
 """A stream, or a load, that is further from what was intended than this share was not offered."""
+_LEARNING_FLOW = 60_001
+"""Number of the flow of learning frames of the first port."""
+_APART_NS = 200_000
+"""Between learning frames of two ports."""
+_BROADCAST = "ff:ff:ff:ff:ff:ff"
+_STATIONS = "02:57:53:00:00:00"
+"""First address of the stations that are imagined behind a port."""
 
 
 def fps(rate_bps: int, frame: int) -> float:
@@ -36,6 +44,22 @@ class Stream:
     load_ppm: int
     frame: int
     priority: int | None = None
+    also_to: tuple[int, ...] = ()
+    """Other ports that are to receive each of its frames: it is then a broadcast."""
+    offset_ns: int = 0
+    """When its first measured frame is due."""
+    count: int = 0
+    """Measured frames; 0: as many as the trial has time for."""
+    period_ns: int = 0
+    """Time between two frames, in the place of a load; 0: by the load."""
+    burst: int = 1
+    """Frames sent back to back."""
+    flow: int = 0
+    """Number of its flow; 0: its place in the trial."""
+    stations_from: int = 0
+    """So many stations behind its port send its frames in turn; 0: the port itself."""
+    stations_to: int = 0
+    """So many stations behind the other port receive them in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +82,32 @@ class Trial:
     loads: tuple[Load, ...] = ()
     warm_up: bool = True
     """Whether the streams begin before what is measured; not for bursts, which would find a buffer in use."""
+    lead_s: float = 0.0
+    """How long before, where the usual time is too short."""
+    overload: bool = False
+    """Whether streams may take more than a port can send."""
+    damaged: tuple[int, ...] = ()
+    """Ports whose frames arrive at the device with a wrong check sequence."""
 
     def as_json(self) -> dict[str, Any]:
         """As it is kept; a trial is the same where this is."""
         return {
-            **asdict(self),
-            "streams": [asdict(one) for one in self.streams],
+            **_told(self),
+            "streams": [_told(one) for one in self.streams],
             "loads": [asdict(one) for one in self.loads],
         }
+
+
+_FIRST = ("source", "to", "load_ppm", "frame", "priority", "name", "seconds", "streams", "loads", "warm_up")
+
+
+def _told(one: Stream | Trial) -> dict[str, Any]:
+    """Its fields: the first ones always, later ones where they say something, so that older trials stay the same."""
+    return {
+        own.name: value
+        for own in fields(one)
+        if (value := getattr(one, own.name)) != own.default or own.default is MISSING or own.name in _FIRST
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +128,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What became of a stream."""
+    """What became of a stream, at one of its receivers."""
 
     sent: int
     lost: int
@@ -94,11 +136,20 @@ class Seen:
     offered: float | None
     """Share of the intended rate that it really had."""
     latency: Latency
+    available: float | None = None
+    """Share of the messages that came in time, by the measure availability."""
+    passages: dict[str, int] = field(default_factory=dict)
+    """Frames that the device sent by output port, where the bench sees its ports."""
 
     @property
     def loss_ratio(self) -> float:
         """Share of the sent frames."""
         return self.lost / self.sent if self.sent else 1.0
+
+    @property
+    def flooded(self) -> int:
+        """Frames that left by a port beside their own as well."""
+        return sorted([0, 0, *self.passages.values()])[-2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +159,7 @@ class Outcome:
     refused: str
     grade: str
     streams: tuple[Seen, ...]
+    """By stream, and in it by receiver."""
     seconds: float
     """What it took, on the wall."""
     directory: str = ""
@@ -154,17 +206,20 @@ class Bench:
         """The test that a trial is; it has no network yet."""
         ports = self._device.ports
         test = Test("switch", seed=1)
+        lead = f"{round(trial.lead_s * 1e9)}ns" if trial.lead_s else self._settle
+        silent = self._silent(trial)
+        # Without a warm-up their frames come first, each before the next, and everything else after them.
+        ahead = 0 if trial.warm_up else len(silent) * _APART_NS
         test.timing(
-            warm_up=self._settle if trial.warm_up else "0s",
-            duration=f"{round(trial.seconds * 1e9)}ns",
+            warm_up=lead if trial.warm_up else "0s",
+            duration=f"{round(trial.seconds * 1e9) + ahead}ns",
             drain=None,
+            overload="on" if trial.overload else None,
         )
-        for number, one in enumerate(trial.streams, 1):
-            test.flow(
-                number, protocol="raw", from_=ports[one.source], to=ports[one.to], priority=one.priority
-            )
-            test.send(number, load=_share(one.load_ppm), frame=f"{one.frame}B", pacing="rate")
-            test.receive(number)
+        for place, one in enumerate(trial.streams, 1):
+            self._stream(test, one.flow or place, replace(one, offset_ns=one.offset_ns + ahead))
+        for place, port in enumerate(silent):
+            self._learning_frames(test, port, place, trial)
         for load in trial.loads:
             test.inject(
                 on=ports[load.source],
@@ -173,7 +228,50 @@ class Bench:
                 frame=f"{load.frame}B",
                 burst=1,
             )
+        for port in trial.damaged:
+            test.bit_errors(ports[port], self._device.name, rate="1", sent_by=ports[port])
         return test
+
+    def _silent(self, trial: Trial) -> list[int]:
+        """Ports that only receive: a simulated device that learns would flood what is for them (RFC 2889, 4.3)."""
+        if not self._device.learns or any(one.stations_from for one in trial.streams):
+            return []
+        sending = {one.source for one in trial.streams} | {one.source for one in trial.loads}
+        receiving = {one.to for one in trial.streams} | {one.to for one in trial.loads}
+        return sorted(receiving - sending)
+
+    def _learning_frames(self, test: Test, port: int, place: int, trial: Trial) -> None:
+        """Has a port send a few frames that no test counts, in the warm-up or ahead of the streams."""
+        ports, number = self._device.ports, _LEARNING_FLOW + port
+        test.flow(number, protocol="raw", from_=ports[port], to=ports[trial.streams[0].source])
+        offset = f"{place * _APART_NS}ns" if place else None
+        test.send(number, period=f"{2 * len(ports) * _APART_NS}ns", frame="64B", offset=offset, count=1)
+        test.receive(number)
+
+    def _stream(self, test: Test, number: int, one: Stream) -> None:
+        ports = self._device.ports
+        test.flow(
+            number,
+            protocol="raw",
+            from_=ports[one.source],
+            to=[ports[port] for port in (one.to, *one.also_to)],
+            priority=one.priority,
+            source_mac=_STATIONS if one.stations_from else None,
+            source_macs=one.stations_from or None,
+            destination_mac=_BROADCAST if one.also_to else _STATIONS if one.stations_to else None,
+            destination_macs=one.stations_to or None,
+        )
+        test.send(
+            number,
+            load=None if one.period_ns else _share(one.load_ppm),
+            period=f"{one.period_ns}ns" if one.period_ns else None,
+            frame=f"{one.frame}B",
+            pacing=None if one.burst > 1 else "rate",
+            offset=f"{one.offset_ns}ns" if one.offset_ns else None,
+            count=one.count or None,
+            burst=one.burst if one.burst > 1 else None,
+        )
+        test.receive(number)
 
     def carry(self, trial: Trial, name: str) -> Outcome:
         """See `Carrier`. Raises TestError, BenchError and RunDirectoryError beside."""
@@ -196,7 +294,10 @@ class Bench:
         number = 0
         while (self._place / f"reach-{number}").exists():
             number += 1
-        judgement = self._run(Trial("reach", 0.5, ways), f"reach-{number}")
+        try:
+            judgement = self._run(Trial("reach", 0.5, ways), f"reach-{number}")
+        except BeyondError as error:
+            raise BenchError(str(error)) from None
         for way, flow in zip(ways, judgement.runs[0].flows, strict=True):
             if not flow.counts["delivered"]:
                 here, there = self._device.ports[way.source], self._device.ports[way.to]
@@ -204,14 +305,16 @@ class Bench:
         self._reached = True
 
     def _run(self, trial: Trial, name: str) -> Judgement:
-        """Raises StopError for a trial that was stopped."""
+        """Raises StopError for a trial that was stopped, BeyondError for one that the bench cannot carry."""
         from wiregauge.master.stopping import Interrupted
-        from wiregauge.runner import NothingRunError
-        from wiregauge.switching.errors import StopError
+        from wiregauge.runner import BeyondBenchError, NothingRunError
 
         place = self._place / name
         try:
-            judgement = self._trials.run(self._device.test(self.test(trial)), place, file=f"switch {name}")
+            test = self._device.test(self.test(trial))
+            judgement = self._trials.run(test, place, file=f"switch {name}")
+        except BeyondBenchError as error:
+            raise BeyondError("; ".join(error.reasons)) from None
         except Interrupted as error:
             raise StopError(str(error)) from None
         except NothingRunError as error:
@@ -230,13 +333,14 @@ def _share(ppm: int) -> str:
 def outcome_of(judgement: Judgement, seconds: float, name: str) -> Outcome:
     """What the judgement of a run says of the trial that it was."""
     run = judgement.runs[0]
-    streams = tuple(_seen(flow) for flow in run.flows)
+    flows = [flow for flow in run.flows if flow.plan.id < _LEARNING_FLOW]
+    streams = tuple(_seen(flow) for flow in flows)
     reasons = []
     if run.state != "complete":
         reasons.append(run.reason or f"the run is {run.state}")
     elif run.validity.word == "INVALID":
         reasons.append("INVALID: " + "; ".join(run.reasons))
-    for flow, one in zip(run.flows, streams, strict=True):
+    for flow, one in zip(flows, streams, strict=True):
         if one.offered is None or abs(one.offered - 1) > _OFFERED:
             part = (
                 "at an unknown rate"
@@ -273,4 +377,6 @@ def _seen(flow: FlowResult) -> Seen:
         uncertainty,
     )
     lost = sum(counts.get(what, 0) for what in ("lost", "corrupted", "misdirected"))
-    return Seen(counts["sent"], lost, offered, latency)
+    available = flow.service.availability.ratio if flow.service is not None else None
+    passages = {f"{hop.switch}:{hop.port}": hop.n for hop in flow.hops}
+    return Seen(counts["sent"], lost, offered, latency, available, passages)

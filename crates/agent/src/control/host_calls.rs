@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tonic::{Request, Response, Status};
+use wg_plan::PLAN_SCHEMA;
+use wg_record::segment::SEGMENT_SCHEMA;
 
 use super::admission::{asker, caller, kept_at, may_have, named, of_session};
-use super::campaigns;
 use super::service::{AgentService, answered, to_its_end};
+use super::{campaigns, lock};
 use crate::proto;
 use crate::remote::{interfaces, reach};
 use crate::tools::examination;
@@ -16,43 +18,116 @@ use crate::tools::examination;
 /// Bytes of the reason for draining a host, at most.
 const LONGEST_REASON: usize = 200;
 
+/// Facts of the host; one whose clock is planted shares its clock with nobody.
+pub(super) fn host_facts(planted: bool) -> std::collections::BTreeMap<String, String> {
+    let mut facts = crate::tools::doctor::host_facts();
+    if planted {
+        facts.insert("boot-id".into(), "planted clock".into());
+    }
+    facts
+}
+
 impl AgentService {
-    /// Which records lie on this host.
-    pub(super) fn records_kept(
+    /// What the host is and has.
+    pub(super) async fn describe_host(
         &self,
-        request: &Request<proto::ListRecordsRequest>,
+        request: Request<proto::DescribeRequest>,
+    ) -> Result<Response<proto::DescribeReply>, Status> {
+        let reached = caller(&request).and_then(|caller| caller.to);
+        let (rules, planted_clock) = (self.remote.clone(), self.planted_clock);
+        let sessions = lock(&self.shared.remote).clone();
+        let holders = sessions.iter().filter_map(|session| session.holder.as_ref());
+        let in_use: Vec<(String, String)> =
+            holders.map(|holder| (holder.interface.clone(), holder.described())).collect();
+        let of_all = in_use.iter().map(|(interface, used)| format!("{interface} is {used}"));
+        let of_all = of_all.collect::<Vec<_>>().join(", ");
+        let (interfaces, host) = tokio::task::spawn_blocking(move || {
+            let allows = |name: &str| rules.as_ref().is_none_or(|rules| rules.allowance.has_interface(name));
+            let used = |name: &str| {
+                in_use.iter().find(|(on, _)| on == name).map(|(_, used)| used.clone()).unwrap_or_default()
+            };
+            (interfaces::described(allows, used), host_facts(planted_clock.is_some()))
+        })
+        .await
+        .map_err(|_| {
+            Status::internal("the interfaces could not be looked at; this is a defect of wiregauge")
+        })?;
+        let rules = self.remote.as_ref();
+        Ok(Response::new(proto::DescribeReply {
+            agent_version: env!("CARGO_PKG_VERSION").into(),
+            plan_schema: PLAN_SCHEMA,
+            record_schema: SEGMENT_SCHEMA,
+            host_name: wg_net::host::name(),
+            host: host.into_iter().collect(),
+            interfaces,
+            in_use: of_all,
+            reached_at: reached.map(|at| at.ip().to_canonical().to_string()).unwrap_or_default(),
+            allowed: rules.map(|rules| rules.allowance.described()).unwrap_or_default(),
+            drained: rules.and_then(|rules| rules.drain.described()).unwrap_or_default(),
+        }))
+    }
+
+    /// What an interface under test has counted.
+    pub(super) async fn interface_counters(
+        &self,
+        request: Request<proto::ReadInterfaceRequest>,
+    ) -> Result<Response<proto::ReadInterfaceReply>, Status> {
+        let session = self.session(&request)?;
+        session.alive();
+        let interface = request.into_inner().interface;
+        of_session(&session, &interface)?;
+        let counted =
+            wg_net::link_counters(&interface).map_err(|error| Status::not_found(error.to_string()))?;
+        let (received, receive_dropped) = (counted.received, counted.receive_dropped);
+        Ok(Response::new(proto::ReadInterfaceReply { received, receive_dropped }))
+    }
+
+    /// Which records lie on this host.
+    pub(super) async fn records_kept(
+        &self,
+        request: Request<proto::ListRecordsRequest>,
     ) -> Result<Response<proto::ListRecordsReply>, Status> {
         let asked = &request.get_ref().campaign;
         let only = if asked.is_empty() { None } else { Some(named(asked)?) };
-        let caller = caller(request);
-        let recording: Vec<PathBuf> = self.sessions().iter().filter_map(|one| one.recording()).collect();
-        let listed = campaigns::kept(only.as_ref()).into_iter().filter(|one| may_have(caller, &one.owner));
-        let kept = listed.map(|one| proto::KeptRecords {
-            active: named(&one.campaign)
-                .is_ok_and(|campaign| recording.contains(&campaign.records(one.run, one.node))),
-            campaign: one.campaign,
-            run: one.run,
-            node: u32::from(one.node),
-            owner: one.owner,
-            bytes: one.bytes,
-            modified_realtime_ns: one.modified_ns,
-        });
-        Ok(Response::new(proto::ListRecordsReply { kept: kept.collect() }))
+        let caller = caller(&request).cloned();
+        let service = self.clone();
+        answered(move || {
+            let listed = campaigns::kept(only.as_ref());
+            let recording: Vec<PathBuf> =
+                service.sessions().iter().filter_map(|one| one.recording()).collect();
+            let kept = listed.into_iter().filter(|one| may_have(caller.as_ref(), &one.owner));
+            let kept = kept.map(|one| proto::KeptRecords {
+                active: named(&one.campaign)
+                    .is_ok_and(|campaign| recording.contains(&campaign.records(one.run, one.node))),
+                campaign: one.campaign,
+                run: one.run,
+                node: u32::from(one.node),
+                owner: one.owner,
+                bytes: one.bytes,
+                modified_realtime_ns: one.modified_ns,
+            });
+            Ok(proto::ListRecordsReply { kept: kept.collect() })
+        })
+        .await
     }
 
     /// Removes records that were fetched.
-    pub(super) fn discard_kept(
+    pub(super) async fn discard_kept(
         &self,
-        request: &Request<proto::DiscardRecordsRequest>,
+        request: Request<proto::DiscardRecordsRequest>,
     ) -> Result<Response<proto::DiscardRecordsReply>, Status> {
         let asked = request.get_ref();
         let (campaign, run, node) = kept_at(&asked.campaign, asked.run, asked.node)?;
-        self.kept(caller(request), &campaign, run, node)?;
-        campaign
-            .discard(run, node)
-            .map_err(|error| Status::internal(format!("the records cannot be removed: {error}")))?;
-        self.tidy(&campaign);
-        Ok(Response::new(proto::DiscardRecordsReply {}))
+        let (caller, service) = (caller(&request).cloned(), self.clone());
+        answered(move || {
+            service.kept(caller.as_ref(), &campaign, run, node)?;
+            campaign
+                .discard(run, node)
+                .map_err(|error| Status::internal(format!("the records cannot be removed: {error}")))?;
+            service.tidy(&campaign);
+            Ok(proto::DiscardRecordsReply {})
+        })
+        .await
     }
 
     /// Lets a certificate in no more, and ends its sessions.

@@ -9,6 +9,7 @@ mod host_calls;
 mod request;
 pub mod role;
 pub mod run;
+mod run_calls;
 mod sending;
 pub mod service;
 mod session;

@@ -1,7 +1,11 @@
 //! Files of records, sent in chunks from where the caller has them, with the hash of the whole.
+//!
+//! A disk that answers no more must not keep a caller for ever: whatever is asked of it has a time, after which the caller is
+//! told which file it was.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ring::digest::{Context, SHA256};
 use tokio::io::AsyncReadExt;
@@ -9,30 +13,38 @@ use tokio::sync::mpsc;
 use tonic::Status;
 use wg_record::segment::segment_files;
 
+use super::service::answered;
 use super::session::Session;
 use crate::proto;
 use crate::recording::{host_counters, packet_capture};
 
 /// Bytes of a file sent at a time.
 const CHUNK: usize = 256 << 10;
+/// How long the disk may take for one thing that is asked of it: a list of files, or a chunk.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 type Chunks = mpsc::Sender<Result<proto::Chunk, Status>>;
 
 /// What a run left in its folder.
-pub(super) fn files(records: &Path) -> Result<Vec<PathBuf>, Status> {
+fn files(records: &Path) -> Result<Vec<PathBuf>, Status> {
     let mut files = segment_files(records).map_err(|error| Status::data_loss(error.to_string()))?;
     let others = [packet_capture::FILE, host_counters::FILE].map(|name| records.join(name));
     files.extend(others.into_iter().filter(|file| file.exists()));
     Ok(files)
 }
 
-/// Sends all of them, each from where `have` says; ends early when the caller has gone. `session` is kept alive by it.
+/// Sends all that a run left in its folder, each file from where `have` says; ends early when the caller has gone. `session`
+/// is kept alive by it.
 pub(super) async fn send(
-    files: Vec<PathBuf>,
+    records: PathBuf,
     have: Vec<proto::FilePart>,
     session: Option<Arc<Session>>,
     to: Chunks,
 ) {
+    let files = match listed(records).await {
+        Ok(files) => files,
+        Err(refused) => return drop(to.send(Err(refused)).await),
+    };
     for path in files {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let from = have.iter().find(|part| part.file == name).map_or(0, |part| part.bytes);
@@ -45,6 +57,29 @@ pub(super) async fn send(
     }
 }
 
+/// What a run left, listed where blocking harms nobody.
+async fn listed(records: PathBuf) -> Result<Vec<PathBuf>, Status> {
+    in_time(answered(move || files(&records))).await.map(tonic::Response::into_inner)
+}
+
+/// What is answered from the disk, or that it does not answer.
+pub(super) async fn in_time<T>(asked: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    tokio::time::timeout(PATIENCE, asked)
+        .await
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded("the disk of the records does not answer")))
+}
+
+/// The same of a file.
+async fn read_in_time<T>(
+    patience: Duration,
+    asked: impl Future<Output = std::io::Result<T>>,
+) -> std::io::Result<T> {
+    tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| {
+        let why = format!("the disk does not answer within {patience:?}");
+        Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why))
+    })
+}
+
 /// One file; all of it where the caller has more than there is.
 async fn send_file(
     path: &Path,
@@ -53,12 +88,12 @@ async fn send_file(
     session: Option<&Session>,
     to: &Chunks,
 ) -> std::io::Result<()> {
-    let mut source = tokio::fs::File::open(path).await?;
-    let from = if from > source.metadata().await?.len() { 0 } else { from };
+    let mut source = read_in_time(PATIENCE, tokio::fs::File::open(path)).await?;
+    let from = if from > read_in_time(PATIENCE, source.metadata()).await?.len() { 0 } else { from };
     let (mut hash, mut at) = (Context::new(&SHA256), 0_u64);
     loop {
         let mut data = vec![0; CHUNK];
-        let read = source.read(&mut data).await?;
+        let read = read_in_time(PATIENCE, source.read(&mut data)).await?;
         data.truncate(read);
         hash.update(&data);
         let begin = at;
@@ -78,5 +113,20 @@ async fn send_file(
         if let Some(session) = session {
             session.alive();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_disk_that_does_not_answer_is_named_in_time() {
+        let stuck = std::future::pending::<std::io::Result<()>>();
+        let refused = read_in_time(Duration::from_millis(10), stuck).await.expect_err("nobody answers");
+        assert_eq!(refused.kind(), std::io::ErrorKind::TimedOut);
+        assert_eq!(refused.to_string(), "the disk does not answer within 10ms");
+        let answers = read_in_time(Duration::from_secs(60), async { Ok(7) });
+        assert_eq!(answers.await.expect("it answers"), 7);
     }
 }

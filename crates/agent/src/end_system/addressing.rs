@@ -59,7 +59,7 @@ impl FlowAddresses {
         let udp = |ip: Option<[u8; 4]>, own: Ipv4Addr, port: Option<u16>, plain: u16| {
             SocketAddrV4::new(ip.map_or(own, Ipv4Addr::from), port.unwrap_or(plain))
         };
-        let Addresses { mac, ipv4, port } = addresses;
+        let Addresses { mac, ipv4, port, .. } = addresses;
         Self {
             mac: [mac.source.unwrap_or(MacAddress(from.mac)), mac.destination.unwrap_or(MacAddress(to.mac))],
             udp: [

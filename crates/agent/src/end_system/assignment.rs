@@ -17,9 +17,7 @@ use crate::end_system::addressing::{AccessKind, FlowAddresses};
 use crate::end_system::buffer::MAX_PAYLOAD;
 use wg_plan::schedule::Schedule;
 
-pub use wg_plan::wire::PROBE_PORT;
-/// UDP port background load is sent to (discard, RFC 863).
-pub const DISCARD_PORT: u16 = 9;
+pub use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
 pub const RAW_ETHER_TYPE: u16 = 0x88B5;
 
@@ -146,6 +144,8 @@ pub struct FlowFacts {
     pub planned: u64,
     /// Whether a relay returns it.
     pub relayed: bool,
+    /// It compares clocks, and is no flow under test.
+    pub exchange: bool,
     /// This end system's part in it.
     pub role: FlowRole,
 }
@@ -255,11 +255,19 @@ fn is_stream(send: &Send, run: &Run) -> bool {
 }
 
 /// What only the simulator does so far.
-fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
+fn refuse_unsupported(network: &Network, run: &Run) -> Result<(), AssignmentError> {
     let unsupported = |flow, what| Err(AssignmentError::Unsupported { flow, what });
+    let has_tsn = |node: NodeIndex| network.nodes.get(usize::from(node)).is_some_and(|one| one.tsn.is_some());
+    // The filters of hosts with TSN settings tag what their sockets send; a relay's host is one of them.
+    let is_tagged = |flow: &Flow| {
+        let back = run.relays.iter().filter(|relay| relay.flow == flow.id).map(|relay| relay.on);
+        back.chain([flow.from]).all(has_tsn)
+    };
     for flow in &run.flows {
         match flow.protocol {
-            Protocol::Udp if flow.vlan.is_some() => return unsupported(flow.id, "tags UDP frames"),
+            Protocol::Udp if flow.vlan.is_some() && !is_tagged(flow) => {
+                return unsupported(flow.id, "tags UDP frames of a host without <host-tsn>");
+            }
             Protocol::Udp if flow.dscp != 0 => return unsupported(flow.id, "sets a DSCP"),
             Protocol::Udp | Protocol::Raw => {}
             Protocol::Be => return unsupported(flow.id, "is best-effort beside critical traffic"),
@@ -271,6 +279,9 @@ fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
         }
         if !flow.also_to.is_empty() {
             return unsupported(flow.id, "has several receivers");
+        }
+        if !flow.addresses.macs.is_none() {
+            return unsupported(flow.id, "has several MAC addresses in turn");
         }
     }
     Ok(())
@@ -289,7 +300,7 @@ impl Assignment {
             node,
             nodes,
         })?;
-        refuse_unsupported(run)?;
+        refuse_unsupported(network, run)?;
         let addresses =
             network.nodes.iter().map(|n| Address { mac: n.mac.0, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
         let mut assignment = Self {
@@ -375,6 +386,7 @@ impl Assignment {
             vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
             planned: 0,
             relayed: false,
+            exchange: flow.exchange,
             role: FlowRole::Unexpected,
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! Which flows of an end system have figures while a run goes on: those that begin or end at it.
+//! Which flows of an end system have figures while a run goes on: those under test that begin or end at it.
 
 use crate::end_system::assignment::{Assignment, FlowRole};
 use crate::recording::live::{LiveFlow, LivePart};
@@ -7,6 +7,7 @@ use crate::recording::live::{LiveFlow, LivePart};
 pub(super) fn of(assignment: &Assignment) -> Vec<LiveFlow> {
     (0_u16..)
         .zip(&assignment.flows)
+        .filter(|(_, facts)| !facts.exchange)
         .filter_map(|(position, facts)| {
             let part = match facts.role {
                 FlowRole::RoundTripSender => LivePart::RoundTrip,

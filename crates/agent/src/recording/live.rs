@@ -1,4 +1,5 @@
-//! Figures of a run while it goes on: what the record writer sees pass, summed up once a second for the testmaster.
+//! Figures of a run while it goes on: what the record writer sees pass, summed up once a second for the testmaster, and for
+//! the first time as soon as there is something to say.
 //!
 //! The record writer is the last to get a core, and everything here is done on its thread: no other thread counts, waits or
 //! allocates for it. What it shows is provisional. Records that were lost before they came here are missing from it, which
@@ -26,6 +27,8 @@ const WINDOW: u32 = 1_024;
 const WORDS: usize = WINDOW as usize / 64;
 /// Between two figures.
 const SECOND: i64 = 1_000_000_000_000;
+/// From the first message of the measured part to the first figures.
+const FIRST: i64 = SECOND / 10;
 /// Parts of each doubling in a distribution: a percentile is told too high by a sixteenth at most.
 const PARTS: u32 = 16;
 const PARTS_LOG: u32 = 4;
@@ -61,10 +64,10 @@ pub struct LiveFlow {
 pub struct LiveBoard(Mutex<Option<Arc<proto::LiveFigures>>>);
 
 impl LiveBoard {
-    /// The last figures, unless they are those of second `known`.
+    /// The last figures, unless they are those of the number `known`.
     pub fn newer_than(&self, known: u32) -> Option<Arc<proto::LiveFigures>> {
         let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.as_ref().filter(|figures| figures.second != known).map(Arc::clone)
+        shown.as_ref().filter(|figures| figures.number != known).map(Arc::clone)
     }
 
     fn show(&self, figures: proto::LiveFigures) {
@@ -300,13 +303,19 @@ impl Followed {
         }
     }
 
-    fn figures(&mut self) -> proto::LiveFlow {
+    /// Whether something can be told of it: of what arrives, that something did.
+    const fn begun(&self) -> bool {
+        if self.arrives { self.arrivals.received > 0 } else { self.sent > 0 }
+    }
+
+    /// The figures since the last ones. `settled`: a second has passed, after which what is missing counts.
+    fn figures(&mut self, settled: bool) -> proto::LiveFlow {
         let mut figures = proto::LiveFlow {
             flow: u32::from(self.id),
             sent: self.sent - self.refused.min(self.sent),
             refused: self.refused,
             received: self.arrivals.received,
-            missing: self.arrivals.settle(),
+            missing: if settled { self.arrivals.settle() } else { 0 },
             repeats: self.arrivals.repeats,
             late_ns: std::mem::take(&mut self.latest_ns),
             arrives: self.arrives,
@@ -326,7 +335,12 @@ pub struct LiveFigures {
     /// Places in `flows` by flow number; `u16::MAX`: not followed.
     by_id: Vec<u16>,
     left_out: u32,
+    /// When the first message of the measured part passed, ps.
+    first: Option<i64>,
+    /// Figures have told of a message.
+    said: bool,
     second: i64,
+    number: u32,
     board: Arc<LiveBoard>,
 }
 
@@ -342,7 +356,7 @@ impl LiveFigures {
             by_id[usize::from(flow.id)] = place;
         }
         let flows = flows.into_iter().map(|flow| Followed::new(flow, room)).collect();
-        Self { flows, by_id, left_out, second: 0, board }
+        Self { flows, by_id, left_out, first: None, said: false, second: 0, number: 0, board }
     }
 
     /// Records that pass, in the order of each thread that made them.
@@ -357,6 +371,7 @@ impl LiveFigures {
             }
             let place = self.by_id.get(usize::from(record.flow)).copied().unwrap_or(u16::MAX);
             let Some(flow) = self.flows.get_mut(usize::from(place)) else { continue };
+            self.first.get_or_insert(record.time.as_picos());
             let back = record.flags.has(RecordFlags::RETURN);
             match record.point {
                 Point::IntendedSend => flow.intended = (record.sequence, record.time.as_picos()),
@@ -368,21 +383,30 @@ impl LiveFigures {
         }
     }
 
-    /// Shows the figures once a second of the run's time; `dropped` are records that never came here.
+    /// Shows the figures once a second of the run's time, and before once; `dropped` are records that never came here.
     pub fn look(&mut self, now: Option<RunTime>, dropped: impl FnOnce() -> u64) {
         let Some(now) = now else { return };
         let second = now.as_picos() / SECOND;
-        if second <= self.second || self.flows.is_empty() {
+        let settled = second > self.second;
+        if !(settled || self.has_first(now)) || self.flows.is_empty() {
             return;
         }
+        self.said |= self.flows.iter().any(Followed::begun);
         self.second = second;
+        self.number = self.number.saturating_add(1);
         self.board.show(proto::LiveFigures {
-            second: u32::try_from(second).unwrap_or(u32::MAX),
+            number: self.number,
             at_ns: now.as_picos() / 1_000,
             records_dropped: dropped(),
-            flows: self.flows.iter_mut().map(Followed::figures).collect(),
+            flows: self.flows.iter_mut().map(|flow| flow.figures(settled)).collect(),
             flows_left_out: self.left_out,
         });
+    }
+
+    /// Whether there is something to say that no figures have said.
+    fn has_first(&self, now: RunTime) -> bool {
+        let due = self.first.is_some_and(|first| now.as_picos() - first >= FIRST);
+        !self.said && due && self.flows.iter().any(Followed::begun)
     }
 }
 

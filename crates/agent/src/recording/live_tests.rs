@@ -35,8 +35,29 @@ fn following(part: LivePart) -> (LiveFigures, Arc<LiveBoard>) {
 fn shown(live: &mut LiveFigures, board: &LiveBoard, second: i64) -> proto::LiveFlow {
     live.look(Some(RunTime::from_picos(second * SECOND)), || 3);
     let figures = board.newer_than(0).expect("figures of a second");
-    assert_eq!((i64::from(figures.second), figures.records_dropped), (second, 3));
+    assert_eq!((i64::from(figures.number), figures.records_dropped), (second, 3));
     figures.flows[0].clone()
+}
+
+#[test]
+fn the_first_figures_come_a_tenth_of_a_second_after_the_first_message_and_once() {
+    let (mut live, board) = following(LivePart::Receiver(Some(schedule())));
+    let look = |live: &mut LiveFigures, ms: i64| {
+        live.look(Some(RunTime::from_picos(ms * 1_000_000_000)), || 0);
+        board.newer_than(0).map(|figures| (figures.number, figures.flows[0].clone()))
+    };
+    live.take(&[record(0, 1, Point::ApplicationReceive, RecordFlags::WARM_UP)]);
+    assert_eq!(look(&mut live, 300), None, "nothing of the measured part has come");
+    live.take(&[arrival(0, 300_100), arrival(3, 303_900)]);
+    assert_eq!(look(&mut live, 399), None);
+    let (number, first) = look(&mut live, 401).expect("first figures");
+    assert_eq!((number, first.received, first.measured, first.missing), (1, 2, 2, 0));
+    assert_eq!(look(&mut live, 900).expect("the same").0, 1);
+    let (number, second) = look(&mut live, 1_000).expect("a second is over");
+    assert_eq!((number, second.received, second.measured, second.missing), (2, 2, 0, 0));
+    // What was passed over counts no sooner for it.
+    assert_eq!(look(&mut live, 2_000).expect("another").1.missing, 0);
+    assert_eq!(look(&mut live, 3_000).expect("another").1.missing, 2);
 }
 
 /// Every millisecond from the epoch on.

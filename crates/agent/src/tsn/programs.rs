@@ -71,7 +71,7 @@ pub(super) fn explained(command: &Command, said: &str) -> String {
     }
     if said_so("TC action module") || said_so("action not found") {
         return format!(
-            "its kernel lacks an action of `{}`; load act_skbedit, act_police and act_gate",
+            "its kernel lacks an action of `{}`; load act_skbedit, act_vlan, act_police and act_gate",
             command.line()
         );
     }

@@ -7,7 +7,7 @@ use crate::tools::doctor::Finding;
 use wg_net::{clock, host};
 
 /// The kernel's parts, each with what it is for.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "sch_taprio",
     "sch_mqprio",
     "sch_cbs",
@@ -15,6 +15,7 @@ const PARTS: [&str; 9] = [
     "sch_ingress",
     "cls_flower",
     "act_skbedit",
+    "act_vlan",
     "act_police",
     "act_gate",
 ];

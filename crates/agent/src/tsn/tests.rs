@@ -77,6 +77,7 @@ fn setup(folder: &Path) -> Setup {
         priorities: priorities.to_vec(),
         queues: 1,
         shaper: None,
+        preemptable: false,
     };
     node.tsn = Some(Box::new(HostTsn {
         channels: Some(2),
@@ -254,6 +255,7 @@ fn the_kernel_takes_settings_and_gives_the_interface_back() {
         priorities: priorities.to_vec(),
         queues: 1,
         shaper,
+        preemptable: false,
     };
     let etf = host_tsn::Shaper::Etf { delta: Span::from_micros(300), offload: false, deadline: false };
     let cbs = host_tsn::Shaper::Cbs {
@@ -265,7 +267,11 @@ fn the_kernel_takes_settings_and_gives_the_interface_back() {
     let classes = vec![class(&[7], Some(etf)), class(&[6], Some(cbs)), class(&[0, 1, 2, 3, 4, 5], None)];
     let schedule = host_tsn::GateSchedule {
         base_time: Span::ZERO,
-        entries: vec![host_tsn::GateEntry { open: vec![0, 1, 2], length: Span::from_millis(1) }],
+        entries: vec![host_tsn::GateEntry {
+            open: vec![0, 1, 2],
+            length: Span::from_millis(1),
+            mac: Default::default(),
+        }],
     };
     for (kind, schedule) in [("mqprio", None), ("taprio", Some(schedule))] {
         let mut setup = setup(&folder.0);

@@ -7,6 +7,7 @@ use wg_frame::time::Span;
 
 use super::compression::{Collection, Compressed};
 use super::cycle::{Cycle, Phase};
+use super::standing::{Finding, Standing, listens};
 use super::{
     Clique, ControlRepr, ControlType, HELD, Integrity, MASTERS, NEVER, Output, Parameters, State,
     TransparentClock,
@@ -30,8 +31,7 @@ pub struct CompressionMaster {
     gate: LocalTime,
     cycle: Cycle,
     members: u32,
-    good_cycles: u32,
-    bad_cycles: u32,
+    standing: Standing,
     held: PermanenceQueue<ControlRepr>,
     integrations: Vec<Collection>,
     acknowledgements: Vec<Collection>,
@@ -52,8 +52,7 @@ impl CompressionMaster {
             parameters,
             state: State::Integrate,
             members: 0,
-            good_cycles: 0,
-            bad_cycles: 0,
+            standing: Standing::default(),
             integrations: Vec::new(),
             acknowledgements: Vec::new(),
             pending: Vec::new(),
@@ -193,7 +192,7 @@ impl CompressionMaster {
 
     fn enter(&mut self, state: State, timer: LocalTime) {
         self.timer = timer;
-        (self.good_cycles, self.bad_cycles) = (0, 0);
+        self.standing = Standing::default();
         if self.state == state {
             return;
         }
@@ -330,38 +329,93 @@ impl CompressionMaster {
     fn evaluate(&mut self, at: LocalTime) {
         let members = self.cycle.evaluate();
         self.note_members(members);
-        let (heard, thresholds) = (members.count_ones(), self.parameters.thresholds);
-        let enough = heard >= u32::from(thresholds.sync);
-        match self.state {
-            State::TentativeSync if enough => self.enter(State::Sync, NEVER),
-            State::TentativeSync if heard < u32::from(thresholds.tentative) => {
-                self.fail(at, Clique::Synchronous)
-            }
-            State::Sync if enough => {
-                self.good_cycles += 1;
-                if self.good_cycles >= self.parameters.stable_cycles {
-                    self.enter(State::Stable, NEVER);
-                }
-            }
-            State::Sync => self.fail(at, Clique::Synchronous),
-            State::Stable if enough => self.bad_cycles = 0,
-            State::Stable => {
-                self.bad_cycles += 1;
-                if self.bad_cycles > self.parameters.unstable_cycles {
-                    self.fail(at, Clique::Synchronous);
-                }
-            }
-            _ => {}
+        match self.standing.judge(&self.parameters, self.state, members.count_ones()) {
+            Finding::None => {}
+            Finding::Enter(state) => self.enter(state, NEVER),
+            Finding::TooFew => self.fail(at, Clique::Synchronous),
         }
     }
 
     fn fail(&mut self, at: LocalTime, clique: Clique) {
         self.outputs.push_back(Output::Clique(clique));
-        let deaf = clique == Clique::Synchronous && self.members == 0 && self.state == State::Sync;
-        if deaf || self.state == State::Stable {
+        if listens(clique, self.members, self.state) {
             self.enter(State::Integrate, at + self.parameters.listen_timeout());
         } else {
             self.enter(State::Unsync, NEVER);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::as6802::Thresholds;
+
+    fn parameters(integrity: Integrity) -> Parameters {
+        let parameters = Parameters {
+            integrity,
+            domain: 1,
+            priority: 2,
+            integration_cycle: Span::from_millis(10),
+            cycles: 16,
+            precision: Span::from_micros(10),
+            max_transmission_delay: Span::from_micros(100),
+            calculation_overhead: Span::ZERO,
+            frame_time: Span::from_nanos(6_720),
+            masters: 4,
+            faulty_masters: 1,
+            channels: 1,
+            thresholds: Thresholds::of(4, 1),
+            stable_cycles: 3,
+            unstable_cycles: 1,
+        };
+        parameters.check().expect("a cluster that can work");
+        parameters
+    }
+
+    /// Coldstart frames that pass, by the bit of their master, of those that come at these instants from the first one on.
+    fn passed(integrity: Integrity, coming: &[(Span, u8)]) -> Vec<u32> {
+        let parameters = parameters(integrity);
+        let mut device = CompressionMaster::new(parameters, LocalTime::ZERO);
+        let begin = LocalTime::ZERO + parameters.listen_timeout() + Span::from_millis(1);
+        device.handle_deadline(begin);
+        assert_eq!(device.state(), State::Unsync);
+        for (at, master) in coming {
+            let frame = ControlRepr {
+                integration_cycle: 0,
+                membership: 1 << master,
+                sync_priority: parameters.priority,
+                sync_domain: parameters.domain,
+                control_type: ControlType::Coldstart,
+                // As old as a frame can be: it is permanent as it comes.
+                transparent_clock: TransparentClock::from_delay(parameters.max_transmission_delay).unwrap(),
+            };
+            device.handle_frame(begin + *at, frame);
+        }
+        device.handle_deadline(begin + Span::from_millis(1_000));
+        let mut sent = Vec::new();
+        while let Some(output) = device.poll_output() {
+            if let Output::Send { frame, .. } = output
+                && frame.control_type == ControlType::Coldstart
+            {
+                sent.push(frame.membership);
+            }
+        }
+        sent
+    }
+
+    /// Of two masters that start at once, all have to take up the same one. Of high integrity nothing but the gate sees to
+    /// that; of standard integrity the state does, up to the last instant of the gate.
+    #[test]
+    fn the_first_coldstart_frame_closes_the_way_for_others() {
+        let open = parameters(Integrity::High).acknowledge_enabled();
+        assert!(open > Span::from_micros(1));
+        for integrity in [Integrity::Standard, Integrity::High] {
+            let pass = |second| passed(integrity, &[(Span::ZERO, 0), (second, 1)]);
+            assert_eq!(pass(TICK), [1], "{integrity:?}");
+            assert_eq!(pass(open - TICK), [1], "{integrity:?}");
+            assert_eq!(pass(open), [1], "{integrity:?}");
+            assert_eq!(pass(open + TICK), [1, 2], "{integrity:?}");
         }
     }
 }

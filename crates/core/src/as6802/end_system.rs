@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use wg_frame::time::Span;
 
 use super::cycle::{Cycle, Phase};
+use super::standing::{Finding, Standing, listens};
 use super::{
     Behaviour, CHANNELS, Clique, ControlRepr, ControlType, HELD, Integrity, NEVER, Output, Parameters, State,
     TransparentClock,
@@ -37,8 +38,7 @@ pub struct EndSystem {
     acknowledged: Option<LocalTime>,
     cycle: Cycle,
     members: u32,
-    good_cycles: u32,
-    bad_cycles: u32,
+    standing: Standing,
     held: PermanenceQueue<(usize, ControlRepr)>,
     /// What a faulty master sends later than it should.
     pending: Vec<(LocalTime, usize, ControlRepr)>,
@@ -65,8 +65,7 @@ impl EndSystem {
             acknowledged: None,
             cycle,
             members: 0,
-            good_cycles: 0,
-            bad_cycles: 0,
+            standing: Standing::default(),
             pending: Vec::new(),
             outputs: VecDeque::new(),
             now,
@@ -175,7 +174,7 @@ impl EndSystem {
 
     fn enter(&mut self, state: State, timer: LocalTime) {
         self.timer = timer;
-        (self.good_cycles, self.bad_cycles, self.acknowledged) = (0, 0, None);
+        (self.standing, self.acknowledged) = (Standing::default(), None);
         if !state.is_cyclic() {
             self.note_members(0);
         }
@@ -318,35 +317,16 @@ impl EndSystem {
     fn evaluate(&mut self, at: LocalTime) {
         let members = self.cycle.evaluate();
         self.note_members(members);
-        let (heard, thresholds) = (members.count_ones(), self.parameters.thresholds);
-        let enough = heard >= u32::from(thresholds.sync);
-        match self.state {
-            State::TentativeSync if enough => self.enter(State::Sync, NEVER),
-            State::TentativeSync if heard < u32::from(thresholds.tentative) => {
-                self.fail(at, Clique::Synchronous);
-            }
-            State::Sync if enough => {
-                self.good_cycles += 1;
-                if self.good_cycles >= self.parameters.stable_cycles {
-                    self.enter(State::Stable, NEVER);
-                }
-            }
-            State::Sync => self.fail(at, Clique::Synchronous),
-            State::Stable if enough => self.bad_cycles = 0,
-            State::Stable => {
-                self.bad_cycles += 1;
-                if self.bad_cycles > self.parameters.unstable_cycles {
-                    self.fail(at, Clique::Synchronous);
-                }
-            }
-            _ => {}
+        match self.standing.judge(&self.parameters, self.state, members.count_ones()) {
+            Finding::None => {}
+            Finding::Enter(state) => self.enter(state, NEVER),
+            Finding::TooFew => self.fail(at, Clique::Synchronous),
         }
     }
 
     fn fail(&mut self, at: LocalTime, clique: Clique) {
         self.outputs.push_back(Output::Clique(clique));
-        let deaf = clique == Clique::Synchronous && self.members == 0 && self.state == State::Sync;
-        if deaf || self.state == State::Stable || self.role == Role::Client {
+        if listens(clique, self.members, self.state) || self.role == Role::Client {
             self.enter(State::Integrate, at + self.parameters.listen_timeout());
         } else {
             self.enter(State::Unsync, at + self.parameters.restart_timeout());

@@ -34,6 +34,7 @@ mod compression_master;
 mod cycle;
 mod end_system;
 mod parameters;
+mod standing;
 
 use wg_frame::time::Span;
 pub use wg_frame::tte::{ControlRepr, ControlType, TransparentClock};

@@ -1,7 +1,7 @@
 //! Per-stream filtering and policing (IEEE Std 802.1Q-2022, 8.6.5.2): what each stream has to keep to where it enters a bridge.
 //!
 //! A stream is known by what IEEE Std 802.1CB-2017 identifies it by: its destination address and VLAN (6.4), or its source
-//! address and VLAN (6.5). Its filter limits the length of service data units, then its [gate](StreamGate) passes it or not,
+//! address and VLAN (6.5), or headers of its datagrams (6.7). Its filter limits the length of service data units, then its [gate](StreamGate) passes it or not,
 //! then its [meter](FlowMeter) colours it. A frame that is no stream's passes as if there were no filters.
 //!
 //! One filter is of one stream and has its own gate and meter: the standard lets several share one, which is left out.
@@ -29,6 +29,9 @@ pub enum Identification {
     Destination(MacAddress, u16),
     /// Source address and VLAN stream identification.
     Source(MacAddress, u16),
+    /// IP stream identification: the number that the driver gave to headers of datagrams. A filter that leaves some of them
+    /// open has a number for each that it meets.
+    Headers(u16),
 }
 
 /// The filter of a stream.
@@ -36,8 +39,8 @@ pub enum Identification {
 pub struct StreamFilterConfig {
     /// Index of the input port.
     pub port: usize,
-    /// What its frames are known by.
-    pub stream: Identification,
+    /// What its frames are known by: any of these.
+    pub streams: Vec<Identification>,
     /// Longest service data unit, octets; `None`: any.
     pub max_sdu: Option<u16>,
     /// A longer one blocks the stream for good (`StreamBlockedDueToOversizeFrameEnable`).
@@ -104,6 +107,8 @@ pub struct StreamFilters {
     filters: Vec<Filter>,
     /// A stream is known by its source: a second look-up is due.
     by_source: bool,
+    /// A stream is known by its headers: a third one.
+    by_headers: bool,
 }
 
 impl StreamFilters {
@@ -112,12 +117,16 @@ impl StreamFilters {
     /// # Errors
     /// [`PsfpError`] for the first that cannot work.
     pub fn new(configs: Vec<StreamFilterConfig>) -> Result<Self, PsfpError> {
-        let mut own = Self { places: BTreeMap::new(), filters: Vec::new(), by_source: false };
+        let mut own =
+            Self { places: BTreeMap::new(), filters: Vec::new(), by_source: false, by_headers: false };
         for (number, config) in configs.into_iter().enumerate() {
-            if own.places.insert((config.port, config.stream), number).is_some() {
-                return Err(PsfpError::Twice(number));
+            for stream in config.streams {
+                if own.places.insert((config.port, stream), number).is_some() {
+                    return Err(PsfpError::Twice(number));
+                }
+                own.by_source |= matches!(stream, Identification::Source(..));
+                own.by_headers |= matches!(stream, Identification::Headers(_));
             }
-            own.by_source |= matches!(config.stream, Identification::Source(..));
             let gate = config.gate.map(StreamGate::new).transpose();
             own.filters.push(Filter {
                 max_sdu: config.max_sdu.unwrap_or(u16::MAX),
@@ -138,11 +147,14 @@ impl StreamFilters {
 
     fn place(&self, port: usize, frame: &Frame) -> Option<usize> {
         let by_destination = Identification::Destination(frame.destination, frame.vlan);
-        let place = self.places.get(&(port, by_destination)).copied();
-        if place.is_some() || !self.by_source {
-            return place;
+        let mut place = self.places.get(&(port, by_destination)).copied();
+        if place.is_none() && self.by_source {
+            place = self.places.get(&(port, Identification::Source(frame.source, frame.vlan))).copied();
         }
-        self.places.get(&(port, Identification::Source(frame.source, frame.vlan))).copied()
+        if place.is_none() && self.by_headers {
+            place = self.places.get(&(port, Identification::Headers(frame.virtual_link))).copied();
+        }
+        place
     }
 }
 

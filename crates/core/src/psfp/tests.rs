@@ -33,7 +33,14 @@ fn arrival(port: usize, at_ps: i64, frame: Frame) -> Arrival {
 }
 
 fn filter(port: usize, stream: Identification) -> StreamFilterConfig {
-    StreamFilterConfig { port, stream, max_sdu: None, block_oversize: false, gate: None, meter: None }
+    StreamFilterConfig {
+        port,
+        streams: vec![stream],
+        max_sdu: None,
+        block_oversize: false,
+        gate: None,
+        meter: None,
+    }
 }
 
 const fn gate(entries: Vec<StreamGateEntry>) -> StreamGateConfig {
@@ -114,6 +121,49 @@ fn filters_that_cannot_work_are_refused() {
 }
 
 proptest! {
+    /// Which filter a frame meets, against a search of all filters one after the other: that of its destination before that of
+    /// its source, and that before one of its headers, of which a filter may have several.
+    #[test]
+    fn a_frame_meets_the_filter_that_knows_it(
+        kinds in prop::collection::vec((0_usize..2, 0_u8..3, 0_u8..3, 0_u16..3, prop::collection::btree_set(1_u16..6, 0..4)), 1..6),
+        frames in prop::collection::vec((0_usize..2, 0_u8..3, 0_u8..3, 0_u16..3, 0_u16..6), 1..60),
+    ) {
+        let address = |last: u8| MacAddress([2, 0, 0, 0, 0, last]);
+        let known = |(_, kind, last, vlan, numbers): &(usize, u8, u8, u16, alloc::collections::BTreeSet<u16>)| match kind {
+            0 => vec![Identification::Destination(address(*last), *vlan)],
+            1 => vec![Identification::Source(address(*last), *vlan)],
+            _ => numbers.iter().map(|number| Identification::Headers(*number)).collect::<Vec<_>>(),
+        };
+        let configs: Vec<_> = kinds
+            .iter()
+            .map(|one| StreamFilterConfig { streams: known(one), ..filter(one.0, Identification::Headers(0)) })
+            .collect();
+        let mut all: Vec<(usize, Identification)> =
+            configs.iter().flat_map(|one| one.streams.iter().map(|stream| (one.port, *stream))).collect();
+        all.sort_unstable();
+        let twice = all.windows(2).any(|pair| pair[0] == pair[1]);
+        let filters = StreamFilters::new(configs.clone());
+        prop_assert_eq!(filters.is_err(), twice);
+        let Ok(mut filters) = filters else { return Ok(()) };
+        let mut expected = vec![0; configs.len()];
+        for (port, destination, source, vlan, number) in frames {
+            let own = Frame { virtual_link: number, ..frame(address(source), address(destination), vlan, 100) };
+            let ways = [
+                Identification::Destination(address(destination), vlan),
+                Identification::Source(address(source), vlan),
+                Identification::Headers(number),
+            ];
+            let meets = ways.iter().find_map(|way| {
+                configs.iter().position(|one| one.port == port && one.streams.contains(way))
+            });
+            if let Some(place) = meets {
+                expected[place] += 1;
+            }
+            prop_assert_eq!(filters.judge(&TrueTime, &arrival(port, 0, own)), Verdict::Bridge);
+        }
+        prop_assert_eq!(filters.counters().map(|one| one.matching).collect::<Vec<_>>(), expected);
+    }
+
     /// Counters are those of what was said to each frame, and each stream meets its own filter alone: a stream that breaks
     /// all rules changes nothing for another.
     #[test]

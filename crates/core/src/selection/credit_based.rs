@@ -6,27 +6,31 @@
 //! may begin unless the credit is below zero. Queues without a slope, and shaped ones among themselves, go by strict priority.
 //!
 //! Credits are exact: a slope is whole bits per second and time is whole picoseconds, so a credit is a whole number of 10^-12
-//! bits. Times are true time, as the line's are.
+//! bits. Times are true time, as the line's are. The [course](super::credit_course) of each is kept, by its corners.
+
+use alloc::boxed::Box;
 
 use wg_frame::time::{RunTime, Span};
 
 use super::Moment;
+use super::credit_course::{Credit, CreditCourse};
 use crate::line::LineRate;
 use crate::queue::PRIORITIES;
 
-/// A credit, in 10^-12 bits.
-type Credit = i128;
-
 const PICO: Credit = 1_000_000_000_000;
 
+/// Corners of a credit between two settlements: sent so far, at zero, now.
+const MOST_CORNERS: usize = 3;
+
 /// A shaped queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Shaper {
     idle_slope: u64,
     /// At `since`.
     credit: Credit,
     since: RunTime,
     sending: Sending,
+    course: Box<CreditCourse>,
 }
 
 /// Whether a frame of the queue is on the wire.
@@ -49,7 +53,20 @@ pub(super) struct Since {
 }
 
 impl Shaper {
+    #[inline]
     fn credit_at(&self, now: RunTime, was: Since, line: LineRate) -> Credit {
+        self.walk(now, was, line, |_, _| {})
+    }
+
+    /// The credit at `now`, and on the way there every corner of it behind that of `since`.
+    #[inline]
+    fn walk(
+        &self,
+        now: RunTime,
+        was: Since,
+        line: LineRate,
+        mut corner: impl FnMut(RunTime, Credit),
+    ) -> Credit {
         let slope = Credit::from(self.idle_slope);
         let after =
             |credit: Credit, slope: Credit, span: Span| credit + slope * Credit::from(span.as_picos().max(0));
@@ -60,6 +77,7 @@ impl Shaper {
         };
         let send_slope = slope - Credit::from(line.bits_per_second());
         let sent = after(self.credit, send_slope, sent_until - self.since);
+        corner(sent_until, sent);
         let still = match self.sending {
             Sending::No => false,
             Sending::Yes => true,
@@ -69,11 +87,27 @@ impl Shaper {
             return sent;
         }
         let risen = if was.open { after(sent, slope, now - sent_until) } else { sent };
-        if was.waited { risen } else { risen.min(0) }
+        let credit = if was.waited { risen } else { risen.min(0) };
+        if credit < risen {
+            // It was lost when nothing waited any more, or came back to zero and rose no further.
+            let wait =
+                if sent < 0 { (-sent).unsigned_abs().div_ceil(slope.unsigned_abs().max(1)) } else { 0 };
+            let zero = i64::try_from(wait).map_or(now, |wait| (sent_until + Span::from_picos(wait)).min(now));
+            corner(zero, credit);
+        }
+        corner(now, credit);
+        credit
     }
 
     fn settle(&mut self, now: RunTime, was: Since, line: LineRate) {
-        self.credit = self.credit_at(now, was, line);
+        let (mut corners, mut number) = ([(now, 0); MOST_CORNERS], 0);
+        self.credit = self.walk(now, was, line, |at, credit| {
+            corners[number] = (at, credit);
+            number += 1;
+        });
+        for &(at, credit) in &corners[..number] {
+            self.course.push(at, credit);
+        }
         self.since = now;
         if matches!(self.sending, Sending::Until(end) if end <= now) {
             self.sending = Sending::No;
@@ -90,8 +124,13 @@ pub(super) struct Credits {
 impl Credits {
     /// Queues with an idle slope, in bit/s of frames with preamble and gap, are shaped.
     pub(super) fn new(idle_slopes: [Option<u64>; PRIORITIES]) -> Self {
-        let shaper =
-            |idle_slope: u64| Shaper { idle_slope, credit: 0, since: RunTime::ZERO, sending: Sending::No };
+        let shaper = |idle_slope: u64| Shaper {
+            idle_slope,
+            credit: 0,
+            since: RunTime::ZERO,
+            sending: Sending::No,
+            course: Box::new(CreditCourse::new(RunTime::ZERO)),
+        };
         Self { shapers: idle_slopes.map(|slope| slope.map(shaper)) }
     }
 
@@ -114,6 +153,11 @@ impl Credits {
         let wait = (-credit).unsigned_abs().div_ceil(u128::from(shaper.idle_slope.max(1)));
         let instant = i64::try_from(wait).ok().and_then(|picos| at.now.as_picos().checked_add(picos));
         Some(instant.map(RunTime::from_picos))
+    }
+
+    /// The course of the credit of a queue, up to where it was last written down.
+    pub(super) fn course(&self, queue: usize) -> Option<&CreditCourse> {
+        Some(&self.shapers.get(queue)?.as_ref()?.course)
     }
 
     /// Writes the credit of a queue down at `now`.
@@ -156,6 +200,7 @@ impl Credits {
     pub(super) fn restart(&mut self, now: RunTime) {
         for shaper in self.shapers.iter_mut().flatten() {
             (shaper.credit, shaper.since, shaper.sending) = (0, now, Sending::No);
+            shaper.course.push(now, 0);
         }
     }
 }

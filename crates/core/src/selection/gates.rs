@@ -4,6 +4,9 @@
 //! from the beginning, whole cycles before its base time included. Between two lists the cycle timer's rule of 8.6.9.1 holds:
 //! a cycle that would begin less than the cycle-time extension before the change does not, and the gates stay as the last
 //! entry has them; a cycle that has begun is cut off.
+//!
+//! Entries may also hold the MAC or release it (table 8-7): while it is held it sends no preemptable frame, whatever gates say. The
+//! hold is asked for in advance, so that what is on the wire can end before the entry begins, and so is the release.
 
 use alloc::vec::Vec;
 
@@ -19,6 +22,30 @@ pub struct GateEntry {
     pub open: u8,
     /// For how long.
     pub length: Span,
+    /// What it does besides.
+    pub mac: MacOperation,
+}
+
+/// What a line of a list does to a MAC with preemption besides setting gates (IEEE Std 802.1Q-2022, table 8-7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum MacOperation {
+    /// Nothing: it stays as the entry before has it (`SetGateStates`).
+    #[default]
+    Unchanged,
+    /// It sends no preemptable frame from here on (`Set-And-Hold-MAC`).
+    Hold,
+    /// It may send them again (`Set-And-Release-MAC`).
+    Release,
+}
+
+/// How long before an entry the MAC is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldAdvances {
+    /// Of an entry that holds (`holdAdvance`): less than the MAC was released for before it.
+    pub hold: Span,
+    /// Of an entry that releases (`releaseAdvance`): less than the MAC was held for before it.
+    pub release: Span,
 }
 
 /// A gate control list as it is stated.
@@ -48,14 +75,18 @@ pub enum GateError {
 
 /// Beyond any time.
 const NEVER: i64 = i64::MAX;
+/// Stands beside the gates of all queues: whether the MAC is held.
+const HELD: usize = PRIORITIES;
 
 #[derive(Clone, Debug)]
 struct Entry {
     /// After the beginning of the cycle.
     begins: i64,
-    open: u8,
-    /// By queue: when its gate is in another state than here, after the beginning of the cycle, within two cycles.
-    changes: [i64; PRIORITIES],
+    /// Bits of queues whose gates are open, and that of [`HELD`].
+    open: u16,
+    /// By queue: when its gate is in another state than here, after the beginning of the cycle, within two cycles; last, when the
+    /// MAC is held or released.
+    changes: [i64; PRIORITIES + 1],
 }
 
 #[derive(Clone, Debug)]
@@ -73,11 +104,19 @@ impl List {
     fn new(number: usize, list: &GateList, next: Option<&GateList>) -> Result<Self, GateError> {
         let mut cycle = 0_i64;
         let mut entries = Vec::with_capacity(list.entries.len());
+        let told = list.entries.iter().map(|entry| entry.mac).rfind(|mac| *mac != MacOperation::Unchanged);
+        let mut held = told == Some(MacOperation::Hold);
         for entry in &list.entries {
             if entry.length <= Span::ZERO {
                 return Err(GateError::Empty(number));
             }
-            entries.push(Entry { begins: cycle, open: entry.open, changes: [NEVER; PRIORITIES] });
+            held = match entry.mac {
+                MacOperation::Unchanged => held,
+                MacOperation::Hold => true,
+                MacOperation::Release => false,
+            };
+            let open = u16::from(entry.open) | u16::from(held) << HELD;
+            entries.push(Entry { begins: cycle, open, changes: [NEVER; PRIORITIES + 1] });
             cycle = cycle.checked_add(entry.length.as_picos()).ok_or(GateError::TooLong(number))?;
         }
         if cycle == 0 {
@@ -85,7 +124,7 @@ impl List {
         }
         let second = cycle.checked_mul(2).ok_or(GateError::TooLong(number))?;
         // From the end of a second cycle backwards, so that a state is seen to last beyond the end of the first.
-        for queue in 0..PRIORITIES {
+        for queue in 0..=HELD {
             let is_open = |entry: &Entry| entry.open >> queue & 1 == 1;
             if entries.iter().all(is_open) || !entries.iter().any(is_open) {
                 continue;
@@ -179,12 +218,32 @@ impl Gates {
     pub fn at(&self, time: LocalTime) -> (u8, Option<LocalTime>) {
         let list = &self.lists[self.list_at(time.as_picos())];
         let (_, entry, until) = list.at(time.as_picos());
-        (list.entries[entry].open, local(until))
+        (list.entries[entry].open.to_le_bytes()[0], local(until))
+    }
+
+    /// Whether any entry holds the MAC.
+    pub fn holds(&self) -> bool {
+        self.lists.iter().any(|list| list.entries.iter().any(|entry| entry.open >> HELD & 1 == 1))
+    }
+
+    /// Whether the MAC has been told to hold, and when it is told otherwise; `None`: never.
+    pub fn held(&self, time: LocalTime, advances: HoldAdvances) -> (bool, Option<LocalTime>) {
+        let list = &self.lists[self.list_at(time.as_picos())];
+        let held = list.entries[list.at(time.as_picos()).1].open >> HELD & 1 == 1;
+        let Some(edge) = self.changes(HELD, time) else { return (held, None) };
+        let (own, following) =
+            if held { (advances.release, advances.hold) } else { (advances.hold, advances.release) };
+        if edge - own > time {
+            return (held, Some(edge - own));
+        }
+        // Told already.
+        let later = LocalTime::from_picos(time.as_picos() + 1);
+        (!held, self.changes(HELD, edge).map(|edge| (edge - following).max(later)))
     }
 
     /// When the gate of `queue` is in another state than at `time`; `None`: never.
     pub fn changes(&self, queue: usize, time: LocalTime) -> Option<LocalTime> {
-        let is_open = |open: u8| open >> queue & 1 == 1;
+        let is_open = |open: u16| open >> queue & 1 == 1;
         let mut at = time.as_picos();
         let mut number = self.list_at(at);
         let was = is_open(self.lists[number].entries[self.lists[number].at(at).1].open);
@@ -239,7 +298,11 @@ mod tests {
     }
 
     fn list(base: i64, extension: i64, entries: &[(u8, i64)]) -> GateList {
-        let entry = |&(open, length): &(u8, i64)| GateEntry { open, length: Span::from_picos(length) };
+        let entry = |&(open, length): &(u8, i64)| GateEntry {
+            open,
+            length: Span::from_picos(length),
+            mac: MacOperation::Unchanged,
+        };
         GateList {
             base: at(base),
             extension: Span::from_picos(extension),
@@ -281,14 +344,16 @@ mod tests {
         assert_eq!(Gates::new(&twice).unwrap_err(), GateError::Order(1));
     }
 
-    /// Walks the cycle timer of 8.6.9.1 instant by instant.
-    fn walked(lists: &[GateList], from: i64, to: i64) -> Vec<u8> {
+    /// Walks the cycle timer of 8.6.9.1 instant by instant: the gates, and whether the entry or one before it held the MAC.
+    fn walked(lists: &[GateList], from: i64, to: i64) -> Vec<(u8, bool)> {
         let cycle = |list: &GateList| list.entries.iter().map(|entry| entry.length.as_picos()).sum::<i64>();
         let (mut number, mut begins) = (0, lists[0].base.as_picos());
         while begins > from - 100 {
             begins -= cycle(&lists[0]);
         }
-        let mut seen = vec![];
+        let (mut seen, mut held) = (vec![], false);
+        // A whole cycle earlier, so that what holds at its beginning is known.
+        begins -= cycle(&lists[0]);
         let first = begins;
         for now in first..to {
             let change = lists.get(number + 1).map(|next| next.base.as_picos());
@@ -306,8 +371,14 @@ mod tests {
                 left -= entry.length.as_picos();
                 left < 0
             });
+            let entry = entry.unwrap_or(&entries[entries.len() - 1]);
+            match entry.mac {
+                MacOperation::Unchanged => {}
+                MacOperation::Hold => held = true,
+                MacOperation::Release => held = false,
+            }
             if now >= from {
-                seen.push(entry.unwrap_or(&entries[entries.len() - 1]).open);
+                seen.push((entry.open, held));
             }
         }
         seen
@@ -327,15 +398,57 @@ mod tests {
             }).collect();
             let gates = Gates::new(&lists).unwrap();
             let seen = walked(&lists, 0, 400);
-            for (now, open) in (0_i64..300).zip(&seen) {
+            for (now, (open, _)) in (0_i64..300).zip(&seen) {
                 let (is, until) = gates.at(at(now));
                 prop_assert_eq!(is, *open, "at {}", now);
                 prop_assert!(until.is_none_or(|until| until > at(now)));
                 for queue in 0..2 {
                     let ahead = &seen[usize::try_from(now).unwrap()..];
-                    let change = ahead.iter().position(|open| open >> queue & 1 != is >> queue & 1);
+                    let change = ahead.iter().position(|(open, _)| open >> queue & 1 != is >> queue & 1);
                     let expected = change.map(|change| at(now + i64::try_from(change).unwrap()));
                     prop_assert_eq!(gates.changes(queue, at(now)), expected, "queue {} at {}", queue, now);
+                }
+            }
+        }
+
+        #[test]
+        fn the_mac_is_told_to_hold_and_to_release_in_advance(
+            lists in proptest::collection::vec(
+                (1_i64..60, 0_i64..12, proptest::collection::vec((0_u8..3, 1_i64..9), 1..5)), 1..4,
+            ),
+            (hold, release) in (0_i64..12, 0_i64..12),
+        ) {
+            let mut base = -20;
+            let lists: Vec<GateList> = lists.iter().enumerate().map(|(number, (after, extension, entries))| {
+                base += after;
+                let mut all = list(base, *extension, entries);
+                for (entry, (mac, _)) in all.entries.iter_mut().zip(entries) {
+                    entry.mac = [MacOperation::Unchanged, MacOperation::Hold, MacOperation::Release][usize::from(*mac)];
+                }
+                // Where a list takes over its first entry says what holds from there.
+                if number > 0 && all.entries[0].mac == MacOperation::Unchanged {
+                    all.entries[0].mac = MacOperation::Release;
+                }
+                all
+            }).collect();
+            let gates = Gates::new(&lists).unwrap();
+            let seen = walked(&lists, -100, 500);
+            // Held and released long enough for what is told in advance.
+            let edges: Vec<(i64, bool)> =
+                (-100..).zip(seen.windows(2)).filter(|(_, pair)| pair[0].1 != pair[1].1).map(|(at, pair)| (at + 1, pair[1].1)).collect();
+            let short = edges.windows(2).any(|pair| pair[1].0 - pair[0].0 <= if pair[1].1 { hold } else { release });
+            prop_assume!(!short);
+            let told: Vec<(i64, bool)> =
+                edges.iter().map(|&(at, holds)| (at - if holds { hold } else { release }, holds)).collect();
+            let advances = HoldAdvances { hold: Span::from_picos(hold), release: Span::from_picos(release) };
+            for now in 0_i64..300 {
+                let expected = told.iter().rfind(|(at, _)| *at <= now).map_or(seen[0].1, |(_, holds)| *holds);
+                let next = told.iter().find(|(at, _)| *at > now).map(|(at, _)| *at);
+                let (held, until) = gates.held(at(now), advances);
+                prop_assert_eq!(held, expected, "at {}", now);
+                match (until.map(LocalTime::as_picos), next) {
+                    (until, Some(next)) if next < 450 => prop_assert_eq!(until, Some(next), "at {}", now),
+                    (until, _) => prop_assert!(until.is_none_or(|until| until >= 450), "at {}", now),
                 }
             }
         }

@@ -28,6 +28,10 @@
 //! fragment costs 24 byte times: preamble, check sequence and gap. A frame that was cut goes on before any other preemptable one
 //! begins, whatever gates say: the MAC has it already.
 //!
+//! Entries of the gate control list may hold the MAC (8.6.8.4, `Set-And-Hold-MAC`): told so in advance, it begins no preemptable frame
+//! and goes on with none until it is released, and the one on the wire is cut as soon as may be. A line of which no fragment
+//! takes longer than the advance is then free when the entry begins. Other frames take no notice of a hold.
+//!
 //! # Time
 //! Gates go by the device's clock, frames and credits by true time. What holds is looked up once for each entry of the list,
 //! the moment it begins; looks between cost a comparison. A change of the clock that nobody foresaw moves the gates at once.
@@ -39,8 +43,9 @@ use wg_frame::time::{RunTime, Span};
 
 use super::asynchronous::{Asynchronous, AsynchronousConfig, Eligibility};
 use super::credit_based::{Credits, Since};
+use super::credit_course::CreditCourse;
 use super::gates::Gates;
-use super::gates::{GateEntry, GateList};
+use super::gates::{GateEntry, GateList, HoldAdvances, MacOperation};
 use super::{Admission, Moment, Newcomer, TransmissionSelection, next_admission};
 use crate::cause::Cause;
 use crate::clock::{LocalClock, LocalTime};
@@ -67,6 +72,18 @@ pub struct Preemption {
     pub queues: u8,
     /// Shortest fragment that is not the last, check sequence included, bytes: 64, 128, 192 or 256 (`addFragSize`).
     pub shortest_fragment: u16,
+    /// How long before an entry of the gates the MAC is told that it holds or releases.
+    pub advances: HoldAdvances,
+}
+
+impl Preemption {
+    /// Longest that the line may be taken by a fragment that is to be cut, gap included: so long before an entry the MAC is told to
+    /// hold, if the line is to be free when that begins.
+    pub const fn longest_rest(shortest_fragment: u16, line: LineRate) -> Span {
+        // A byte more, and it would be cut behind the shortest fragment.
+        let uncut = shortest_fragment as u32 - FRAGMENT_CHECK + SHORTEST_REST - 1 + FRAGMENT_CHECK;
+        line.time_of(PREAMBLE + uncut + GAP)
+    }
 }
 
 /// Two queues that take turns.
@@ -83,7 +100,11 @@ pub struct Cyclic {
 impl Cyclic {
     /// The gate control list that goes with it; all other gates are open.
     pub fn gates(&self) -> GateList {
-        let but = |queue: usize| GateEntry { open: !(1 << queue), length: self.cycle };
+        let but = |queue: usize| GateEntry {
+            open: !(1 << queue),
+            length: self.cycle,
+            mac: MacOperation::Unchanged,
+        };
         let [first, second] = self.queues;
         GateList { base: self.base, extension: Span::ZERO, entries: alloc::vec![but(first), but(second)] }
     }
@@ -127,13 +148,27 @@ struct View {
     /// By queue: when its gate is in another state.
     changes: [Option<LocalTime>; PRIORITIES],
     list: usize,
+    /// When it was looked up.
+    since: RunTime,
+    /// The MAC is held: it sends no preemptable frame.
+    held: bool,
+    /// When it is held, or released.
+    told: RunTime,
 }
 
 /// Bytes of a frame, without its FCS, that are left for its last fragment.
 const SHORTEST_REST: u32 = SMALLEST_FRAME as u32 - FRAGMENT_CHECK;
 
 const FOREVER: RunTime = RunTime::from_picos(i64::MAX);
-const ALL_OPEN: View = View { until: FOREVER, open: u8::MAX, changes: [None; PRIORITIES], list: 0 };
+const ALL_OPEN: View = View {
+    until: FOREVER,
+    open: u8::MAX,
+    changes: [None; PRIORITIES],
+    list: 0,
+    since: RunTime::from_picos(i64::MIN),
+    held: false,
+    told: FOREVER,
+};
 
 /// The algorithm.
 #[derive(Clone, Debug)]
@@ -145,8 +180,12 @@ pub struct TrafficClasses {
     gates: Option<Gates>,
     guard: Guard,
     preemption: Option<Preemption>,
+    /// Its gates hold the MAC at times.
+    holds: bool,
     /// Of the preemptable frame on the wire, bytes that were left when the fragment began.
     sending: u32,
+    /// It is too short, or too far gone, to be cut for a hold.
+    uncut: bool,
     /// A frame that was cut waits at the head of this queue, with so many bytes left.
     cut: Option<(usize, u32)>,
     /// The latest instant it was told of.
@@ -190,6 +229,7 @@ impl TrafficClasses {
             ALL_OPEN
         };
         let is_shaped = idle_slopes.iter().any(Option::is_some);
+        let holds = preemption.is_some() && gates.as_ref().is_some_and(Gates::holds);
         Self {
             credits: Credits::new(idle_slopes),
             is_shaped,
@@ -198,7 +238,9 @@ impl TrafficClasses {
             gates,
             guard,
             preemption,
+            holds,
             sending: 0,
+            uncut: false,
             cut: None,
             seen: RunTime::from_picos(i64::MIN),
             view,
@@ -281,7 +323,13 @@ impl TrafficClasses {
         let (open, until) = gates.at(local);
         let until = until.and_then(|until| at.clock.true_time(until, now)).unwrap_or(FOREVER);
         let changes = core::array::from_fn(|queue| gates.changes(queue, local));
-        self.view = View { until, open, changes, list };
+        let (mut held, mut told) = (false, FOREVER);
+        if let Some(preemption) = self.preemption.filter(|_| self.holds) {
+            let (is_held, until) = gates.held(local, preemption.advances);
+            told = until.and_then(|until| at.clock.true_time(until, now)).unwrap_or(FOREVER);
+            held = is_held;
+        }
+        self.view = View { until: until.min(told), open, changes, list, since: now, held, told };
     }
 
     /// When the gate of a queue is in another state.
@@ -308,6 +356,9 @@ impl TransmissionSelection for TrafficClasses {
         // What holds from then on is not known yet: a port that looks so far ahead asks again then.
         if at.now >= self.view.until {
             return Admission::Now;
+        }
+        if self.view.held && self.is_preemptable(queue) {
+            return not_before(self.view.told);
         }
         if let Some((cut, _)) = self.cut
             && self.is_preemptable(queue)
@@ -346,7 +397,7 @@ impl TransmissionSelection for TrafficClasses {
             return at.queues.occupied().find(|queue| self.is_admitted(at, *queue));
         };
         let express = |queue: &usize| !self.is_preemptable(*queue) && self.is_admitted(at, *queue);
-        at.queues.occupied().find(express).or(Some(cut))
+        at.queues.occupied().find(express).or((!self.view.held).then_some(cut))
     }
 
     #[inline]
@@ -364,7 +415,16 @@ impl TransmissionSelection for TrafficClasses {
                 Admission::NotBefore(instant) => Some(instant),
                 Admission::Now | Admission::Never => None,
             });
-        next.min(express.min().into())
+        // So does a hold that begins before it is through; that it is through is not told.
+        let hold = if self.uncut || !self.holds || at.now <= self.seen {
+            FOREVER
+        } else if self.view.held {
+            self.view.since
+        } else {
+            self.view.told
+        };
+        let hold = if hold < at.now { Deadline::at(hold) } else { Deadline::NEVER };
+        next.min(express.min().into()).min(hold)
     }
 
     #[inline]
@@ -401,7 +461,7 @@ impl TransmissionSelection for TrafficClasses {
         if let Some(shaped) = self.shaped_mut(queue) {
             shaped.eligible.pop_front();
         }
-        self.sending = 0;
+        (self.sending, self.uncut) = (0, false);
         if self.is_preemptable(queue) {
             let whole = u32::from(frame.length.max(SMALLEST_FRAME));
             self.sending = self.cut.take().map_or(whole, |(_, left)| left);
@@ -437,12 +497,20 @@ impl TransmissionSelection for TrafficClasses {
     }
 
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        let _ = self.handle_time(at);
+        self.settle_all(at, at.now);
         self.credits.restart(at.now);
         (self.sending, self.cut) = (0, None);
         for shaped in self.asynchronous.iter_mut().flat_map(|queues| queues.iter_mut().flatten()) {
             shaped.eligible.clear();
         }
         self.look(at, at.now);
+    }
+
+    fn credit<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize) -> Option<&CreditCourse> {
+        let _ = self.handle_time(at);
+        self.credits.settle(at.now, queue, self.since(at, queue), at.line);
+        self.credits.course(queue)
     }
 
     #[inline]
@@ -459,14 +527,24 @@ impl TransmissionSelection for TrafficClasses {
         if self.sending == 0 || !self.is_preemptable(queue) {
             return None;
         }
-        let (until, left) = self.cut_at(at.now, since, at.line)?;
+        let Some((until, left)) = self.cut_at(at.now, since, at.line) else {
+            self.uncut = true;
+            return None;
+        };
         let then = Moment { now: until, ..*at };
         let waits = |queue: &usize| {
             !self.is_preemptable(*queue) && self.is_admitted(at, *queue) && self.is_admitted(&then, *queue)
         };
-        at.queues.occupied().find(waits)?;
+        if !self.view.held {
+            at.queues.occupied().find(waits)?;
+        }
         (self.sending, self.cut) = (0, Some((queue, left + FRAGMENT_CHECK)));
         Some(until)
+    }
+
+    #[inline]
+    fn watches(&self) -> bool {
+        self.holds && self.sending > 0
     }
 
     fn left(&self, queue: usize) -> Option<u16> {

@@ -9,6 +9,9 @@ pub struct Addresses {
     /// MAC addresses.
     #[serde(default, skip_serializing_if = "Ends::is_none")]
     pub mac: Ends<MacAddress>,
+    /// How many MAC addresses messages have in turn, from `mac` on.
+    #[serde(default, skip_serializing_if = "Ends::is_none")]
+    pub macs: Ends<u32>,
     /// IPv4 addresses.
     #[serde(default, skip_serializing_if = "Ends::is_none")]
     pub ipv4: Ends<[u8; 4]>,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
-use super::{FrameMatch, HostTsn, Shaper, TsnOffload, arrivals, commands, departures};
+use super::{Departure, FrameMatch, HostTsn, Shaper, TsnOffload, arrivals, commands, departures};
 use crate::campaign::{Backend, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
-use crate::network::{Network, NodeIndex};
+use crate::hold;
+use crate::network::{Network, NodeIndex, NodeKind};
 use crate::quantity;
 use crate::statements::{HostTsnStatement, NodeStatement};
 use crate::topology::Topology;
@@ -27,13 +28,32 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
         Some((NodeIndex::try_from(index).ok()?, &**statement))
     });
     for (node, statement) in settings {
+        check_some(&topology.network, runs, node, statement, found);
         for run in runs {
             let host = Host { network: &topology.network, run, node, statement };
             host.check_rate(found);
+            host.check_preemption(found);
             host.check_departures(found);
             host.check_launches(found);
             host.check_arrivals(found);
         }
+    }
+}
+
+/// Settings set something: of an empty element that is the tags of udp flows.
+fn check_some(
+    network: &Network,
+    runs: &[Run],
+    node: NodeIndex,
+    statement: &HostTsnStatement,
+    found: &mut Findings,
+) {
+    let tsn = &statement.tsn;
+    let tags = |run: &Run| departures(network, run, node).iter().any(|(_, leaves)| leaves.untagged);
+    let sets = !tsn.classes.is_empty() || !tsn.ingress.is_empty() || tsn.channels.is_some();
+    if !sets && !runs.iter().any(tags) {
+        let cure = "add <traffic-class> or <ingress> elements, give a udp flow that leaves here a priority, or remove it";
+        found.error(&statement.place, "nothing is set", "at least 1", cure);
     }
 }
 
@@ -86,34 +106,59 @@ impl Host<'_> {
         }
     }
 
+    /// Preemption is of full-duplex links, and what the MAC is told in advance fits between the entries of the schedule.
+    fn check_preemption(&self, found: &mut Findings) {
+        let Some(port) = self.tsn().port().filter(|port| port.classes.iter().any(|class| class.preemptable))
+        else {
+            return;
+        };
+        for link in self.network.links.iter() {
+            let [one, other] = link.ends;
+            let Some(far) = [(one, other), (other, one)].into_iter().find(|(own, _)| own.node == self.node)
+            else {
+                continue;
+            };
+            let far = &self.network.nodes[usize::from(far.1.node)];
+            if matches!(far.kind, NodeKind::Hub { .. }) {
+                let message =
+                    format!("a class is preemptable, and \"{}\" is at hub \"{}\"", self.name(), far.name);
+                let cure = "write preemptable=\"off\", or use a switch";
+                found.error(&self.statement.place, message, "full-duplex links", cure);
+                return;
+            }
+            let line = self.run.link_rate.unwrap_or(link.rate);
+            hold::check_advances(&port, line, &format!("\"{}\"", self.name()), &self.statement.place, found);
+        }
+    }
+
     /// Flows that are given a priority leave here, and their frames can be told apart.
     fn check_departures(&self, found: &mut Findings) {
-        if self.tsn().classes.is_empty() {
-            return;
-        }
         let leaving = departures(self.network, self.run, self.node);
         for (one, place) in self.tsn().classify.iter().zip(&self.statement.classify) {
             self.check_known(one.flow, &leaving, ("leaves", "sends or returns"), place, found);
         }
-        let mut known: BTreeMap<FrameMatch, (FlowId, u8)> = BTreeMap::new();
-        for (flow, frames) in &leaving {
-            let priority = self.priority(*flow, frames);
-            let (other, before) = *known.entry(*frames).or_insert((*flow, priority));
-            if before != priority {
+        let mut known: BTreeMap<FrameMatch, (FlowId, (u8, Option<u8>))> = BTreeMap::new();
+        for (flow, leaves) in &leaving {
+            // Without classes a priority within the host is nobody's.
+            let within = if self.tsn().classes.is_empty() { 0 } else { self.priority(*flow, leaves) };
+            let given = (within, leaves.priority.filter(|_| leaves.untagged));
+            let (other, before) = *known.entry(leaves.frames).or_insert((*flow, given));
+            if before != given {
                 let message = format!(
-                    "flows {other} and {flow} of \"{}\" have the same headers, but priorities {before} and {priority}",
-                    self.name()
+                    "flows {other} and {flow} of \"{}\" have the same headers, but {}",
+                    self.name(),
+                    differently(before, given)
                 );
-                let cure = "give one of them a tag, a destination-port or an address of its own";
+                let cure = "give one of them a VLAN, a destination-port or an address of its own";
                 found.error(&self.statement.place, message, "", cure);
             }
         }
     }
 
-    fn check_known(
+    fn check_known<T>(
         &self,
         flow: FlowId,
-        there: &[(FlowId, FrameMatch)],
+        there: &[(FlowId, T)],
         (what, which): (&str, &str),
         place: &Place,
         found: &mut Findings,
@@ -125,8 +170,8 @@ impl Host<'_> {
     }
 
     /// Priority of a flow's frames within this host.
-    fn priority(&self, flow: FlowId, frames: &FrameMatch) -> u8 {
-        self.tsn().priority_of(flow, frames.tag.map(|(_, priority)| priority))
+    fn priority(&self, flow: FlowId, leaves: &Departure) -> u8 {
+        self.tsn().priority_of(flow, leaves.priority)
     }
 
     /// Launch times and classes that launch belong together, and nothing passes the queues by.
@@ -135,8 +180,8 @@ impl Host<'_> {
             return;
         }
         let by_socket = self.tsn().offload != TsnOffload::TxtimeAssist;
-        for (flow, frames) in departures(self.network, self.run, self.node) {
-            let class = self.tsn().class_of(self.priority(flow, &frames)).unwrap_or(0);
+        for (flow, leaves) in departures(self.network, self.run, self.node) {
+            let class = self.tsn().class_of(self.priority(flow, &leaves)).unwrap_or(0);
             let launches = matches!(self.tsn().classes[class].shaper, Some(Shaper::Etf { .. }));
             let own = self.run.sends.iter().filter(|send| send.flow == flow);
             let sender = self.run.flows.iter().any(|one| one.id == flow && one.from == self.node);
@@ -222,6 +267,15 @@ impl Host<'_> {
             found.error(place, message, format!("at least {longest}B"), "raise the burst");
         }
     }
+}
+
+/// In which of what a filter gives frames two flows differ.
+fn differently(before: (u8, Option<u8>), now: (u8, Option<u8>)) -> String {
+    if before.0 != now.0 {
+        return format!("priorities {} and {}", before.0, now.0);
+    }
+    let tag = |priority: Option<u8>| priority.map_or("no tag".into(), |of| format!("a tag of priority {of}"));
+    format!("{} and {}", tag(before.1), tag(now.1))
 }
 
 const fn passes_queues(backend: Backend) -> bool {

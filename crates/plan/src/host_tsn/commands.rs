@@ -4,11 +4,12 @@
 //! and [`is_interface_name`] is what it has to be. Nothing here runs anything.
 
 use serde::{Deserialize, Serialize};
+use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
 use super::{
-    GateSchedule, HostTsn, IngressRule, Shaper, StreamGate, TrafficClass, TsnOffload, arrivals, credits,
-    departures,
+    FrameMatch, GateSchedule, HostTsn, IngressRule, Shaper, StreamGate, TrafficClass, TsnOffload, arrivals,
+    credits, departures,
 };
 use crate::campaign::Run;
 use crate::network::{Network, NodeIndex};
@@ -226,7 +227,13 @@ fn queues(tsn: &HostTsn, class: usize) -> String {
 fn scheduled(command: Command, tsn: &HostTsn, schedule: &GateSchedule) -> Command {
     let mut command = command.and(&format!("base-time {}", nanos(schedule.base_time)));
     for entry in &schedule.entries {
-        command = command.and(&format!("sched-entry S {:02x} {}", entry.mask(), nanos(entry.length)));
+        let operation = match entry.mac {
+            MacOperation::Unchanged => "S",
+            MacOperation::Hold => "H",
+            MacOperation::Release => "R",
+        };
+        let (mask, length) = (entry.mask(), nanos(entry.length));
+        command = command.and(&format!("sched-entry {operation} {mask:02x} {length}"));
     }
     match tsn.offload {
         TsnOffload::Off => command.and("clockid CLOCK_TAI"),
@@ -310,22 +317,33 @@ fn numbered<T>(of: impl IntoIterator<Item = T>) -> impl Iterator<Item = (u32, T)
     (0_u32..).zip(of)
 }
 
-/// Gives frames that leave the priority of their flow.
+/// Gives frames that leave the priority of their flow, and those of a UDP socket their tag.
 fn egress(tsn: &HostTsn, network: &Network, run: &Run, node: NodeIndex) -> Vec<Filter> {
-    if tsn.classes.is_empty() {
-        return Vec::new();
-    }
-    let mut known = Vec::new();
-    for (flow, frames) in departures(network, run, node) {
-        let priority = tsn.priority_of(flow, frames.tag.map(|(_, priority)| priority));
-        if priority > 0 && !known.iter().any(|(other, _)| *other == frames) {
-            known.push((frames, priority));
+    let mut known: Vec<(FrameMatch, Vec<String>)> = Vec::new();
+    let mut give = |frames: FrameMatch, actions: Vec<String>| {
+        if !actions.is_empty() && !known.iter().any(|(other, _)| *other == frames) {
+            known.push((frames, actions));
         }
+    };
+    for (flow, leaves) in departures(network, run, node) {
+        // Without classes the interface has no queues to choose from.
+        let within = if tsn.classes.is_empty() { 0 } else { tsn.priority_of(flow, leaves.priority) };
+        let queued = (within > 0).then(|| format!("action skbedit priority {within}"));
+        let Some(priority) = leaves.priority.filter(|_| leaves.untagged) else {
+            give(leaves.frames, queued.into_iter().collect());
+            continue;
+        };
+        // A priority tag (IEEE Std 802.1Q-2022, 6.9): VID 0, which receivers take without a VLAN of their own.
+        let tag = format!("action vlan push id 0 protocol 802.1Q priority {priority}");
+        let first = queued.clone().map(|queued| format!("{queued} pipe"));
+        give(leaves.frames, first.into_iter().chain([tag]).collect());
+        // A stream writes the headers of its frames itself, and the tag among them.
+        let tagged = FrameMatch { tag: Some((0, priority)), ..leaves.frames };
+        give(tagged, queued.into_iter().collect());
     }
     numbered(known)
-        .map(|(number, (frames, priority))| {
+        .map(|(number, (frames, actions))| {
             let (protocol, keys) = frames.flower();
-            let actions = vec![format!("action skbedit priority {priority}")];
             Filter { way: "egress", number, protocol, keys, by_card: None, actions }
         })
         .collect()

@@ -86,7 +86,7 @@ mod tests {
             max_interference: 1_500,
             offload: false,
         });
-        TrafficClass { priorities: priorities.to_vec(), queues: 1, shaper }
+        TrafficClass { priorities: priorities.to_vec(), queues: 1, shaper, preemptable: false }
     }
 
     #[test]

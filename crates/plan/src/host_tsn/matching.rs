@@ -13,15 +13,27 @@ pub struct FrameMatch {
     pub destination: MacAddress,
     /// Source address.
     pub source: MacAddress,
-    /// VLAN identifier and priority of their tag.
+    /// VLAN identifier and priority of the tag that they have where they are matched.
     pub tag: Option<(u16, u8)>,
     /// Addresses and destination port of UDP; `None`: raw frames.
     pub udp: Option<([u8; 4], [u8; 4], u16)>,
 }
 
+/// Frames of a flow that leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// As they come from the sockets.
+    pub frames: FrameMatch,
+    /// Priority of the tag that they have on the link.
+    pub priority: Option<u8>,
+    /// The tag is a filter's to give: the kernel writes the headers of a UDP socket, and knows none.
+    pub untagged: bool,
+}
+
 /// The flows whose frames `node` sends, relays' returns among them, with what tells them apart.
-pub fn departures(network: &Network, run: &Run, node: NodeIndex) -> Vec<(FlowId, FrameMatch)> {
-    directed(network, run).filter(|one| one.from == node).map(|one| (one.flow, one.frames)).collect()
+pub fn departures(network: &Network, run: &Run, node: NodeIndex) -> Vec<(FlowId, Departure)> {
+    let leaving = directed(network, run).filter(|one| one.from == node);
+    leaving.map(|one| (one.flow, one.frames.as_it_leaves())).collect()
 }
 
 /// The same of those that arrive at it.
@@ -69,6 +81,12 @@ fn frames(network: &Network, flow: &Flow, [from, to]: [NodeIndex; 2], returns: b
 }
 
 impl FrameMatch {
+    fn as_it_leaves(self) -> Departure {
+        let untagged = self.udp.is_some() && self.tag.is_some();
+        let frames = Self { tag: self.tag.filter(|_| !untagged), ..self };
+        Departure { frames, priority: self.tag.map(|(_, priority)| priority), untagged }
+    }
+
     /// The type of frame and the keys that flower(8) matches it by.
     pub(super) fn flower(&self) -> (String, Vec<String>) {
         let raw = format!("0x{:04x}", EtherType::PROBE.get());

@@ -9,11 +9,12 @@ mod credits;
 mod matching;
 
 use serde::{Deserialize, Serialize};
+use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
 pub(crate) use self::check::check;
 pub use self::credits::{Credits, credits};
-pub use self::matching::{FrameMatch, arrivals, departures};
+pub use self::matching::{Departure, FrameMatch, arrivals, departures};
 use crate::campaign::FlowId;
 
 /// Traffic classes of an interface, at most (`TC_QOPT_MAX_QUEUE` of linux/pkt_sched.h).
@@ -39,6 +40,15 @@ pub struct HostTsn {
     /// Most time from the queue discipline to the card, of [`TsnOffload::TxtimeAssist`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txtime_delay: Option<Span>,
+    /// Shortest fragment that is not the last, check sequence included, bytes; absent: 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_fragment: Option<u16>,
+    /// How long before an entry that holds the MAC it is told; absent: as long as a fragment may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_advance: Option<Span>,
+    /// The same of one that releases it; absent: not before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_advance: Option<Span>,
     /// Traffic classes by number; none: the interface keeps its queue discipline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<TrafficClass>,
@@ -99,6 +109,9 @@ pub struct TrafficClass {
     /// What holds its frames back; absent: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
+    /// Its frames are sent in fragments where others wait (IEEE Std 802.3-2022, clause 99).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub preemptable: bool,
 }
 
 /// What holds the frames of a class back.
@@ -150,6 +163,14 @@ pub struct GateEntry {
     pub open: Vec<u8>,
     /// For how long.
     pub length: Span,
+    /// Whether it holds the MAC, or releases it.
+    #[serde(default, skip_serializing_if = "is_unchanged")]
+    pub mac: MacOperation,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_unchanged(mac: &MacOperation) -> bool {
+    *mac == MacOperation::Unchanged
 }
 
 impl GateEntry {

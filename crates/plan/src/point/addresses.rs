@@ -18,14 +18,32 @@ impl FlowModel {
         let written = &self.carriage.addresses;
         let whole = Addresses {
             mac: Ends { source: value(&written.source_mac), destination: value(&written.destination_mac) },
+            macs: Ends { source: value(&written.source_macs), destination: value(&written.destination_macs) },
             ipv4: Ends { source: value(&written.source_ip), destination: value(&written.destination_ip) },
             port: Ends { source: value(&written.source_port), destination: value(&written.destination_port) },
         };
         match self.protocol.as_ref().map(|protocol| protocol.value) {
             Some(Protocol::Udp | Protocol::Be) => whole,
-            Some(Protocol::Raw) => Addresses { mac: whole.mac, ..Addresses::default() },
+            Some(Protocol::Raw) => Addresses { mac: whole.mac, macs: whole.macs, ..Addresses::default() },
             Some(Protocol::Rc | Protocol::Tt) | None => Addresses::default(),
         }
+    }
+}
+
+/// A broadcast is for several, and its other addresses are those of its sender.
+fn broadcast(flow: &FlowModel, receivers: usize, found: &mut Findings) {
+    let written = &flow.carriage.addresses;
+    if receivers < 2 {
+        let message = format!("flow {} is a broadcast and has one receiver", flow.id);
+        found.error(&flow.place, message, "2 receivers", "name all that are to receive it in to=\"…\"");
+    }
+    if flow.protocol.as_ref().is_some_and(|protocol| protocol.value != Protocol::Raw)
+        || written.source_mac.is_some()
+        || written.destination_macs.is_some()
+    {
+        let message = format!("flow {} is a broadcast", flow.id);
+        let cure = "write protocol=\"raw\" and no other address";
+        found.error(&flow.place, message, "a raw flow with the address of its sender", cure);
     }
 }
 
@@ -35,6 +53,12 @@ impl PointCheck<'_> {
         for flow in self.model.flows.iter().filter(|flow| !flow.addresses().is_none()) {
             let written = &flow.carriage.addresses;
             let Some((from, to)) = &flow.ends else { continue };
+            let is_broadcast =
+                written.destination_mac.as_ref().is_some_and(|mac| mac.value == MacAddress::BROADCAST);
+            if is_broadcast {
+                broadcast(flow, to.len(), found);
+                continue;
+            }
             if let [_, _, ..] = to[..] {
                 let message =
                     format!("flow {} has several receivers, whose address is that of a group", flow.id);

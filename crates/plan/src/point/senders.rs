@@ -281,6 +281,8 @@ impl PointCheck<'_> {
                 match self.topology.is_hub(hop.from.node) {
                     // What leaves a hub came in by it: once on the medium.
                     true => {}
+                    // What a switch cannot forward is what the test is about.
+                    false if self.test.overload && !self.topology.is_end_system(hop.from.node) => {}
                     false => match self.topology.is_hub(hop.to.node) {
                         true => add(Medium::Hub(hop.to.node)),
                         false => add(Medium::Direction(hop)),

@@ -6,6 +6,7 @@ use wg_frame::time::Span;
 use super::addresses::{WrittenAddresses, addresses};
 use super::frer::{FrerStatement, frer};
 use super::network::{End, end};
+use super::reservations::{self, ReservationStatement, reservation};
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};
 use crate::network::NetworkId;
@@ -27,6 +28,8 @@ pub(crate) struct FlowStatement {
     pub(crate) paths: Vec<PathStatement>,
     /// Its paths are those of member streams.
     pub(crate) frer: Option<FrerStatement>,
+    /// What it asks of the ports on its way.
+    pub(crate) reservation: Option<ReservationStatement>,
     /// Made to compare clocks; no flow under test.
     pub(crate) exchange: bool,
 }
@@ -129,6 +132,7 @@ const POSITIVE: (Span, Span, &str) =
 const MOST_QUEUED: u64 = 65_535;
 
 pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
+    let reservation = reservation(element, found);
     let mut reader = Reader::new(element, found);
     FlowStatement {
         id: reader.flow_id("id"),
@@ -143,9 +147,10 @@ pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
             }
             fits
         }),
-        carriage: carriage(&mut reader),
+        carriage: carriage(&mut reader, reservation.as_ref()),
         paths: element.all("path").take(MOST_PATHS).map(|e| path(e, reader.found)).collect(),
         frer: functions(element, reader.found),
+        reservation,
         exchange: false,
         place: reader.place,
     }
@@ -161,8 +166,13 @@ fn functions(element: &Element, found: &mut Findings) -> Option<FrerStatement> {
     functions
 }
 
-fn carriage(reader: &mut Reader<'_>) -> Carriage {
+fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>) -> Carriage {
     let element = reader.element;
+    let tag = (
+        reader.optional_whole("vlan", 1, 4_094).flatten(),
+        reader.optional_whole("priority", 0, 7).flatten(),
+    );
+    let (vlan, priority) = reservations::tag(reader, reservation, tag);
     let mut within = |attribute: &'static str, bounds| {
         element.get(attribute).and_then(|w| reader.time_within(attribute, w, bounds))
     };
@@ -178,8 +188,8 @@ fn carriage(reader: &mut Reader<'_>) -> Carriage {
         special.push("window");
     }
     Carriage {
-        vlan: reader.optional_whole("vlan", 1, 4_094).flatten(),
-        priority: reader.optional_whole("priority", 0, 7).flatten(),
+        vlan,
+        priority,
         dscp: reader.optional_whole("dscp", 0, 63).flatten(),
         networks: reader.optional_choice("networks", &networks).flatten().map(|networks| networks.value),
         vl: reader.optional_whole("vl", 1, 65_535).flatten(),

@@ -5,9 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use wg_core::line::SMALLEST_FRAME;
+use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
 use crate::diagnostic::{Findings, Place};
+use crate::hold::Held;
 use crate::host_tsn::{
     Classify, GateEntry, GateSchedule, HostTsn, IngressRule, LONGEST_CYCLE, MOST_CLASSES, MOST_GATE_ENTRIES,
     MOST_QUEUES, MOST_STREAM_GATE_ENTRIES, Meter, Shaper, StreamGate, StreamGateEntry, TrafficClass,
@@ -31,6 +34,16 @@ pub(crate) struct HostTsnStatement {
 }
 
 const PRIORITIES: u8 = 8;
+/// 64 times one to four (`addFragSize`; IEEE Std 802.3-2022, 99.4.4).
+const FRAGMENTS: [(&str, u16); 4] = [("64B", 64), ("128B", 128), ("192B", 192), ("256B", 256)];
+/// What an entry does to the MAC (IEEE Std 802.1Q-2022, table 8-7).
+const MAC: [(&str, MacOperation); 3] = [
+    ("unchanged", MacOperation::Unchanged),
+    ("hold", MacOperation::Hold),
+    ("release", MacOperation::Release),
+];
+/// In advance of an entry: what is longer is no margin of a MAC.
+const ADVANCE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
 const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
 const OFFLOADS: [(&str, TsnOffload); 3] =
     [("off", TsnOffload::Off), ("full", TsnOffload::Full), ("txtime-assist", TsnOffload::TxtimeAssist)];
@@ -53,6 +66,7 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
     let offload = reader.optional_choice("offload", &OFFLOADS).flatten();
     let written = element.get("txtime-delay");
     let txtime_delay = written.and_then(|written| whole_time(&mut reader, "txtime-delay", written, DELTA));
+    let preemption = preemption_of(&mut reader);
     let place = reader.place;
     let (classes, class_places) = classes(element, MOST_CLASSES, traffic_class, found);
     let (schedule, entries) = match super::network::only(element, "gate-schedule", found) {
@@ -65,6 +79,9 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
         channels: channels.map(|channels: Sourced<u16>| channels.value),
         offload: offload.map_or_else(TsnOffload::default, |offload| offload.value),
         txtime_delay,
+        shortest_fragment: preemption.shortest_fragment,
+        hold_advance: preemption.hold_advance,
+        release_advance: preemption.release_advance,
         classes,
         schedule,
         classify,
@@ -82,6 +99,7 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
     if found.count() == clean {
         check_classes(&statement, found);
         check_schedule(&statement, found);
+        check_fragments(&statement, preemption, found);
         check_offload(&statement, found);
         check_twice(&statement, found);
     }
@@ -200,7 +218,8 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
     let shaper = shapers.clone().next().map(|child| shaper(child, found));
     let mut reader = Reader::new(element, found);
     let named = class_of(&mut reader, MOST_CLASSES);
-    refuse_of_switch(&mut reader, &["longest-frame", "preemptable"]);
+    refuse_of_switch(&mut reader, &["longest-frame"]);
+    let preemptable = preemptable(&mut reader);
     let queues =
         reader.whole::<u16>("queues", element.get("queues").unwrap_or("1"), 1, u64::from(MOST_QUEUES))?;
     let (number, priorities) = named?;
@@ -212,7 +231,65 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
         None => None,
         Some(shaper) => Some(shaper?),
     };
-    Some((number, TrafficClass { priorities, queues: queues.value, shaper }))
+    Some((number, TrafficClass { priorities, queues: queues.value, shaper, preemptable }))
+}
+
+/// Whether the frames of a class are sent in fragments.
+pub(super) fn preemptable(reader: &mut Reader<'_>) -> bool {
+    on(reader, "preemptable")
+}
+
+/// What is stated of preemption beside the classes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PreemptionOf {
+    /// Where it is not the usual one.
+    pub(super) shortest_fragment: Option<u16>,
+    pub(super) hold_advance: Option<Span>,
+    pub(super) release_advance: Option<Span>,
+}
+
+impl PreemptionOf {
+    pub(super) const fn is_stated(self) -> bool {
+        self.shortest_fragment.is_some() || self.hold_advance.is_some() || self.release_advance.is_some()
+    }
+}
+
+/// Reads it from the settings of a host or of ports of a switch.
+pub(super) fn preemption_of(reader: &mut Reader<'_>) -> PreemptionOf {
+    let fragment = reader.optional_choice("shortest-fragment", &FRAGMENTS).flatten();
+    let mut advance = |attribute: &'static str| {
+        let written = reader.element.get(attribute)?;
+        whole_time(reader, attribute, written, ADVANCE)
+    };
+    PreemptionOf {
+        hold_advance: advance("hold-advance"),
+        release_advance: advance("release-advance"),
+        shortest_fragment: fragment.map(|fragment| fragment.value).filter(|bytes| *bytes > SMALLEST_FRAME),
+    }
+}
+
+/// Some class gives way, not all do, and what lists ask of the MAC can be done. `preemptable`: whether each class is.
+pub(super) fn check_preemption(
+    preemptable: impl Iterator<Item = bool> + Clone,
+    stated: PreemptionOf,
+    lists: Vec<(&[GateEntry], &Place)>,
+    place: &Place,
+    found: &mut Findings,
+) {
+    let preempts = preemptable.clone().any(|one| one);
+    if preempts && preemptable.clone().all(|one| one) {
+        let cure = "write preemptable=\"off\" at the classes that are not to wait";
+        found.error(place, "every class is preemptable: none makes the others give way", "", cure);
+    }
+    if !preempts && stated.shortest_fragment.is_some() {
+        let cure = "write preemptable=\"on\" at a class, or remove shortest-fragment";
+        found.error(place, "shortest-fragment has no effect without a preemptable class", "", cure);
+    }
+    let stated = [
+        ("hold-advance", stated.hold_advance.is_some()),
+        ("release-advance", stated.release_advance.is_some()),
+    ];
+    Held { preempts, lists, stated, place }.check(found);
 }
 
 /// What only ports of a switch have; that it is off may be said.
@@ -312,7 +389,9 @@ pub(super) fn gate_entries(
         let length =
             reader.required("for").and_then(|written| whole_time(&mut reader, "for", written, LENGTH));
         let open = numbers(&mut reader, "open", child.get("open").unwrap_or(""), classes.max(1) as u64);
-        Some(GateEntry { open: open?, length: length? })
+        let mac = reader.optional_choice("mac", &MAC).flatten();
+        let mac = mac.map_or(MacOperation::Unchanged, |mac| mac.value);
+        Some(GateEntry { open: open?, length: length?, mac })
     };
     let (entries, places) = several(element, "gate-entry", entry, found);
     let mut reader = Reader::new(element, found);
@@ -483,13 +562,29 @@ fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
                 found.error(place, message, "", "add <traffic-class> elements");
             }
         }
-        if tsn.ingress.is_empty() && tsn.channels.is_none() {
-            let cure = "add <traffic-class> or <ingress> elements, or remove it";
-            found.error(place, "nothing is set", "at least 1", cure);
-        }
     }
     let Some(schedule) = &tsn.schedule else { return };
     check_opens(tsn.classes.len(), &schedule.entries, place, found);
+}
+
+/// Fragments and holds of an interface: the card makes them.
+fn check_fragments(statement: &HostTsnStatement, preemption: PreemptionOf, found: &mut Findings) {
+    let HostTsnStatement { tsn, place, .. } = statement;
+    if tsn.classes.is_empty() {
+        if preemption.is_stated() {
+            let cure = "add <traffic-class> elements";
+            found.error(place, "preemption has no effect without traffic classes", "", cure);
+        }
+        return;
+    }
+    let lists = tsn.schedule.iter().map(|schedule| (&schedule.entries[..], place)).collect();
+    check_preemption(tsn.classes.iter().map(|class| class.preemptable), preemption, lists, place, found);
+    let entries = tsn.schedule.iter().flat_map(|schedule| &schedule.entries);
+    let holding = entries.zip(&statement.entries).find(|(entry, _)| entry.mac != MacOperation::Unchanged);
+    if let Some((_, place)) = holding.filter(|_| tsn.offload != TsnOffload::Full) {
+        let cure = "write offload=\"full\" in <host-tsn>, or remove mac";
+        found.error(place, "only the card can hold its MAC", "offload=\"full\"", cure);
+    }
 }
 
 fn check_offload(statement: &HostTsnStatement, found: &mut Findings) {

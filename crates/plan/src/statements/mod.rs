@@ -12,6 +12,7 @@ mod imperfections;
 mod network;
 mod ptp;
 mod replay;
+mod reservations;
 mod shaping;
 mod stream_filters;
 mod switch_tsn;
@@ -37,6 +38,7 @@ pub(crate) use network::{
 };
 pub(crate) use ptp::{PtpClockStatement, PtpDomainStatement};
 pub(crate) use replay::ReplayStatement;
+pub(crate) use reservations::ReservationStatement;
 pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use switch_tsn::SwitchTsnStatement;
 pub(crate) use synchronise::SynchroniseStatement;
@@ -79,11 +81,15 @@ pub(crate) struct Statements {
     pub(crate) clusters: Vec<ClusterStatement>,
     pub(crate) ptp_domains: Vec<PtpDomainStatement>,
     pub(crate) flows: Vec<FlowStatement>,
+    /// Share of a port that reserved streams may have together, ppm.
+    pub(crate) reservable: u32,
     pub(crate) tasks: Place,
     pub(crate) warm_up: Maybe<Span>,
     /// Outer `None`: not written.
     pub(crate) duration: Option<Maybe<Span>>,
     pub(crate) drain: Option<Maybe<Span>>,
+    /// Measured flows may take more than a link behind a switch carries.
+    pub(crate) overload: bool,
     pub(crate) sends: Vec<SendStatement>,
     pub(crate) receives: Vec<ReceiveStatement>,
     pub(crate) relays: Vec<RelayStatement>,
@@ -141,10 +147,12 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let mut timing = Reader::new(task_list, found);
     let warm_up = timing.time_or("warm-up", "0s");
     let (duration, drain) = (timing.time("duration"), timing.time("drain"));
+    let overload = timing.optional_choice("overload", &[("off", false), ("on", true)]).flatten();
     let tasks_place = timing.place;
     let node_statements: Vec<_> =
         nodes.children.iter().filter_map(|e| network::node(e, &hosts, found)).collect();
     let links = several(nodes, "link", network::link, found);
+    let reservable = reservations::reservable(flow_list, found);
     let mut flow_statements = several(flow_list, "flow", flows::flow, found);
     let synchronise = synchronise::synchronise(clocks, &flow_statements, found);
     let exchanges = synchronise.as_ref().map_or_else(Default::default, |statement| {
@@ -169,10 +177,12 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         clusters: several(clocks, "as6802", clusters::cluster, found),
         ptp_domains: several(clocks, "ptp-domain", ptp::domain, found),
         flows: flow_statements,
+        reservable,
         tasks: tasks_place,
         warm_up,
         duration,
         drain,
+        overload: overload.is_some_and(|overload| overload.value),
         sends,
         receives,
         relays,

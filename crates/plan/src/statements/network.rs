@@ -9,8 +9,8 @@ use super::switch_tsn::{SwitchTsnStatement, switch_tsn};
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
 use crate::network::{
-    Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts, NetworkId,
-    Policing, SwitchKind, TemperatureStep, VlanPorts,
+    AddressTable, Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts,
+    NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts,
 };
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
@@ -52,6 +52,7 @@ pub(crate) struct SwitchStatement {
     pub(crate) mixed_rate_delay: Span,
     pub(crate) own_frames: Vec<(OwnFrames, Place)>,
     pub(crate) learning: bool,
+    pub(crate) address_table: Option<AddressTable>,
     pub(crate) strict: bool,
     pub(crate) buffer: Maybe<u64>,
     pub(crate) frames: Option<u32>,
@@ -369,6 +370,8 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
         reader.size_within(attribute, written, BUFFER).map(|bytes| bytes.value)
     };
     let learning = reader.optional_choice("forwarding", &[("static", false), ("learning", true)]).flatten();
+    let learns = learning.as_ref().is_some_and(|learning| learning.value);
+    let address_table = address_table(reader, learns);
     let policing = reader.optional_choice("policing", &POLICINGS).flatten();
     let integration = reader.optional_choice("integration", &INTEGRATIONS).flatten();
     SwitchStatement {
@@ -382,7 +385,8 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
             .time_within("mixed-rate-delay", element.get("mixed-rate-delay").unwrap_or("0s"), DELAY)
             .map_or(Span::ZERO, |delay| delay.value),
         own_frames: own_frames(element, reader.found),
-        learning: learning.is_some_and(|learning| learning.value),
+        learning: learns,
+        address_table,
         strict: strict.map_or(kind != SwitchKind::Cots, |strict| strict.value),
         buffer: reader.size_within("buffer", element.get("buffer").unwrap_or(DEFAULT_BUFFER), BUFFER),
         frames: frames("buffer-frames", reader),
@@ -394,6 +398,36 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
         vlans: element.all("vlan").take(4_096).filter_map(|e| vlan(e, reader.found)).collect(),
         tsn: tsn(element, kind, reader.found),
     }
+}
+
+/// Addresses that a table holds where only its times are written.
+const MOST_ADDRESSES: u32 = 1 << 20;
+/// How long an address is kept by default (IEEE Std 802.1Q-2022, table 8-6).
+const AGEING: &str = "300s";
+
+/// What is written of the table of learnt addresses.
+fn address_table(reader: &mut Reader<'_>, learns: bool) -> Option<AddressTable> {
+    let attributes = ["address-table", "learning-time", "ageing-time"];
+    let written: Vec<&str> =
+        attributes.into_iter().filter(|attribute| reader.element.get(attribute).is_some()).collect();
+    let first = written.first()?;
+    if !learns {
+        let message = format!("{first} has no effect on a switch that does not learn");
+        let cure = format!("write forwarding=\"learning\", or remove {first}");
+        reader.found.error(&reader.place, message, "forwarding=\"learning\"", cure);
+        return None;
+    }
+    let entries: Option<Maybe<u32>> = reader.optional_whole("address-table", 1, u64::from(MOST_ADDRESSES));
+    let entry_time =
+        reader.time_within("learning-time", reader.element.get("learning-time").unwrap_or("0s"), DELAY);
+    let bounds = (Span::from_micros(1), Span::from_millis(1_000_000_000), "1us to 1000000s");
+    let ageing =
+        reader.time_within("ageing-time", reader.element.get("ageing-time").unwrap_or(AGEING), bounds)?;
+    Some(AddressTable {
+        entries: entries.flatten().map_or(MOST_ADDRESSES, |entries| entries.value),
+        entry_time: entry_time?.value,
+        ageing: ageing.value,
+    })
 }
 
 /// Settings of ports, each port in one of them.

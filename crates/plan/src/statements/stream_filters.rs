@@ -6,14 +6,15 @@ use super::host_tsn::{BURST, check_cycle, on, several, whole_time};
 use super::network::only;
 use super::switch_tsn::BASE;
 use crate::diagnostic::{Findings, Place};
+use crate::ip_stream::HeaderField;
 use crate::port_tsn::MOST_PORT_ENTRIES;
 use crate::quantity::{self, Kind};
 use crate::reader::Reader;
 use crate::stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
 use crate::tree::Element;
 
-const IDENTIFY: [(&str, Identify); 2] =
-    [("destination", Identify::Destination), ("source", Identify::Source)];
+const IDENTIFY: [(&str, Identify); 3] =
+    [("destination", Identify::Destination), ("source", Identify::Source), ("ip", Identify::Ip)];
 const MODES: [(&str, bool); 2] = [("blind", false), ("aware", true)];
 const SDU: (u64, u64, &str) = (1, 9_216, "1B to 9216B");
 const LENGTH: (Span, Span, &str) = (Span::from_nanos(1), Span::from_millis(1_000), "1ns to 1s");
@@ -64,7 +65,29 @@ fn filter(element: &Element, found: &mut Findings) -> Option<StreamFilter> {
     let gate = gate.map_or(Some(None), |gate| gate.map(Some))?;
     let meter = meter.map_or(Some(None), |meter| meter.map(Some))?;
     let identify = identify.map_or_else(Identify::default, |identify| identify.value);
-    Some(StreamFilter { flow: flow?.value, identify, max_sdu, block_oversize, gate, meter })
+    let fields = fields(&mut reader, identify)?;
+    Some(StreamFilter { flow: flow?.value, identify, fields, max_sdu, block_oversize, gate, meter })
+}
+
+/// Fields that IP stream identification compares, ascending.
+fn fields(reader: &mut Reader<'_>, identify: Identify) -> Option<Vec<HeaderField>> {
+    let Some(written) = reader.element.get("fields") else { return Some(Vec::new()) };
+    if identify != Identify::Ip {
+        let cure = "write identify=\"ip\", or remove fields";
+        reader.found.error(&reader.place, "fields has no effect without IP stream identification", "", cure);
+        return None;
+    }
+    let mut fields = Vec::new();
+    for word in written.split_whitespace() {
+        fields.push(reader.choice("fields", word, &HeaderField::ALL)?.value);
+    }
+    if fields.is_empty() {
+        reader.refuse("fields", written, "compares nothing", "at least 1 field", "name fields, or remove it");
+        return None;
+    }
+    fields.sort_unstable();
+    fields.dedup();
+    Some(fields)
 }
 
 fn gate(element: &Element, found: &mut Findings) -> Option<FilterGate> {

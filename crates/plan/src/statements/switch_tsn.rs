@@ -2,11 +2,11 @@
 //!
 //! What concerns the settings alone is checked here; what concerns links and flows, where those are known (`port_tsn::check`).
 
-use wg_core::line::SMALLEST_FRAME;
 use wg_frame::time::Span;
 
 use super::host_tsn::{
-    check_opens, check_priorities, class_of, classes, gate_entries, numbers, several, whole_time,
+    check_opens, check_preemption, check_priorities, class_of, classes, gate_entries, numbers, preemptable,
+    preemption_of, several, whole_time,
 };
 use super::network::SMALLEST_TO_LARGEST;
 use crate::diagnostic::{Findings, Place};
@@ -33,9 +33,6 @@ pub(crate) struct SwitchTsnStatement {
 const MOST_CLASSES: usize = 8;
 /// Lists that take over one another.
 const MOST_SCHEDULES: usize = 64;
-/// 64 times one to four (`addFragSize`; IEEE Std 802.3-2022, 99.4.4).
-const FRAGMENTS: [(&str, u16); 4] = [("64B", 64), ("128B", 128), ("192B", 192), ("256B", 256)];
-const SWITCHED: [(&str, bool); 2] = [("off", false), ("on", true)];
 const BAND: (Span, Span, &str) = (Span::from_nanos(1), Span::from_millis(1_000), "1ns to 1s");
 const RESIDENCE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
 const CYCLE: (Span, Span, &str) = (Span::from_nanos(1_000), Span::from_millis(1_000), "1us to 1s");
@@ -50,13 +47,13 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     let ports = ports(&mut reader);
     let written = element.get("guard-band");
     let guard_band = written.and_then(|written| whole_time(&mut reader, "guard-band", written, BAND));
-    let fragment = reader.optional_choice("shortest-fragment", &FRAGMENTS).flatten();
+    let preemption = preemption_of(&mut reader);
     let place = reader.place;
     let (classes, places) = classes(element, MOST_CLASSES, class, found);
     let (filters, filter_places) = super::stream_filters::stream_filters(element, found);
     let has_classes = element.all("traffic-class").next().is_some();
     let is_of_ports = guard_band.is_some()
-        || fragment.is_some()
+        || preemption.is_stated()
         || ["gate-schedule", "cyclic-queuing"].iter().any(|tag| element.all(tag).next().is_some());
     if !has_classes && (is_of_ports || element.all("ingress").next().is_none()) {
         let cure = "add <traffic-class> elements, or remove it";
@@ -64,13 +61,24 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     }
     let (schedules, schedule_places) =
         several(element, "gate-schedule", |child, found| schedule(child, classes.len(), found), found);
-    let shortest_fragment = fragment.map(|fragment| fragment.value).filter(|bytes| *bytes > SMALLEST_FRAME);
     let cyclic = super::network::only(element, "cyclic-queuing", found);
     let cyclic = cyclic.and_then(|cyclic| cyclic_queuing(cyclic, classes.len(), found));
-    let tsn = PortTsn { ports, classes, guard_band, shortest_fragment, cyclic, schedules, filters };
+    let tsn = PortTsn {
+        ports,
+        classes,
+        guard_band,
+        shortest_fragment: preemption.shortest_fragment,
+        hold_advance: preemption.hold_advance,
+        release_advance: preemption.release_advance,
+        cyclic,
+        schedules,
+        filters,
+    };
     if found.count() == clean && has_classes {
         check_priorities(&tsn.classes, |class| &class.priorities, &places, &place, found);
-        check_preemption(&tsn, &place, found);
+        let lists = tsn.schedules.iter().zip(&schedule_places);
+        let lists = lists.map(|(schedule, place)| (&schedule.entries[..], place)).collect();
+        check_preemption(tsn.classes.iter().map(|class| class.preemptable), preemption, lists, &place, found);
         check_schedules(&tsn, &schedule_places, &place, found);
     }
     let whole = found.count() == clean;
@@ -128,8 +136,7 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         Some(written) => Some(reader.size_within("longest-frame", written, SMALLEST_TO_LARGEST)?.value),
     };
     let longest_frame = longest_frame.and_then(|bytes| u16::try_from(bytes).ok());
-    let preemptable = reader.optional_choice("preemptable", &SWITCHED).flatten();
-    let preemptable = preemptable.is_some_and(|on| on.value);
+    let preemptable = preemptable(&mut reader);
     let ats = super::network::only(element, "ats", reader.found);
     if let (Some(ats), Some(_)) = (ats, idle_slope_bps) {
         let message = "the class has two shapers";
@@ -203,18 +210,6 @@ fn schedule(element: &Element, classes: usize, found: &mut Findings) -> Option<P
     let written = element.get("cycle-extension").unwrap_or("0s");
     let extension = whole_time(&mut reader, "cycle-extension", written, EXTENSION);
     Some(PortSchedule { base_time: base?, cycle_extension: extension?, entries: entries? })
-}
-
-fn check_preemption(tsn: &PortTsn, place: &Place, found: &mut Findings) {
-    let preemptable = tsn.classes.iter().filter(|class| class.preemptable).count();
-    if preemptable == tsn.classes.len() {
-        let cure = "write preemptable=\"off\" at the classes that are not to wait";
-        found.error(place, "every class is preemptable: none makes the others give way", "", cure);
-    }
-    if preemptable == 0 && tsn.shortest_fragment.is_some() {
-        let cure = "write preemptable=\"on\" at a class, or remove shortest-fragment";
-        found.error(place, "shortest-fragment has no effect without a preemptable class", "", cure);
-    }
 }
 
 fn check_schedules(tsn: &PortTsn, places: &[Place], place: &Place, found: &mut Findings) {

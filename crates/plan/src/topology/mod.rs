@@ -297,7 +297,7 @@ impl Topology {
         }
     }
 
-    fn is_end_system(&self, node: NodeIndex) -> bool {
+    pub(crate) fn is_end_system(&self, node: NodeIndex) -> bool {
         self.network.nodes[usize::from(node)].is_end_system()
     }
 

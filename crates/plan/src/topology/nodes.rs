@@ -37,6 +37,7 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
         mixed_rate_delay: switch.mixed_rate_delay,
         own_frames: switch.own_frames.iter().map(|(frames, _)| frames.clone()).collect(),
         learning: switch.learning,
+        address_table: switch.address_table,
         strict_priority: switch.strict,
         port_buffer: Capacity { bytes, frames: switch.frames.unwrap_or(u32::MAX) },
         queue_buffer: limited(&switch.queue, bytes),

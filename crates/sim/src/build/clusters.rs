@@ -69,7 +69,7 @@ impl World {
         node: NodeIndex,
         (part, behaviour): (Part, Behaviour),
     ) -> Result<(), SimError> {
-        let twice = self.synchronisers.iter().any(|other| other.node == node);
+        let twice = self.synchroniser_of.insert(node, self.synchronisers.len()).is_some();
         let clock = self.nodes.get(usize::from(node)).and_then(|state| state.clock.as_ref());
         if twice || clock.is_none() {
             return Err(SimError::plan(format!("node {node} has no part in a cluster, or two")));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_core::address_table::TableLimits;
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::Account;
@@ -19,8 +20,8 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, Policing, Protocol, Relay,
-    Route, Run, SwitchModel, VirtualLink,
+    AddressTable, Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, Policing,
+    Protocol, Relay, Route, Run, SwitchModel, VirtualLink,
 };
 
 use super::stream_filters::{self, Filtered};
@@ -44,16 +45,17 @@ pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
         _ if flow.also_to.is_empty() => {
             flow.addresses.mac.destination.unwrap_or(addresses[usize::from(flow.to)])
         }
-        _ => {
+        _ => flow.addresses.mac.destination.unwrap_or_else(|| {
             let [high, low] = flow.id.to_be_bytes();
             MacAddress([0x01, 0x00, 0x5e, 0x57, high, low])
-        }
+        }),
     }
 }
 
 /// A switch to be built, and what it is built from.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
+    pub(super) network: &'a Network,
     pub(super) ports: &'a Ports,
     pub(super) node: NodeIndex,
     pub(super) model: &'a SwitchModel,
@@ -167,7 +169,10 @@ fn stations(network: &Network, run: &Run) -> Stations {
 pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filtered), SimError> {
     let Site { model, ports, node, .. } = *site;
     let own = &ports[usize::from(node)];
-    let mut forwarding = Forwarding::new(own.len(), model.learning.then_some(LEARNING));
+    let mut forwarding = match &model.address_table {
+        Some(table) => Forwarding::limited(own.len(), limits(table)),
+        None => Forwarding::new(own.len(), model.learning.then_some(LEARNING)),
+    };
     let mut vlans = BTreeSet::from([0]);
     for vlan in &model.vlans {
         let members = vlan.ports.iter().map(|&number| position(own, number));
@@ -181,16 +186,22 @@ pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filt
             forwarding.set_station(vlan, address, position(own, port));
         }
         for &vlan in &vlans {
-            for Passage { address, leaves, .. } in passages {
-                let members = PortSet::of(own.len(), leaves.iter().copied());
-                forwarding.set_group(vlan, *address, members);
+            for Passage { flow, address, leaves, .. } in passages {
+                let members = match *address == MacAddress::BROADCAST {
+                    true => PortSet::all(own.len()),
+                    false => PortSet::of(own.len(), leaves.iter().copied()),
+                };
+                for further in 0..u64::from(flow.addresses.macs.destination.unwrap_or(1)) {
+                    forwarding.set_group(vlan, address.offset_by(further), members.clone());
+                }
             }
         }
     }
     let config = switch_config(model);
     let can = Capabilities::of(model);
     let critical = if can.virtual_links { Some(ingress(site, passages, &mut forwarding)?) } else { None };
-    let (filters, filtered) = stream_filters::filters(world, ports, node, model, &site.tables.flows)?;
+    let (filters, filtered) =
+        stream_filters::filters((world, site.network), ports, node, model, &site.tables.flows)?;
     let rules = IngressRules { critical, streams: filters.map(Box::new) };
     let streams = if model.tsn.is_empty() { Vec::new() } else { streams(world, site) };
     let egress = own.iter().map(|&(number, channel)| {
@@ -212,6 +223,10 @@ pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filt
     let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
     let clock = world.nodes[usize::from(node)].shared_clock();
     Ok((SwitchCore::new(config, egress, forwarding, rules, clock), filtered))
+}
+
+const fn limits(table: &AddressTable) -> TableLimits {
+    TableLimits { entries: table.entries as usize, entry_time: table.entry_time, ageing: table.ageing }
 }
 
 /// The flows that pass a switch, as it tells them.

@@ -16,13 +16,14 @@ use wg_core::Deadline;
 use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Cluster, ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run, SwitchModel};
+use wg_plan::{Cluster, ForwardingMode, HostModel, Network, Node, NodeIndex, NodeKind, PortTsn, Run};
 
 use self::forwarding::Tables;
 use crate::clocks::NodeClock;
 use crate::clusters::ControlFrames;
 use crate::error::SimError;
 use crate::faults::Rule;
+use crate::headers::HeaderNumbers;
 use crate::imperfections::drifted;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
@@ -58,7 +59,9 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         logs: Vec::new(),
         events: Vec::new(),
         own_frames: Vec::new(),
+        headers: HeaderNumbers::new(network, run),
         synchronisers: Vec::new(),
+        synchroniser_of: BTreeMap::new(),
         clusters: Vec::new(),
         control_frames: ControlFrames::default(),
         is_exact: true,
@@ -87,9 +90,18 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     Ok(world)
 }
 
-/// Whether a port sends frames in fragments.
-fn gives_way(model: &SwitchModel, port: u16) -> bool {
-    model.tsn_of(port).is_some_and(|tsn| traffic_classes::preemption(tsn).is_some())
+/// Whether a port sends frames in fragments, or may cut them off: what comes from it is not handed on before it is whole.
+fn gives_way(node: &Node, port: u16) -> bool {
+    let preempts = |tsn: &PortTsn| tsn.classes.iter().any(|class| class.preemptable);
+    match &node.kind {
+        NodeKind::Switch(model) => {
+            Capabilities::of(model).preemption || model.tsn_of(port).is_some_and(preempts)
+        }
+        NodeKind::EndSystem { .. } => {
+            node.tsn.as_ref().and_then(|tsn| tsn.port()).is_some_and(|tsn| preempts(&tsn))
+        }
+        NodeKind::Hub { .. } => false,
+    }
 }
 
 impl World {
@@ -138,9 +150,7 @@ impl World {
                 let (by_header, processing) = match &network.nodes[usize::from(to.node)].kind {
                     NodeKind::Switch(switch) => {
                         let cut_through = switch.forwarding_mode == ForwardingMode::CutThrough;
-                        // What may be cut off is not handed on before it is whole.
-                        let whole = matches!(&network.nodes[usize::from(from.node)].kind,
-                            NodeKind::Switch(model) if Capabilities::of(model).preemption || gives_way(model, from.port));
+                        let whole = gives_way(&network.nodes[usize::from(from.node)], from.port);
                         (cut_through && !whole, switch.processing_delay)
                     }
                     _ => (false, Span::ZERO),
@@ -168,8 +178,10 @@ impl World {
             match &node.kind {
                 NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
-                    let (mut core, filters) =
-                        forwarding::switch(self, &forwarding::Site { ports, node: index, model, tables })?;
+                    let (mut core, filters) = forwarding::switch(
+                        self,
+                        &forwarding::Site { network, ports, node: index, model, tables },
+                    )?;
                     if let Some(streams) = streams::streams(run, index)? {
                         if model.forwarding_mode == ForwardingMode::CutThrough {
                             let name = &node.name;

@@ -5,7 +5,8 @@ use wg_core::psfp::{
     Identification, MeterConfig, StreamFilterConfig, StreamFilters, StreamGateConfig, StreamGateEntry,
 };
 use wg_plan::{
-    FilterGate, FilterGateEntry, Flow, FlowId, FlowMeter, Identify, NodeIndex, StreamFilter, SwitchModel,
+    FilterGate, FilterGateEntry, Flow, FlowId, FlowMeter, Identify, IpHeaders, Network, NodeIndex,
+    StreamFilter, SwitchModel,
 };
 
 use super::Ports;
@@ -18,7 +19,7 @@ pub(super) type Filtered = Vec<(FlowId, u16)>;
 
 /// The filters of a switch, if it has any, and for which flow and port number each is.
 pub(super) fn filters(
-    world: &World,
+    (world, network): (&World, &Network),
     ports: &Ports,
     node: NodeIndex,
     model: &SwitchModel,
@@ -32,7 +33,7 @@ pub(super) fn filters(
                 flow.id == filter.flow && hops.any(|hop| hop.to.node == node && hop.to.port == number)
             };
             if let Some(flow) = flows.iter().find(enters) {
-                configs.push(config(world, filter, flow, index));
+                configs.push(config(world, network, filter, flow, index));
                 names.push((flow.id, number));
             }
         }
@@ -45,18 +46,29 @@ pub(super) fn filters(
     Ok((Some(filters), names))
 }
 
-fn config(world: &World, filter: &StreamFilter, flow: &Flow, port: usize) -> StreamFilterConfig {
+fn config(
+    world: &World,
+    network: &Network,
+    filter: &StreamFilter,
+    flow: &Flow,
+    port: usize,
+) -> StreamFilterConfig {
     let vlan = flow.vlan.map_or(0, |tag| tag.id);
-    let stream = match filter.identify {
-        Identify::Destination => Identification::Destination(destination(flow, &world.addresses), vlan),
+    let streams = match filter.identify {
+        Identify::Destination => vec![Identification::Destination(destination(flow, &world.addresses), vlan)],
         Identify::Source => {
             let own = world.addresses[usize::from(flow.from)];
-            Identification::Source(flow.addresses.mac.source.unwrap_or(own), vlan)
+            vec![Identification::Source(flow.addresses.mac.source.unwrap_or(own), vlan)]
+        }
+        Identify::Ip => {
+            let headers = IpHeaders::of(network, flow);
+            let alike = headers.iter().flat_map(|headers| world.headers.alike(headers, &filter.fields));
+            alike.map(Identification::Headers).collect()
         }
     };
     StreamFilterConfig {
         port,
-        stream,
+        streams,
         max_sdu: filter.max_sdu,
         block_oversize: filter.block_oversize,
         gate: filter.gate.as_ref().map(gate),

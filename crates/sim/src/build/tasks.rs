@@ -15,12 +15,25 @@ use wg_record::FLOW_FOREIGN;
 
 use super::forwarding::destination;
 use crate::error::SimError;
+use crate::headers::Origin;
 use crate::imperfections::Threads;
 use crate::message::{Flags, Message};
 use crate::models::{stack, traffic_class};
 use crate::world::{
-    Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World, access,
+    AddressesInTurn, Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World,
+    access,
 };
+
+/// The addresses of a flow whose messages have several in turn.
+fn in_turn(flow: &Flow, frame: &Frame) -> Option<Box<AddressesInTurn>> {
+    let macs = &flow.addresses.macs;
+    (!macs.is_none()).then(|| {
+        Box::new(AddressesInTurn {
+            sources: (frame.source, macs.source.unwrap_or(1)),
+            destinations: (frame.destination, macs.destination.unwrap_or(1)),
+        })
+    })
+}
 
 impl World {
     pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
@@ -39,6 +52,7 @@ impl World {
                 access: access(flow.protocol),
                 from: flow.from,
                 destination: flow.addresses.mac.destination,
+                destinations: flow.addresses.macs.destination.unwrap_or(1),
                 relays: Vec::new(),
                 planned: 0,
                 receivers: flow.receivers().map(|node| (node, Reception::default())).collect(),
@@ -75,6 +89,7 @@ impl World {
                 host,
                 // Until its sender numbers it, a frame names its sub-virtual-link.
                 frame: Frame { sequence: send.sub_link.into(), ..frame },
+                addresses: in_turn(facts, &frame),
                 late_after: send.late_after(),
                 schedule,
                 due: None,
@@ -91,7 +106,7 @@ impl World {
     /// A frame of `flow`, without number.
     fn frame(&self, flow: &Flow, length: u16) -> Frame {
         let class = traffic_class(flow.protocol);
-        let id = flow.virtual_link.map(|link| link.id);
+        let id = flow.virtual_link.map(|link| link.id).or(flow.schedule.as_ref().map(|schedule| schedule.id));
         let both = flow.network.is_none() && class == TrafficClass::BestEffort;
         let priority = match (class, &flow.virtual_link) {
             (TrafficClass::RateConstrained, Some(link)) => link.priority,
@@ -102,7 +117,7 @@ impl World {
             source: flow.addresses.mac.source.unwrap_or(self.addresses[usize::from(flow.from)]),
             length,
             vlan: flow.vlan.map_or(0, |tag| tag.id),
-            virtual_link: id.or(flow.schedule.as_ref().map(|schedule| schedule.id)).unwrap_or(0),
+            virtual_link: id.unwrap_or_else(|| self.headers.of(Origin::Flow(flow.id))),
             sequence: 0,
             handle: Message { flow: flow.id, sequence: 0, flags: Flags::default() }.handle(),
             priority,
@@ -190,7 +205,9 @@ impl World {
                 return Err(SimError::plan("a background load has no interval or too large a payload"));
             };
             let message = Message { flow: FLOW_FOREIGN, sequence: number, flags: Flags::default() };
+            let headers = self.headers.of(Origin::Load(inject.on, inject.to));
             let frame = self.udp_frame(network, [host, to], length, message);
+            let frame = Frame { virtual_link: headers, ..frame };
             let planned = Schedule::of_load(run, inject, number)
                 .map_err(|error| SimError::plan(format!("a background load: {error}")))?;
             let mut schedule = planned.clone();
@@ -224,7 +241,9 @@ impl World {
             let (Some(length), true) = (length, log.records > 0) else {
                 return Err(SimError::plan("the frames of a log hold no record, or too many"));
             };
+            let headers = self.headers.of(Origin::Load(log.on, log.to));
             let frame = self.udp_frame(network, [host, to], length, Message::LOG);
+            let frame = Frame { virtual_link: headers, ..frame };
             self.hosts[host].log = Some(self.logs.len());
             let (due, records) = (VecDeque::new(), log.records);
             self.logs.push(RemoteLog { host, frame, records, due, logged: 0, sent: 0 });

@@ -51,7 +51,7 @@ pub(super) fn port(
     let gates =
         gates.map_err(|error| SimError::plan(format!("port {} of node {}: {error}", at.port, at.node)))?;
     let guard = tsn.guard_band.map_or(Guard::Length, Guard::Band);
-    let preemption = preemption(tsn);
+    let preemption = preemption(tsn, line);
     let mut asynchronous = [const { None }; PRIORITIES];
     for (class, queue) in tsn.classes.iter().zip(0..PRIORITIES) {
         asynchronous[queue] = class.asynchronous.as_ref().map(|shaper| shaped(shaper, streams));
@@ -87,18 +87,19 @@ fn shaped(shaper: &AsynchronousShaper, streams: &[Stream]) -> AsynchronousConfig
 }
 
 /// Which queues give way, where any does.
-pub(super) fn preemption(tsn: &PortTsn) -> Option<Preemption> {
+pub(super) fn preemption(tsn: &PortTsn, line: LineRate) -> Option<Preemption> {
     let queues = tsn.classes.iter().zip(0..PRIORITIES).filter(|(class, _)| class.preemptable);
     let queues = queues.fold(0_u8, |queues, (_, queue)| queues | 1 << queue);
     let shortest_fragment = tsn.shortest_fragment.unwrap_or(SMALLEST_FRAME);
-    (queues != 0).then_some(Preemption { queues, shortest_fragment })
+    let advances = tsn.advances(line);
+    (queues != 0).then_some(Preemption { queues, shortest_fragment, advances })
 }
 
 fn list(schedule: &PortSchedule) -> GateList {
     let entry = |entry: &host_tsn::GateEntry| {
         let open =
             entry.open.iter().fold(0, |open, class| open | 1_u8.checked_shl(u32::from(*class)).unwrap_or(0));
-        GateEntry { open, length: entry.length }
+        GateEntry { open, length: entry.length, mac: entry.mac }
     };
     GateList {
         base: LocalTime::ZERO + schedule.base_time,

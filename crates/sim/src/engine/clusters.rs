@@ -83,7 +83,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn synchroniser_of(&self, node: NodeIndex) -> Option<usize> {
-        self.world.synchronisers.iter().position(|device| device.node == node)
+        self.world.synchroniser_of.get(&node).copied()
     }
 
     /// A switch restarts: its device has no power until `back_at`.

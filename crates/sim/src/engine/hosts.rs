@@ -32,7 +32,7 @@ impl<S: Sink> Engine<'_, S> {
             if message.flags.has(Flags::RETURN) { flow.from == node } else { flow.receiver(node).is_some() }
         } else {
             frame.destination == host.address
-                || (flow.destination == Some(frame.destination) && flow.receiver(node).is_some())
+                || (flow.is_sent_to(frame.destination) && flow.receiver(node).is_some())
         };
         if !is_for_it {
             return;

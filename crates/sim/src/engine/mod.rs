@@ -1,6 +1,7 @@
 //! The loop: takes the first event of the queue, hands it to its core, carries out what the core wants.
 
 mod clusters;
+mod credits;
 mod hosts;
 mod hubs;
 mod imperfections;

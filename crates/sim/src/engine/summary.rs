@@ -47,6 +47,7 @@ impl<S: Sink> Engine<'_, S> {
         }
         report.frer = self.frer(network, run);
         report.stream_filters = self.stream_filters(network);
+        report.credits = self.credits(network);
         report.clusters = self.world.clusters.iter().map(|cluster| self.cluster(cluster, network)).collect();
         report.ptp_domains = (0..self.ptp.domains.len()).map(|one| self.ptp_domain(one, network)).collect();
         report

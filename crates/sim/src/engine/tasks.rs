@@ -9,6 +9,7 @@ use wg_record::{Clock, Crc, DropReason, Point, TruthKind};
 
 use super::{Engine, record};
 use crate::event_queue::Class;
+use crate::headers::Origin;
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 
@@ -21,6 +22,10 @@ impl<S: Sink> Engine<'_, S> {
             let flags = if due.warm_up { Flags::WARM_UP } else { Flags::default() };
             let message = Message { flow: sender.frame.message().flow, sequence: due.sequence, flags };
             sender.frame = Frame { handle: message.handle(), length: due.length, ..sender.frame };
+            if let Some(addresses) = &sender.addresses {
+                let (source, destination) = addresses.of(due.sequence);
+                sender.frame = Frame { source, destination, ..sender.frame };
+            }
         }
         self.plan_send(number);
     }
@@ -220,7 +225,10 @@ impl<S: Sink> Engine<'_, S> {
                 self.hand_down(host, &Frame { source, destination, ..back }, cost);
                 return;
             }
-            None => frame,
+            None => {
+                let flow = self.world.flows[relay.flow].id;
+                Frame { virtual_link: self.world.headers.of(Origin::Relay(flow, node, to)), ..frame }
+            }
         };
         // Its thread is at work: it need not be woken.
         let cost = self.read_cost(node);

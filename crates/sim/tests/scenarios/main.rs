@@ -8,6 +8,7 @@ mod contract;
 mod critical;
 mod disturbances;
 mod frer;
+mod journeys;
 mod networks;
 mod pacing;
 mod ptp;

@@ -298,18 +298,18 @@ class Progress(_message.Message):
     def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ..., live: _Optional[_Union[LiveFigures, _Mapping]] = ...) -> None: ...
 
 class LiveFigures(_message.Message):
-    __slots__ = ("second", "at_ns", "records_dropped", "flows", "flows_left_out")
-    SECOND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("number", "at_ns", "records_dropped", "flows", "flows_left_out")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_DROPPED_FIELD_NUMBER: _ClassVar[int]
     FLOWS_FIELD_NUMBER: _ClassVar[int]
     FLOWS_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
-    second: int
+    number: int
     at_ns: int
     records_dropped: int
     flows: _containers.RepeatedCompositeFieldContainer[LiveFlow]
     flows_left_out: int
-    def __init__(self, second: _Optional[int] = ..., at_ns: _Optional[int] = ..., records_dropped: _Optional[int] = ..., flows: _Optional[_Iterable[_Union[LiveFlow, _Mapping]]] = ..., flows_left_out: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., at_ns: _Optional[int] = ..., records_dropped: _Optional[int] = ..., flows: _Optional[_Iterable[_Union[LiveFlow, _Mapping]]] = ..., flows_left_out: _Optional[int] = ...) -> None: ...
 
 class LiveFlow(_message.Message):
     __slots__ = ("flow", "sent", "refused", "received", "missing", "repeats", "late_ns", "arrives", "round_trip", "measured", "min_ns", "max_ns", "sum_ns", "buckets", "counts", "worst_ns")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-Unit = Literal["ns", "messages", "bit/s", "share", "1/s", "events"]
+Unit = Literal["ns", "messages", "bit/s", "bit", "share", "1/s", "events"]
 Kind = Literal["series", "pairs", "count", "single", "figure"]
 Needs = Literal[
     "",
@@ -25,6 +25,7 @@ Needs = Literal[
     "frer",
     "stream filter",
     "gates",
+    "credit-based shaper",
     "run",
 ]
 

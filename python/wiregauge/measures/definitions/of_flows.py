@@ -274,6 +274,17 @@ OF_FLOWS = (
         needs="gates",
     ),
     Definition(
+        "credit",
+        "Credit of shaped queues",
+        "credit of the credit-based shapers that the flow goes by: the greatest and the least of all of them",
+        "bit",
+        "IEEE Std 802.1Q-2022, 8.6.8.2 and Annex L (hiCredit and loCredit)",
+        "Of every queue with a shaper in which the flow's frames wait on their way, and back where it is relayed; "
+        "other flows' frames in the queue count. Exact, up to the end of the run, warm-up included.",
+        statistics=("max", "min"),
+        needs="credit-based shaper",
+    ),
+    Definition(
         "goodput",
         "Goodput",
         "8 * payload * (arrivals - 1) / (last arrival - first arrival)",

@@ -56,7 +56,7 @@ def interval_text(low: float, high: float) -> str:
 
 
 def in_unit(value: float, unit: str) -> str:
-    """A figure in the unit of its definition (`ns`, `bit/s`, `share`, `1/s`, `messages`, `events`), for the eye."""
+    """A figure in the unit of its definition (`ns`, `bit/s`, `bit`, `share`, `1/s`, `messages`, `events`)."""
     if unit == "ns":
         return duration(value)
     if unit == "bit/s":
@@ -64,6 +64,8 @@ def in_unit(value: float, unit: str) -> str:
     if unit == "share":
         # Of nines the last that differs says how far it is from everything.
         return share(value) if value <= 0.99 or value == 1 else f"{value * 100:.10g} %"
+    if unit == "bit":
+        return f"{significant(value, 6)} bit"
     if unit == "1/s":
         return f"{significant(value, 4)} /s"
     return str(int(value)) if value == int(value) else significant(value, 4)

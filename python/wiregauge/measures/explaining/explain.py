@@ -16,10 +16,10 @@ from wiregauge.measures.explaining.sentences import course_sentences, mode_sente
 from wiregauge.measures.explaining.worst import worst_messages
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
-from wiregauge.measures.metrics.pairs import side_by_side
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult, Series
 from wiregauge.measures.metrics.series import Offsets, differences
+from wiregauge.measures.metrics.threads import side_by_side
 from wiregauge.measures.sketched.outcomes import of_receiver
 
 WORST = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
 from wiregauge.plan import Campaign, ClockStep, Cut, Flow, Network, Run, Synchronise
@@ -65,6 +66,13 @@ class Size:
         return f"{self.tick} B" if self.payload or self.frames[1] else "payload unknown"
 
 
+@lru_cache(maxsize=64)
+def _quantiles(asked: tuple[str, ...]) -> dict[str, float]:
+    """The percentiles always printed and those asked for; thousands of flows share them."""
+    own = {name: q for name in asked if (q := quantile_named(name)) is not None}
+    return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
+
+
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
     """A flow of one run at one receiver, with what its sender task was told. A multicast flow has one per receiver."""
@@ -94,6 +102,8 @@ class FlowPlan:
     """Rate of the link the sender sends on."""
     ways: tuple[tuple[int, ...], ...] = ()
     """The nodes on the way to this receiver, by index, on each network that leads there."""
+    leaves: tuple[tuple[int, int], ...] = ()
+    """Output ports on its way to this receiver, and back where it is relayed: node, by index, and number."""
     schedule: Schedule | None = None
     frames: tuple[int, int] | None = None
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
@@ -112,8 +122,7 @@ class FlowPlan:
     @property
     def quantiles(self) -> dict[str, float]:
         """The percentiles that are told of its measures: those always printed, and those that limits name."""
-        own = {name: q for name in self.asked if (q := quantile_named(name)) is not None}
-        return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
+        return _quantiles(self.asked)
 
     @property
     def pair_quantiles(self) -> dict[str, float]:
@@ -185,7 +194,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class LimitPlan:
-    """A limit as the test states it; `value` in ns, messages, bit/s or (loss) as a share of 1."""
+    """A limit as the test states it; `value` in ns, messages, bit/s, bits or (loss) as a share of 1."""
 
     flow: int | None
     measure: str
@@ -308,6 +317,7 @@ def _flow(
         destination=names[receiver],
         path=tuple(names[node] for node in (ways[0] if ways else ())),
         ways=ways,
+        leaves=_leaves(flow, receiver, relayed=relay is not None),
         deadline_ns=_ns(flow.deadline),
         relayed=relay is not None,
         # The sizes of a capture are many: what needs one is not given.
@@ -330,6 +340,13 @@ def _flow(
         asked=asked,
         asked_of_pairs=of_pairs,
     )
+
+
+def _leaves(flow: Flow, receiver: int, *, relayed: bool) -> tuple[tuple[int, int], ...]:
+    routes = [route for route in flow.routes if route.nodes and route.nodes[-1] == receiver]
+    out = [(hop.from_, hop.from_port) for route in routes for hop in route.hops]
+    back = [(hop.to, hop.to_port) for route in routes for hop in route.hops] if relayed else []
+    return tuple(dict.fromkeys([*out, *back]))
 
 
 def _ns(picoseconds: int | None) -> float | None:

@@ -7,8 +7,10 @@ tracking pairs them, see docs/reference/run-directory.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,79 +20,110 @@ from numpy.typing import NDArray
 from wiregauge import stats
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.results import Hop, Series
+from wiregauge.measures.metrics.together import Asked, Asking, asked_for
 from wiregauge.records import RunDirectoryError
 
 __all__ = ["Passages", "passages", "read_columns"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+_QUANTILES = {"p99": 0.99}
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Passages of one flow through switches, in the order of leaving: by node and output port."""
+    """Passages of one flow through switches, in the order of leaving: by node and output port; times in ps."""
 
-    frame: pl.DataFrame
+    sequence: Integers
+    node: Integers
+    port: Integers
+    residence: Integers
+    out: Integers
 
     def series(self, nodes: frozenset[int] | None = None) -> Series:
         """Residence times, ns, of the passages through `nodes` (None: all)."""
-        chosen = self.frame if nodes is None else self.frame.filter(pl.col("node").is_in(list(nodes)))
-        return Series(
-            chosen["out"].cast(pl.Float64).to_numpy() / 1e12,
-            chosen["residence"].cast(pl.Float64).to_numpy() / 1000,
-        )
+        out, residence = self.out, self.residence
+        if nodes is not None:
+            chosen = np.isin(self.node, list(nodes))
+            out, residence = out[chosen], residence[chosen]
+        return Series(out / 1e12, residence / 1000)
 
-    def stretches(self) -> NDArray[np.int64]:
+    def stretches(self) -> Integers:
         """The stretch of numbers that each passage is of, where the flow is sampled."""
-        return (self.frame["sequence"] // sampling.STRETCH).to_numpy()
+        return self.sequence // sampling.STRETCH
+
+    def by_port(self) -> Iterator[tuple[int, int, Integers]]:
+        """Node, output port, and which passages are theirs, in their order."""
+        place = (self.node << 32) + self.port
+        order = np.argsort(place, kind="stable")
+        ordered = place[order]
+        for begin, end in _alike(ordered):
+            rows = order[begin:end]
+            yield int(self.node[rows[0]]), int(self.port[rows[0]]), rows
 
     def hops(self) -> list[tuple[int, int, Floats]]:
         """Residence times, ns, by node and output port."""
-        return [
-            (int(node), int(port), part["residence"].cast(pl.Float64).to_numpy() / 1000)
-            for (node, port), part in sorted(
-                (key, part) for key, part in self.frame.partition_by("node", "port", as_dict=True).items()
-            )
-        ]
+        return [(node, port, self.residence[rows] / 1000) for node, port, rows in self.by_port()]
 
 
-def passages(path: Path | None, one_in: Mapping[int, int]) -> dict[int, Passages]:
+def passages(
+    path: Path | None, one_in: Mapping[int, int], flows: tuple[int, int] | None = None
+) -> dict[int, Passages]:
     """The passages of the measured part in the passages table `path`, by flow; none without one.
 
-    Of a flow in `one_in` those of one in so many stretches of its messages.
-
-    Raises RunDirectoryError for a file that cannot be read.
+    Of a flow in `one_in` those of one in so many stretches of its messages; with `flows` of those from the first
+    to the last number. Raises RunDirectoryError for a file that cannot be read.
     """
     if path is None:
         return {}
     columns = ("flow", "sequence", "node", "port", "came", "left")
-    table = read_columns(path, columns, sampling.chosen(one_in) if one_in else None).select(
+    only = sampling.chosen(one_in) if one_in else None
+    if flows is not None:
+        within = pl.col("flow").is_between(*flows)
+        only = within if only is None else within & only
+    table = read_columns(path, columns, only).select(
         pl.col("flow", "sequence", "node", "port").cast(pl.Int64),
-        residence=pl.col("left") - pl.col("came"),
-        out="left",
+        residence=(pl.col("left") - pl.col("came")).cast(pl.Int64),
+        out=pl.col("left").cast(pl.Int64),
     )
-    return {int(flow): Passages(part) for (flow,), part in table.partition_by("flow", as_dict=True).items()}
+    if not table["flow"].is_sorted():
+        table = table[table.select(pl.arg_sort_by("flow", maintain_order=True)).to_series()]
+    numbers = table["flow"].to_numpy()
+    each = [table[name].to_numpy() for name in ("sequence", "node", "port", "residence", "out")]
+    del table
+    return {
+        int(numbers[begin]): Passages(*(column[begin:end] for column in each))
+        for begin, end in _alike(numbers)
+    }
 
 
-def hops_of(through: Passages | None, names: Sequence[str], timestamp_ns: float) -> tuple[Hop, ...]:
+def _alike(ordered: Integers) -> Iterator[tuple[int, int]]:
+    """Where each stretch of equal numbers begins and ends."""
+    seams = (np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()
+    yield from pairwise([0, *seams, len(ordered)] if len(ordered) else [])
+
+
+def hops_of(through: Passages | None, names: Sequence[str], timestamp_ns: float) -> Asking[tuple[Hop, ...]]:
     """The passages by switch and output port; a hop has no more figures than a table shows.
 
     `timestamp_ns` is the error of a difference of two timestamps. Both are of the switch's own clock, which adds
     none.
     """
+    own = through.hops() if through is not None else []
+    longest = max((len(values) for _, _, values in own), default=0)
+    figures = yield from asked_for([partial(Asked, values, _QUANTILES) for _, _, values in own], longest)
     found = []
-    for node, port, values in through.hops() if through is not None else ():
-        ascending = np.sort(values)
-        estimate = stats.mean_estimate(values)
-        half = estimate.half_width if estimate is not None else None
+    for (node, port, _), one in zip(own, figures, strict=True):
+        half = one.estimate.half_width
         found.append(
             Hop(
                 names[node] if 0 <= node < len(names) else f"node {node}",
                 port,
-                len(ascending),
-                float(ascending[0]),
-                float(ascending.mean()),
-                stats.quantile(ascending, 0.99) if stats.supported(len(ascending), 0.99) else None,
-                float(ascending[-1]),
+                one.n,
+                one.minimum,
+                one.estimate.mean,
+                one.percentiles["p99"].value,
+                one.maximum,
                 half + timestamp_ns if half is not None else None,
                 timestamp_ns,
             )

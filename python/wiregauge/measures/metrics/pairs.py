@@ -6,19 +6,18 @@ and its turnaround, which have names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from wiregauge import stats
-from wiregauge.measures.metrics.columns import present_ps
+from wiregauge.measures.metrics.arrays import Column, Part
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.percentiles import Percentile, percentiles, unsupported
+from wiregauge.measures.metrics.percentiles import Percentile, unsupported
+from wiregauge.measures.metrics.together import Asked, Asking, Figures, asked_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
@@ -32,17 +31,12 @@ __all__ = [
     "distribution_of",
     "known_pair",
     "pair_latencies",
-    "side_by_side",
 ]
 
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 _SENDING = frozenset({"intended", "tx_app", "tx_drv", "tx_wire", "back_rx_drv", "back_rx_app"})
 """Points at the flow's sender; the others are at its destination."""
-_THREADS = 2
-_WORTH_A_THREAD = 50_000
-T = TypeVar("T")
-R = TypeVar("R")
 NAMES = {
     ("tx_app", "rx_app"): "latency",
     ("tx_drv", "rx_drv"): "driver_latency",
@@ -105,91 +99,106 @@ class Correction:
 
 
 def pair_latencies(
-    rows: pl.DataFrame,
+    part: Part,
     flow: FlowPlan,
     correction: Correction,
     summaries: Mapping[str, Summary] | None = None,
     *,
     keep: bool = False,
-) -> tuple[PairLatency, ...]:
+) -> Asking[tuple[PairLatency, ...]]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
     What `summaries` already tell of the same messages is taken from there. With `keep` the values of the others stay,
     for repeats to be pooled.
     """
     named = summaries or {}
-
-    def one(pair: tuple[str, str]) -> PairLatency | None:
-        start, end = pair
+    found: list[PairLatency | _Unknown | None] = []
+    for start, end in _pairs(part, flow):
         shift, bound = correction.of(start, end)
-        took = rows[end] - rows[start]
-        known = named.get(NAMES.get(pair, ""))
-        if known is not None and known.n == rows.height - took.null_count():
-            return known_pair(start, end, took.null_count(), known, flow.pair_quantiles, bound)
-        return _pair(start, end, took, shift, bound, flow.pair_quantiles, keep=keep)
-
-    pairs = list(_pairs(rows, flow))
-    return tuple(found for found in side_by_side(one, pairs, rows.height) if found is not None)
-
-
-def side_by_side(work: Callable[[T], R], items: Sequence[T], size: int) -> list[R]:
-    """`work` of every item, in their order; on two threads where `size` values each are worth the change of thread.
-
-    Sorting, which is most of the work, lets go of the interpreter.
-    """
-    if size < _WORTH_A_THREAD:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return list(pool.map(work, items))
+        took = part.column(f"{start} to {end}", pl.col(end) - pl.col(start))
+        known = named.get(NAMES.get((start, end), ""))
+        if known is not None and known.n == part.height - took.missing:
+            found.append(known_pair(start, end, took.missing, known, flow.pair_quantiles, bound))
+            continue
+        one = _Unknown(start, end, took, shift, bound, flow.pair_quantiles, keep)
+        found.append(one if one.varies else one.constant())
+    unknown = [one for one in found if isinstance(one, _Unknown)]
+    figures = iter((yield from asked_for([one.asked for one in unknown], part.height)))
+    told = (one.told(next(figures)) if isinstance(one, _Unknown) else one for one in found)
+    return tuple(one for one in told if one is not None)
 
 
-def _pairs(rows: pl.DataFrame, flow: FlowPlan) -> Iterator[tuple[str, str]]:
+def _pairs(part: Part, flow: FlowPlan) -> Iterator[tuple[str, str]]:
     for points in (OUTWARD, RETURN) if flow.relayed else (OUTWARD,):
-        seen = [name for name in points if rows[name].null_count() < rows.height]
+        seen = [name for name in points if part.column(name).missing < part.height]
         yield from combinations(seen, 2)
 
 
-def _pair(
-    start: str,
-    end: str,
-    took: pl.Series,
-    shift: float,
-    bound: float,
-    quantiles: Mapping[str, float],
-    *,
-    keep: bool = False,
-) -> PairLatency | None:
-    values = present_ps(took) / 1000 - shift
-    if not len(values):
-        return None
-    if took.min() == took.max():
-        same, n = float(values[0]), len(values)
-        found = unsupported(quantiles)
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A pair that no measure tells of."""
+
+    start: str
+    end: str
+    took: Column
+    shift: float
+    bound: float
+    quantiles: Mapping[str, float]
+    keep: bool
+
+    @property
+    def varies(self) -> bool:
+        """Whether not all messages took the same time."""
+        took = self.took.present()
+        return bool(len(took)) and bool(took.min() != took.max())
+
+    def asked(self) -> Asked:
+        """The values, of which figures are asked."""
+        return Asked(self.took.present() / 1000 - self.shift, self.quantiles)
+
+    def constant(self) -> PairLatency | None:
+        """Of messages that all took the same time; None of none."""
+        n = len(self.took.present())
+        if not n:
+            return None
+        same = float(self.took.present()[0] / 1000 - self.shift)
+        found = dict(unsupported(self.quantiles))
         for name, one in found.items():
             if n >= one.needed:
                 found[name] = replace(one, value=same, low=same, high=same)
-        half = bound if n > 1 else None
-        kept = sketches.coarse_sketch_of(values) if keep else None
-        return PairLatency(
-            start, end, n, took.null_count(), same, same, half, found, same, bound, values=kept
+        return self._pair(n, same, same, same, 0.0 if n > 1 else None, found, None)
+
+    def told(self, figures: Figures) -> PairLatency:
+        """The pair with these figures."""
+        estimate = figures.estimate
+        return self._pair(
+            figures.n,
+            figures.minimum,
+            estimate.mean,
+            figures.maximum,
+            estimate.half_width,
+            figures.percentiles,
+            estimate.n_effective,
         )
-    ascending = np.sort(values)
-    estimate = stats.mean_estimate(values)
-    half = estimate.half_width if estimate is not None else None
-    return PairLatency(
-        start,
-        end,
-        len(values),
-        took.null_count(),
-        float(ascending[0]),
-        float(values.mean()),
-        half + bound if half is not None else None,
-        percentiles([values], ascending, quantiles),
-        float(ascending[-1]),
-        bound,
-        values=sketches.coarse_sketch_of(ascending) if keep else None,
-        n_effective=estimate.n_effective if estimate is not None else None,
-    )
+
+    def _pair(
+        self,
+        n: int,
+        least: float,
+        mean: float,
+        most: float,
+        half: float | None,
+        found: Mapping[str, Percentile],
+        worth: float | None,
+    ) -> PairLatency:
+        kept = None
+        if self.keep:
+            kept = sketches.coarse_sketch_of(np.sort(self.took.present() / 1000 - self.shift))
+        half = half + self.bound if half is not None else None
+        return PairLatency(
+            self.start, self.end, n, self.took.missing, least, mean, half, found, most, self.bound,
+            values=kept, n_effective=worth,
+        )  # fmt: skip
 
 
 def known_pair(

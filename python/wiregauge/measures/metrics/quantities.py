@@ -229,6 +229,9 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
         yield _single("policing", statistic, count, flow.policing["matching"])
     for statistic, count in flow.gates.items():
         yield _single("gates", statistic, count, flow.gates["passages"])
+    if flow.credit is not None:
+        yield _single("credit", "max", flow.credit.most, flow.credit.queues)
+        yield _single("credit", "min", flow.credit.least, flow.credit.queues)
     service = flow.service
     goodput = service.goodput if service else None
     yield _single(

@@ -119,8 +119,18 @@ class Recorded:
             return {}
         return self.reading(index, lambda: _sampled(rows, self.most))
 
-    def messages(self, index: int) -> pl.DataFrame | None:
+    def counts(self, index: int) -> dict[int, int]:
+        """Messages of a run by flow, counted per receiver. Raises RunDirectoryError as `messages`."""
+        rows = self.scan(index)
+        if rows is None:
+            return {}
+        counted = self.collected(index, rows.group_by("flow").len())
+        return {int(flow): int(count) for flow, count in counted.iter_rows()}
+
+    def messages(self, index: int, flows: tuple[int, int] | None = None) -> pl.DataFrame | None:
         """The message table of a run, ordered by flow, warm-up first, then life and sequence; None when there is none.
+
+        With `flows` the rows of those from the first to the last number.
 
         Of a run with more than `most` rows a sample in whole stretches; `stretch` tells them apart.
         Raises RunDirectoryError for a damaged file or one of another schema.
@@ -128,6 +138,9 @@ class Recorded:
         rows = self.scan(index)
         if rows is None:
             return None
+
+        if flows is not None:
+            rows = rows.filter(pl.col("flow").is_between(*flows))
 
         def read() -> pl.DataFrame:
             one_in = self.sampled(index)

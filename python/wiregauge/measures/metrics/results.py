@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.clusters import ClusterResult
+from wiregauge.measures.metrics.credits import CreditMet, CreditResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.pairs import PairLatency
@@ -232,6 +233,8 @@ class FlowResult:
     """Of a flow that passes gates of switches how it met them, by the statistics of the measure.
 
     Empty where the flow is sampled."""
+    credit: CreditMet | None = None
+    """Of a flow that goes by credit-based shapers the extremes of their credits; None where there is none."""
     unseen: tuple[str, ...] = ()
     """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)
@@ -338,6 +341,8 @@ class RunResult:
     """Devices that synchronise by AS6802."""
     ptp_domains: tuple[PtpDomainResult, ...] = ()
     """Clocks that synchronise by PTP in the simulator."""
+    credits: tuple[CreditResult, ...] = ()
+    """Credits of shaped queues in the simulator."""
 
     @property
     def validity(self) -> Grade:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.metrics import sampling
-from wiregauge.measures.metrics.columns import ascending, present, present_ps
+from wiregauge.measures.metrics.arrays import Column, Part, seams_of
+from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.results import Series
 
@@ -29,6 +30,8 @@ NO_TIMESTAMP = "no timestamp"
 UNSEEN = "unknown"
 """Nobody can tell whether the message arrived: the instrument may have lost its records."""
 GAP = "neighbour missing"
+UNPAIRED = "coming not remembered"
+"""A frame left a switch that nobody remembers to have come: how long it stayed is not known."""
 ONE_COPY = "only one copy came"
 NOT_SAMPLED = "not in the sample"
 """Of a flow too large to be held in memory: its neighbour or itself lies outside the stretches that are looked at."""
@@ -122,48 +125,20 @@ def differences(flow: FlowPlan, shift: float) -> dict[str, tuple[pl.Expr, str, f
 
 
 def extract(
-    rows: pl.DataFrame, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int]
+    part: Part, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int]
 ) -> dict[str, Extracted]:
     """Every series of a flow from the rows of its messages, in the order of sequence.
 
     `left_out` counts by reason the messages whose rows are not among them.
     """
     shift = offsets.outward_ns
-    plans = differences(flow, shift)
-    start = pl.coalesce("tx_app", "intended", "tx_drv", "rx_app")
-    sampled = sampling.is_sampled(rows)
-    table = rows.select(
-        start.alias("start"),
-        pl.col("sequence"),
-        (pl.col("outcome") == UNSEEN).alias("unknown")
-        if "outcome" in rows.columns
-        else pl.lit(value=False).alias("unknown"),
-        *(expression.alias(name) for name, (expression, _, _) in plans.items()),
-        *(pl.col(name).is_null().alias(f"no {name}") for name in {needs for _, needs, _ in plans.values()}),
-        rx_app=pl.col("rx_app"),
-        tx_app=pl.col("tx_app"),
-        stretch=pl.col("stretch") if sampled else pl.lit(0),
-    )
-    stretch = table["stretch"].to_numpy() if sampled else None
-    found: dict[str, Extracted] = {}
-    seconds = table["start"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
-    # Series that every message is in share it.
-    seconds.flags.writeable = False
-    for name, (_, needs, by) in plans.items():
-        column = table[name]
-        missing = column.null_count()
-        at, mine, gone = seconds, stretch, 0
-        if missing:
-            has = column.is_not_null().to_numpy()
-            at, mine = seconds[has], stretch[has] if stretch is not None else None
-            gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
-        unknown = int((table["unknown"] & table[f"no {needs}"]).sum()) if gone else 0
-        reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
-        excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_TIMESTAMP: missing - gone}
-        found[name] = Extracted(Series(at, present_ps(column) / 1000 - by), excluded, mine)
-    found["period"] = _consecutive(table, "tx_app", seconds, left_out)
-    found["ipdv"] = _consecutive(table, "latency", seconds, left_out)
-    found["receive_period"] = _spaced(rows, "rx_app", {**left_out, LOST: rows["rx_app"].null_count()})
+    found = {
+        name: _difference(part, flow, name, value, needs, by, left_out)
+        for name, (value, needs, by) in differences(flow, shift).items()
+    }
+    found["period"] = _consecutive(part, "tx_app", None, left_out)
+    found["ipdv"] = _consecutive(part, "latency", DIFFERENCES["latency"].one_way, left_out)
+    found["receive_period"] = _spaced(part, "rx_app", LOST, left_out)
     latency = found["latency"]
     least = latency.series.value.min(initial=np.inf)
     found["delay_variation"] = Extracted(
@@ -176,7 +151,56 @@ def extract(
         found["lateness"] = Extracted(
             Series(over.t, over.value + offset - flow.deadline_ns), found[came].excluded, found[came].stretch
         )
-    return found | _on_the_wire(rows, flow, left_out)
+    return found | _on_the_wire(part, flow, left_out)
+
+
+def _seconds(part: Part) -> Floats:
+    """When each message was sent, seconds; nobody knows of those that are not a number. Series share it."""
+
+    def made() -> Floats:
+        start = part.rows.frame.select(pl.coalesce("tx_app", "intended", "tx_drv", "rx_app").alias("start"))
+        seconds = start["start"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
+        seconds.flags.writeable = False
+        return seconds
+
+    return np.asarray(part.rows.made("seconds", made)[part.begin : part.end], dtype=np.float64)
+
+
+def _nanoseconds(part: Part, name: str, column: Column) -> Floats:
+    """A column of ps as ns, made of all rows at once."""
+    if not part.rows.keeps:
+        return column.present() / 1000
+    made = part.rows.made(f"{name} ns", lambda: part.rows.column(name).values.astype(np.float64) / 1000)
+    own = np.asarray(made[part.begin : part.end], dtype=np.float64)
+    return own if column.known is None else own[column.known]
+
+
+def _difference(
+    part: Part,
+    flow: FlowPlan,
+    name: str,
+    value: pl.Expr,
+    needs: str,
+    by: float,
+    left_out: Mapping[str, int],
+) -> Extracted:
+    """One of `differences`, with why messages have none."""
+    key = f"{name} there and back" if flow.relayed else name
+    column = part.column(key, value)
+    at, stretch = _seconds(part), part.stretch()
+    missing, gone, unknown = column.missing, 0, 0
+    if column.known is not None:
+        at, stretch = at[column.known], stretch[column.known] if stretch is not None else None
+        needed = part.column(needs)
+        if needs != "tx_app" and needed.known is not None:
+            gone = int(np.count_nonzero(~column.known & ~needed.known))
+        if gone and needed.known is not None and part.rows.has("outcome"):
+            unknown = int(
+                np.count_nonzero(part.flags("outcome unknown", pl.col("outcome") == UNSEEN) & ~needed.known)
+            )
+    reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
+    excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_TIMESTAMP: missing - gone}
+    return Extracted(Series(at, _nanoseconds(part, key, column) - by), excluded, stretch)
 
 
 def on_the_wire(flow: FlowPlan) -> dict[str, pl.Expr]:
@@ -191,19 +215,19 @@ def on_the_wire(flow: FlowPlan) -> dict[str, pl.Expr]:
     return found
 
 
-def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, left_out: Mapping[str, int]) -> dict[str, Extracted]:
+def _on_the_wire(part: Part, flow: FlowPlan, left_out: Mapping[str, int]) -> dict[str, Extracted]:
     """The measures of critical traffic, from the timestamps of the wire; each only where the flow can have it."""
     found: dict[str, Extracted] = {}
     own = on_the_wire(flow)
     if "skew" in own:
-        found["skew"] = _of_messages(rows, own["skew"], "tx_wire", ONE_COPY, left_out)
+        found["skew"] = _of_messages(part.frame, own["skew"], "tx_wire", ONE_COPY, left_out)
     if flow.bag_ns is not None:
-        spaced = _spaced(rows, "tx_wire", {**left_out, NO_TIMESTAMP: rows["tx_wire"].null_count()})
+        spaced = _spaced(part, "tx_wire", NO_TIMESTAMP, left_out)
         found["bag_spacing"] = spaced
         early = np.maximum(flow.bag_ns - spaced.series.value, 0.0)
         found["bag_jitter"] = replace(spaced, series=Series(spaced.series.t, early))
     if "window_error" in own:
-        found["window_error"] = _of_messages(rows, own["window_error"], "rx_wire", LOST, left_out)
+        found["window_error"] = _of_messages(part.frame, own["window_error"], "rx_wire", LOST, left_out)
     return found
 
 
@@ -221,33 +245,41 @@ def _of_messages(
     )
 
 
-def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, left_out: Mapping[str, int]) -> Extracted:
-    """Differences of `column` between rows with consecutive sequence numbers, both present."""
-    step = np.diff(table["sequence"].cast(pl.Int64).to_numpy())
-    good = np.append(False, step == 1)[: table.height]
-    ps = table[column]
-    if ps.null_count():
-        known = ps.is_not_null().to_numpy()
-        good[1:] &= known[1:] & known[:-1]
-    stretch = table["stretch"].to_numpy()
-    seam = sampling.seams(stretch)
-    # A life may end where its successor's stretch begins, one number apart.
-    good[1:] &= ~seam
-    values = np.diff(ps.fill_null(0).to_numpy())[good[1:]] / 1000
-    pairs, seams = max(table.height - 1, 0), int(np.count_nonzero(seam))
-    excluded = {**left_out, GAP: pairs - seams - int(good.sum())}
-    if not seams:
-        return Extracted(Series(seconds[good], values), excluded)
-    return Extracted(Series(seconds[good], values), {**excluded, NOT_SAMPLED: seams}, stretch[good])
+def _consecutive(part: Part, name: str, value: pl.Expr | None, left_out: Mapping[str, int]) -> Extracted:
+    """Differences of a column between rows with consecutive sequence numbers, both present."""
+    column = part.column(name, value)
+    numbers = part.column("sequence").values
+    good = numbers[1:] - numbers[:-1] == 1
+    if column.known is not None:
+        good &= column.known[1:] & column.known[:-1]
+    seam = seams_of(part)
+    if seam is not None:
+        # A life may end where its successor's stretch begins, one number apart.
+        good &= ~seam
+    seams = int(np.count_nonzero(seam)) if seam is not None else 0
+    pairs, kept = max(part.height - 1, 0), int(np.count_nonzero(good))
+    excluded = {**left_out, GAP: pairs - seams - kept}
+    seconds = _seconds(part)[1:]
+    values = (column.values[1:] - column.values[:-1]) / 1000
+    if kept == pairs:
+        return Extracted(Series(seconds, values), excluded)
+    series = Series(seconds[good], values[good])
+    stretch = part.stretch()
+    if not seams or stretch is None:
+        return Extracted(series, excluded)
+    return Extracted(series, {**excluded, NOT_SAMPLED: seams}, stretch[1:][good])
 
 
-def _spaced(rows: pl.DataFrame, column: str, excluded: Mapping[str, int]) -> Extracted:
-    """Times between consecutive values of `column`, in their order."""
-    if not sampling.is_sampled(rows):
-        times = ascending(present(rows[column]).to_numpy())
+def _spaced(part: Part, name: str, missing: str, left_out: Mapping[str, int]) -> Extracted:
+    """Times between consecutive values of a column, in their order."""
+    column = part.column(name)
+    excluded = {**left_out, missing: column.missing}
+    stretch = part.stretch()
+    if stretch is None:
+        times = ascending(column.present())
         return Extracted(Series(times[1:] / 1e12, np.diff(times) / 1000), excluded)
-    table = rows.select(column, "stretch").drop_nulls(column).sort(column)
-    ordered, stretch = table[column].to_numpy(), table["stretch"].to_numpy()
+    table = part.frame.select(name, "stretch").drop_nulls(name).sort(name)
+    ordered, stretch = table[name].to_numpy(), table["stretch"].to_numpy()
     seam = sampling.seams(stretch)
     inside = ~seam
     return Extracted(

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.metrics import patterns, sampling
+from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.arrivals import Arrivals
-from wiregauge.measures.metrics.columns import ascending, present
+from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.together import Asked, Asking
 
 __all__ = [
     "Availability",
@@ -179,23 +181,38 @@ class Service:
     goodput: Rate | None
 
 
-def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags, unknown: Flags | None = None) -> Service:
+def serve(
+    part: Part, flow: FlowPlan, lost: Flags, unknown: Flags | None = None, frames: Conformity | None = None
+) -> Asking[Service]:
     """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones,
-    `unknown` those of which nobody can tell.
+    `unknown` those of which nobody can tell. `frames` is what its frames on the wire say of its virtual link.
 
     Of a sample it is right in nothing but the intervals of its rates; `sketched` puts all else in its place.
     """
     final = "back_rx_app" if flow.relayed else "rx_app"
-    late = measured["late"].fill_null(False).to_numpy()
+    late = part.flags("late")
     gone = lost if unknown is None else lost | unknown
+    tardy = _tardiness(part, flow, final, lost, late)
+    sending, coming = _offered(part), _arriving(part, flow, final, gone)
+    series = ((tardy, 1e-3), (sending, 1.0), (coming, 1.0))
+    figures = iter(
+        (
+            yield [
+                Asked(one.astype(np.float64), step=step)
+                for one, step in series
+                if one is not None and len(one)
+            ]
+        )
+    )
+    estimates = [next(figures).estimate if one is not None and len(one) else None for one, _ in series]
     return Service(
-        losses=losses_of(lost, measured["sequence"].to_numpy(), unknown),
-        reordering=_reordering(measured, final, gone),
+        losses=losses_of(lost, part.column("sequence").values, unknown),
+        reordering=_reordering(part, final, gone),
         availability=availability_of(lost | late, unknown),
-        deadline=_deadline(measured, flow, final, lost, late, unknown),
-        conformity=conformity_of(measured, flow),
-        rates=_rates(measured, flow),
-        goodput=_goodput(measured.filter(pl.Series(~gone)), final, flow.payload),
+        deadline=_deadline(tardy, estimates[0], flow, lost, late, unknown),
+        conformity=conformity_of(part, flow, frames),
+        rates=_rates(part, flow, _rate(sending, 1.0, estimates[1])),
+        goodput=_rate(coming, 8.0 * flow.payload, estimates[2]) if flow.payload is not None else None,
     )
 
 
@@ -231,14 +248,14 @@ def losses_of(lost: Flags, sequence: Integers, unknown: Flags | None = None) -> 
     )
 
 
-def _reordering(measured: pl.DataFrame, final: str, lost: Flags) -> Reordering:
-    flags = measured["reordered"].fill_null(False).to_numpy()
+def _reordering(part: Part, final: str, lost: Flags) -> Reordering:
+    flags = part.flags("reordered")
     share = share_of(flags[~lost])
     if not share.count:
         return Reordering(share, 0, None, {1: 0, 2: 0, 3: 0}, 0, None)
-    recorded = measured["reorder_extent"].filter(pl.Series(flags)).cast(pl.Float64).to_numpy()
+    recorded = part.column("reorder_extent").values[flags].astype(np.float64)
     came = Arrivals()
-    came.take_rows(measured.filter(pl.Series(~lost)), final)
+    came.take_rows(part.frame.filter(pl.Series(~lost)), final)
     came.finish()
     return order_of(share, int(recorded.max()), float(recorded.mean()), came)
 
@@ -258,6 +275,8 @@ def order_of(share: Share, extent_max: int, extent_mean: float | None, came: Arr
 
 def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability:
     """Availability over messages in the order of sending; `unknown` ones may have failed, too."""
+    if not failed.any() and (unknown is None or not unknown.any()):
+        return Availability(share_of(failed), 0, 0)
     found = patterns.outages(failed)
     down = share_of(found.down)
     if unknown is not None and unknown.any():
@@ -266,19 +285,27 @@ def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability
     return Availability(down, found.number, found.longest)
 
 
+def _tardiness(part: Part, flow: FlowPlan, final: str, lost: Flags, late: Flags) -> Floats | None:
+    """By how much the late messages that came were late, ns; None without a deadline."""
+    if flow.deadline_ns is None:
+        return None
+    came, sent = part.column(final), part.column("tx_app")
+    of = late & ~lost
+    for column in (came, sent):
+        of = of if column.known is None else of & column.known
+    return (came.values[of] - sent.values[of]) / 1000 - flow.deadline_ns
+
+
 def _deadline(
-    measured: pl.DataFrame,
+    over: Floats | None,
+    estimate: stats.MeanEstimate | None,
     flow: FlowPlan,
-    final: str,
     lost: Flags,
     late: Flags,
     unknown: Flags | None,
 ) -> Deadline | None:
-    if flow.deadline_ns is None:
+    if over is None or flow.deadline_ns is None:
         return None
-    took = (measured[final] - measured["tx_app"]).filter(pl.Series(late & ~lost)).drop_nulls()
-    over = took.cast(pl.Float64).to_numpy() / 1000 - flow.deadline_ns
-    estimate = stats.mean_estimate(over)
     return Deadline(
         flow.deadline_ns,
         share_of(lost | late, unknown),
@@ -289,16 +316,16 @@ def _deadline(
     )
 
 
-def conformity_of(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
-    """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule."""
+def conformity_of(part: Part, flow: FlowPlan, frames: Conformity | None = None) -> tuple[Conformity, ...]:
+    """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule.
+
+    `frames` is what its frames on the wire say of the first, where they were recorded.
+    """
     found = []
     if flow.bag_ns is not None and flow.bag_jitter_ns is not None:
-        times = ascending(present(measured["tx_wire"]).to_numpy())
-        # Of messages alone, each as long as it may be: `contracts` looks at the frames, where they were recorded.
-        bag, allowed = round(flow.bag_ns * 1000), round(flow.bag_jitter_ns * 1000)
-        refused, early = patterns.policed(times, np.ones_like(times), 1, bag, allowed)
-        found.append(_contract("bag", refused, (0.0, flow.bag_jitter_ns), early, measured.height))
+        found.append(frames if frames is not None else _of_messages(part, flow.bag_ns, flow.bag_jitter_ns))
     if flow.both_networks and flow.skew_max_ns is not None:
+        measured = part.frame
         skew = (measured["rx_wire_b"] - measured["rx_wire"]).abs().drop_nulls().to_numpy()
         # A message of which the network delivered one copy has no skew: nothing of it is missing.
         alone = [pl.col(f"tx_wire{of}").is_not_null() & pl.col(f"rx_wire{of}").is_null() for of in ("", "_b")]
@@ -309,13 +336,19 @@ def conformity_of(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, .
     if flow.schedule is not None:
         plan = flow.schedule
         period, planned = round(plan.period_ns * 1000), round(plan.reception_ns * 1000)
-        came = measured["rx_wire"].drop_nulls().to_numpy()
+        came = part.column("rx_wire").present()
         error = (came - planned + period // 2) % period - period // 2
         outside = (error < round(-plan.early_ns * 1000)) | (error > round(plan.late_ns * 1000))
-        found.append(
-            _contract("window", outside, (-plan.early_ns, plan.late_ns), np.abs(error), measured.height)
-        )
+        found.append(_contract("window", outside, (-plan.early_ns, plan.late_ns), np.abs(error), part.height))
     return tuple(found)
+
+
+def _of_messages(part: Part, bag_ns: float, jitter_ns: float) -> Conformity:
+    """Of messages alone, each as long as it may be: `contracts` looks at the frames, where they were recorded."""
+    times = ascending(part.column("tx_wire").present())
+    bag, allowed = round(bag_ns * 1000), round(jitter_ns * 1000)
+    refused, early = patterns.policed(times, np.ones_like(times), 1, bag, allowed)
+    return _contract("bag", refused, (0.0, jitter_ns), early, part.height)
 
 
 def _contract(
@@ -325,21 +358,55 @@ def _contract(
     return Conformity(of, share_of(outside), allowed, worst, max(messages - len(size), 0))
 
 
-def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:
-    rows = measured.drop_nulls(["intended", "tx_app"])
-    if rows.height < 2:
+def _offered(part: Part) -> Integers | None:
+    """Times between sends, ps, in their order; None below two messages whose intended and real sending are known."""
+    of = _both(part)
+    if (part.height if of is None else int(np.count_nonzero(of))) < 2:
         return None
-    planned = _extent(rows["intended"].to_numpy())
-    numbers = _extent(rows["sequence"].to_numpy())
-    offered = _rate(rows, "tx_app", 1.0)
-    if planned <= 0 or offered is None:
+    return _distances(part, "tx_app", of)
+
+
+def _arriving(part: Part, flow: FlowPlan, final: str, gone: Flags) -> Integers | None:
+    """Times between arrivals, ps, in their order; None where a payload is not known."""
+    return _distances(part, final, ~gone if gone.any() else None) if flow.payload is not None else None
+
+
+def _both(part: Part) -> Flags | None:
+    """Messages whose intended and real sending are known; None where all are."""
+    known = [one for one in (part.column("intended").known, part.column("tx_app").known) if one is not None]
+    return np.logical_and.reduce(known) if known else None
+
+
+def _distances(part: Part, name: str, of: Flags | None) -> Integers:
+    column, stretch = part.column(name), part.stretch()
+    if column.known is not None:
+        of = column.known if of is None else of & column.known
+    times = column.values if of is None else column.values[of]
+    if stretch is None:
+        return np.diff(ascending(times))
+    order = np.argsort(times, kind="stable")
+    inside = ~sampling.seams((stretch if of is None else stretch[of])[order])
+    return np.diff(times[order])[inside]
+
+
+def _rates(part: Part, flow: FlowPlan, offered: Rate | None) -> Rates | None:
+    of = _both(part)
+
+    def own(name: str) -> Integers:
+        values = part.column(name).values
+        return values if of is None else values[of]
+
+    if offered is None:
         return None
-    lengths = rows["length"].filter(rows["length"] > 0).cast(pl.Float64)
-    mean = lengths.mean() if len(lengths) else None
+    planned, numbers = _extent(own("intended")), _extent(own("sequence"))
+    if planned <= 0:
+        return None
+    lengths = own("length")
+    lengths = lengths[lengths > 0]
     return Rates(
         numbers / planned * 1e12,
         offered,
-        8 * (mean + OVERHEAD_BYTES) if isinstance(mean, float) else None,
+        8 * (float(lengths.mean()) + OVERHEAD_BYTES) if len(lengths) else None,
         flow.link_bps,
     )
 
@@ -348,23 +415,12 @@ def _extent(values: Integers) -> int:
     return int(values.max()) - int(values.min())
 
 
-def _goodput(rows: pl.DataFrame, final: str, payload: int | None) -> Rate | None:
-    return _rate(rows.drop_nulls(final), final, 8.0 * payload) if payload is not None else None
-
-
-def _rate(rows: pl.DataFrame, column: str, each: float) -> Rate | None:
+def _rate(distances: Integers | None, each: float, estimate: stats.MeanEstimate | None) -> Rate | None:
     """`each` per mean distance of the times (ps) in order, per second; None below two or where no time passed."""
-    if sampling.is_sampled(rows):
-        rows = rows.select(column, "stretch").sort(column)
-        inside = ~sampling.seams(rows["stretch"].to_numpy())
-        distances = np.diff(rows[column].to_numpy())[inside]
-    else:
-        distances = np.diff(ascending(rows[column].to_numpy()))
+    if distances is None or estimate is None:
+        return None
     passed = int(distances.sum())
     if not passed:
-        return None
-    estimate = stats.mean_estimate(distances.astype(np.float64))
-    if estimate is None:
         return None
     value = each * 1e12 * len(distances) / passed
     half = estimate.half_width

@@ -13,6 +13,7 @@ from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.metrics.percentiles import Percentile, percentiles, unsupported
 from wiregauge.measures.metrics.results import Loss, Repeats, Summary, Uncertainty
+from wiregauge.measures.metrics.together import Figures
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +60,40 @@ def summarise(
         else stats.deviation_interval(pooled),
         repeats=_repeats(filled, estimates),
         interval_needs=estimates[0].needed if sampling is None else None,
+        clock=clock_ns,
+        timestamp=timestamp_ns,
+    )
+
+
+def summary_of(
+    measure: str,
+    figures: Figures | None,
+    excluded: Mapping[str, int],
+    *,
+    clock_ns: float,
+    timestamp_ns: float,
+) -> Summary:
+    """The summary of a measure in a single run by the figures of its series; None of no values."""
+    excluded = {reason: count for reason, count in excluded.items() if count}
+    if figures is None:
+        return Summary(measure, 0, excluded, 0)
+    estimate = figures.estimate
+    half = estimate.half_width
+    return Summary(
+        measure=measure,
+        n=figures.n,
+        excluded=excluded,
+        negative=figures.negative,
+        minimum=figures.minimum,
+        mean=estimate.mean,
+        sd=figures.sd,
+        mad=figures.mad,
+        maximum=figures.maximum,
+        percentiles=figures.percentiles,
+        n_effective=estimate.n_effective,
+        uncertainty=Uncertainty(half, clock_ns, timestamp_ns) if half is not None else None,
+        sd_interval=figures.sd_interval,
+        interval_needs=estimate.needed if half is None else None,
         clock=clock_ns,
         timestamp=timestamp_ns,
     )

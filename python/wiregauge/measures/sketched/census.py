@@ -12,16 +12,10 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.arrivals import Arrivals
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.pairs import (
-    NAMES,
-    OUTWARD,
-    RETURN,
-    Correction,
-    distribution_of,
-    side_by_side,
-)
+from wiregauge.measures.metrics.pairs import NAMES, OUTWARD, RETURN, Correction, distribution_of
 from wiregauge.measures.metrics.series import differences, on_the_wire
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES
+from wiregauge.measures.metrics.threads import side_by_side
 from wiregauge.measures.sketched.recount import Recount
 from wiregauge.stats.buckets import Buckets
 from wiregauge.stats.sketch import Sketch

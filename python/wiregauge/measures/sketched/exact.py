@@ -54,7 +54,7 @@ def exact(
                 held[name],
                 extracted[name],
                 gains[name],
-                _excluded(name, whole, held, flow),
+                _excluded(name, whole, held, flow, extracted[name].excluded),
                 flow.quantiles,
             ),
             negative=whole.census.below.get((name, 0.0), (held[name].below_zero(), 0))[0],
@@ -124,11 +124,13 @@ def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float) -> dict[str, Sketc
     return held
 
 
-def _excluded(name: str, whole: Whole, held: Mapping[str, Sketch], flow: FlowPlan) -> dict[str, int]:
-    """Why messages have no value of a measure; exact."""
+def _excluded(
+    name: str, whole: Whole, held: Mapping[str, Sketch], flow: FlowPlan, left_out: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Why messages have no value of a measure; exact. `left_out` is what is told of passages."""
     counted, n, sent = whole.tally, held[name].n, whole.tally.count("sent")
     if name == "residence":
-        return {}
+        return left_out
     of = {"delay_variation": "latency", "lateness": flow.main}.get(name, name)
     reasons = counted.excluded(of) or {
         "period": {GAP: sent - 1 - n},

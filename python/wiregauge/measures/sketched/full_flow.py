@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.clocks import RunClocks, corrected
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
@@ -118,7 +119,8 @@ def _conformity(rows: pl.LazyFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
     """The contracts of a flow at its receiver, from the timestamps of the wire of all its messages."""
     if flow.bag_ns is None and flow.schedule is None and not flow.both_networks:
         return ()
-    return conformity_of(of_receiver(rows, flow).select(_OF_CONTRACTS).collect(engine="streaming"), flow)
+    table = of_receiver(rows, flow).select(_OF_CONTRACTS).collect(engine="streaming")
+    return conformity_of(Part.whole(table), flow)
 
 
 def _read_sketches(path: Path, flows: Sequence[int]) -> dict[tuple[int, int, int, str], Sketch]:

@@ -63,6 +63,12 @@ impl Servicing {
         }
     }
 
+    /// The tag that a message over UDP came with, by its flow: the kernel shows its socket none.
+    fn tag_of(&self, buffer: &Buffer, payload: usize) -> Option<u16> {
+        let probe = probe::peek(buffer.payload(payload))?;
+        self.assignment.flow(probe.flow)?.1.vlan_tci
+    }
+
     /// Every buffer is with a task that does not keep up: the frame is lost to the instrument, and counted.
     fn receive_without_buffer(&mut self) -> bool {
         let got = matches!(self.socket.receive(&mut [], false), Ok(Some(_)));
@@ -79,7 +85,8 @@ impl Servicing {
         let whole = wire_length(received.len, received.vlan_tci);
         let (payload, length) = match self.access {
             AccessKind::Udp => {
-                (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, received.vlan_tci))
+                let tag = self.tag_of(&buffer, received.len);
+                (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, tag))
             }
             AccessKind::Raw => (received.len.saturating_sub(ETHERNET_HEADER), whole),
             AccessKind::Frames => (bare(&mut buffer, received.len), whole),

@@ -19,6 +19,9 @@ use crate::selection::{AsynchronousConfig, GateEntry, GateList, SchedulerConfig}
 /// Of a byte at 1 Gbit/s.
 const BYTE: i64 = 8_000;
 
+mod credit;
+mod hold;
+
 /// A frame that comes: when, in bytes of the line; its priority; its length.
 type Arrival = (i64, u8, u16);
 
@@ -63,7 +66,11 @@ fn with(idle_slopes: [Option<u64>; PRIORITIES], gates: Option<Gates>) -> Traffic
 
 /// Gates of a list of entries, lengths in bytes of the line.
 fn gates(entries: &[(u8, i64)]) -> Option<Gates> {
-    let entry = |&(open, length): &(u8, i64)| GateEntry { open, length: Span::from_picos(length * BYTE) };
+    let entry = |&(open, length): &(u8, i64)| GateEntry {
+        open,
+        length: Span::from_picos(length * BYTE),
+        mac: MacOperation::Unchanged,
+    };
     let entries = entries.iter().map(entry).collect();
     Some(Gates::new(&[GateList { base: LocalTime::ZERO, extension: Span::ZERO, entries }]).unwrap())
 }
@@ -74,6 +81,16 @@ fn run<C: LocalClock>(
     clock: C,
     answers_late: bool,
 ) -> Vec<(i64, u64)> {
+    driven(config, arrivals, clock, answers_late).0
+}
+
+/// The same, with the port and its device as they are then.
+fn driven<C: LocalClock>(
+    config: TrafficClassConfig,
+    arrivals: &[Arrival],
+    clock: C,
+    answers_late: bool,
+) -> (Vec<(i64, u64)>, Port<TrafficClasses>, NodeShared<C>) {
     let capacity = Capacity { bytes: u64::MAX, frames: u32::MAX };
     let mut port =
         Port::new(PortConfig::strict_priority(LineRate::GIGABIT, capacity), TrafficClasses::new(config));
@@ -85,7 +102,9 @@ fn run<C: LocalClock>(
         let arrival = coming.peek().map(|(_, (at, ..))| RunTime::from_picos(at * BYTE));
         let deadline = port.next_deadline(&device).instant();
         let end = owed.as_ref().map(|(end, _)| *end);
-        let Some(now) = [arrival, deadline, end].into_iter().flatten().min() else { return all };
+        let Some(now) = [arrival, deadline, end].into_iter().flatten().min() else {
+            return (all, port, device);
+        };
         if end == Some(now)
             && let Some((end, transmission)) = owed.take()
         {
@@ -168,11 +187,22 @@ type Opened = dyn Fn(i64) -> u8;
 
 /// Counts every byte: the state of each queue is kept from one byte of the line to the next, in hundredths of a byte.
 fn counted(percents: &[Option<i64>; PRIORITIES], arrivals: &[Arrival], opened: &Opened) -> Vec<(i64, u64)> {
+    counted_with(percents, arrivals, opened, |_, _| {})
+}
+
+/// The same; told the credits at the beginning of every byte, up to the end of the last frame.
+fn counted_with(
+    percents: &[Option<i64>; PRIORITIES],
+    arrivals: &[Arrival],
+    opened: &Opened,
+    mut told: impl FnMut(i64, &[i64; PRIORITIES]),
+) -> Vec<(i64, u64)> {
     let mut waiting: Vec<VecDeque<(u64, u16)>> = vec![VecDeque::new(); PRIORITIES];
     let mut credit = [0_i64; PRIORITIES];
     let (mut on_wire, mut left): (Option<usize>, i64) = (None, 0);
     let (mut all, mut next, mut byte) = (Vec::new(), 0, 0);
-    while all.len() < arrivals.len() {
+    while all.len() < arrivals.len() || left > 0 {
+        told(byte, &credit);
         if left == 0 {
             on_wire = None;
         }
@@ -212,6 +242,7 @@ fn counted(percents: &[Option<i64>; PRIORITIES], arrivals: &[Arrival], opened: &
         left = (left - 1).max(0);
         byte += 1;
     }
+    told(byte, &credit);
     all
 }
 
@@ -393,17 +424,24 @@ fn fragments(config: TrafficClassConfig, arrivals: &[Arrival]) -> Vec<(i64, Line
     }
 }
 
+/// On the wire: the number, its priority, bytes left when the fragment began, bytes of it that are gone.
+struct Going {
+    number: u64,
+    priority: u8,
+    left: i64,
+    gone: i64,
+    /// Where it is cut, in bytes of the frame.
+    cut: Option<i64>,
+}
+
 /// The same counted byte by byte, with one list of frames that wait for each priority.
-fn fragments_counted(express: u8, least: i64, arrivals: &[Arrival]) -> Vec<(i64, Line)> {
-    /// On the wire: the number, its priority, bytes left when the fragment began, bytes of it that are gone.
-    struct Going {
-        number: u64,
-        priority: u8,
-        left: i64,
-        gone: i64,
-        /// Where it is cut, in bytes of the frame.
-        cut: Option<i64>,
-    }
+/// `holds` says of each byte whether the MAC has been told to hold.
+fn fragments_counted(
+    express: u8,
+    least: i64,
+    arrivals: &[Arrival],
+    holds: &dyn Fn(i64) -> bool,
+) -> Vec<(i64, Line)> {
     let mut waiting: Vec<VecDeque<(u64, i64)>> = vec![VecDeque::new(); PRIORITIES];
     let (mut going, mut cut, mut free) = (None::<Going>, None::<(u64, u8, i64)>, 0);
     let (mut all, mut next, mut done, mut byte) = (Vec::new(), 0, 0, 0);
@@ -430,20 +468,25 @@ fn fragments_counted(express: u8, least: i64, arrivals: &[Arrival]) -> Vec<(i64,
         let urgent = (express..8).any(|priority| !waiting[usize::from(priority)].is_empty());
         if let Some(now) = &mut going {
             let at = (now.gone - 8).max(0).max(least - 4);
-            if urgent && !is_express(now.priority) && now.cut.is_none() && at + 60 <= now.left - 4 {
+            if (urgent || holds(byte))
+                && !is_express(now.priority)
+                && now.cut.is_none()
+                && at + 60 <= now.left - 4
+            {
                 now.cut = Some(at);
                 all.push((byte, Line::Cut(now.number)));
             }
         } else if byte >= free {
             let turn = |priority: &u8| {
-                !waiting[usize::from(*priority)].is_empty() && (cut.is_none() || is_express(*priority))
+                !waiting[usize::from(*priority)].is_empty()
+                    && (is_express(*priority) || cut.is_none() && !holds(byte))
             };
             if let Some(priority) = (0..8).rev().find(turn)
                 && let Some((number, left)) = waiting[usize::from(priority)].pop_front()
             {
                 all.push((byte, Line::Begins(number)));
                 going = Some(Going { number, priority, left, gone: 0, cut: None });
-            } else if let Some((number, priority, left)) = cut.take() {
+            } else if let Some((number, priority, left)) = cut.take_if(|_| !holds(byte)) {
                 all.push((byte, Line::GoesOn(number)));
                 going = Some(Going { number, priority, left, gone: 0, cut: None });
             }
@@ -456,9 +499,11 @@ fn fragments_counted(express: u8, least: i64, arrivals: &[Arrival]) -> Vec<(i64,
     all
 }
 
+const UNTOLD: HoldAdvances = HoldAdvances { hold: Span::ZERO, release: Span::ZERO };
+
 fn preempting(queues: u8, shortest_fragment: u16) -> TrafficClassConfig {
     TrafficClassConfig {
-        preemption: Some(Preemption { queues, shortest_fragment }),
+        preemption: Some(Preemption { queues, shortest_fragment, advances: UNTOLD }),
         ..with([None; PRIORITIES], None)
     }
 }
@@ -530,7 +575,7 @@ proptest! {
         let queues = (1_u8 << express) - 1;
         prop_assert_eq!(
             fragments(preempting(queues, shortest), &arrivals),
-            fragments_counted(express, i64::from(shortest), &arrivals)
+            fragments_counted(express, i64::from(shortest), &arrivals, &|_| false)
         );
     }
 }

@@ -1,0 +1,154 @@
+//! What a search for bad cases asks of a run: how long its messages took at most, and when they passed where.
+//!
+//! Nothing is written: many short runs of one test that differ in the offsets of their senders are simulated in memory,
+//! side by side. Each gives what `simulate` would give of the same plan.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde::Serialize;
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{Network, Run};
+use wg_record::{Point, Record, RecordFlags};
+
+use crate::engine::simulate;
+use crate::error::SimError;
+use crate::sink::Sink;
+
+/// The message of a flow that took longest to a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Longest {
+    /// Its flow.
+    pub flow: u16,
+    /// The receiver, an index into the network's nodes.
+    pub receiver: u16,
+    /// Its number.
+    pub sequence: u32,
+    /// From application to application, in ps.
+    pub latency: i64,
+}
+
+/// A message at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Passage {
+    /// Its flow.
+    pub flow: u16,
+    /// Its number.
+    pub sequence: u32,
+    /// The node.
+    pub node: u16,
+    /// The port it came in by; 0 at its sender.
+    pub port: u16,
+    /// When it was handed over by the application, or came into the switch, in ps.
+    pub time: i64,
+    /// Bytes of its frame; 0 at its sender.
+    pub length: u16,
+}
+
+/// What was seen of one run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Journeys {
+    /// Of each flow and receiver that got anything, in their order.
+    pub longest: Vec<Longest>,
+    /// Where messages came when, by time; empty unless asked for.
+    pub passages: Vec<Passage>,
+}
+
+/// Memory: an entry a message, and with `passages` one for each node it comes to.
+#[derive(Default)]
+struct Seen {
+    sent: BTreeMap<(u16, u32), RunTime>,
+    longest: BTreeMap<(u16, u16), Longest>,
+    passages: Option<Vec<Passage>>,
+}
+
+impl Seen {
+    fn passed(&mut self, record: &Record, port: u16, length: u16) {
+        let Some(passages) = &mut self.passages else { return };
+        passages.push(Passage {
+            flow: record.flow,
+            sequence: record.sequence,
+            node: record.node,
+            port,
+            time: record.time.as_picos(),
+            length,
+        });
+    }
+}
+
+impl Sink for Seen {
+    fn record(&mut self, record: &Record) {
+        if record.flags.has(RecordFlags::RETURN) {
+            return;
+        }
+        match record.point {
+            Point::ApplicationSend => {
+                self.sent.insert((record.flow, record.sequence), record.time);
+                self.passed(record, 0, 0);
+            }
+            Point::SwitchIn => self.passed(record, record.port, record.length),
+            Point::ApplicationReceive => {
+                let Some(sent) = self.sent.get(&(record.flow, record.sequence)) else { return };
+                let latency = (record.time - *sent).as_picos();
+                let found =
+                    Longest { flow: record.flow, receiver: record.node, sequence: record.sequence, latency };
+                let known = self.longest.entry((record.flow, record.node)).or_insert(found);
+                if latency > known.latency {
+                    *known = found;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        Ok(())
+    }
+}
+
+fn one(network: &Network, run: &Run, offsets: &[i64], passages: bool) -> Result<Journeys, SimError> {
+    let mut run = run.clone();
+    for (send, offset) in run.sends.iter_mut().zip(offsets) {
+        send.offset = Span::from_picos(*offset);
+    }
+    let mut seen = Seen { passages: passages.then(Vec::new), ..Seen::default() };
+    simulate(network, &run, &mut seen)?;
+    Ok(Journeys {
+        longest: seen.longest.into_values().collect(),
+        passages: seen.passages.unwrap_or_default(),
+    })
+}
+
+/// Simulates `run` once for each list of offsets, of its senders in their order and in ps, on `threads` threads; with
+/// `passages` also where messages came when. The answers are in the order of the lists, whatever the threads.
+///
+/// # Errors
+/// The first of [`simulate`], in the order of the lists.
+pub fn journeys(
+    network: &Network,
+    run: &Run,
+    offsets: &[Vec<i64>],
+    passages: bool,
+    threads: usize,
+) -> Result<Vec<Journeys>, SimError> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut found = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(own) = offsets.get(index) else { return found };
+            found.push((index, one(network, run, own, passages)));
+        }
+    };
+    let mut all: Vec<Option<Result<Journeys, SimError>>> = offsets.iter().map(|_| None).collect();
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(offsets.len())).map(|_| scope.spawn(worker)).collect();
+        let own = worker();
+        let joined = others.into_iter().flat_map(|other| other.join().unwrap_or_default());
+        for (index, found) in own.into_iter().chain(joined) {
+            all[index] = Some(found);
+        }
+    });
+    all.into_iter().map(|found| found.unwrap_or(Err(SimError::Defect))).collect()
+}

@@ -1,0 +1,209 @@
+"""Many short runs of one test that differ in when its senders begin, and that test with such offsets written into it.
+
+The short form of a test has no warm-up, no faults and few messages: every sender starts greedily, after its own offset.
+What a short run shows, anybody sees who runs the written test: both are compiled from the same file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from lxml import etree
+
+from wiregauge._native import simulate_offsets
+from wiregauge.config import Diagnostic, TestError, load_bytes, reading
+from wiregauge.config.groups import expanded
+from wiregauge.config.host_files import take_over
+from wiregauge.config.structure import local
+from wiregauge.plan import Flow, Send, as_json
+from wiregauge.plan.tasks import Bursts
+
+__all__ = ["Journey", "Sender", "ShortRuns", "short_runs"]
+
+_MOST_MESSAGES: Final = 20_000
+"""Of a short run; a test with faster senders is looked at for less time."""
+_REST: Final = 1_000_000
+"""ps that offsets begin with: room to be earlier than that which begins first."""
+
+Way = tuple[tuple[int, int], ...]
+"""Output ports (node, port) on the way to a receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A sender task; ps."""
+
+    flow: int
+    period: int
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """A short run: the longest latency and its message by flow and receiver, and where messages came when.
+
+    `passages` has flow, message, node, port it came in by, time in ps and bytes; empty unless asked for.
+    """
+
+    longest: dict[tuple[int, int], tuple[int, int]]
+    passages: tuple[tuple[int, int, int, int, int, int], ...]
+
+
+class ShortRuns:
+    """The short runs of a test."""
+
+    def __init__(self, root: etree._Element, file: str, critical_ps: int) -> None:
+        campaign = load_bytes(etree.tostring(root), Path(file)).campaign
+        self._root, self._file = root, file
+        self.critical = critical_ps
+        """When senders meet: what begins earlier has passed by then."""
+        self.network, self.run = campaign.network, campaign.runs[0]
+        self.names = self.network.names
+        self.senders = tuple(_sender(send) for send in self.run.sends)
+        self.ways = {flow.id: _ways(flow) for flow in self.run.flows}
+        self._texts = as_json(self.network), as_json(self.run)
+
+    @property
+    def has_phases_of_its_own(self) -> bool:
+        """Whether something that no sender's offset moves goes round: background load, or gates."""
+        return bool(self.run.injects) or '"gate' in self._texts[0]
+
+    def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
+        """A run for each list of offsets, ps, of the senders in their order."""
+        return self._journeys(self._texts, offsets, passages=passages)
+
+    def _journeys(
+        self, texts: tuple[str, str], offsets: Sequence[Sequence[int]], *, passages: bool
+    ) -> list[Journey]:
+        told = json.loads(simulate_offsets(*texts, [list(own) for own in offsets], passages))
+        return [
+            Journey(
+                {(one["flow"], one["receiver"]): (one["latency"], one["sequence"]) for one in run["longest"]},
+                tuple(
+                    (one["flow"], one["sequence"], one["node"], one["port"], one["time"], one["length"])
+                    for one in run["passages"]
+                ),
+            )
+            for run in told
+        ]
+
+    def again(self, offsets: Sequence[int]) -> Journey:
+        """What whoever runs the written test sees.
+
+        It is that of `simulate`, but for background load: a run ends with the last message, and load with it.
+        """
+        campaign = load_bytes(self.written(offsets), Path(self._file)).campaign
+        texts = as_json(campaign.network), as_json(campaign.runs[0])
+        return self._journeys(texts, [offsets], passages=False)[0]
+
+    def wire_time(self, node: int, port: int, length: int) -> int:
+        """How long a frame takes on the link at a port, with preamble and gap, ps."""
+        for link in self.network.links:
+            if any((end.node, end.port) == (node, port) for end in link.ends):
+                return -(-(length + 20) * 8 * 10**12 // link.rate_bps)
+        return 0
+
+    def written(self, offsets: Sequence[int]) -> bytes:
+        """The short test with these offsets."""
+        root = deepcopy(self._root)
+        sends = [node for node in root.iter("*") if local(node) == "send"]
+        for node, offset in zip(sends, offsets, strict=True):
+            node.set("offset", _nanos(offset))
+        text: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+        return text + b"\n"
+
+
+def short_runs(path: Path, longest_s: float) -> ShortRuns:
+    """The short runs of a test whose messages take at most `longest_s`; raises `TestError`."""
+    file = str(path)
+    root = reading.parse(reading.read(path), file)
+    if local(root) != "test":
+        _refuse(
+            file,
+            "network",
+            "only a test can be simulated, and this is a network of another tool",
+            "name a test",
+        )
+    take_over(root, file, path.parent)
+    root = deepcopy(expanded(root, file).root)
+    for node in root.iter("*"):
+        # What the file says is in the attributes by now.
+        if local(node) in ("host-model", "switch"):
+            node.attrib.pop("file", "")
+    for sweep in [node for node in root if local(node) == "sweep"]:
+        if any(local(node) == "axis" for node in sweep):
+            _refuse(
+                file,
+                "<sweep>",
+                "a test that is swept is many networks",
+                "leave the sweep out, and search each point by itself",
+            )
+        root.remove(sweep)
+    for node in list(root):
+        if local(node) == "faults":
+            root.remove(node)
+        elif local(node) == "limits":
+            for limit in list(node):
+                if limit.get("measure") != "latency.max":
+                    node.remove(limit)
+            if len(node) == 0:
+                root.remove(node)
+    return _shortened(root, file, int(longest_s * 1e12))
+
+
+def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
+    tasks = next(node for node in root if local(node) == "tasks")
+    sends = [node for node in root.iter("*") if local(node) == "send"]
+    plan = load_bytes(etree.tostring(root), Path(file)).campaign.runs[0]
+    senders = [_sender(send) for send in plan.sends]
+    if [int(node.get("flow", "0")) for node in sends] != [sender.flow for sender in senders]:
+        _refuse(file, "<tasks>", "its senders have no order of their own", "give each flow one <send>")
+    near = [sender.period for sender in senders if sender.period <= 4 * longest]
+    critical = _REST + longest + max(near, default=0)
+    window = 2 * longest
+    counts = [sender.burst * (window // sender.period + 2) for sender in senders]
+    while sum(counts) > _MOST_MESSAGES and window > 1:
+        window //= 2
+        counts = [sender.burst * (window // sender.period + 2) for sender in senders]
+    end = critical + 2 * max((sender.period for sender in senders), default=0) + window
+    for node, count, sender in zip(sends, counts, senders, strict=True):
+        node.attrib.pop("offset-step", "")
+        node.set("count", str(count))
+        node.set("offset", _nanos(critical))
+        end = max(end, critical + longest + (count // sender.burst + 1) * sender.period)
+    tasks.set("warm-up", "0s")
+    injects = any(local(node) == "inject" for node in tasks)
+    tasks.attrib.pop("duration", "")
+    if injects:
+        end = critical + window
+    tasks.set("duration", _nanos(end))
+    return ShortRuns(root, file, critical)
+
+
+def _sender(send: Send) -> Sender:
+    size = send.pattern.size if isinstance(send.pattern, Bursts) else 1
+    return Sender(send.flow, send.period, size)
+
+
+def _ways(flow: Flow) -> dict[int, list[Way]]:
+    """By receiver the ways to it: one on each network."""
+    ways: dict[int, list[Way]] = {}
+    for route in flow.routes:
+        if route.hops:
+            way = tuple((hop.from_, hop.from_port) for hop in route.hops)
+            ways.setdefault(route.hops[-1].to, []).append(way)
+    return ways
+
+
+def _nanos(time_ps: int) -> str:
+    whole, rest = divmod(time_ps, 1000)
+    return f"{whole}ns" if not rest else f"{whole}.{rest:03d}".rstrip("0") + "ns"
+
+
+def _refuse(file: str, element: str, message: str, cure: str) -> NoReturn:
+    raise TestError([Diagnostic(file, 0, element, message, "", cure)])

@@ -1,0 +1,171 @@
+"""What a search found, in text, in JSON, and as tests that show it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from wiregauge.bounds.searching import Found, Outcome
+from wiregauge.bounds.short_runs import ShortRuns
+from wiregauge.files import write_whole
+from wiregauge.terminal import print_table
+
+__all__ = ["Worst", "search_json", "show_search", "worst_of", "write_tests"]
+
+_WIDTH: Final = 30
+"""Characters of the axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The worst case found of a flow at a receiver; s."""
+
+    flow: str
+    target: str
+    bound: float
+    method: str
+    simulated: float | None
+    measured: float | None
+    offsets: Mapping[str, float]
+    """When the sender of each flow begins, of those that the worst case needs to repeat."""
+    test: str | None
+    alarms: tuple[str, ...]
+
+    @property
+    def gap(self) -> float | None:
+        """The bound less what was simulated."""
+        return None if self.simulated is None else self.bound - self.simulated
+
+    @property
+    def tightness(self) -> float | None:
+        """Simulated over bound."""
+        return None if self.simulated is None or not self.bound else self.simulated / self.bound
+
+
+def write_tests(outcome: Outcome, runs: ShortRuns, out: Path) -> dict[tuple[str, str], Path]:
+    """A test for each worst case into the new folder `out`; raises OSError."""
+    out.mkdir(parents=True)
+    written = {}
+    for found in outcome.found:
+        if found.latency is None:
+            continue
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", f"flow-{found.goal.flow}-to-{found.goal.target}.xml")
+        write_whole(out / name, runs.written(found.offsets), replacing=None)
+        written[found.goal.flow, found.goal.target] = out / name
+    return written
+
+
+def worst_of(
+    outcome: Outcome,
+    runs: ShortRuns,
+    written: Mapping[tuple[str, str], Path],
+    measured: Mapping[tuple[str, str], float],
+    why: Callable[[Found], Sequence[str]],
+) -> list[Worst]:
+    """The worst cases; `why` names the assumptions that failed where a bound was exceeded."""
+    return [
+        Worst(
+            found.goal.flow,
+            found.goal.target,
+            found.goal.bound,
+            found.goal.method,
+            None if found.latency is None else found.latency / 1e12,
+            measured.get((found.goal.flow, found.goal.target)),
+            {
+                str(sender.flow): offset / 1e12
+                for sender, offset in zip(runs.senders, found.offsets, strict=False)
+            },
+            None if (path := written.get((found.goal.flow, found.goal.target))) is None else str(path),
+            tuple(why(found)) if found.exceeded else (),
+        )
+        for found in outcome.found
+    ]
+
+
+def search_json(worst: Sequence[Worst], outcome: Outcome, seed: int) -> dict[str, Any]:
+    """In the form of `wiregauge bounds --search --json`; times in s."""
+    return {
+        "seed": seed,
+        "runs": outcome.runs,
+        "took": outcome.seconds,
+        "ended": outcome.ended,
+        "flows": [
+            {
+                "flow": one.flow,
+                "target": one.target,
+                "bound": one.bound,
+                "method": one.method,
+                "simulated": one.simulated,
+                "measured": one.measured,
+                "gap": one.gap,
+                "tightness": one.tightness,
+                "offsets": [{"flow": flow, "offset": offset} for flow, offset in one.offsets.items()],
+                "test": one.test,
+                "alarms": list(one.alarms),
+            }
+            for one in worst
+        ],
+    }
+
+
+def show_search(worst: Sequence[Worst], outcome: Outcome, console: Console) -> None:
+    """Each flow: measured where it was, the worst simulated, the least bound, and what lies between."""
+    scale = max((max(one.bound, one.simulated or 0.0) for one in worst), default=0.0) or 1.0
+    rows = []
+    for one in worst:
+        axis = [" "] * (_WIDTH + 1)
+        axis[round(_WIDTH * one.bound / scale)] = "|"
+        for value, sign in ((one.measured, "M"), (one.simulated, "S")):
+            if value is not None:
+                axis[round(_WIDTH * value / scale)] = sign
+        rows.append(
+            (
+                one.flow,
+                one.target,
+                _us(one.measured),
+                _us(one.simulated),
+                _us(one.bound),
+                _us(one.gap),
+                "-" if one.tightness is None else f"{100 * one.tightness:.1f} %",
+                one.method,
+                "".join(axis).rstrip(),
+            )
+        )
+    heads = (
+        "flow",
+        "target",
+        "measured us",
+        "worst simulated us",
+        "least bound us",
+        "gap us",
+        "tightness",
+        "bound by",
+        "0 to the greatest",
+    )
+    print_table(heads, rows, console, leading=2)
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(
+        f"\n{outcome.runs} runs in {outcome.seconds:.1f} s"
+        + ("" if outcome.ended else "; time was up before every flow was searched to its end")
+    )
+    for one in worst:
+        if one.test is not None:
+            say(f"flow {one.flow} to {one.target}: {one.test} shows it again")
+    for one in worst:
+        for alarm in one.alarms:
+            say(f"ALARM: flow {one.flow} to {one.target} exceeded its bound: {alarm}", "bold")
+    for one in worst:
+        if one.simulated is None:
+            say(f"Note: no message of flow {one.flow} came to {one.target}")
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{1e6 * value:.3f}"

@@ -1,0 +1,116 @@
+"""`bounds --search`: the simulator driven towards the bounds of a test."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail
+
+if TYPE_CHECKING:
+    from wiregauge.bounds import Answer, Source
+    from wiregauge.bounds.against import Laid
+    from wiregauge.bounds.searching import Found, Outcome
+    from wiregauge.bounds.short_runs import ShortRuns
+    from wiregauge.bounds.worst import Worst
+
+__all__ = ["Searched", "check_out", "searched"]
+
+
+class Searched:
+    """What was found, and how to show it."""
+
+    def __init__(self, worst: Sequence[Worst], outcome: Outcome, seed: int) -> None:
+        self._worst, self._outcome, self._seed = worst, outcome, seed
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether a simulated latency was above its bound."""
+        return any(one.alarms for one in self._worst)
+
+    def as_json(self) -> dict[str, Any]:
+        """In the form of `--json`."""
+        from wiregauge.bounds.worst import search_json
+
+        return search_json(self._worst, self._outcome, self._seed)
+
+    def show(self, console: Console) -> None:
+        """As text."""
+        from wiregauge.bounds.worst import show_search
+
+        show_search(self._worst, self._outcome, console)
+
+
+def check_out(out: Path) -> None:
+    """Refuses a folder that is there already."""
+    if out.exists() or out.is_symlink():
+        fail(f"{out}: there is something of that name already; name a folder that does not exist", BAD_INPUT)
+
+
+def searched(
+    file: Path,
+    source: Source,
+    answer: Answer,
+    laid: Sequence[Laid],
+    *,
+    seconds: float,
+    seed: int,
+    out: Path | None,
+) -> Searched:
+    """Searches; raises `TestError` where the test has no short runs."""
+    from wiregauge.bounds.least import least
+    from wiregauge.bounds.searching import goals, search
+    from wiregauge.bounds.short_runs import short_runs
+    from wiregauge.bounds.worst import worst_of, write_tests
+    from wiregauge.cli.progress import Countdown
+
+    answers = least(source, answer)
+    longest = max(
+        (target.delay for flow in answer.flows for target in flow.targets if target.delay is not None),
+        default=0.0,
+    )
+    runs = short_runs(file, longest)
+    wanted = goals(answers, [str(flow) for flow in runs.ways], runs.names)
+    if not wanted:
+        fail(f"{file}: no flow has both a bound and a sender, so there is nothing to search", BAD_INPUT)
+    with Countdown(Console(stderr=True), "search", seconds) as countdown:
+        outcome = search(runs, wanted, seconds=seconds, seed=seed, tell=countdown.at)
+    try:
+        written = write_tests(outcome, runs, out) if out is not None else {}
+    except OSError as error:
+        fail(f"--out {out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
+    measured: dict[tuple[str, str], float] = {}
+    for one in laid:
+        for flow in one.flows:
+            if flow.measured is not None and not one.simulated:
+                key = flow.flow, flow.target
+                measured[key] = max(measured.get(key, 0.0), flow.measured)
+    best = {answer.as_text: answer for answer in answers}
+    worst = worst_of(outcome, runs, written, measured, lambda found: _why(found, best, source, runs, file))
+    return Searched(worst, outcome, seed)
+
+
+def _why(
+    found: Found, answers: Mapping[str, Answer], source: Source, runs: ShortRuns, file: Path
+) -> Sequence[str]:
+    """Runs the worst case as anybody would, and asks which assumption of the bound its records contradict."""
+    from wiregauge import runner
+    from wiregauge.bounds.against import lay
+
+    with tempfile.TemporaryDirectory(prefix="wiregauge-search-") as below:
+        test = Path(below) / file.name
+        test.write_bytes(runs.written(found.offsets))
+        with runner.open(runner.Simulated(jobs=1)) as trials:
+            trials.run(test, Path(below) / "run")
+        laid = lay(answers[found.goal.method], source, Path(below) / "run")
+        alarms = [
+            alarm
+            for flow in laid.flows
+            if (flow.flow, flow.target) == (found.goal.flow, found.goal.target)
+            for alarm in flow.alarms
+        ]
+    return alarms or ("service slower than assumed, or a defect of the bound: its run alone names none",)

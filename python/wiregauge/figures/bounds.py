@@ -1,0 +1,233 @@
+"""Bounds beside what was seen: latencies of flows on one axis, hop by hop, and the curves that the bounds rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wiregauge.figures.model import Axis, Figure, Floats, Line, Panel, Scatter, Spans, Style, Trace
+from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, VERMILION
+
+__all__ = [
+    "Arrived",
+    "FlowMark",
+    "HopMark",
+    "Served",
+    "arrivals_figure",
+    "hops_figure",
+    "marks_figure",
+    "service_figure",
+]
+
+MOST_FLOWS = 60
+"""Lanes that are drawn."""
+MOST_HOPS = 12
+MOST_PANELS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FlowMark:
+    """A flow at a receiver, us; None: not known. `exceeded`: something took longer than the bound."""
+
+    name: str
+    bound: float
+    measured: float | None
+    simulated: float | None
+    exceeded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HopMark:
+    """What each server contributes to the bound of a flow, and the longest residence there, us."""
+
+    name: str
+    servers: Sequence[str]
+    bounds: Sequence[float]
+    seen: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A flow as it was sent: within so many us at most so many B; the least bucket above it, and that of the test."""
+
+    name: str
+    time: Floats
+    octets: Floats
+    fitted: tuple[float, float]
+    """Burst in B and rate in B/us."""
+    promised: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a port served: so many us after a busy period began at least so many B; rate in B/us, latency in us."""
+
+    name: str
+    time: Floats
+    octets: Floats
+    rate: float
+    latency: float
+
+
+def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
+    """Measured and simulated maxima and the bound of each flow on one axis, those that come nearest to it on top."""
+    if not marks:
+        return None
+    drawn = sorted(marks, key=_tightness, reverse=True)[:MOST_FLOWS]
+    lanes = np.arange(len(drawn), dtype=np.float64)[::-1]
+    bounds = np.array([mark.bound for mark in drawn])
+    traces: list[Trace] = [
+        Spans("bound", lanes, np.zeros(len(drawn)), bounds, 0.6, Style(GREY), hollow=True),
+    ]
+    kinds = (
+        ("measured maximum", BLUE, "circle", [mark.measured for mark in drawn]),
+        ("simulated maximum", ORANGE, "diamond", [mark.simulated for mark in drawn]),
+    )
+    for name, colour, marker, values in kinds:
+        here = [k for k, value in enumerate(values) if value is not None]
+        if here:
+            x = np.array([values[k] for k in here], dtype=np.float64)
+            style = Style(colour, marker="circle" if marker == "circle" else "diamond")
+            traces.append(Scatter(name, x, lanes[here], style, size=8))
+    alarms = [k for k, mark in enumerate(drawn) if mark.exceeded]
+    if alarms:
+        x = np.array([max(drawn[k].measured or 0.0, drawn[k].simulated or 0.0) for k in alarms])
+        traces.append(Scatter("above its bound", x, lanes[alarms], Style(VERMILION, marker="x"), size=12))
+    notes = []
+    if len(marks) > len(drawn):
+        notes.append(f"{len(marks) - len(drawn)} flows that stay further from their bounds are not drawn.")
+    ticks = [(float(lane), mark.name) for lane, mark in zip(lanes, drawn, strict=True)]
+    panel = Panel(
+        "",
+        Axis("latency (µs)"),
+        Axis("", span=(-0.6, len(drawn) - 0.4), ticks=ticks),
+        traces,
+    )
+    return Figure(
+        "bounds",
+        "Longest latencies and their bounds",
+        "A bar is the bound of a flow at a receiver, which no message exceeds as long as the assumptions of the bound "
+        "hold; the marks are the longest latencies of the runs.",
+        [panel],
+        notes=notes,
+        measures=["latency"],
+        panel_height=max(150, 24 * len(drawn) + 90),
+        margin_left=110,
+    )
+
+
+def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
+    """What each hop contributes to a bound, above what was the most there."""
+    drawn = [mark for mark in marks if mark.servers][:MOST_HOPS]
+    if not drawn:
+        return None
+    lanes: dict[str, list[tuple[float, float, float, str]]] = {"bound": [], "longest seen": []}
+    ticks = []
+    for place, mark in enumerate(drawn):
+        top = 2.0 * (len(drawn) - 1 - place)
+        ticks.append((top + 0.25, mark.name))
+        begin = 0.0
+        for server, bound, seen in zip(mark.servers, mark.bounds, mark.seen, strict=True):
+            lanes["bound"].append((top + 0.5, begin, bound, server))
+            if seen is not None:
+                lanes["longest seen"].append((top, begin, seen, ""))
+            begin += bound
+    colours = {"bound": GREY, "longest seen": BLUE}
+    traces: list[Trace] = [
+        Spans(
+            name,
+            np.array([part[0] for part in parts]),
+            np.array([part[1] for part in parts]),
+            np.array([part[2] for part in parts]),
+            0.42,
+            Style(colours[name]),
+            texts=[part[3] for part in parts] if name == "bound" else (),
+        )
+        for name, parts in lanes.items()
+        if parts
+    ]
+    return Figure(
+        "bound-hops",
+        "What each hop contributes to the bound",
+        "Above: the part of each server in the bound, one after the other along the way. Below, where records of "
+        "switches are there: the longest residence at the same server, from the same beginning, so that each hop "
+        "compares with its part.",
+        [Panel("", Axis("µs"), Axis("", span=(-0.6, 2.0 * len(drawn) - 0.6), ticks=ticks), traces)],
+        panel_height=max(150, 52 * len(drawn) + 90),
+        margin_left=110,
+    )
+
+
+def arrivals_figure(flows: Sequence[Arrived]) -> Figure | None:
+    """The least arrival curve of each flow as it was sent, with the bucket that was fitted and that of the test."""
+    panels = []
+    for flow in flows[:MOST_PANELS]:
+        ends = np.array([0.0, float(flow.time[-1])])
+        traces: list[Trace] = [
+            Line("as sent", flow.time, flow.octets, Style(BLUE), steps=True, markers=True),
+            _bucket("least bucket", ends, flow.fitted, Style(ORANGE, "dash")),
+        ]
+        if flow.promised is not None:
+            traces.append(_bucket("the test's", ends, flow.promised, Style(INK, "dot")))
+        panels.append(Panel(flow.name, Axis("within (µs)"), Axis("at most (B)"), traces))
+    return _curves(
+        "arrival-curves",
+        "Arrival curves of flows as sent",
+        "The most octets of the line (preamble and gap included) that came within any stretch of time, the least leaky "
+        "bucket of the mean rate above it, and the bucket that the bounds rest on. Above that one no bound holds.",
+        panels,
+        len(flows),
+        "flows",
+    )
+
+
+def service_figure(ports: Sequence[Served]) -> Figure | None:
+    """The least that ports served since they began to be busy, with the rate-latency curve below it."""
+    panels = []
+    for port in ports[:MOST_PANELS]:
+        end = float(port.time[-1])
+        ends = np.array([0.0, min(port.latency, end), end])
+        curve = np.maximum(0.0, port.rate * (ends - port.latency))
+        traces: list[Trace] = [
+            Scatter("served", port.time, port.octets, Style(BLUE), size=5),
+            Line("least service curve", ends, curve, Style(ORANGE, "dash")),
+        ]
+        panels.append(Panel(port.name, Axis("since busy (µs)"), Axis("at least (B)"), traces))
+    return _curves(
+        "service-curves",
+        "Service curves of ports as measured",
+        "How many octets of the line had left so long after a busy period began: the slowest of each amount. The "
+        "rate-latency curve of the port's rate is the greatest below all of them, so its latency is the least that "
+        "explains every departure.",
+        panels,
+        len(ports),
+        "ports",
+    )
+
+
+def _bucket(name: str, ends: Floats, bucket: tuple[float, float], style: Style) -> Line:
+    burst, rate = bucket
+    return Line(name, ends, burst + rate * ends, style)
+
+
+def _curves(name: str, title: str, caption: str, panels: list[Panel], of: int, what: str) -> Figure | None:
+    if not panels:
+        return None
+    notes = [f"{of - len(panels)} more {what} are not drawn."] if of > len(panels) else []
+    return Figure(
+        name,
+        title,
+        caption,
+        panels,
+        columns=min(3, len(panels)),
+        share_x=False,
+        share_y=False,
+        notes=notes,
+        panel_height=220,
+    )
+
+
+def _tightness(mark: FlowMark) -> float:
+    return max(mark.measured or 0.0, mark.simulated or 0.0) / mark.bound if mark.bound else 0.0

@@ -1,0 +1,71 @@
+"""What the view of credits draws: corners of each over the run and all around the greatest, as truth has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge.measures.metrics.credits import CreditResult
+from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.recorded import Recorded
+
+__all__ = ["MOST_CREDITS", "CreditShape", "credit_shapes"]
+
+Floats = NDArray[np.float64]
+
+MOST_CREDITS = 6
+"""Shaped queues that are drawn, those with the greatest credits first."""
+_NANO = 1e9
+"""Of a bit in truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreditShape:
+    """The credit of a shaped queue, bits, linear between its corners."""
+
+    credit: CreditResult
+    t: Floats
+    """Corners over the run, s: of each stretch of time the first, the greatest, the least and the last."""
+    bits: Floats
+    near_t: Floats
+    """Every corner around the greatest; ns from it."""
+    near_bits: Floats
+
+
+def credit_shapes(
+    directory: Recorded, plan: RunPlan, shaped: Sequence[CreditResult]
+) -> tuple[CreditShape, ...]:
+    """The queues of a run with the greatest credits. Raises RunDirectoryError for a damaged file."""
+    path = directory.truth(plan.index)
+    if path is None or not shaped:
+        return ()
+    columns = ("time", "node", "port", "sequence", "value")
+    told = read_columns(path, columns, pl.col("kind").cast(pl.String) == "credit")
+    told = told.select(pl.col(*columns).cast(pl.Int64)).sort("time", maintain_order=True)
+    numbers = {node.name: at for at, node in enumerate(directory.plan.network.nodes)}
+    shapes = []
+    for one in sorted(shaped, key=lambda one: -one.max_bit)[:MOST_CREDITS]:
+        own = told.filter(
+            (pl.col("node") == numbers.get(one.node, -1))
+            & (pl.col("port") == one.port)
+            & (pl.col("sequence") == one.traffic_class)
+        )
+        # One that no frame came to has nothing to draw.
+        if own["value"].n_unique() < 2:
+            continue
+        near = own.filter(pl.col("time").is_between(*one.whole_ps))
+        shapes.append(
+            CreditShape(
+                one,
+                own["time"].cast(pl.Float64).to_numpy() / 1e12,
+                own["value"].cast(pl.Float64).to_numpy() / _NANO,
+                near["time"].cast(pl.Float64).to_numpy() / 1e3 - one.max_at_ns,
+                near["value"].cast(pl.Float64).to_numpy() / _NANO,
+            )
+        )
+    return tuple(shapes)

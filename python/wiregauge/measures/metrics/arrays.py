@@ -1,0 +1,145 @@
+"""The message table of some flows as arrays: made once for all of them, cut for each.
+
+A query costs more than the few ten rows of a flow; so what is the same for every flow (a difference of two times, which
+message is lost) is asked once of the whole table, and a flow takes its part of the answer without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge.measures.metrics import sampling
+
+__all__ = ["Column", "Part", "Rows", "column_of", "seams_of"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Whole numbers, 0 where one is missing; `known` says where none is, and is None where none is missing at all."""
+
+    values: Integers
+    known: Flags | None
+
+    def cut(self, begin: int, end: int) -> Column:
+        """The rows from `begin` to before `end`."""
+        known = self.known[begin:end] if self.known is not None else None
+        return Column(self.values[begin:end], None if known is None or known.all() else known)
+
+    def present(self) -> Integers:
+        """What is not missing, in its order."""
+        return self.values if self.known is None else self.values[self.known]
+
+    @property
+    def missing(self) -> int:
+        """How many are."""
+        return 0 if self.known is None else len(self.known) - int(np.count_nonzero(self.known))
+
+
+def column_of(series: pl.Series) -> Column:
+    """A column of whole numbers as arrays."""
+    whole = series.cast(pl.Int64)
+    if not whole.null_count():
+        return Column(whole.to_numpy(), None)
+    return Column(whole.fill_null(0).to_numpy(), whole.is_not_null().to_numpy())
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of the message table, of one or more flows one after the other, each in the order of sequence."""
+
+    frame: pl.DataFrame
+    keeps: bool = True
+    """Whether what expressions make is remembered: of one flow nobody asks a second time."""
+    _columns: dict[str, Column] = field(default_factory=dict)
+    _made: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+
+    def column(self, name: str, expression: pl.Expr | None = None) -> Column:
+        """A column by its name; or what `expression` makes of the rows, which is remembered by that name."""
+        if name in self._columns:
+            return self._columns[name]
+        series = (
+            self.frame[name] if expression is None else self.frame.select(expression.alias(name)).to_series()
+        )
+        found = column_of(series)
+        if self.keeps or expression is None:
+            self._columns[name] = found
+        return found
+
+    def flags(self, name: str, expression: pl.Expr | None = None) -> Flags:
+        """Likewise of yes and no; missing is no."""
+        if name not in self._made:
+            series = self.frame.select((pl.col(name) if expression is None else expression).alias(name))
+            self._made[name] = series.to_series().fill_null(value=False).to_numpy()
+        return np.asarray(self._made[name], dtype=np.bool_)
+
+    def made(self, name: str, make: Callable[[], NDArray[np.generic]]) -> NDArray[np.generic]:
+        """What `make` makes of the rows, remembered by its name."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a column."""
+        return name in self.frame.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of one flow: from `begin` to before `end` of `rows`."""
+
+    rows: Rows
+    begin: int
+    end: int
+
+    @staticmethod
+    def whole(frame: pl.DataFrame) -> Part:
+        """All rows of a table, which are those of one flow."""
+        return Part(Rows(frame, keeps=False), 0, frame.height)
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return self.end - self.begin
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows as a table."""
+        return self.rows.frame.slice(self.begin, self.height)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether others are missing between them."""
+        if not self.height or not self.rows.has("stretch"):
+            return False
+        return bool(self.rows.column("stretch").values[self.begin])
+
+    def column(self, name: str, expression: pl.Expr | None = None) -> Column:
+        """As of `Rows`, of the flow alone."""
+        return self.rows.column(name, expression).cut(self.begin, self.end)
+
+    def flags(self, name: str, expression: pl.Expr | None = None) -> Flags:
+        """As of `Rows`, of the flow alone."""
+        return self.rows.flags(name, expression)[self.begin : self.end]
+
+    def stretch(self) -> Integers | None:
+        """The stretch of each row, where the flow is sampled."""
+        return self.column("stretch").values if self.sampled else None
+
+    def counted(self, kinds: Mapping[str, pl.Expr]) -> dict[str, int]:
+        """To how many rows each of these happened."""
+        return {name: int(np.count_nonzero(self.flags(f"is {name}", kind))) for name, kind in kinds.items()}
+
+
+def seams_of(part: Part) -> Flags | None:
+    """By row after the first whether a seam lies before it; None where the flow is held whole."""
+    stretch = part.stretch()
+    return sampling.seams(stretch) if stretch is not None else None

@@ -1,0 +1,445 @@
+"""Whether gates that a test gives carry its periodic flows: a judge that knows nothing of how they were found.
+
+Frames of all scheduled flows are taken through the network, instant by instant, over two common periods of senders and
+gates; the second is judged, as the first may begin with empty queues. No other traffic is sent: where its gates are
+open beside those of a scheduled frame, that is a fault of its own. Nothing of the search, of what writes gates and of
+the simulator is used.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wiregauge.plan import Attachment, Campaign, EndSystem, Flow, Run, Send, Switch
+from wiregauge.plan.tsn import GateSchedule, HostTsn, PortSchedule, PortTsn
+from wiregauge.scheduling.checking import Fault
+from wiregauge.scheduling.problem import ProblemError, port_name
+
+__all__ = ["GatesJudged", "has_gates", "judge_gates"]
+
+_PREAMBLE, _GAP, _SMALLEST, _HEADERS, _TAG, _DATAGRAM = 8, 12, 64, 18, 4, 28
+_MOST_STEPS = 400_000
+_MOST_OF_A_KIND = 50
+
+
+@dataclass(frozen=True, slots=True)
+class GatesJudged:
+    """What came of it. Times in ps."""
+
+    faults: Sequence[Fault]
+    periods: Mapping[int, int]
+    """Of each scheduled flow."""
+    precision: int
+    latencies: Mapping[int, tuple[int, int]]
+    """Of each: least and most from the first bit out of the sender to the last bit at the last receiver."""
+
+
+def has_gates(campaign: Campaign) -> bool:
+    """Whether a node of the test has a gate control list."""
+    return any(
+        any(tsn.schedules for tsn in node.kind.tsn)
+        if isinstance(node.kind, Switch)
+        else node.tsn is not None and node.tsn.schedule is not None
+        for node in campaign.network.nodes
+    )
+
+
+def judge_gates(campaign: Campaign, precision_ps: int = 0) -> GatesJudged:
+    """Judges the gates of every run; clocks of two nodes are `precision_ps` apart at most. Raises ProblemError."""
+    faults: dict[tuple[str, tuple[int, ...], str | None], Fault] = {}
+    periods: dict[int, int] = {}
+    latencies: dict[int, tuple[int, int]] = {}
+    for run in campaign.runs:
+        judge = _Judge(campaign, run, precision_ps)
+        judge.walk()
+        for fault in judge.faults:
+            faults.setdefault((fault.kind, fault.flows, fault.port), fault)
+        periods |= judge.periods
+        for flow, (least, most) in judge.latencies.items():
+            before = latencies.get(flow, (least, most))
+            latencies[flow] = min(before[0], least), max(before[1], most)
+    kept: list[Fault] = []
+    ordered = sorted(faults.values(), key=lambda one: one.kind)
+    for _, several in itertools.groupby(ordered, key=lambda one: one.kind):
+        kept += list(several)[:_MOST_OF_A_KIND]
+    return GatesJudged(kept, periods, precision_ps, latencies)
+
+
+class _Gate:
+    """When the gate of a class is open."""
+
+    def __init__(self, openings: Sequence[tuple[int, int]], cycle: int, base: int, guard: int | None) -> None:
+        # One opening across the end of the cycle is one.
+        joined: list[tuple[int, int]] = []
+        for begin, end in openings:
+            if joined and joined[-1][1] == begin:
+                joined[-1] = joined[-1][0], end
+            else:
+                joined.append((begin, end))
+        self.always = joined == [(0, cycle)]
+        if len(joined) > 1 and joined[0][0] == 0 and joined[-1][1] == cycle:
+            first = joined.pop(0)
+            joined[-1] = joined[-1][0], first[1] + cycle
+        self._openings, self._cycle, self._base, self._guard = joined, cycle, base, guard
+        self._begins = [begin for begin, _ in joined]
+
+    def openings_from(self, at: int) -> Iterator[tuple[int, int]]:
+        """The opening at an instant, or the one after it, and all further ones."""
+        if not self._openings:
+            return
+        turns, within = divmod(at - self._base, self._cycle)
+        place = bisect_right(self._begins, within) - 1
+        if place < 0:
+            turns, place = turns - 1, len(self._openings) - 1
+        for number in itertools.count(turns * len(self._openings) + place):
+            turn, one = divmod(number, len(self._openings))
+            begin, end = self._openings[one]
+            shift = self._base + turn * self._cycle
+            if end + shift > at:
+                yield begin + shift, end + shift
+
+    def starts(self, at: int, sending: int) -> tuple[int, tuple[int, int]] | None:
+        """When a frame that takes so long may begin, from an instant on, and the opening it then uses."""
+        for begin, end in itertools.islice(self.openings_from(at), 2 * len(self._openings) + 2):
+            start = max(at, begin)
+            if start + sending <= end if self._guard is None else start <= end - self._guard:
+                return start, (begin, end)
+        return None
+
+    def is_open(self, at: int) -> bool:
+        begin, end = next(self.openings_from(at), (at + 1, at + 1))
+        return begin <= at < end
+
+
+@dataclass(slots=True)
+class _Line:
+    """A port: its gates by class, its queues, and until when it is busy."""
+
+    at: Attachment
+    name: str
+    rate: int
+    gates: Sequence[_Gate | None]
+    """None: always open."""
+    class_of: Mapping[int, int]
+    cycle: int
+    queues: dict[int, deque[_Frame]] = field(default_factory=dict)
+    busy: int = -(1 << 62)
+    wakes: set[int] = field(default_factory=set)
+    others: set[int] = field(default_factory=set)
+    """Classes of traffic that has no schedule."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    flow: Flow
+    number: int
+    length: int
+    made: int
+    judged: bool
+    left: int = 0
+    """The first bit out of the sender."""
+
+
+class _Judge:
+    def __init__(self, campaign: Campaign, run: Run, precision: int) -> None:
+        self._campaign, self._run, self._precision = campaign, run, precision
+        self.faults: list[Fault] = []
+        self.periods: dict[int, int] = {}
+        self.latencies: dict[int, tuple[int, int]] = {}
+        self._lines: dict[Attachment, _Line] = {}
+        links = {end: link for link in campaign.network.links for end in link.ends}
+        for end, link in links.items():
+            self._lines[end] = _line(campaign, end, run.link_rate_bps or link.rate_bps)
+        self._delays = {end: link.delay for end, link in links.items()}
+        self._scheduled = [flow for flow in run.flows if self._is_scheduled(flow)]
+        self._ways = {flow.id: self._way(flow) for flow in self._scheduled}
+
+    def _is_scheduled(self, flow: Flow) -> bool:
+        """Whether its frames have a priority, and gates hold it back somewhere on their way."""
+        if flow.vlan is None or flow.vlan.priority == 0 or flow.frer is not None:
+            return False
+        hops = (Attachment(hop.from_, hop.from_port) for route in flow.routes for hop in route.hops)
+        return any(self._gate(self._lines[at], flow) is not None for at in hops)
+
+    def _gate(self, line: _Line, flow: Flow) -> _Gate | None:
+        gate = line.gates[self._class(line, flow)] if line.gates else None
+        return None if gate is None or gate.always else gate
+
+    @staticmethod
+    def _class(line: _Line, flow: Flow) -> int:
+        return line.class_of.get(flow.vlan.priority if flow.vlan else 0, 0)
+
+    def _way(self, flow: Flow) -> dict[Attachment, list[tuple[Attachment | None, int, int]]]:
+        """By port: the ports behind it (None: a receiver), with the time from the last bit out to being ready there."""
+        way: dict[Attachment, list[tuple[Attachment | None, int, int]]] = {}
+        for route in flow.routes:
+            for at, hop in enumerate(route.hops):
+                port = Attachment(hop.from_, hop.from_port)
+                delay = self._delays[port]
+                after: tuple[Attachment | None, int, int] = (None, delay, hop.to)
+                if at + 1 < len(route.hops):
+                    then = route.hops[at + 1]
+                    into = self._campaign.network.nodes[hop.to].kind
+                    if not isinstance(into, Switch):
+                        raise ProblemError(f"flow {flow.id} passes a hub, whose delays nobody can schedule")
+                    if into.forwarding_mode != "store-and-forward" or into.drawn_delay is not None:
+                        raise ProblemError(
+                            f'"{self._campaign.network.names[hop.to]}" is no store-and-forward switch of constant '
+                            "delay; "
+                            "play its gates, and look at the measure gates"
+                        )
+                    port_after = Attachment(then.from_, then.from_port)
+                    mixed = self._lines[port].rate != self._lines[port_after].rate
+                    ready = delay + into.processing_delay + (into.mixed_rate_delay if mixed else 0)
+                    after = (port_after, ready, hop.to)
+                if after not in way.setdefault(port, []):
+                    way[port].append(after)
+        return way
+
+    def walk(self) -> None:
+        """Takes all frames through the network."""
+        senders = {}
+        for flow in self._scheduled:
+            send = self._run.send_of.get(flow.id)
+            if send is None or not _plain(send):
+                text = f"flow {flow.id} is not sent with a constant period, so no gate is right for it"
+                self.faults.append(Fault("plan", (flow.id,), None, text))
+                continue
+            senders[flow.id] = send
+            self.periods[flow.id] = send.period
+        if not senders:
+            return
+        ports = {port for flow in self._scheduled for port in self._ways[flow.id]}
+        self._note_others(ports, set(senders))
+        common = math.lcm(*(send.period for send in senders.values()), *(self._lines[p].cycle for p in ports))
+        steps = sum(
+            2 * (common // senders[flow.id].period) * len(self._ways[flow.id])
+            for flow in self._scheduled
+            if flow.id in senders
+        )
+        if steps > _MOST_STEPS:
+            raise ProblemError(
+                f"senders and gates begin together again after {common / 1e9:g} ms, {steps} frames at ports; choose "
+                "periods and cycles that divide one another"
+            )
+        self._walk(senders, common)
+
+    def _walk(self, senders: Mapping[int, Send], common: int) -> None:
+        events: list[tuple[int, int, Attachment, _Frame | None]] = []
+        order = itertools.count()
+        for flow in self._scheduled:
+            if flow.id not in senders:
+                continue
+            send, cost = senders[flow.id], self._cost(flow, senders[flow.id])
+            phase = (self._run.warm_up + send.offset) % send.period
+            first = next(iter(self._ways[flow.id]))
+            for number, made in enumerate(range(phase, 2 * common, send.period)):
+                message = _Frame(flow, number, _length(flow, send), made, made >= common)
+                events.append((made + cost, next(order), first, message))
+        heapq.heapify(events)
+        ready: dict[tuple[int, int, Attachment], int] = {}
+        end = 4 * common
+        while events and events[0][0] <= end:
+            now, _, at, frame = heapq.heappop(events)
+            line = self._lines[at]
+            if frame is None:
+                line.wakes.discard(now)
+            else:
+                line.queues.setdefault(self._class(line, frame.flow), deque()).append(frame)
+                ready[frame.flow.id, frame.number, at] = now
+            if now < line.busy:
+                self._wake(line, line.busy, events, order)
+                continue
+            self._select(line, now, events, order, ready)
+        for line in self._lines.values():
+            for queue in line.queues.values():
+                for frame in itertools.islice((one for one in queue if one.judged), 1):
+                    text = f"flow {frame.flow.id} at {line.name}: more frames come than its gate lets out"
+                    self.faults.append(Fault("missing", (frame.flow.id,), line.name, text))
+
+    def _select(
+        self,
+        line: _Line,
+        now: int,
+        events: list[tuple[int, int, Attachment, _Frame | None]],
+        order: Iterator[int],
+        ready: Mapping[tuple[int, int, Attachment], int],
+    ) -> None:
+        """The frame that may begin at once, of the highest class; or when to look again."""
+        soonest = None
+        for number in sorted((one for one, queue in line.queues.items() if queue), reverse=True):
+            frame = line.queues[number][0]
+            sending = _time(_PREAMBLE + frame.length, line.rate)
+            gate = line.gates[number] if line.gates else None
+            found = (now, (now, now)) if gate is None else gate.starts(now, sending)
+            if found is None:
+                continue
+            if found[0] > now:
+                soonest = found[0] if soonest is None else min(soonest, found[0])
+                continue
+            line.queues[number].popleft()
+            line.busy = now + _time(_PREAMBLE + frame.length + _GAP, line.rate)
+            if frame.judged:
+                self._judge(line, frame, (ready[frame.flow.id, frame.number, line.at], now), sending)
+            self._pass_on(line, frame, now, sending, events, order)
+            if any(line.queues.values()):
+                self._wake(line, line.busy, events, order)
+            return
+        if soonest is not None:
+            self._wake(line, soonest, events, order)
+
+    @staticmethod
+    def _wake(
+        line: _Line,
+        at: int,
+        events: list[tuple[int, int, Attachment, _Frame | None]],
+        order: Iterator[int],
+    ) -> None:
+        if at not in line.wakes:
+            line.wakes.add(at)
+            heapq.heappush(events, (at, next(order), line.at, None))
+
+    def _pass_on(
+        self,
+        line: _Line,
+        frame: _Frame,
+        now: int,
+        sending: int,
+        events: list[tuple[int, int, Attachment, _Frame | None]],
+        order: Iterator[int],
+    ) -> None:
+        way = self._ways[frame.flow.id]
+        left = now if line.at == next(iter(way)) else frame.left
+        for after, time, _ in way[line.at]:
+            if after is not None:
+                copy = _Frame(frame.flow, frame.number, frame.length, frame.made, frame.judged, left)
+                heapq.heappush(events, (now + sending + time, next(order), after, copy))
+            elif frame.judged:
+                latency = now + sending + time - left
+                least, most = self.latencies.get(frame.flow.id, (latency, latency))
+                self.latencies[frame.flow.id] = min(least, latency), max(most, latency)
+                self._judge_age(frame, now + sending + time - frame.made)
+
+    def _judge_age(self, frame: _Frame, age: int) -> None:
+        deadline = frame.flow.deadline
+        if deadline is not None and age > deadline:
+            text = (
+                f"messages of flow {frame.flow.id} are up to {age / 1000:.15g} ns old on arrival; the deadline is "
+                f"{deadline / 1000:.15g} ns"
+            )
+            self.faults.append(Fault("deadline", (frame.flow.id,), None, text))
+
+    def _judge(self, line: _Line, frame: _Frame, times: tuple[int, int], sending: int) -> None:
+        gate = self._gate(line, frame.flow)
+        if gate is None:
+            return
+        came, started = times
+        flow, whose = frame.flow.id, f"flow {frame.flow.id} at {line.name}"
+        own = next(gate.openings_from(came))
+        used = next(gate.openings_from(started))
+        if used != own:
+            late = came + sending - own[1]
+            why = (
+                f"it is ready {late / 1000:.15g} ns too late for the rest of it"
+                if came >= own[0] and late > 0
+                else "others are before it in the queue or on the line, or it is too short"
+            )
+            waits = (started - came) / 1000
+            text = f"{whose}: a frame misses the opening of its gate ({why}), and waits {waits:.15g} ns"
+            self.faults.append(Fault("order", (flow,), line.name, text))
+        elif self._precision and line.at != next(iter(self._ways[flow])):
+            latest = came + self._precision
+            soon, last = next(gate.openings_from(came - self._precision)), next(gate.openings_from(latest))
+            if soon != last or max(latest, last[0]) + sending > last[1]:
+                apart = self._precision / 1000
+                text = f"{whose}: with clocks {apart:.15g} ns apart a frame may miss the opening of its gate"
+                self.faults.append(Fault("length", (flow,), line.name, text))
+        for number in line.others:
+            other = line.gates[number]
+            if number != self._class(line, frame.flow) and (other is None or other.is_open(started)):
+                text = (
+                    f"{whose}: the gate of class {number} is open beside its own, so others may be in the way"
+                )
+                self.faults.append(Fault("overlap", (flow,), line.name, text))
+        if self._class(line, frame.flow) in line.others:
+            text = f"{whose}: traffic without a schedule is in its class, and may be in the way"
+            self.faults.append(Fault("overlap", (flow,), line.name, text))
+
+    def _note_others(self, ports: set[Attachment], scheduled: set[int]) -> None:
+        """Which classes of a port other traffic uses."""
+        run = self._run
+        loads = [inject.route for inject in run.injects] + [log.route for log in run.remote_logs]
+        uses = [(0, hop) for route in loads for hop in route.hops]
+        for flow in run.flows:
+            priority = flow.vlan.priority if flow.vlan else 0
+            if flow.id not in scheduled:
+                uses += [(priority, hop) for route in flow.routes for hop in route.hops]
+        for priority, hop in uses:
+            at = Attachment(hop.from_, hop.from_port)
+            if at in ports and (line := self._lines[at]).gates:
+                line.others.add(line.class_of.get(priority, 0))
+
+    def _cost(self, flow: Flow, send: Send) -> int:
+        kind = self._campaign.network.nodes[flow.from_].kind
+        host = kind.host if isinstance(kind, EndSystem) else None
+        if host is None or host.takes_no_time:
+            return 0
+        cost = next(
+            (stack.transmit for stack in host.stacks if stack.protocol == flow.protocol), host.transmit
+        )
+        wake = max((time for _, time in host.send_wake_up.quantiles), default=0)
+        return wake + cost.fixed + cost.per_byte * send.payload + host.interface_delay
+
+
+def _plain(send: Send) -> bool:
+    periodic = send.pattern is None or send.pattern.type == "periodic"
+    return periodic and send.activity is None and send.replay is None and send.rate_limit_bps is None
+
+
+def _length(flow: Flow, send: Send) -> int:
+    inside = send.payload + (_DATAGRAM if flow.protocol in ("udp", "be") else 0)
+    return max(inside + _HEADERS + (_TAG if flow.vlan else 0), _SMALLEST)
+
+
+def _time(octets: int, rate: int) -> int:
+    return -(-octets * 8 * 10**12 // rate)
+
+
+def _line(campaign: Campaign, at: Attachment, rate: int) -> _Line:
+    node = campaign.network.nodes[at.node]
+    name = port_name(campaign, at)
+    tsn: PortTsn | HostTsn | None = node.tsn
+    if isinstance(node.kind, Switch):
+        named = [one for one in node.kind.tsn if at.port in one.ports]
+        tsn = next(iter(named or [one for one in node.kind.tsn if not one.ports]), None)
+    if tsn is None or not tsn.classes:
+        return _Line(at, name, rate, (), {}, 1)
+    if isinstance(tsn, PortTsn):
+        if tsn.cyclic is not None or len(tsn.schedules) > 1:
+            raise ProblemError(
+                f"{name} has no single gate control list; play it, and look at the measure gates"
+            )
+        guard = tsn.guard_band
+        schedule: PortSchedule | GateSchedule | None = next(iter(tsn.schedules), None)
+        class_of = {p: number for number, one in enumerate(tsn.classes) for p in one.priorities}
+    else:
+        schedule, guard = tsn.schedule, None
+        class_of = {p: number for number, one in enumerate(tsn.classes) for p in one.priorities}
+    if schedule is None:
+        return _Line(at, name, rate, tuple(None for _ in tsn.classes), class_of, 1)
+    cycle = sum(entry.length for entry in schedule.entries)
+    gates = []
+    for number in range(len(tsn.classes)):
+        openings, when = [], 0
+        for entry in schedule.entries:
+            if number in entry.open:
+                openings.append((when, when + entry.length))
+            when += entry.length
+        gates.append(_Gate(openings, cycle, schedule.base_time, guard))
+    return _Line(at, name, rate, tuple(gates), class_of, cycle)

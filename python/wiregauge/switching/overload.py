@@ -1,0 +1,195 @@
+"""More than a port can send: congestion control (RFC 2889, 5.5) and incast (RFC 8239, 4 and 6)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wiregauge.switching.forwarding import no_line_rate
+from wiregauge.switching.meshes import ports_of
+from wiregauge.switching.results import Chart, Column, Result
+from wiregauge.switching.session import Session
+from wiregauge.switching.trials import Outcome, Stream, Trial, fps
+
+__all__ = ["congestion", "incast"]
+
+_FULL: Final = 1_000_000
+_EXPECTED: Final = 100 / 3
+"""Share of the frames for a port offered 150 % that it must lose without flow control, %."""
+_SHARE: Final = 0.5
+"""A congested port that loses less than this share of what it must is fed less: somebody holds its senders back."""
+_WAITS: Final = 8
+"""Frame times that frames for the free port may wait, with none of them for the full one."""
+_LONGEST: Final = 1 << 18
+
+
+def congestion(session: Session, known: dict[str, Result]) -> Result:
+    """One port offered 150 %, another 50 % by a sender of both: head-of-line blocking and back-pressure told apart."""
+    result = Result("congestion", "Congestion control", "RFC 2889, 5.5", "measured")
+    result.columns = (
+        Column("frame", "frame size", "B"),
+        Column("offered", "least offered share of a sender", "%"),
+        Column("free_loss", "loss at the uncongested port", "%"),
+        Column("loss", "loss at the congested port", "%"),
+        Column("expected", "expected without flow control", "%"),
+        Column("free_p50", "p50 at the uncongested port", "us"),
+        Column("p50", "p50 at the congested port", "us"),
+        Column("statement", "statement"),
+    )
+    result.chart = Chart("frame", ("loss", "free_loss"))
+    lacks: list[str] = []
+    for frame in session.mesh_frames:
+        if why := no_line_rate(known["throughput"], frame):
+            lacks.append(why)
+            continue
+        half = _FULL // 2
+        streams = (Stream(0, 2, half, frame), Stream(0, 3, half, frame), Stream(1, 3, _FULL, frame))
+        seconds = session.sizes.final_s(session.device.rate_bps, frame)
+        trial = Trial(f"{frame} B, 150 % to one port", seconds, streams, lead_s=seconds, overload=True)
+        outcome = session.ask(trial)
+        if not outcome.streams or (outcome.refused and not _held_back(outcome)):
+            result.notes.append(f"{frame} B: {outcome.refused}")
+            continue
+        if outcome.refused:
+            session.refusals.pop()
+            result.notes.append(f"{frame} B: senders were held back, and the trial counts: {outcome.refused}")
+        result.rows.append(_row(frame, outcome, 1e9 / fps(session.device.rate_bps, frame)))
+        result.conclusion.append(f"{frame} B: {result.rows[-1]['statement']}")
+    result.notes += lacks
+    result.notes.append(
+        "Port 1 sends 50 % to port 3 and 50 % to port 4, port 2 sends 100 % to port 4, which is offered 150 %. A loss "
+        "at port 3 is head-of-line blocking; no loss at port 4, by senders that are held back, is back-pressure."
+    )
+    if not result.rows:
+        result.state, result.reason = ("not carried", lacks[0]) if lacks else ("refused", "no trial counted")
+    return result
+
+
+def _held_back(outcome: Outcome) -> bool:
+    """Whether all that speaks against a trial is that senders were slower than intended, and nothing was lost.
+
+    The generator offers line rate at this frame size, as throughput has shown: so it is the device that held them back.
+    """
+    slower = all(one.offered is not None and one.offered < 1.01 for one in outcome.streams)
+    return slower and not outcome.lost and outcome.grade != "INVALID"
+
+
+def _row(frame: int, outcome: Outcome, frame_ns: float) -> dict[str, str | int | float | None]:
+    free, *full = outcome.streams
+    sent, lost = sum(one.sent for one in full), sum(one.lost for one in full)
+    loss = 100 * lost / sent if sent else 0.0
+    waits = free.latency.p50
+    medians = [one.latency.p50 for one in full if one.latency.p50 is not None]
+    offered = [one.offered for one in outcome.streams if one.offered is not None]
+    return {
+        "frame": frame,
+        "offered": 100 * min(offered) if offered else None,
+        "free_loss": 100 * free.loss_ratio,
+        "loss": loss,
+        "expected": _EXPECTED,
+        "free_p50": None if waits is None else waits / 1e3,
+        "p50": max(medians) / 1e3 if medians else None,
+        "statement": _verdict(loss, free.lost, waits, max(medians, default=None), frame_ns),
+    }
+
+
+def _verdict(loss: float, free_lost: int, waits: float | None, full: float | None, frame_ns: float) -> str:
+    blocked = ""
+    if free_lost:
+        blocked = "head-of-line blocking: frames for the uncongested port were lost"
+    elif waits is not None and full is not None and waits > max(_WAITS * frame_ns, full / 2):
+        blocked = (
+            "head-of-line blocking: frames for the uncongested port wait as those for the congested one do"
+        )
+    if loss < _SHARE * _EXPECTED:
+        pressure = f"back-pressure: the congested port lost {loss:.4g} % and not {_EXPECTED:.1f} %"
+        return f"{pressure}; {blocked}" if blocked else pressure
+    rest = f"no back-pressure: the congested port lost {loss:.4g} %, {_EXPECTED:.1f} % expected"
+    return f"{blocked or 'no head-of-line blocking'}; {rest}"
+
+
+def incast(session: Session, known: dict[str, Result]) -> Result:
+    """Bursts of several senders to one port at once: the longest without loss, by the number of senders."""
+    result = Result("incast", "Incast", "RFC 8239, 4 and 6", "measured")
+    frame = session.frames[len(session.frames) // 2]
+    if why := no_line_rate(known["throughput"], frame):
+        result.state, result.reason = "not carried", why
+        return result
+    result.columns = (
+        Column("senders", "senders"),
+        Column("length", "longest burst of each", "frames"),
+        Column("total", "of all together", "frames"),
+        Column("held", "held by the port", "frames"),
+        Column("bytes", "held by the port", "B"),
+        Column("latency", "greatest latency", "us"),
+        Column("goodput", "goodput of the burst", "Mbit/s"),
+        Column("loss", "loss rate at twice the length", "%"),
+    )
+    result.chart = Chart("senders", ("length",))
+    for senders in range(2, ports_of(session)):
+        row = _longest(session, frame, senders, result)
+        if row is not None:
+            result.rows.append(row)
+            result.conclusion.append(
+                f"{senders} senders: bursts of {row['length']} frames of {frame} B each, {row['bytes']} B held"
+            )
+    result.notes.append(
+        f"{frame} B. All senders begin at one instant, at line rate. Held = frames of all senders less those "
+        "that the port sends while they come."
+    )
+    if not result.rows:
+        result.state, result.reason = "refused", "no trial counted"
+    return result
+
+
+def _longest(
+    session: Session, frame: int, senders: int, result: Result
+) -> dict[str, str | int | float | None] | None:
+    rate = fps(session.device.rate_bps, frame)
+    seen: dict[int, Outcome] = {}
+
+    def loses(length: int) -> bool | None:
+        streams = tuple(Stream(1 + one, 0, _FULL, frame, count=length) for one in range(senders))
+        trial = Trial(
+            f"{senders} senders, {length} frames of {frame} B each",
+            (length - 0.5) / rate,
+            streams,
+            warm_up=False,
+            overload=True,
+        )
+        outcome = session.ask(trial)
+        if outcome.refused:
+            result.notes.append(f"{senders} senders, bursts of {length}: {outcome.refused}")
+            return None
+        seen[length] = outcome
+        return outcome.lost > 0
+
+    low, high, length = 0, 0, 32
+    while not high or high - low > max(1, high // 500):
+        lost = loses(length)
+        if lost is None:
+            return None
+        low, high = (low, length) if lost else (length, high)
+        if not high and low >= _LONGEST:
+            result.notes.append(
+                f"{senders} senders: no loss up to {low} frames each, no longer burst was tried"
+            )
+            break
+        length = (low + high) // 2 if high else 2 * low
+        if high == 1:
+            break
+    twice = loses(2 * low) if high and low else None
+    best = seen.get(low)
+    most = [one.latency.maximum for one in best.streams if one.latency.maximum is not None] if best else []
+    # The port sends one frame for each that a sender offers, and one is on the wire when the last ones are in.
+    held = max(0, (senders - 1) * low)
+    spent = max(most, default=0.0) / 1e9 + (low - 1) / rate
+    return {
+        "senders": senders,
+        "length": low,
+        "total": senders * low,
+        "held": held,
+        "bytes": held * frame,
+        "latency": max(most) / 1e3 if most else None,
+        "goodput": senders * low * frame * 8 / spent / 1e6 if most else None,
+        "loss": None if twice is None else 100 * seen[2 * low].loss_ratio,
+    }

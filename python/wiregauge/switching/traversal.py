@@ -1,0 +1,180 @@
+"""Traversal times of probe frames while foreign traffic of a known envelope loads the same output, or another.
+
+After the precision study's testbed, whose cross flows have chosen gaps, bursts and rate limits: their envelope is
+known. What is found are parameters of a rate-latency service curve, as network calculus takes them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from wiregauge.switching.envelopes import Envelope
+from wiregauge.switching.forwarding import no_line_rate
+from wiregauge.switching.results import Chart, Column, Result, Value
+from wiregauge.switching.session import Session
+from wiregauge.switching.trials import WIRE_EXTRA, Latency, Stream, Trial, fps
+
+__all__ = ["traversal"]
+
+_PROBE: Final = 20_370
+"""Load of the probe frames, ppm: no simple part of any load, so that they come in every phase of the bursts."""
+_PROBES: Final = 4_000
+
+
+def traversal(session: Session, known: dict[str, Result]) -> Result:
+    """Traversal times by envelope and output."""
+    result = Result(
+        "traversal", "Traversal under cross traffic", "the precision study, II; RFC 5481", "measured"
+    )
+    frame = session.frames[len(session.frames) // 2]
+    result.columns = (
+        Column("output", "foreign traffic at"),
+        Column("load", "its load", "% of line rate"),
+        Column("burst", "its burst", "frames"),
+        Column("n", "n"),
+        *(
+            Column(key, title, "us")
+            for key, title in (
+                ("min", "minimum"),
+                ("p50", "p50"),
+                ("p99", "p99"),
+                ("max", "maximum"),
+                ("pdv", "PDV (p99.9 - min)"),
+                ("excess", "beyond the least of the empty device"),
+            )
+        ),
+        Column("lost", "lost", "frames"),
+    )
+    result.chart = Chart("burst", ("max",), "output")
+    base = _measured(session, frame, "none", None, result)
+    if base is None or base.minimum is None:
+        result.state, result.reason = "refused", "the trial of the empty device does not count"
+        return result
+    if why := no_line_rate(known["throughput"], frame):
+        result.notes.append(f"bursts are not tried: {why}")
+        result.conclusion.append(f"empty: {_range(base)}")
+        return result
+    worst: list[tuple[Envelope, float]] = []
+    other = 0.0
+    for envelope in session.envelopes:
+        seen = _measured(session, frame, "the same output", envelope, result, base.minimum)
+        if seen is not None and seen.maximum is not None:
+            worst.append((envelope, seen.maximum - base.minimum))
+    for envelope in session.envelopes:
+        seen = _measured(session, frame, "another output", envelope, result, base.minimum)
+        if seen is not None and seen.maximum is not None:
+            other = max(other, seen.maximum - base.minimum)
+    _conclude(frame, base, worst, other, result)
+    return result
+
+
+def _cross(session: Session, frame: int, envelope: Envelope, to: int) -> tuple[Stream, ...]:
+    """Bursts of two ports at once: from one alone they would be as fast as the output, and never wait."""
+    sources = [port for port in range(min(4, len(session.device.ports))) if port not in (0, to)]
+    parts = _parts(envelope)
+    each = envelope.load_ppm // envelope.burst
+    return tuple(
+        Stream(source, to, each * part, frame, burst=part)
+        for source, part in zip(sources, parts, strict=False)
+    )
+
+
+def _parts(envelope: Envelope) -> list[int]:
+    """Frames of a burst, by the port that they come from."""
+    return [part for part in (envelope.burst - envelope.burst // 2, envelope.burst // 2) if part]
+
+
+def _standing(envelope: Envelope) -> int:
+    """Frames at the output when a burst is in, that on the wire included: it sends one for each that a port gives."""
+    return envelope.burst - max(_parts(envelope)) + 1
+
+
+def _measured(
+    session: Session,
+    frame: int,
+    output: str,
+    envelope: Envelope | None,
+    result: Result,
+    least: float | None = None,
+) -> Latency | None:
+    probe = Stream(0, 1, _PROBE, frame)
+    cross: tuple[Stream, ...] = ()
+    if envelope is not None:
+        cross = _cross(session, frame, envelope, 1 if output == "the same output" else 3)
+    what = (
+        "empty"
+        if envelope is None
+        else f"{envelope.load_ppm / 1e4:g} % in bursts of {envelope.burst}, {output}"
+    )
+    seconds = _PROBES / (fps(session.device.rate_bps, frame) * _PROBE / 1e6)
+    seconds = round(seconds, 6) if session.sizes.virtual else max(1.0, round(seconds, 3))
+    if not session.sizes.quick:
+        seconds = 60.0
+    outcome = session.ask(Trial(f"{frame} B, {what}", seconds, (probe, *cross)))
+    if outcome.refused:
+        result.notes.append(f"{what}: {outcome.refused}")
+        return None
+    seen = outcome.streams[0].latency
+    ns: dict[str, float | None] = {
+        "min": seen.minimum,
+        "p50": seen.p50,
+        "p99": seen.p99,
+        "max": seen.maximum,
+        "pdv": seen.pdv,
+        "excess": None if seen.maximum is None or least is None else seen.maximum - least,
+    }
+    row: dict[str, Value] = {
+        "output": output,
+        "load": 0.0 if envelope is None else envelope.load_ppm / 1e4,
+        "burst": 0 if envelope is None else envelope.burst,
+        "n": seen.n,
+        **{key: None if value is None else value / 1e3 for key, value in ns.items()},
+        "lost": outcome.streams[0].lost,
+    }
+    result.rows.append(row)
+    return seen
+
+
+def _range(seen: Latency) -> str:
+    least, most = seen.minimum or 0.0, seen.maximum or 0.0
+    return f"{least / 1e3:.5g} to {most / 1e3:.5g} µs"
+
+
+def _conclude(
+    frame: int,
+    base: Latency,
+    worst: list[tuple[Envelope, float]],
+    other: float,
+    result: Result,
+) -> None:
+    result.conclusion.append(f"{frame} B, empty: {_range(base)}")
+    bursts = {envelope.burst for envelope, _ in worst}
+    if len(bursts) > 1:
+        bits = np.array(
+            [8 * _standing(envelope) * (frame + WIRE_EXTRA) for envelope, _ in worst], dtype=np.float64
+        )
+        waits = np.array([wait for _, wait in worst], dtype=np.float64)
+        slope, ahead = np.polyfit(bits, waits, 1)
+        if slope > 0:
+            rate = 1e9 / float(slope)
+            result.conclusion.append(
+                f"rate-latency service curve: rate {rate / 1e6:.4g} Mbit/s, from how the greatest wait grows with the "
+                f"burst; latency {(base.maximum or 0.0) / 1e3:.5g} µs of the empty device"
+            )
+            result.notes.append(
+                f"Greatest wait = what stands at the output when a burst is in / rate "
+                f"{'+' if ahead >= 0 else '-'} {abs(float(ahead)) / 1e3:.4g} µs."
+            )
+    elif worst:
+        result.notes.append("With bursts of one size the rate of the service curve is not told.")
+    if worst:
+        result.conclusion.append(
+            f"foreign traffic for the same output: at most {max(wait for _, wait in worst) / 1e3:.5g} µs more"
+        )
+    result.conclusion.append(f"foreign traffic for another output: at most {other / 1e3:.5g} µs more")
+    result.notes.append(
+        "From the application of the sender to that of the receiver, hosts and links included. Bursts of foreign "
+        "traffic come from two ports at once, half of each."
+    )

@@ -1,0 +1,186 @@
+"""The search for bad cases: near the bound where that is known, run again by anybody, and it finds planted faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from simulation import written
+from wiregauge import bounds
+from wiregauge.bounds.searching import Goal, search
+from wiregauge.bounds.short_runs import short_runs
+from wiregauge.cli import app
+from wiregauge.cli.bound_search import searched
+from wiregauge.cli.schemas import schema_of
+from wiregauge.config import TestError, load
+from wiregauge.plan import as_json
+
+LINE = 100_000_000
+FRAME = 1e-6 * (1400 + 66) * 8 / 100
+"""The longest frame of these tests on the wire: UDP with preamble and gap, s."""
+
+
+def tandem(hops: int, *, limits: str = "") -> str:
+    """Flow 1 passes all switches in a row; one flow joins and leaves at each, and one goes along for two hops."""
+    switches = "".join(f'<switch name="s{k}" delay="2us"/>' for k in range(hops))
+    ends = "".join(f'<end-system name="x{k}"/><end-system name="y{k}"/>' for k in range(hops))
+    links = "".join(
+        f'<link between="x{k} s{k}" rate="100Mbit/s"/><link between="y{k} s{min(k + 1, hops - 1)}" rate="100Mbit/s"/>'
+        for k in range(hops)
+    )
+    row = "".join(f'<link between="s{k} s{k + 1}" rate="100Mbit/s"/>' for k in range(hops - 1))
+    network = (
+        f'<end-system name="a"/><end-system name="z"/>{ends}{switches}<link between="a s0" rate="100Mbit/s"/>'
+        f'{links}{row}<link between="s{hops - 1} z" rate="100Mbit/s"/>'
+    )
+    flows = '<flow id="1" protocol="udp" from="a" to="z"/>'
+    tasks = '<send flow="1" period="2ms" payload="800B"/><receive flow="1"/>'
+    for k in range(hops):
+        to = f"y{k}" if k + 1 < hops else "z"
+        flows += f'<flow id="{k + 2}" protocol="udp" from="x{k}" to="{to}"/>'
+        burst = "" if k % 2 else ' burst="2"'
+        tasks += f'<send flow="{k + 2}" period="2ms" payload="1400B"{burst}/><receive flow="{k + 2}"/>'
+    return written(network, flows, tasks, attributes='duration="20ms"', more=limits)
+
+
+def placed(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "t.xml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def told(path: Path, *options: str, code: int = 0) -> dict[str, Any]:
+    done = CliRunner().invoke(app, ["bounds", str(path), "--json", *options])
+    assert done.exit_code == code, done.output
+    answer: dict[str, Any] = json.loads(done.stdout)
+    jsonschema.validate(answer, json.loads(schema_of("bounds").read_text()))
+    return answer
+
+
+def test_a_single_server_comes_within_a_frame_of_its_bound(tmp_path: Path) -> None:
+    found = told(placed(tmp_path, tandem(1)), "--search", "--time", "20s")["search"]
+    assert found["ended"]
+    for flow in found["flows"]:
+        assert 0 <= flow["gap"] <= FRAME
+        assert flow["alarms"] == []
+
+
+@pytest.mark.parametrize("hops", [2, 3])
+def test_a_tandem_comes_to_four_fifths_of_the_least_bound(hops: int, tmp_path: Path) -> None:
+    found = told(placed(tmp_path, tandem(hops)), "--search", "--time", "30s")["search"]
+    for flow in found["flows"]:
+        assert 0.8 <= flow["tightness"] <= 1, flow
+
+
+def test_what_is_found_is_more_than_the_test_itself_shows(tmp_path: Path) -> None:
+    """Flows that begin at different times hardly meet; the search brings them together."""
+    text = tandem(1).replace('<send flow="2"', '<send flow="2" offset="900us"')
+    path = placed(tmp_path, text)
+    runs = short_runs(path, 1e-3)
+    (alone,) = runs.simulate([(0, 900_000_000)])
+    flow = told(path, "--search", "--time", "20s")["search"]["flows"][0]
+    assert flow["simulated"] * 1e12 > 1.5 * alone.longest[1, runs.names.index("z")][0]
+
+
+def test_a_worst_case_is_a_test_that_anybody_can_run(tmp_path: Path) -> None:
+    path = placed(tmp_path, tandem(2))
+    found = told(path, "--search", "--time", "20s", "--out", str(tmp_path / "worst"))["search"]
+    for flow in found["flows"]:
+        done = CliRunner().invoke(
+            app, ["run", flow["test"], "--out", str(tmp_path / f"run{flow['flow']}"), "--json"]
+        )
+        assert done.exit_code == 0, done.output
+        shown = json.loads(done.stdout)["runs"][0]["flows"]
+        latency = next(one["latency_ns"] for one in shown if str(one["flow"]) == flow["flow"])
+        assert latency["max"] == pytest.approx(flow["simulated"] * 1e9, abs=1e-3)
+
+
+def test_the_same_seed_finds_the_same(tmp_path: Path) -> None:
+    path = placed(tmp_path, tandem(2))
+    first, second = (told(path, "--search", "--seed", "3", "--time", "60s")["search"] for _ in range(2))
+    assert first["ended"]
+    assert first["flows"] == second["flows"]
+
+
+def test_short_runs_differ_from_the_written_test_in_nothing(tmp_path: Path) -> None:
+    runs = short_runs(placed(tmp_path, tandem(2)), 1e-3)
+    offsets = [1_234_567, 99_000_000, 2_000_001]
+    again = tmp_path / "again.xml"
+    again.write_bytes(runs.written(offsets))
+    planned, short = (json.loads(as_json(run)) for run in (load(again).campaign.runs[0], runs.run))
+    for send, offset in zip(short["sends"], offsets, strict=True):
+        send["offset"] = offset
+    assert {**planned, "duration": None} == {**short, "duration": None}
+    (journey,) = runs.simulate([offsets])
+    assert runs.again(offsets) == journey
+
+
+def test_a_bound_that_is_too_low_is_an_alarm(tmp_path: Path) -> None:
+    """A bound of a test whose flow 2 sends less than the simulated one does: the search exceeds it and says why."""
+    path = placed(tmp_path, tandem(2).replace('burst="2"', 'burst="5"'))
+    source = bounds.read(path)
+    plan = json.loads(source.as_json)
+    for send in plan["run"]["sends"]:
+        if send["flow"] == 2:
+            send["payload"] = 20
+            del send["pattern"]
+    flattered = bounds.Source(source.file, source.format, json.dumps(plan))
+    answer = bounds.bound(flattered)
+    worst = searched(path, flattered, answer, [], seconds=20, seed=1, out=None)
+    assert worst.exceeded
+    alarms = [alarm for flow in worst.as_json()["flows"] for alarm in flow["alarms"]]
+    assert any(alarm.startswith("arrival curve exceeded: flow 2 came with a burst") for alarm in alarms), (
+        alarms
+    )
+
+
+def test_a_bound_that_is_reached_ends_the_search(tmp_path: Path) -> None:
+    """Alone on its way a flow has one latency, and that is what is found at once."""
+    text = tandem(1).replace('<send flow="2"', '<send flow="2" count="1"')
+    runs = short_runs(placed(tmp_path, text), 1e-3)
+    (journey,) = runs.simulate([(0, 500_000_000)])
+    alone = journey.longest[1, runs.names.index("z")][0]
+    goal = Goal("1", "z", alone / 1e12, "by hand")
+    outcome = search(runs, [goal], seconds=60, seed=1)
+    assert outcome.ended
+    assert outcome.found[0].latency is not None
+    assert outcome.found[0].latency >= alone
+
+
+def test_what_cannot_be_searched_is_refused_by_name(tmp_path: Path) -> None:
+    swept = tandem(1).replace("</tasks>", '</tasks><sweep><axis of="payload" values="64B 128B"/></sweep>')
+    with pytest.raises(TestError, match="swept is many networks"):
+        short_runs(placed(tmp_path, swept), 1e-3)
+    other = tmp_path / "n.xml"
+    other.write_text("<elements><network/></elements>", encoding="utf-8")
+    with pytest.raises(TestError, match="only a test can be simulated"):
+        short_runs(other, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--seed", "3"], "--seed has an effect with --search only"),
+        (["--out", "x"], "--out has an effect with --search only"),
+        (["--time", "3s"], "--time has an effect with --search or --advise only"),
+        (["--search", "--time", "0s"], "there is no time to look"),
+        (["--search", "--time", "3"], "--time"),
+    ],
+)
+def test_options_without_effect_are_refused(options: list[str], said: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["bounds", str(placed(tmp_path, tandem(1))), *options])
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split())
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["bounds", str(placed(tmp_path, tandem(1))), "--search", "--out", str(tmp_path)]
+    )
+    assert done.exit_code == 2
+    assert "name a folder that does not exist" in " ".join(done.stderr.split())
