@@ -173,6 +173,7 @@ fn network(size: Size, protocol: Protocol) -> Network {
 fn run(size: Size, network: &Network, protocol: Protocol, millis: i64) -> Run {
     let duration = Span::from_millis(millis);
     let (mut flows, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
+    let neighbours = neighbours(network);
     for index in 0..size.flows {
         // Spread without a random source: strides that share no factor with what they run over.
         let from = index % size.end_systems;
@@ -193,7 +194,7 @@ fn run(size: Size, network: &Network, protocol: Protocol, millis: i64) -> Run {
             priority: VirtualLink::usual_priority(),
             number_within: false,
         });
-        flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, route(network, from, to)) });
+        flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, route(network, &neighbours, from, to)) });
         let offset = Span::from_micros(i64::from(index) * 7_919 % (gap.as_picos() / 1_000_000));
         let count = ((duration - offset).as_picos().max(0) / gap.as_picos()) as u32;
         sends.push(Send { offset, ..Send::periodic(id, gap, payload, count) });
@@ -202,19 +203,29 @@ fn run(size: Size, network: &Network, protocol: Protocol, millis: i64) -> Run {
     Run { seed: 1, duration, drain: Span::from_millis(100), flows, sends, receives, ..Run::default() }
 }
 
-fn route(network: &Network, from: NodeIndex, to: NodeIndex) -> Route {
+fn route(network: &Network, neighbours: &[Vec<NodeIndex>], from: NodeIndex, to: NodeIndex) -> Route {
     let mut before: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
     let mut front = VecDeque::from([to]);
-    while let Some(at) = front.pop_front() {
-        for link in &network.links {
-            for (a, b) in [(link.ends[0].node, link.ends[1].node), (link.ends[1].node, link.ends[0].node)] {
-                if a == at && b != to && !before.contains_key(&b) {
-                    before.insert(b, at);
-                    front.push_back(b);
-                }
+    while let Some(at) = front.pop_front()
+        && at != from
+    {
+        for &next in &neighbours[usize::from(at)] {
+            if next != to && !before.contains_key(&next) {
+                before.insert(next, at);
+                front.push_back(next);
             }
         }
     }
     let nodes: Vec<NodeIndex> = std::iter::successors(Some(from), |at| before.get(at).copied()).collect();
     network.route(NetworkId::A, &nodes).expect("neighbours")
+}
+
+/// By node, in the order of the links.
+fn neighbours(network: &Network) -> Vec<Vec<NodeIndex>> {
+    let mut neighbours = vec![Vec::new(); network.nodes.len()];
+    for [one, other] in network.links.iter().map(|link| link.ends.map(|end| end.node)) {
+        neighbours[usize::from(one)].push(other);
+        neighbours[usize::from(other)].push(one);
+    }
+    neighbours
 }
