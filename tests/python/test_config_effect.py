@@ -131,7 +131,6 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   <tasks duration="1s">
     <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="loss" sequence="5"/></relay>
     <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
-    <send flow="99" period="1ms" payload="64B"/><receive flow="99"/>
     <send flow="30" period="8ms" payload="64B"/><receive flow="30"/>
     <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
     <send flow="50" period="10ms" payload="64B"/><receive flow="50"/>
@@ -143,6 +142,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <send flow="95-96" period="10ms" payload="64B"/><receive flow="95-96"/>
     <send flow="97" period="8ms" payload="64B"/><receive flow="97"/>
     <send flow="98" period="8ms" payload="64B"/><receive flow="98"/>
+    <send flow="99" period="1ms" payload="64B"/><receive flow="99"/>
     <inject on="other" to="sensor" load="10%"/>
     <inject on="other" to="sensor" load="10%" threads="3"/>
     <remote-log on="mac" to="other"/>
@@ -382,6 +382,9 @@ OTHER: dict[str, dict[str, Edit]] = {
         "forwarding-mode": {"forwarding-mode": "cut-through"},
         "delay": {"delay": "3us"},
         "forwarding": {"forwarding": "learning"},
+        "address-table": {"forwarding": "learning", "address-table": "777"},
+        "learning-time": {"forwarding": "learning", "learning-time": "3us"},
+        "ageing-time": {"forwarding": "learning", "ageing-time": "7s"},
         "priorities": {"priorities": "fifo"},
         "buffer": {"buffer": "64KiB"},
         "buffer-frames": {"buffer-frames": "7"},
@@ -406,6 +409,8 @@ OTHER: dict[str, dict[str, Edit]] = {
     },
     "flow": {
         "id": {"id": "7"},
+        "source-macs": {"source-macs": "5"},
+        "destination-macs": {"destination-macs": "5"},
         "protocol": {"protocol": "udp"},
         "from": {"from": "other"},
         "to": {"to": "other sensor"},
@@ -500,7 +505,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "priority2": {"priority2": "100"},
         "role": {"role": "slave-only"},
     },
-    "tasks": {"warm-up": {"warm-up": "1s"}, "duration": {"duration": "2s"}, "drain": {"drain": "1s"}},
+    "tasks": {"warm-up": {"warm-up": "1s"}, "duration": {"duration": "2s"}, "drain": {"drain": "1s"}, "overload": {"overload": "on"}},
     "send": {
         "flow": {"flow": "10"},
         "period": {"period": "4ms"},
@@ -626,7 +631,7 @@ WHICH: dict[tuple[str, str], int] = {
     **{("host-tsn", name): 3 for name in ("shortest-fragment", "hold-advance", "release-advance")},
     ("stream-gate-entry", "state"): 1,
     ("stream-gate-entry", "priority"): 2,
-    **{("ingress", name): 1 for name in ("identify", "max-sdu", "block-oversize")},
+    **{("ingress", name): 1 for name in ("identify", "fields", "max-sdu", "block-oversize")},
     **{("stream-gate", name): 1 for name in ("close-on-invalid", "close-on-octets")},
     **{
         ("police", name): 1

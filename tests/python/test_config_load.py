@@ -120,6 +120,7 @@ WRITTEN = (
     ("; a number", "1.5", 1.5),
     ("; %, ppm or ppb", "1%", 0.01),
     ("; bit/s", "1Mbit/s", 1e6),
+    ("; bit, kbit or Mbit, also negative", "-2kbit", -2e3),
     ("; /s", "0.5k/s", 500.0),
 )
 

@@ -88,8 +88,10 @@ def base(
     listener: HostTsn | None = None,
     launch: str | None = None,
     priority: int | None = None,
+    *,
+    relayed: bool = False,
 ) -> Test:
-    return (
+    test = (
         Test("t", bench="lab")
         .end_system("talker", tsn=talker)
         .end_system("listener", tsn=listener)
@@ -100,8 +102,8 @@ def base(
         .send(10, period="10ms", payload="100B", launch=launch)
         .receive(10)
         .send(20, period="10ms", payload="100B")
-        .receive(20)
     )
+    return test.relay(20) if relayed else test.receive(20)
 
 
 def all_in_one_class() -> TrafficClass:
@@ -252,9 +254,9 @@ def test_a_host_without_filters_cannot_tag_udp_frames() -> None:
         "flow 20 has a priority: its UDP frames carry a tag, which sockets cannot set and the filters of <host-tsn> "
         'do; "talker" has none'
     )
-    returned = base(HostTsn(), priority=5).relay(20).compile().campaign
+    returned = base(HostTsn(), priority=5, relayed=True).compile().campaign
     assert '"listener" has none' in "".join(beyond_hosts(returned))
-    assert beyond_hosts(base(HostTsn(), HostTsn(), priority=5).relay(20).compile().campaign) == []
+    assert beyond_hosts(base(HostTsn(), HostTsn(), priority=5, relayed=True).compile().campaign) == []
 
 
 def test_flows_with_the_same_headers_have_the_same_tag() -> None:
