@@ -19,7 +19,9 @@ from campaigns.steady import Reading, course
 PLANNED_S = 600.0
 
 
-def readings(leak_kib_per_s: float = 0.0, files_at: float | None = None, noise_kib: float = 500.0) -> list[Reading]:
+def readings(
+    leak_kib_per_s: float = 0.0, files_at: float | None = None, noise_kib: float = 500.0
+) -> list[Reading]:
     draw = random.Random(1)
     return [
         Reading(
