@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from campaigns import lab_faults, steady
+
 from lab_support import World
 
 
