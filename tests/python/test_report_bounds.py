@@ -94,7 +94,11 @@ def test_marks_hops_and_empty_figures_are_what_was_given() -> None:
     figure = marks_figure([FlowMark("f", 10.0, 4.0, None), FlowMark("g", 10.0, None, 11.0, exceeded=True)])
     assert figure is not None
     assert [text for _, text in figure.panels[0].y.ticks] == ["g", "f"]
-    crosses = [trace for trace in figure.panels[0].traces if trace.name == "above its bound"]
+    crosses = [
+        trace
+        for trace in figure.panels[0].traces
+        if isinstance(trace, Scatter) and trace.name == "above its bound"
+    ]
     assert len(crosses) == 1
     hops = hops_figure([HopMark("f", ["a", "b"], [1.0, 2.0], [0.5, None])])
     assert hops is not None
