@@ -81,7 +81,7 @@ def test_they_are_part_of_the_plan_and_of_it_alone(protocol: str) -> None:
     ("chosen", "said"),
     [
         ({"source_mac": "01:00:5e:00:00:01"}, "is the address of a group (limit: an address of one station)"),
-        ({"destination_mac": "ff:ff:ff:ff:ff:ff"}, "name several receivers in to="),
+        ({"destination_mac": "ff:ff:ff:ff:ff:ff"}, "name all that are to receive it in to="),
         ({"source_mac": "02:00:00:00:00"}, "is no MAC address"),
         ({"source_mac": "00:00:00:00:00:00"}, "is nobody's address"),
         ({"source_port": 0}, 'source-port "0" is out of range (limit: 1 to 65535)'),

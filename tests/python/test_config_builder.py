@@ -43,6 +43,7 @@ from wiregauge.config import (
     Stack,
     StreamGate,
     StreamGateEntry,
+    StreamReservation,
     SwitchTsn,
     Test,
     TestError,
@@ -148,7 +149,15 @@ def stream_filter() -> Ingress:
         drop_on_yellow="on",
         mark_all_red="on",
     )
-    return Ingress(98, gate, police, identify="source", max_sdu="1000B", block_oversize="on")
+    return Ingress(
+        98,
+        gate,
+        police,
+        identify="ip",
+        fields="source-ip destination-ip",
+        max_sdu="1000B",
+        block_oversize="on",
+    )
 
 
 def switch_tsn() -> list[SwitchTsn]:
@@ -268,6 +277,9 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         forwarding_mode="cut-through",
         delay="1us",
         forwarding="learning",
+        address_table=4096,
+        learning_time="2us",
+        ageing_time="60s",
         priorities="fifo",
         buffer="64KiB",
         buffer_frames=40,
@@ -312,7 +324,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     copies = [FlowPath("f1:2 f2"), FlowPath("f1:3 f2")]
     test.flow(8, protocol="udp", from_="t1", to="t2", frer=frer, paths=copies).receive(8)
     test.send(8, period="5ms", payload="64B")
-    test.timing(warm_up="1ms", duration="1s", drain="1ms")
+    test.timing(warm_up="1ms", duration="1s", drain="1ms", overload="on")
     test.flow(1, protocol="raw", from_="mac", to="sensor", deadline="1s", vlan=5, priority=6, networks="A")
     test.send(1, period="1ms", payload="64B", fill="random", count=100, offset="1ms")
     test.relay(1, on="sensor", through="task", faults=[Fault("misdirect", "5", to="other")])
@@ -406,7 +418,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.send(6, period="50ms", payload="64B", distribution="exponential", seed=7, launch="off")
     addresses: dict[str, Any] = {"source_mac": "02:00:00:00:00:71", "destination_mac": "02-00-00-00-00-72"}
     addresses |= {"source_ip": "10.1.1.1", "destination_ip": "10.1.1.2"}
-    addresses |= {"source_port": 5000, "destination_port": 5001}
+    addresses |= {"source_port": 5000, "destination_port": 5001, "source_macs": 3, "destination_macs": 2}
     test.flow(7, protocol="udp", from_="mac", to="sensor", **addresses).receive(7)
     line = write(tmp_path / "line.pcapng", [Packet(k * 10**6, 100, sent=True) for k in range(5)])
     pace: dict[str, Any] = {"speed": "50%", "loops": 2, "loop_gap": "1ms", "count": 9, "offset": "1ms"}
@@ -414,7 +426,12 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.replay(
         7, file=line, pacing="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
     )
-    test.flow(98, protocol="raw", from_="e3", to="f3").send(98, period="5ms", payload="64B").receive(98)
+    test.flow(98, protocol="udp", from_="e3", to="f3").send(98, period="5ms", payload="64B").receive(98)
+    test.end_system("g1").end_system("g2").switch("reserving")
+    test.link("g1", "reserving", rate="1Gbit/s").link("g2", "reserving", rate="1Gbit/s").reservable("70%")
+    reserved = StreamReservation("A", "200B", 2)
+    test.flow(99, protocol="raw", from_="g1", to="g2", reservation=reserved).receive(99)
+    test.send(99, period="1ms", payload="64B")
     test.flow("11-12", protocol="udp", from_="mac", to="sensor").receive("11-12")
     test.send("11-12", period="50ms", offset_step="1ms", payload="64B")
     test.flow("13-14", protocol="udp", from_="mac", to="sensor").receive("13-14")
