@@ -5,15 +5,21 @@
 //! device keeps it here until they are in. Then the most urgent begins, the first of equals, and the others are
 //! offered in the order they came: only these need room in a buffer.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use wg_frame::time::RunTime;
 
 use crate::deadline::Deadline;
 
-/// What came at one instant for ports that are free.
+/// What came at one instant for ports that are free. Nearly always nothing: then it is one pointer of its device.
 #[derive(Debug)]
 pub(crate) struct Contenders<T> {
+    some: Option<Box<Arrived<T>>>,
+}
+
+#[derive(Debug)]
+struct Arrived<T> {
     since: RunTime,
     /// With the port each is for, as they came.
     all: Vec<(usize, T)>,
@@ -21,40 +27,41 @@ pub(crate) struct Contenders<T> {
 
 impl<T> Contenders<T> {
     pub(crate) const fn new() -> Self {
-        Self { since: RunTime::ZERO, all: Vec::new() }
+        Self { some: None }
     }
 
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.some.is_none()
     }
 
-    pub(crate) const fn len(&self) -> usize {
-        self.all.len()
+    pub(crate) fn len(&self) -> usize {
+        self.some.as_ref().map_or(0, |some| some.all.len())
     }
 
     /// Whether some came before `now` and were not settled, because the driver is late.
     #[inline]
     pub(crate) fn is_overdue(&self, now: RunTime) -> bool {
-        !self.all.is_empty() && self.since < now
+        self.some.as_ref().is_some_and(|some| some.since < now)
     }
 
     #[cold]
     pub(crate) fn push(&mut self, now: RunTime, port: usize, contender: T) {
-        self.since = now;
-        self.all.push((port, contender));
+        let some = self.some.get_or_insert_with(|| Box::new(Arrived { since: now, all: Vec::new() }));
+        some.since = now;
+        some.all.push((port, contender));
     }
 
     /// When they are to be settled: at the instant they came.
     #[inline]
     pub(crate) fn deadline(&self) -> Deadline {
-        if self.all.is_empty() { Deadline::NEVER } else { Deadline::at(self.since) }
+        self.some.as_ref().map_or(Deadline::NEVER, |some| Deadline::at(some.since))
     }
 
     /// All of them, port after port: of each the most urgent first, then the others as they came.
     #[cold]
     pub(crate) fn settle(&mut self, urgency: impl Fn(usize, &T) -> usize) -> Vec<(usize, T)> {
-        let mut all = core::mem::take(&mut self.all);
+        let mut all = self.take();
         all.sort_by_key(|(port, _)| *port);
         for group in all.chunk_by_mut(|(one, _), (other, _)| one == other) {
             let rank = |(port, contender): &(usize, T)| urgency(*port, contender);
@@ -68,7 +75,7 @@ impl<T> Contenders<T> {
 
     /// All of them as they came.
     pub(crate) fn take(&mut self) -> Vec<(usize, T)> {
-        core::mem::take(&mut self.all)
+        self.some.take().map_or_else(Vec::new, |some| some.all)
     }
 }
 

@@ -34,6 +34,7 @@ mod output;
 mod reader;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
@@ -42,7 +43,7 @@ use crate::cause::Cause;
 use crate::clock::LocalClock;
 use crate::contention::Contenders;
 use crate::deadline::Deadline;
-use crate::fifo::Fifo;
+use crate::fifo::{Fifo, RareFifo};
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::frer::{Handled, StreamTable};
 use crate::line::LineRate;
@@ -73,33 +74,42 @@ struct Contender {
     unscheduled: bool,
 }
 
-/// A host.
+/// A host. Laid out by lines of cache, because in a network of a thousand hosts none of them is in a cache that is near when
+/// its turn comes: what is asked of it at every turn first, then what only few hosts use, behind pointers, so that it is no
+/// larger; what hosts of a model have in common is shared.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Host<S, C> {
-    config: HostConfig,
-    ports: Vec<(NetworkId, Port<S>)>,
-    device: NodeShared<C>,
+    // First line: what there is, and when it is due.
+    config: Arc<HostConfig>,
     layer: Option<Box<VirtualLinkLayer>>,
     /// Where copies of streams are made or removed: like the layer, at the wire.
     streams: Option<Box<StreamTable>>,
-    /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
-    handed: Fifo<(RunTime, Frame)>,
+    /// In the place of ring and receive lane, where frames are read one after another.
+    reader: Option<Box<Reader>>,
+    /// On their way through the interface, each with the instant it is through; ascending.
+    arriving: RareFifo<(RunTime, Unnoticed)>,
+    /// In the ring, not yet noticed.
+    unnoticed: RareFifo<Unnoticed>,
+    contenders: Contenders<Contender>,
+    interrupt_at: Deadline,
+    // Second line: the ports, which lie elsewhere.
+    ports: Box<[Port<S>]>,
+    receive_free: RunTime,
+    /// When the frames in the ring that were noticed leave it; ascending.
+    leaving: Fifo<RunTime>,
+    transmit_free: RunTime,
+    // Third line: what the ports share.
+    device: NodeShared<C>,
+    /// By port; of one the first.
+    networks: [NetworkId; 2],
+    // Then what a lane holds.
+    outputs: Fifo<Output>,
     /// Handed down and with the virtual link layer already, which holds it longer than the lane does: when the lane will be
     /// through with it.
     ahead: Fifo<RunTime>,
-    transmit_free: RunTime,
-    /// On their way through the interface, each with the instant it is through; ascending.
-    arriving: Fifo<(RunTime, Unnoticed)>,
-    /// In the ring, not yet noticed.
-    unnoticed: Fifo<Unnoticed>,
-    interrupt_at: Deadline,
-    /// When the frames in the ring that were noticed leave it; ascending.
-    leaving: Fifo<RunTime>,
-    receive_free: RunTime,
-    /// In the place of ring and receive lane, where frames are read one after another.
-    reader: Option<Box<Reader>>,
-    contenders: Contenders<Contender>,
-    outputs: Fifo<Output>,
+    /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
+    handed: Fifo<(RunTime, Frame)>,
 }
 
 impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
@@ -107,7 +117,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     ///
     /// Panics unless it has one port, or two on different networks.
     pub fn new(
-        config: HostConfig,
+        config: impl Into<Arc<HostConfig>>,
         ports: Vec<(NetworkId, Port<S>)>,
         layer: Option<VirtualLinkLayer>,
         clock: C,
@@ -115,23 +125,26 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let fine = ports.len() == 1 || ports.len() == 2 && ports[0].0 != ports[1].0;
         assert!(fine, "wg-core misuse: a host has one port, or one on network A and one on network B");
         let beginning = RunTime::from_picos(i64::MIN);
+        let config = config.into();
+        let networks = [ports[0].0, ports[ports.len() - 1].0];
         Self {
+            reader: Reader::of(&config).map(Box::new),
             config,
-            ports,
-            device: NodeShared::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
             layer: layer.map(Box::new),
             streams: None,
-            handed: Fifo::new(),
-            ahead: Fifo::new(),
-            transmit_free: beginning,
-            arriving: Fifo::new(),
-            unnoticed: Fifo::new(),
-            interrupt_at: Deadline::NEVER,
-            leaving: Fifo::new(),
-            receive_free: beginning,
-            reader: Reader::of(&config).map(Box::new),
+            arriving: RareFifo::new(),
+            unnoticed: RareFifo::new(),
             contenders: Contenders::new(),
+            interrupt_at: Deadline::NEVER,
+            ports: ports.into_iter().map(|(_, port)| port).collect(),
+            receive_free: beginning,
+            leaving: Fifo::new(),
+            transmit_free: beginning,
+            device: NodeShared::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
+            networks,
             outputs: Fifo::new(),
+            ahead: Fifo::new(),
+            handed: Fifo::new(),
         }
     }
 
@@ -227,7 +240,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             }
         }
         if let Some(layer) = &mut self.layer {
-            let network = self.ports[port].0;
+            let network = self.networks[port];
             if let Err(cause) = layer.handle_frame(now, &self.device.clock, network, &frame) {
                 self.outputs.push_back(Output::lost(port, frame, cause));
                 return;
@@ -314,7 +327,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         if !self.contenders.is_empty() {
             self.settle(now);
         }
-        for (port, (_, egress)) in self.ports.iter_mut().enumerate() {
+        for (port, egress) in self.ports.iter_mut().enumerate() {
             let (outputs, layer) = (&mut self.outputs, &mut self.layer);
             let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
             egress.handle_deadline(now, &mut self.device, effect);
@@ -332,7 +345,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
 
     /// The line of `port` is free from `free_at` on: the answer to [`Output::Transmit`] and [`Output::Abort`].
     pub fn handle_line_free(&mut self, port: usize, transmission: Transmission, free_at: RunTime) {
-        self.ports[port].1.handle_line_free(transmission, free_at);
+        self.ports[port].handle_line_free(transmission, free_at);
     }
 
     /// The clock of the host was set at `now`, or runs differently from then on: instants and windows move with it.
@@ -340,7 +353,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         if let Some(layer) = &mut self.layer {
             layer.handle_clock_change(now, &self.device.clock);
         }
-        for (_, port) in &mut self.ports {
+        for port in &mut self.ports {
             port.handle_clock_change(now, &self.device);
         }
     }
@@ -354,7 +367,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
                 outputs.push_back(Output::lost(0, frame, Cause::MissedWindow));
             });
         }
-        for (_, port) in &mut self.ports {
+        for port in &mut self.ports {
             port.handle_synchronised(now, &self.device, is_synchronised);
         }
     }
@@ -396,7 +409,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
                 outputs.push_back(Output::lost_before_ports(frame, down));
             });
         }
-        for (port, (_, egress)) in ports.iter_mut().enumerate() {
+        for (port, egress) in ports.iter_mut().enumerate() {
             let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
             egress.handle_restart(now, device, effect);
         }
@@ -407,6 +420,16 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
         leaving.clear();
         (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::NEVER);
+    }
+
+    /// Reads of each of its lines of cache: a driver that knows whose turn is next has them come while it does something else.
+    /// What is read means nothing.
+    #[inline]
+    pub fn fetch(&self) -> usize {
+        let lanes = self.handed.len() + self.outputs.len() + self.ahead.len();
+        let layer = self.layer.as_ref().map_or(0, |layer| layer.fetch());
+        let port = self.ports.first().map_or(0, |port| usize::from(port.is_at_rest(&self.device)));
+        lanes + layer + port + self.leaving.len()
     }
 
     /// The effects that were not taken yet, for whoever takes many.
@@ -433,7 +456,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         if self.device.buffer.is_idle() && !self.device.follows {
             return own;
         }
-        self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline(&self.device)))
+        self.ports.iter().fold(own, |earliest, port| earliest.min(port.next_deadline(&self.device)))
     }
 
     /// Its virtual link layer.
@@ -443,27 +466,27 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
 
     /// The network of `port`.
     pub fn network(&self, port: usize) -> NetworkId {
-        self.ports[port].0
+        self.networks[port]
     }
 
     /// The line of `port`.
     pub fn line(&self, port: usize) -> LineRate {
-        self.ports[port].1.line()
+        self.ports[port].line()
     }
 
     /// A port.
     pub fn port(&self, port: usize) -> &Port<S> {
-        &self.ports[port].1
+        &self.ports[port]
     }
 
     /// The course of the credit of a queue of `port` up to `now`; `None`: it has none.
     pub fn credit(&mut self, now: RunTime, port: usize, queue: usize) -> Option<&CreditCourse> {
-        self.ports[port].1.credit(now, queue, &self.device)
+        self.ports[port].credit(now, queue, &self.device)
     }
 
     /// What waits in the egress queues of `port`.
     pub fn fill(&self, port: usize) -> Fill {
-        self.ports[port].1.fill()
+        self.ports[port].fill()
     }
 
     /// Messages between application and egress queue or virtual link layer, and frames in the interface
@@ -548,8 +571,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// Puts a frame, or a copy on each network, into the queues.
     #[inline]
     fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime, more: bool) {
-        if let ([(network, egress)], None) = (&mut self.ports[..], &self.layer)
-            && networks.has(*network)
+        if let ([egress], None) = (&mut self.ports[..], &self.layer)
+            && networks.has(self.networks[0])
             && !more
             && self.contenders.is_empty()
             && self.handed.front().is_none_or(|(at, _)| *at > now)
@@ -572,7 +595,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             self.settle(now);
         }
         let alone = !more && self.contenders.is_empty() && !self.has_due(now);
-        let egress = &self.ports[port].1;
+        let egress = &self.ports[port];
         if !alone && egress.is_idle(now) && urgency(egress, &contender).is_some() {
             self.contenders.push(now, port, contender);
         } else {
@@ -586,21 +609,21 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let (outputs, layer) = (&mut self.outputs, &mut self.layer);
         if unscheduled {
             let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
-            self.ports[port].1.handle_unscheduled(now, frame, &mut self.device, effect);
+            self.ports[port].handle_unscheduled(now, frame, &mut self.device, effect);
             return;
         }
         if let Some(layer) = layer {
             layer.joins(port, &frame, due);
         }
         let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
-        self.ports[port].1.handle_frame(now, frame, &mut self.device, effect);
+        self.ports[port].handle_frame(now, frame, &mut self.device, effect);
     }
 
     /// All messages of an instant are in: idle ports choose among them.
     #[cold]
     fn settle(&mut self, now: RunTime) {
         let ports = &self.ports;
-        let all = self.contenders.settle(|port, contender| urgency(&ports[port].1, contender).unwrap_or(0));
+        let all = self.contenders.settle(|port, contender| urgency(&ports[port], contender).unwrap_or(0));
         for (port, contender) in all {
             self.enqueue(now, port, contender);
         }
@@ -609,13 +632,14 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
     fn copies(&mut self, frame: Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
-        let copies = self.ports.iter().filter(|(network, _)| networks.has(*network)).count();
+        let own = &self.networks[..self.ports.len()];
+        let copies = own.iter().filter(|network| networks.has(**network)).count();
         if self.device.follows && copies > 1 {
             self.outputs.push_back(Output::Follow { port: 0, frame, life: Life::Copied(copies as u32) });
         }
         let mut sent = false;
         for port in 0..self.ports.len() {
-            let network = self.ports[port].0;
+            let network = self.networks[port];
             if networks.has(network) {
                 sent = true;
                 let own = if frame.network == network { frame } else { Frame { network, ..frame } };

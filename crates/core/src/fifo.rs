@@ -143,6 +143,36 @@ impl<T> Fifo<T> {
     }
 }
 
+/// A first-in first-out list that most owners never use: to them it is one pointer, not room for a first.
+#[derive(Clone, Debug)]
+pub(crate) struct RareFifo<T> {
+    items: Option<Box<VecDeque<T>>>,
+}
+
+impl<T> RareFifo<T> {
+    pub(crate) const fn new() -> Self {
+        Self { items: None }
+    }
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.items.as_ref().map_or(0, |items| items.len())
+    }
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.items.as_ref()?.front()
+    }
+    pub(crate) fn push_back(&mut self, item: T) {
+        self.items.get_or_insert_default().push_back(item);
+    }
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        self.items.as_mut()?.pop_front()
+    }
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.items.iter_mut().flat_map(|items| items.drain(..))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::vec::Vec;

@@ -99,65 +99,68 @@ pub enum IngressError {
 /// A virtual link at a port: all that a frame of it meets.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Link(VirtualLinkEntry);
+struct Link {
+    account: Option<Account>,
+    to: Egress,
+    entry: Entry,
+    port: u16,
+}
 
 const _: () = assert!(core::mem::size_of::<Link>() == 64, "one line of cache");
 
 /// The rule of a switch that knows virtual links and time-triggered frames.
 #[derive(Clone, Debug)]
 pub struct CriticalIngress {
-    /// By [`Index`].
-    links: Vec<Link>,
-    index: Index,
+    links: Links,
     /// By port; ascending by identifier.
     time_triggered: Vec<Vec<TimeTriggeredEntry>>,
 }
 
-/// Where the virtual links of all ports are kept: a hash table, at most half full, of port and number.
+/// The virtual links of all ports: a hash table, at most half full, by port and number. The links themselves lie in it: an
+/// index beside them would be one more line of cache to wait for.
 #[derive(Clone, Debug)]
-struct Index {
-    slots: Box<[(u32, u32)]>,
+struct Links {
+    slots: Box<[Link]>,
 }
 
-/// The key of no virtual link: no switch has so many ports.
-const FREE: (u32, u32) = (u32::MAX, 0);
+/// The port of no virtual link: no switch has so many.
+const FREE: u16 = u16::MAX;
 
-impl Index {
-    /// Over keys that differ.
-    fn new(keys: impl ExactSizeIterator<Item = u32>) -> Self {
-        let size = (2 * keys.len()).next_power_of_two().max(2);
-        let mut index = Self { slots: alloc::vec![FREE; size].into_boxed_slice() };
-        for (key, place) in keys.zip(0..) {
-            let mut slot = index.first(key);
-            while index.slots[slot] != FREE {
+impl Links {
+    /// Of links that differ in port or number.
+    fn new(links: Vec<(u16, VirtualLinkEntry)>) -> Self {
+        let size = (2 * links.len()).next_power_of_two().max(2);
+        let none = Entry { virtual_link: VirtualLinkId(0), lmin: 0, lmax: 0 };
+        let free = Link { account: None, to: Egress::Port(0), entry: none, port: FREE };
+        let mut table = Self { slots: alloc::vec![free; size].into_boxed_slice() };
+        for (port, VirtualLinkEntry { entry, account, to }) in links {
+            let mut slot = table.first(port, entry.virtual_link);
+            while table.slots[slot].port != FREE {
                 slot = (slot + 1) & (size - 1);
             }
-            index.slots[slot] = (key, place);
+            table.slots[slot] = Link { account, to, entry, port };
         }
-        index
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
-    const fn key(port: usize, id: VirtualLinkId) -> u32 {
-        (port as u32) << 16 | id.0 as u32
+        table
     }
 
     /// Fibonacci hashing, as the forwarding table has it: numbers that count up scatter.
     #[inline]
-    fn first(&self, key: u32) -> usize {
-        (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.slots.len() - 1)
+    fn first(&self, port: u16, id: VirtualLinkId) -> usize {
+        let key = u64::from(port) << 16 | u64::from(id.0);
+        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.slots.len() - 1)
     }
 
     #[inline]
-    fn place(&self, key: u32) -> Option<usize> {
-        let mut slot = self.first(key);
+    fn get(&mut self, port: u16, id: VirtualLinkId) -> Option<&mut Link> {
+        let mut slot = self.first(port, id);
         loop {
-            match self.slots[slot] {
-                (known, place) if known == key => return Some(place as usize),
-                FREE => return None,
+            match &self.slots[slot] {
+                Link { port: FREE, .. } => return None,
+                known if known.port == port && known.entry.virtual_link == id => break,
                 _ => slot = (slot + 1) & (self.slots.len() - 1),
             }
         }
+        Some(&mut self.slots[slot])
     }
 }
 
@@ -171,7 +174,8 @@ impl CriticalIngress {
         for (port, table) in tables.into_iter().enumerate() {
             let entries = table.virtual_links.iter().map(|link| link.entry).collect();
             InputFilter::new(entries).map_err(|error| IngressError::Filter { port, error })?;
-            links.extend(table.virtual_links.into_iter().map(|link| (port, link)));
+            #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
+            links.extend(table.virtual_links.into_iter().map(|link| (port as u16, link)));
             let mut entries = table.time_triggered;
             entries.sort_by_key(|entry| entry.id);
             if let Some(pair) = entries.windows(2).find(|pair| pair[0].id == pair[1].id) {
@@ -179,8 +183,15 @@ impl CriticalIngress {
             }
             time_triggered.push(entries);
         }
-        let index = Index::new(links.iter().map(|(port, link)| Index::key(*port, link.entry.virtual_link)));
-        Ok(Self { links: links.into_iter().map(|(_, link)| Link(link)).collect(), index, time_triggered })
+        Ok(Self { links: Links::new(links), time_triggered })
+    }
+
+    /// Reads of what a frame will meet here, so that it comes to a near cache; what is read means nothing.
+    #[inline]
+    pub fn fetch(&self, port: usize, frame: &Frame) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
+        let slot = self.links.first(port as u16, VirtualLinkId(frame.virtual_link));
+        usize::from(self.links.slots[slot].port)
     }
 
     fn virtual_link(&mut self, arrival: &Arrival) -> Verdict {
@@ -191,9 +202,9 @@ impl CriticalIngress {
             aligned: true,
             fcs_valid: true,
         };
-        let place = seen.virtual_link().ok().and_then(|id| self.index.place(Index::key(arrival.port, id)));
-        let Some(place) = place else { return Verdict::Refuse(Cause::Filtered) };
-        let Link(link) = &mut self.links[place];
+        #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
+        let link = seen.virtual_link().ok().and_then(|id| self.links.get(arrival.port as u16, id));
+        let Some(link) = link else { return Verdict::Refuse(Cause::Filtered) };
         if link.entry.check(seen.frame_len).is_err() {
             return Verdict::Refuse(Cause::Filtered);
         }
@@ -237,8 +248,9 @@ impl Ingress for CriticalIngress {
 
     fn handle_restart(&mut self) {
         self.links
+            .slots
             .iter_mut()
-            .filter_map(|Link(link)| link.account.as_mut())
+            .filter_map(|link| link.account.as_mut())
             .for_each(Account::handle_restart);
     }
 }

@@ -59,7 +59,9 @@ pub struct Departure {
     pub due: RunTime,
 }
 
+/// A virtual link that begins here. What a frame meets of it lies in two lines of cache, the second for its port.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Link {
     regulator: Regulator<Frame>,
     numbers: SequenceGenerator,
@@ -76,6 +78,9 @@ struct Multiplexed {
     last: RunTime,
     account: JitterAccount,
 }
+
+const _: () = assert!(core::mem::size_of::<Link>() == 192, "three lines of cache");
+const _: () = assert!(core::mem::offset_of!(Link, ports) == 64, "what is of a port is in lines of its own");
 
 #[derive(Debug)]
 struct Schedule {
@@ -391,6 +396,12 @@ impl VirtualLinkLayer {
     /// The output jitter of a virtual link at `port` (0 or 1) so far.
     pub fn output_jitter(&self, id: u16, port: usize) -> Option<&JitterAccount> {
         self.links.place(id).map(|at| &self.links.all[at].ports[port].account)
+    }
+
+    /// Reads of the lines of cache that frames meet here; what is read means nothing.
+    #[inline]
+    pub(crate) fn fetch(&self) -> usize {
+        self.links.all.len() + self.receivers.all.len() + usize::from(self.suspended)
     }
 
     /// Frames that wait in regulators and for their instants.

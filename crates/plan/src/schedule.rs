@@ -48,19 +48,19 @@ pub struct Due {
 struct Bursts {
     first_measured: RunTime,
     period: Span,
-    size: i64,
     spacing: Span,
-    warm_up_count: i64,
+    size: u32,
+    warm_up_count: u32,
 }
 
 impl Bursts {
     /// When message `index` of both phases is due.
     fn at(&self, index: u64) -> RunTime {
-        let from_first = index.cast_signed() - self.warm_up_count;
+        let from_first = index.cast_signed() - i64::from(self.warm_up_count);
         // Divisions are slow, and most bursts are of one.
         let (burst, within) = match self.size {
             1 => (from_first, 0),
-            size => (from_first.div_euclid(size), from_first.rem_euclid(size)),
+            size => (from_first.div_euclid(size.into()), from_first.rem_euclid(size.into())),
         };
         let after = self.period.as_picos() * burst + self.spacing.as_picos() * within;
         self.first_measured + Span::from_picos(after)
@@ -85,7 +85,7 @@ impl Iterator for Base {
             }
             Self::Exponential(times) => times.next(),
             // The warm-up is at the rate the ramp begins with.
-            Self::Ramp { before, next, .. } if *next < before.warm_up_count.unsigned_abs() => {
+            Self::Ramp { before, next, .. } if *next < u64::from(before.warm_up_count) => {
                 *next += 1;
                 Some(before.at(*next - 1))
             }
@@ -130,7 +130,7 @@ pub struct Schedule {
     times: Times,
     /// Of every frame, where no capture says otherwise.
     length: u16,
-    warm_up_count: u64,
+    warm_up_count: u32,
     total: u64,
     next: u64,
 }
@@ -181,9 +181,9 @@ impl Schedule {
         let bursts = Bursts {
             first_measured: RunTime::ZERO + first_measured,
             period: send.period,
-            size: i64::from(size),
+            size,
             spacing,
-            warm_up_count: i64::from(send.warm_up_count),
+            warm_up_count: send.warm_up_count,
         };
         let base = match send.pattern {
             Pattern::Exponential => {
@@ -213,7 +213,7 @@ impl Schedule {
             }
         };
         let total = u64::from(send.warm_up_count) + u64::from(send.count);
-        Ok(Self { times, length, warm_up_count: u64::from(send.warm_up_count), total, next: 0 })
+        Ok(Self { times, length, warm_up_count: send.warm_up_count, total, next: 0 })
     }
 
     /// The first `count` frames of `replay` from `first` on.
@@ -289,9 +289,9 @@ impl Iterator for Schedule {
         };
         let index = self.next;
         self.next += 1;
-        let warm_up = index < self.warm_up_count;
+        let warm_up = index < u64::from(self.warm_up_count);
         #[expect(clippy::cast_possible_truncation, reason = "counts of a sender have 32 bits")]
-        let sequence = (if warm_up { index } else { index - self.warm_up_count }) as u32;
+        let sequence = (if warm_up { index } else { index - u64::from(self.warm_up_count) }) as u32;
         Some(Due { at, sequence, warm_up, length })
     }
 }

@@ -125,35 +125,59 @@ impl NodeState {
     }
 }
 
+/// An end system. Laid out by lines of cache, as its [core](Host) is: what a frame or a message meets comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct HostNode {
+    // First line.
     pub(crate) node: NodeIndex,
     pub(crate) address: MacAddress,
-    pub(crate) core: Host<Selection, Option<SharedClock>>,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
-    /// Ascending by number.
-    pub(crate) ports: Vec<HostPort>,
-    pub(crate) wake_ups: Stream,
     pub(crate) send_wake_up: Draws,
     pub(crate) receive_wake_up: Draws,
-    pub(crate) relay_wake_up: Draws,
+    /// What few hosts have; the many pay for it with this one look.
+    pub(crate) extra: Option<Box<HostExtra>>,
+    pub(crate) ports: HostPorts,
+    // Second line: what is drawn when a frame comes; and the figures, of which a frame meets those of its access point.
+    pub(crate) wake_ups: Stream,
     /// By access point.
-    /// Its events, by index; mostly none.
-    pub(crate) events: Vec<usize>,
     pub(crate) access: [AccessFigures; ACCESS_POINTS.len()],
+    pub(crate) core: Host<Selection, Option<SharedClock>>,
+    // What seldom happens.
+    pub(crate) relay_wake_up: Draws,
     pub(crate) strays: Strays,
-    /// Its log, where it logs over the network.
-    pub(crate) log: Option<usize>,
-    /// Background load for it costs it what any frame does.
-    pub(crate) receives_load: bool,
     /// Frames of background load that were read.
     pub(crate) load_read: u64,
     /// Frames its ring or FIFO had no room for by reason, background load included.
     pub(crate) unreceived: BTreeMap<&'static str, u64>,
 }
 
+const _: () = assert!(core::mem::offset_of!(HostNode, wake_ups) == 64, "the first line of cache");
+
+/// What a host can have beside ports, lanes and figures.
+#[derive(Debug, Default)]
+pub(crate) struct HostExtra {
+    /// Its events, by index.
+    pub(crate) events: Vec<usize>,
+    /// Its log, where it logs over the network.
+    pub(crate) log: Option<usize>,
+    /// Background load for it costs it what any frame does.
+    pub(crate) receives_load: bool,
+}
+
 impl HostNode {
+    /// Its log, where it logs over the network.
+    #[inline]
+    pub(crate) fn log(&self) -> Option<usize> {
+        self.extra.as_ref().and_then(|extra| extra.log)
+    }
+
+    /// What it has beside, to be added to.
+    pub(crate) fn extra_mut(&mut self) -> &mut HostExtra {
+        self.extra.get_or_insert_default()
+    }
+
     #[cold]
     pub(crate) fn count_unreceived(&mut self, reason: DropReason) {
         *self.unreceived.entry(reason.name()).or_default() += 1;
@@ -163,7 +187,45 @@ impl HostNode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostPort {
     pub(crate) number: u16,
-    pub(crate) channel: usize,
+    out: u32,
+}
+
+impl HostPort {
+    #[expect(clippy::cast_possible_truncation, reason = "links are numbered in 32 bits")]
+    pub(crate) const fn new(number: u16, channel: usize) -> Self {
+        Self { number, out: channel as u32 }
+    }
+
+    /// The channel out of it.
+    #[inline]
+    pub(crate) const fn channel(&self) -> usize {
+        self.out as usize
+    }
+}
+
+/// The one or two ports of a host, ascending by number. They lie with it: a list elsewhere would be one more line of cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostPorts {
+    /// Of one, twice the same.
+    both: [HostPort; 2],
+    count: u8,
+}
+
+impl HostPorts {
+    /// Nothing where there is none.
+    pub(crate) fn new(mut ports: impl Iterator<Item = HostPort>) -> Option<Self> {
+        let first = ports.next()?;
+        let second = ports.next();
+        Some(Self { both: [first, second.unwrap_or(first)], count: 1 + u8::from(second.is_some()) })
+    }
+}
+
+impl std::ops::Deref for HostPorts {
+    type Target = [HostPort];
+    #[inline]
+    fn deref(&self) -> &[HostPort] {
+        if self.count == 1 { &self.both[..1] } else { &self.both }
+    }
 }
 
 /// A switch as the simulator has it.
@@ -186,15 +248,30 @@ pub(crate) struct SwitchNode {
     pub(crate) filters: Vec<(FlowId, u16)>,
 }
 
+/// A port of a switch; two of them are a line of cache.
 #[derive(Debug)]
+#[repr(align(32))]
 pub(crate) struct SwitchPort {
     pub(crate) number: u16,
-    pub(crate) channel: usize,
+    out: u32,
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
     /// It may cut off what it sends.
     pub(crate) preempts: bool,
     pub(crate) stats: Box<PortStats>,
+}
+
+impl SwitchPort {
+    #[expect(clippy::cast_possible_truncation, reason = "links are numbered in 32 bits")]
+    pub(crate) fn new(number: u16, channel: usize, preempts: bool) -> Self {
+        Self { number, out: channel as u32, preempts, frames: 0, bytes: 0, stats: Box::default() }
+    }
+
+    /// The channel out of it.
+    #[inline]
+    pub(crate) const fn channel(&self) -> usize {
+        self.out as usize
+    }
 }
 
 /// What a port of a switch has that frames passing through do not touch.
@@ -294,10 +371,21 @@ impl Reception {
     }
 }
 
+/// An end of a flow, and what came to it: one line of cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct FlowEnd {
+    pub(crate) node: NodeIndex,
+    pub(crate) came: Reception,
+}
+
+const _: () = assert!(core::mem::size_of::<FlowEnd>() == 64, "one line of cache");
+
+/// A flow. One line of cache, which every frame that comes to a host meets.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct FlowState {
     pub(crate) id: FlowId,
-    pub(crate) access: usize,
     pub(crate) from: NodeIndex,
     /// The address its frames were given in place of their receiver's.
     pub(crate) destination: Option<MacAddress>,
@@ -307,12 +395,14 @@ pub(crate) struct FlowState {
     pub(crate) relays: Vec<usize>,
     pub(crate) planned: u64,
     /// Its receivers and what came to them.
-    pub(crate) receivers: Vec<(NodeIndex, Reception)>,
+    pub(crate) receivers: Box<[FlowEnd]>,
 }
+
+const _: () = assert!(core::mem::size_of::<FlowState>() == 64, "one line of cache");
 
 impl FlowState {
     pub(crate) fn receiver(&self, node: NodeIndex) -> Option<usize> {
-        self.receivers.iter().position(|(receiver, _)| *receiver == node)
+        self.receivers.iter().position(|end| end.node == node)
     }
 
     /// Whether its frames were given this destination address.
@@ -322,9 +412,11 @@ impl FlowState {
     }
 }
 
+/// Who sends the messages of a flow: three lines of cache, since between two of its messages all others have sent.
+#[repr(align(64))]
 pub(crate) struct Sender {
-    pub(crate) flow: usize,
-    pub(crate) host: usize,
+    pub(crate) flow: u32,
+    pub(crate) host: u32,
     /// The frame of the next message. It is made when that is planned: a frame that was just made in parts cannot be copied
     /// before all of them are through to the cache.
     pub(crate) frame: Frame,
@@ -335,12 +427,28 @@ pub(crate) struct Sender {
     pub(crate) schedule: Schedule,
     /// The next message.
     pub(crate) due: Option<Due>,
-    pub(crate) pacer: Pacer,
-    /// Where it paces by what it sent: when the last message was planned by its clock, and when it is sent.
-    pub(crate) paced: Option<(RunTime, RunTime)>,
+    /// Where it paces by what it sent.
+    pub(crate) paced: Option<Box<Paced>>,
     pub(crate) wake_ups: Stream,
     pub(crate) done: u64,
     pub(crate) late: u64,
+}
+
+const _: () = assert!(core::mem::size_of::<Sender>() == 192, "three lines of cache");
+
+impl Sender {
+    /// When a message is to be sent, by the clock of its host.
+    #[inline]
+    pub(crate) fn intended(&self, due: Due) -> RunTime {
+        self.paced.as_ref().map_or(due.at, |paced| paced.pacer.intended(due.at))
+    }
+}
+
+/// The pacing of a sender that goes by what it sent.
+pub(crate) struct Paced {
+    pub(crate) pacer: Pacer,
+    /// When the last message was planned by its clock, and when it is sent.
+    pub(crate) last: Option<(RunTime, RunTime)>,
 }
 
 /// Addresses that the messages of a sender have in turn, by their numbers.

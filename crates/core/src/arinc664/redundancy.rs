@@ -16,12 +16,11 @@
 //! forgotten at the next call. At most 256 numbers are remembered, each at most once; a call inspects those
 //! remembered once.
 
-use alloc::collections::VecDeque;
-
 use wg_frame::time::{RunTime, Span};
 
 use super::Bag;
 use super::integrity::{Continuity, Discontinuity, IntegrityChecker};
+use crate::fifo::Fifo;
 use crate::frame::NetworkId;
 
 /// Whether second copies are removed.
@@ -74,11 +73,12 @@ struct Forwarded {
 /// Redundancy management of one virtual link at one receiver.
 #[derive(Clone, Debug)]
 pub struct RedundancyManager {
-    mode: Redundancy,
+    /// Most time between two copies; negative where every frame is forwarded.
+    skew_max: Span,
     now: RunTime,
     latest: Option<u8>,
     /// Forwarded, oldest first, without a second copy so far and not older than SkewMax.
-    unmatched: VecDeque<Forwarded>,
+    unmatched: Fifo<Forwarded>,
 }
 
 impl RedundancyManager {
@@ -102,23 +102,28 @@ impl RedundancyManager {
             }
         }
         let now = RunTime::from_picos(i64::MIN);
-        Ok(Self { mode, now, latest: None, unmatched: VecDeque::new() })
+        let skew_max = match mode {
+            Redundancy::FirstValidWins { skew_max } => skew_max,
+            Redundancy::Off => Span::from_picos(-1),
+        };
+        Ok(Self { skew_max, now, latest: None, unmatched: Fifo::new() })
     }
 
     /// Decides on a valid frame that arrived at `now` over `network`.
     pub fn handle_frame(&mut self, now: RunTime, network: NetworkId, number: u8) -> Decision {
         self.now = self.now.max(now);
-        let Redundancy::FirstValidWins { skew_max } = self.mode else {
+        if self.skew_max < Span::ZERO {
             return self.forward(number);
-        };
-        while self.unmatched.front().is_some_and(|first| exceeds(self.now, first.at, skew_max)) {
+        }
+        while self.unmatched.front().is_some_and(|first| exceeds(self.now, first.at, self.skew_max)) {
             self.unmatched.pop_front();
         }
-        let same_number = self.unmatched.iter().position(|first| first.number == number);
-        if let Some(first) = same_number.and_then(|at| self.unmatched.remove(at))
-            && first.network != network
-        {
-            return Decision::SecondCopy { skew: self.now - first.at };
+        let same_number = self.unmatched.iter().find(|first| first.number == number).copied();
+        if let Some(first) = same_number {
+            self.unmatched.retain(|other| other.number != number);
+            if first.network != network {
+                return Decision::SecondCopy { skew: self.now - first.at };
+            }
         }
         self.unmatched.push_back(Forwarded { number, network, at: self.now });
         self.forward(number)
@@ -170,12 +175,16 @@ pub struct Delivery {
     pub overtaken: bool,
 }
 
-/// One virtual link at a receiving end system: an integrity checker per network, then redundancy management.
+/// One virtual link at a receiving end system: an integrity checker per network, then redundancy management. One line of
+/// cache, with the number that is remembered: few links have to remember two.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Receiver {
     checkers: [IntegrityChecker; 2],
     manager: RedundancyManager,
 }
+
+const _: () = assert!(core::mem::size_of::<Receiver>() == 64, "one line of cache");
 
 impl Receiver {
     /// A receiver of a virtual link with gap `bag`.

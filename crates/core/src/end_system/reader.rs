@@ -17,6 +17,7 @@
 //! [`handle_deadline`](Reader::handle_deadline), behind them.
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
@@ -102,7 +103,7 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Reader {
     /// Without time to read a frame from the card it is in memory already, and reading it is handing it over.
-    config: HostConfig,
+    config: Arc<HostConfig>,
     moderation: Moderation,
     /// One for all, or one for each class: time-triggered, rate-constrained, best-effort.
     buffers: Vec<Buffer>,
@@ -121,7 +122,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// The reader of a host, where it needs one.
-    pub(super) fn of(config: &HostConfig) -> Option<Self> {
+    pub(super) fn of(config: &Arc<HostConfig>) -> Option<Self> {
         let needed =
             config.card_read.is_some() || config.buffers.is_some() || config.interrupts.keeps_reading();
         needed.then(|| {
@@ -135,7 +136,7 @@ impl Reader {
             };
             let beginning = RunTime::from_picos(i64::MIN);
             Self {
-                config: *config,
+                config: config.clone(),
                 moderation: Moderation::new(config.interrupts),
                 buffers: sizes.iter().map(buffer).collect(),
                 phase: Phase::Idle,

@@ -1,17 +1,21 @@
 //! What there is for each identifier.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::VirtualLinkLayerError;
 
-/// What there is for each identifier, ascending.
+/// What there is for each identifier, ascending. To find it, one line of cache is looked at.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Table<T> {
     /// The identifiers where they are few, as at nearly every end system; then free places, of the greatest number.
     few: [u16; FEW],
-    many: Vec<u16>,
-    pub(super) all: Vec<T>,
+    many: Box<[u16]>,
+    pub(super) all: Box<[T]>,
 }
+
+const _: () = assert!(core::mem::size_of::<Table<u8>>() == 64, "one line of cache");
 
 /// So many identifiers are compared at once, without a branch to be guessed.
 const FEW: usize = 16;
@@ -22,7 +26,7 @@ impl<T> Table<T> {
     ) -> Result<Self, VirtualLinkLayerError> {
         let (many, all): (Vec<u16>, Vec<T>) = entries.collect::<Result<_, _>>()?;
         let few = core::array::from_fn(|at| many.get(at).copied().unwrap_or(u16::MAX));
-        Ok(Self { few, many, all })
+        Ok(Self { few, many: many.into(), all: all.into() })
     }
 
     #[inline]

@@ -20,12 +20,12 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    AddressTable, Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, Policing,
-    Protocol, Relay, Route, Run, SwitchModel, VirtualLink,
+    AddressTable, Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, NodeKind,
+    Policing, Protocol, Relay, Route, Run, SwitchModel, VirtualLink,
 };
 
 use super::stream_filters::{self, Filtered};
-use super::traffic_classes::{self, Stream};
+use super::traffic_classes::{self, Stream, Streams};
 use super::{Ports, position};
 use crate::error::SimError;
 use crate::models::{Capabilities, port_config, switch_config, traffic_class};
@@ -79,8 +79,12 @@ pub(super) struct Tables<'a> {
     /// By node, in the order of the plan.
     passages: Vec<Vec<Passage<'a>>>,
     windows: Windows,
-    /// All flows.
-    flows: Vec<&'a Flow>,
+    /// By number, in the order of the plan: a virtual link back from a relay has the number of its flow.
+    pub(super) flows: BTreeMap<FlowId, Vec<&'a Flow>>,
+    /// By node: the flows that come in there, each with the first port it comes by, in the order of the plan.
+    entering: Vec<Vec<(&'a Flow, u16)>>,
+    /// By node: flows whose copies are made or removed there, in the order of the plan.
+    pub(super) copied: Vec<Vec<&'a Flow>>,
     /// By end system: flows that begin or end there, in the order of the plan.
     pub(super) own: Vec<Vec<&'a Flow>>,
 }
@@ -91,7 +95,9 @@ impl<'a> Tables<'a> {
             stations: stations(network, run),
             passages: passages(network, run, ports),
             windows: windows(run),
-            flows: run.flows.iter().collect(),
+            flows: by_number(run),
+            entering: entering(network, run),
+            copied: copied(network, run),
             own: own(network, run),
         }
     }
@@ -119,6 +125,40 @@ fn windows(run: &Run) -> Windows {
         }
     }
     windows
+}
+
+fn by_number(run: &Run) -> BTreeMap<FlowId, Vec<&Flow>> {
+    let mut flows: BTreeMap<FlowId, Vec<&Flow>> = BTreeMap::new();
+    run.flows.iter().for_each(|flow| flows.entry(flow.id).or_default().push(flow));
+    flows
+}
+
+fn entering<'a>(network: &Network, run: &'a Run) -> Vec<Vec<(&'a Flow, u16)>> {
+    let mut entering: Vec<Vec<(&Flow, u16)>> = network.nodes.iter().map(|_| Vec::new()).collect();
+    // Only who shapes asks.
+    let is_asked = |node: NodeIndex| match network.nodes.get(usize::from(node)).map(|node| &node.kind) {
+        Some(NodeKind::Switch(model)) => !model.tsn.is_empty(),
+        _ => false,
+    };
+    for flow in &run.flows {
+        for hop in flow.routes.iter().flat_map(|route| &route.hops).filter(|hop| is_asked(hop.to.node)) {
+            let here = &mut entering[usize::from(hop.to.node)];
+            if here.last().is_none_or(|(last, _)| !std::ptr::eq(*last, flow)) {
+                here.push((flow, hop.to.port));
+            }
+        }
+    }
+    entering
+}
+
+fn copied<'a>(network: &Network, run: &'a Run) -> Vec<Vec<&'a Flow>> {
+    let mut copied: Vec<Vec<&Flow>> = network.nodes.iter().map(|_| Vec::new()).collect();
+    for (flow, frer) in run.flows.iter().filter_map(|flow| Some((flow, flow.frer?))) {
+        for node in BTreeSet::from([frer.replicate_at, frer.eliminate_at]) {
+            copied.get_mut(usize::from(node)).into_iter().for_each(|here| here.push(flow));
+        }
+    }
+    copied
 }
 
 fn own<'a>(network: &Network, run: &'a Run) -> Vec<Vec<&'a Flow>> {
@@ -203,7 +243,7 @@ pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filt
     let (filters, filtered) =
         stream_filters::filters((world, site.network), ports, node, model, &site.tables.flows)?;
     let rules = IngressRules { critical, streams: filters.map(Box::new) };
-    let streams = if model.tsn.is_empty() { Vec::new() } else { streams(world, site) };
+    let streams = streams(world, site);
     let egress = own.iter().map(|&(number, channel)| {
         let line = world.channels[channel].line;
         let at = Attachment { node, port: number };
@@ -230,20 +270,17 @@ const fn limits(table: &AddressTable) -> TableLimits {
 }
 
 /// The flows that pass a switch, as it tells them.
-fn streams(world: &World, site: &Site<'_>) -> Vec<Stream> {
-    let enters = |flow: &Flow| {
-        let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
-        hops.find(|hop| hop.to.node == site.node).map(|hop| hop.to.port)
-    };
-    let stream = |flow: &&Flow| {
-        Some(Stream {
-            flow: flow.id,
+fn streams(world: &World, site: &Site<'_>) -> Streams {
+    let mut streams = Streams::new();
+    for &(flow, enters) in &site.tables.entering[usize::from(site.node)] {
+        // Of a flow and the virtual link back from its relay, the flow.
+        streams.entry(flow.id).or_insert_with(|| Stream {
             destination: destination(flow, &world.addresses),
             vlan: flow.vlan.map_or(0, |tag| tag.id),
-            enters: enters(flow)?,
-        })
-    };
-    site.tables.flows.iter().filter_map(stream).collect()
+            enters,
+        });
+    }
+    streams
 }
 
 /// By node: the flows with an address that no station has, in the order of the plan, as they pass it.
@@ -388,14 +425,4 @@ fn least_common_multiple(a: i64, b: i64) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::least_common_multiple;
-
-    #[test]
-    fn the_cycle_is_the_least_all_periods_divide() {
-        assert_eq!(least_common_multiple(4, 6), Some(12));
-        assert_eq!(least_common_multiple(7, 7), Some(7));
-        assert_eq!(least_common_multiple(i64::MAX, i64::MAX - 1), None);
-        assert_eq!(least_common_multiple(0, 0), None);
-    }
-}
+mod tests;

@@ -13,13 +13,13 @@ use wg_core::virtual_link_layer::{
     IncomingLink, IncomingSchedule, Networks, OutgoingLink, OutgoingSchedule, VirtualLinkLayer,
     VirtualLinkLayerConfig,
 };
-use wg_frame::time::RunTime;
+use wg_frame::time::{RunTime, Span};
 use wg_plan::{
     Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, TimeTriggered, VirtualLink,
 };
 
 use super::forwarding::{Tables, acceptance, selection};
-use super::traffic_classes;
+use super::traffic_classes::{self, Streams};
 use crate::error::SimError;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
@@ -60,7 +60,7 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Opt
         let at = Attachment { node, port: number };
         if let Some(tsn) = &tsn {
             let limit = Capacity::bytes(model.egress_bytes);
-            let (config, selection) = traffic_classes::port(tsn, &[], at, line, limit, limit)?;
+            let (config, selection) = traffic_classes::port(tsn, &Streams::new(), at, line, limit, limit)?;
             return Ok((network, Port::new(config, selection)));
         }
         let config = host_port_config(model, line, layer.is_some());
@@ -80,13 +80,14 @@ fn layer(
 ) -> Result<Option<VirtualLinkLayer>, SimError> {
     let Site { node, own, .. } = *site;
     let mut config = VirtualLinkLayerConfig::default();
+    let budget = jitter_budget(world, site);
     for flow in &site.tables.own[usize::from(node)] {
         let named = |error: &dyn std::fmt::Display| SimError::plan(format!("flow {}: {error}", flow.id));
         let receives = flow.receivers().any(|receiver| receiver == node);
         match (flow.protocol, &flow.virtual_link, &flow.schedule) {
             (Protocol::Rc, Some(link), _) => {
                 if flow.from == node {
-                    config.outgoing_links.push(outgoing(world, site, flow, link)?);
+                    config.outgoing_links.push(outgoing(flow, link, budget));
                 }
                 if receives {
                     let redundancy = if link.redundancy_management {
@@ -132,23 +133,23 @@ fn layer(
         .map_err(|error| SimError::plan(format!("end system {node}: {error}")))
 }
 
-fn outgoing(
-    world: &World,
-    site: &Site<'_>,
-    flow: &Flow,
-    link: &VirtualLink,
-) -> Result<OutgoingLink, SimError> {
+/// The output jitter that the virtual links of an end system may cause one another.
+fn jitter_budget(world: &World, site: &Site<'_>) -> Span {
     let own = site.tables.own[usize::from(site.node)].iter().filter(|other| other.from == site.node);
     let contracts = own.filter_map(|other| other.virtual_link.as_ref()).map(|link| link.contract);
     let rates = site.own.iter().map(|&(_, channel)| world.channels[channel].line.bits_per_second());
     let budget = output_jitter(contracts, rates.min().unwrap_or(0)).unwrap_or(MAX_OUTPUT_JITTER);
-    Ok(OutgoingLink {
+    budget.min(MAX_OUTPUT_JITTER)
+}
+
+fn outgoing(flow: &Flow, link: &VirtualLink, budget: Span) -> OutgoingLink {
+    OutgoingLink {
         id: link.id,
         contract: link.contract,
         queues: vec![link.queue as usize; usize::from(link.sub_links)],
         networks: networks(flow),
-        jitter_budget: budget.min(MAX_OUTPUT_JITTER),
-    })
+        jitter_budget: budget,
+    }
 }
 
 fn incoming(

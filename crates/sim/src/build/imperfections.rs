@@ -32,7 +32,7 @@ impl World {
                 let CoreIndex::Host(host) = self.nodes[usize::from(index)].place else {
                     return Err(SimError::plan(format!("node {index} has an event and is no end system")));
                 };
-                self.hosts[host as usize].events.push(self.events.len());
+                self.hosts[host as usize].extra_mut().events.push(self.events.len());
                 self.events.push(RecurringEvent::new(event, index, place, run.seed)?);
             }
             if let NodeKind::Switch(model) = &node.kind {

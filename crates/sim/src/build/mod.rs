@@ -28,8 +28,8 @@ use crate::imperfections::drifted;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
 use crate::world::{
-    Channel, CoreIndex, Extra, HostNode, HostPort, HubNode, NodeState, Station, Strays, SwitchNode,
-    SwitchPort, World,
+    Channel, CoreIndex, Extra, HostExtra, HostNode, HostPort, HostPorts, HubNode, NodeState, Station, Strays,
+    SwitchNode, SwitchPort, World,
 };
 use wg_plan::random::{Purpose, Stream};
 
@@ -182,7 +182,7 @@ impl World {
                         self,
                         &forwarding::Site { network, ports, node: index, model, tables },
                     )?;
-                    if let Some(streams) = streams::streams(run, index)? {
+                    if let Some(streams) = streams::streams(&tables.copied[usize::from(index)], index)? {
                         if model.forwarding_mode == ForwardingMode::CutThrough {
                             let name = &node.name;
                             let problem = format!("copies of streams at cut-through switch '{name}'");
@@ -190,14 +190,9 @@ impl World {
                         }
                         core.set_streams(streams);
                     }
-                    let ports = own.iter().map(|&(number, channel)| SwitchPort {
-                        number,
-                        channel,
-                        frames: 0,
-                        bytes: 0,
-                        preempts: Capabilities::of(model).preemption,
-                        stats: Box::default(),
-                    });
+                    let preempts = Capabilities::of(model).preemption;
+                    let ports =
+                        own.iter().map(|&(number, channel)| SwitchPort::new(number, channel, preempts));
                     let ports = ports.collect();
                     let processing_delay = model.processing_delay;
                     self.switches.push(SwitchNode {
@@ -226,24 +221,27 @@ impl World {
         tables: &Tables<'_>,
     ) -> Result<(), SimError> {
         let mut core = hosts::host(self, &hosts::Site { network, tables, node, own, model })?;
-        if let Some(streams) = streams::streams(run, node)? {
+        if let Some(streams) = streams::streams(&tables.copied[usize::from(node)], node)? {
             core.set_streams(streams);
         }
+        let ports = own.iter().map(|&(number, channel)| HostPort::new(number, channel));
+        let ports =
+            HostPorts::new(ports).ok_or_else(|| SimError::plan(format!("end system {node} has no link")))?;
+        let extra =
+            model.receives_load.then(|| Box::new(HostExtra { receives_load: true, ..HostExtra::default() }));
         self.hosts.push(HostNode {
             node,
             address: self.addresses[usize::from(node)],
             core,
             timer: Deadline::NEVER,
-            ports: own.iter().map(|&(number, channel)| HostPort { number, channel }).collect(),
+            ports,
             wake_ups: Stream::new(run.seed, Purpose::ReceivingThread, u32::from(node)),
             send_wake_up: self.draws(Draws::new(&model.send_wake_up)?),
             receive_wake_up: self.draws(Draws::new(&model.receive_wake_up)?),
             relay_wake_up: self.draws(Draws::new(&model.relay_wake_up)?),
-            events: Vec::new(),
+            extra,
             access: Default::default(),
             strays: Strays::default(),
-            log: None,
-            receives_load: model.receives_load,
             load_read: 0,
             unreceived: BTreeMap::new(),
         });

@@ -1,5 +1,7 @@
 //! Filters of streams at the input ports of a switch.
 
+use std::collections::BTreeMap;
+
 use wg_core::clock::LocalTime;
 use wg_core::psfp::{
     Identification, MeterConfig, StreamFilterConfig, StreamFilters, StreamGateConfig, StreamGateEntry,
@@ -23,16 +25,16 @@ pub(super) fn filters(
     ports: &Ports,
     node: NodeIndex,
     model: &SwitchModel,
-    flows: &[&Flow],
+    flows: &BTreeMap<FlowId, Vec<&Flow>>,
 ) -> Result<(Option<StreamFilters>, Filtered), SimError> {
     let (mut configs, mut names) = (Vec::new(), Vec::new());
     for (index, &(number, _)) in ports[usize::from(node)].iter().enumerate() {
         for filter in model.filters_of(number) {
             let enters = |flow: &&&Flow| {
                 let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
-                flow.id == filter.flow && hops.any(|hop| hop.to.node == node && hop.to.port == number)
+                hops.any(|hop| hop.to.node == node && hop.to.port == number)
             };
-            if let Some(flow) = flows.iter().find(enters) {
+            if let Some(flow) = flows.get(&filter.flow).into_iter().flatten().find(enters) {
                 configs.push(config(world, network, filter, flow, index));
                 names.push((flow.id, number));
             }

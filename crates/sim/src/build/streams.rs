@@ -5,10 +5,10 @@ use wg_plan::{Flow, Frer, NodeIndex, Run};
 
 use crate::error::SimError;
 
-/// The functions of `node`; none of most.
-pub(super) fn streams(run: &Run, node: NodeIndex) -> Result<Option<StreamTable>, SimError> {
+/// The functions of `node`, where copies of `flows` are made or removed; none of most.
+pub(super) fn streams(flows: &[&Flow], node: NodeIndex) -> Result<Option<StreamTable>, SimError> {
     let (mut replications, mut eliminations) = (Vec::new(), Vec::new());
-    for (flow, frer) in run.flows.iter().filter_map(|flow| Some((flow, flow.frer?))) {
+    for (flow, frer) in flows.iter().filter_map(|flow| Some((*flow, flow.frer?))) {
         if frer.replicate_at == node {
             replications.push(Replication { stream: stream(flow), members: members(flow) });
         }

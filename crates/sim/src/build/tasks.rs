@@ -20,8 +20,8 @@ use crate::imperfections::Threads;
 use crate::message::{Flags, Message};
 use crate::models::{stack, traffic_class};
 use crate::world::{
-    AddressesInTurn, Babbler, CoreIndex, FlowState, Injector, Reception, Relay, RemoteLog, Sender, World,
-    access,
+    AddressesInTurn, Babbler, CoreIndex, FlowEnd, FlowState, Injector, Paced, Reception, Relay, RemoteLog,
+    Sender, World, access,
 };
 
 /// The addresses of a flow whose messages have several in turn.
@@ -49,13 +49,15 @@ impl World {
             }
             self.flows.push(FlowState {
                 id: flow.id,
-                access: access(flow.protocol),
                 from: flow.from,
                 destination: flow.addresses.mac.destination,
                 destinations: flow.addresses.macs.destination.unwrap_or(1),
                 relays: Vec::new(),
                 planned: 0,
-                receivers: flow.receivers().map(|node| (node, Reception::default())).collect(),
+                receivers: flow
+                    .receivers()
+                    .map(|node| FlowEnd { node, came: Reception::default() })
+                    .collect(),
             });
             self.access_points.push(access(flow.protocol));
         }
@@ -84,17 +86,19 @@ impl World {
             self.flows[flow].planned += schedule.total();
             self.sending += usize::from(schedule.total() > 0);
             let frame = self.frame(facts, length);
+            let pacing = send.pacing.unwrap_or_default();
             self.senders.push(Sender {
-                flow,
-                host,
+                flow: flow as u32,
+                host: host as u32,
                 // Until its sender numbers it, a frame names its sub-virtual-link.
                 frame: Frame { sequence: send.sub_link.into(), ..frame },
                 addresses: in_turn(facts, &frame),
                 late_after: send.late_after(),
                 schedule,
                 due: None,
-                pacer: Pacer::new(send.pacing.unwrap_or_default()),
-                paced: None,
+                paced: pacing
+                    .follows_sends()
+                    .then(|| Box::new(Paced { pacer: Pacer::new(pacing), last: None })),
                 wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
                 done: 0,
                 late: 0,
@@ -180,12 +184,11 @@ impl World {
             let sends = sends.get(&flow.id).into_iter().flatten();
             let planned = sends.map(|send| send.count).fold(0, u32::saturating_add);
             let relays = &mut self.relays;
-            let receives = |(node, _): &&mut (NodeIndex, Reception)| {
-                !flow.relays.iter().any(|relay| relays[*relay].node == *node)
-            };
+            let receives =
+                |end: &&mut FlowEnd| !flow.relays.iter().any(|relay| relays[*relay].node == end.node);
             let mut awaited = 0;
-            for (_, reception) in flow.receivers.iter_mut().filter(receives) {
-                reception.planned = planned;
+            for end in flow.receivers.iter_mut().filter(receives) {
+                end.came.planned = planned;
                 awaited += 1;
             }
             for &relay in &flow.relays {
@@ -244,7 +247,7 @@ impl World {
             let headers = self.headers.of(Origin::Load(log.on, log.to));
             let frame = self.udp_frame(network, [host, to], length, Message::LOG);
             let frame = Frame { virtual_link: headers, ..frame };
-            self.hosts[host].log = Some(self.logs.len());
+            self.hosts[host].extra_mut().log = Some(self.logs.len());
             let (due, records) = (VecDeque::new(), log.records);
             self.logs.push(RemoteLog { host, frame, records, due, logged: 0, sent: 0 });
         }
@@ -308,7 +311,7 @@ impl World {
     /// The network of a host's first port.
     fn network(&self, network: &Network, host: usize) -> NetworkId {
         let first = self.hosts[host].ports.first();
-        first.map_or(NetworkId::A, |port| network.links[port.channel / 2].network)
+        first.map_or(NetworkId::A, |port| network.links[port.channel() / 2].network)
     }
 
     fn address(&self, host: usize) -> MacAddress {

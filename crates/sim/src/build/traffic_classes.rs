@@ -1,5 +1,7 @@
 //! Ports with traffic classes: queues, shapers and gates.
 
+use std::collections::BTreeMap;
+
 use wg_core::clock::LocalTime;
 use wg_core::line::{LineRate, SMALLEST_FRAME};
 use wg_core::port::PortConfig;
@@ -17,7 +19,7 @@ use crate::error::SimError;
 /// Queues and selection of a port, each queue of which holds `queue` within a buffer of `limit`.
 pub(super) fn port(
     tsn: &PortTsn,
-    streams: &[Stream],
+    streams: &Streams,
     at: Attachment,
     line: LineRate,
     limit: Capacity,
@@ -62,18 +64,20 @@ pub(super) fn port(
     Ok((config, Selection::TrafficClasses(Box::new(classes))))
 }
 
+/// The flows that pass a switch, by number.
+pub(super) type Streams = BTreeMap<FlowId, Stream>;
+
 /// A flow as a switch tells its frames.
 pub(super) struct Stream {
-    pub(super) flow: FlowId,
     pub(super) destination: MacAddress,
     pub(super) vlan: u16,
     /// The port it comes by.
     pub(super) enters: u16,
 }
 
-fn shaped(shaper: &AsynchronousShaper, streams: &[Stream]) -> AsynchronousConfig {
+fn shaped(shaper: &AsynchronousShaper, streams: &Streams) -> AsynchronousConfig {
     let scheduler = |one: &FlowScheduler| {
-        let stream = streams.iter().find(|stream| stream.flow == one.flow)?;
+        let stream = streams.get(&one.flow)?;
         Some(SchedulerConfig {
             destination: stream.destination,
             vlan: stream.vlan,

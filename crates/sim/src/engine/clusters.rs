@@ -289,7 +289,7 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn control_into_switch(&mut self, at: usize, port: usize, in_flight: &InFlight) {
         let &InFlight { ref frame, complete, .. } = in_flight;
         let switch = &self.world.switches[at];
-        let (node, channel) = (switch.node, switch.ports[port].channel ^ 1);
+        let (node, channel) = (switch.node, switch.ports[port].channel() ^ 1);
         if switch.core.is_down(self.now) {
             return;
         }
@@ -312,7 +312,7 @@ impl<S: Sink> Engine<'_, S> {
     #[cold]
     pub(super) fn control_into_host(&mut self, at: usize, port: usize, frame: &Frame) {
         let host = &self.world.hosts[at];
-        let (node, channel) = (host.node, host.ports[port].channel ^ 1);
+        let (node, channel) = (host.node, host.ports[port].channel() ^ 1);
         if frame.message().ptp_place().is_some() {
             let in_flight = InFlight { at: self.now, complete: self.now, frame: *frame };
             self.ptp_into_node(node, port, channel, &in_flight);

@@ -13,7 +13,7 @@ use super::{Engine, record};
 use crate::event_queue::Class;
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
-use crate::world::{CoreIndex, HostPort, Relay, Sender};
+use crate::world::{CoreIndex, Relay, Sender};
 
 impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame is in.
@@ -42,7 +42,7 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         let mut wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
-        if !host.events.is_empty() {
+        if host.extra.is_some() {
             wake_up += self.held_up(at, frame, false);
         }
         let host = &mut self.world.hosts[at];
@@ -59,7 +59,8 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         let host = &mut self.world.hosts[at];
-        if !host.receives_load || frame.destination != host.address || frame.marks.has(Marks::FCS_ERROR) {
+        let pays = host.extra.as_ref().is_some_and(|extra| extra.receives_load);
+        if !pays || frame.destination != host.address || frame.marks.has(Marks::FCS_ERROR) {
             return;
         }
         let drawn = host.receive_wake_up.draw(&mut host.wake_ups);
@@ -70,14 +71,14 @@ impl<S: Sink> Engine<'_, S> {
 
     /// Hands a message to the host; returns when the application did so, or nothing when the host refused.
     pub(super) fn hand_down(&mut self, host: usize, frame: &Frame, wake_up: Span) -> Option<RunTime> {
-        let protocol = self.access(frame);
+        let protocol = Self::access(frame);
         let more = self.queue.has_input_at(self.now);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
         match node.core.handle_send(self.now, *frame, wake_up, more) {
             Ok(handed) => {
                 node.access[protocol].sent += 1;
-                let log = node.log;
+                let log = node.log();
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
                 if let Some(log) = log {
                     self.plan_log(log, handed.application);
@@ -107,7 +108,7 @@ impl<S: Sink> Engine<'_, S> {
             let node = host.node;
             match output {
                 Output::Transmit { port, transmission, .. } => {
-                    let HostPort { number, channel: out } = host.ports[port];
+                    let (number, out) = (host.ports[port].number, host.ports[port].channel());
                     self.note(frame, node, number, Point::DriverSend, self.now);
                     let channel = &self.world.channels[out];
                     let wire = self.now + channel.lead;
@@ -124,14 +125,14 @@ impl<S: Sink> Engine<'_, S> {
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                 }
                 Output::Abort { port, transmission, .. } => {
-                    let HostPort { channel, .. } = host.ports[port];
+                    let channel = host.ports[port].channel();
                     self.ptp_cut_short(node, frame);
                     self.cut_short(channel, frame);
                     let free_at = self.now + self.world.channels[channel].line.time_of(GAP);
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                 }
                 Output::Fragment { port, edge, .. } => {
-                    let HostPort { channel, .. } = host.ports[port];
+                    let channel = host.ports[port].channel();
                     if let Some((transmission, free_at)) = self.fragment(channel, frame, edge) {
                         self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                     }
@@ -158,7 +159,7 @@ impl<S: Sink> Engine<'_, S> {
         let host = &mut self.world.hosts[at];
         let (node, number) = (host.node, host.ports[0].number);
         let mut wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
-        if !host.events.is_empty() {
+        if host.extra.is_some() {
             wake_up += self.held_up(at, frame, false);
         }
         self.note(frame, node, number, Point::DriverSend, self.now);
@@ -177,7 +178,7 @@ impl<S: Sink> Engine<'_, S> {
             }
             return;
         }
-        let access = self.access(frame);
+        let access = Self::access(frame);
         let host = &mut self.world.hosts[at];
         let (node, number) = (host.node, host.ports[port].number);
         let reason = match cause {
@@ -216,7 +217,7 @@ impl<S: Sink> Engine<'_, S> {
             self.world.hosts[at].load_read += 1;
             return;
         }
-        let access = self.access(frame);
+        let access = Self::access(frame);
         let host = &mut self.world.hosts[at];
         let (node, port) = (host.node, host.ports[port].number);
         host.access[access].received += 1;
@@ -226,7 +227,7 @@ impl<S: Sink> Engine<'_, S> {
         for (point, time) in [(Point::DriverReceive, driver), (Point::ApplicationReceive, application)] {
             self.write(record(frame, node, port, time, (point, Clock::Simulated, crc, DropReason::None)));
         }
-        if let Some(log) = self.world.hosts[at].log {
+        if let Some(log) = self.world.hosts[at].log() {
             self.plan_log(log, application);
         }
         let returning = message.flags.has(Flags::RETURN);
@@ -247,7 +248,7 @@ impl<S: Sink> Engine<'_, S> {
         let any_at_from = || flow.relays.first().copied().filter(|_| flow.from == node);
         let reception = match (answered, receiver) {
             (Some(relay), _) => Some(&mut relays[relay].came_back),
-            (None, Some(receiver)) => Some(&mut flow.receivers[receiver].1),
+            (None, Some(receiver)) => Some(&mut flow.receivers[receiver].came),
             (None, None) => any_at_from().map(|relay| &mut relays[relay].came_back),
         };
         let Some(reception) = reception else {

@@ -45,8 +45,8 @@ impl<S: Sink> Engine<'_, S> {
     /// By how much a thread of `host` that is woken now is held up, whatever wakes it.
     pub(super) fn held_up_now(&mut self, host: usize, sending: bool) -> Span {
         let mut by = Span::ZERO;
-        for place in 0..self.world.hosts[host].events.len() {
-            let event = self.world.hosts[host].events[place];
+        let Some(extra) = &self.world.hosts[host].extra else { return by };
+        for &event in &extra.events {
             by += self.world.events[event].holds_up(self.now, sending);
         }
         by

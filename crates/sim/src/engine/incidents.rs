@@ -82,7 +82,7 @@ impl<S: Sink> Engine<'_, S> {
                 self.world.hosts[at].core.handle_clock_change(self.now);
                 self.drain_host(at);
                 for number in 0..self.world.senders.len() {
-                    if self.world.senders[number].host == at {
+                    if self.world.senders[number].host as usize == at {
                         self.pace_again(number);
                         self.plan_send(number);
                     }

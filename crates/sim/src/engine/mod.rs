@@ -2,6 +2,7 @@
 
 mod clusters;
 mod credits;
+mod fetching;
 mod hosts;
 mod hubs;
 mod imperfections;
@@ -29,7 +30,7 @@ use crate::message::{Carries, Flags, Message};
 use crate::ptp::Ptp;
 use crate::report::SimReport;
 use crate::sink::Sink;
-use crate::world::World;
+use crate::world::{ACCESS_POINTS, World};
 
 /// Events between two looks at the outside.
 const LOOK: u64 = 1 << 14;
@@ -129,10 +130,14 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn run(&mut self) -> Result<(), SimError> {
+        let fetches = self.world.is_large() && std::env::var_os("WG_NOFETCH").is_none();
         while let Some((now, Source { class, number })) = self.queue.next()
             && (self.world.sending > 0 || now <= self.world.end())
         {
             self.now = now;
+            if fetches {
+                self.fetch_upcoming();
+            }
             let number = number as usize;
             match class {
                 Class::Arrival => self.arrival(number),
@@ -235,9 +240,12 @@ impl<S: Sink> Engine<'_, S> {
         self.sink.truth(&Truth { time, value, sequence: 0, flow: FLOW_FOREIGN, node, port, kind, flags });
     }
 
-    /// The access point a frame belongs to; background load has none and is not asked about.
-    fn access(&self, frame: &Frame) -> usize {
-        self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.message().flow)])].access
+    /// The access point a frame belongs to, by its protocol stack: the flow need not be looked up. Background load has none
+    /// and is not asked about.
+    fn access(frame: &Frame) -> usize {
+        let access = frame.marks.stack();
+        debug_assert!(access < ACCESS_POINTS.len(), "the stacks of protocols are their access points");
+        access
     }
 }
 

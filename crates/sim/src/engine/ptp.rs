@@ -249,8 +249,8 @@ impl<'a, S: Sink> Engine<'a, S> {
     /// The channel out of a port.
     fn out_of(&self, node: NodeIndex, port: usize) -> usize {
         match self.world.nodes[usize::from(node)].place {
-            CoreIndex::Host(at) => self.world.hosts[at as usize].ports[port].channel,
-            CoreIndex::Switch(at) => self.world.switches[at as usize].ports[port].channel,
+            CoreIndex::Host(at) => self.world.hosts[at as usize].ports[port].channel(),
+            CoreIndex::Switch(at) => self.world.switches[at as usize].ports[port].channel(),
             CoreIndex::Hub(_) => 0,
         }
     }

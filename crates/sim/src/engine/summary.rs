@@ -14,7 +14,42 @@ use crate::report::{
     SwitchReport, SynchroniserReport, TaskReport,
 };
 use crate::sink::Sink;
-use crate::world::{ACCESS_POINTS, CoreIndex, Reception};
+use crate::world::{ACCESS_POINTS, CoreIndex, Reception, World};
+
+/// The tasks of a host, by index in the order of the plan. They are found for all hosts at once: each task is looked at once,
+/// however many hosts there are.
+#[derive(Clone, Default)]
+struct HostTasks {
+    senders: Vec<usize>,
+    /// Flows with messages that end there.
+    flows: Vec<usize>,
+    injectors: Vec<usize>,
+}
+
+impl HostTasks {
+    /// By host.
+    fn of_all(world: &World) -> Vec<Self> {
+        let mut all = vec![Self::default(); world.hosts.len()];
+        for (number, sender) in world.senders.iter().enumerate() {
+            all[sender.host as usize].senders.push(number);
+        }
+        for (number, flow) in world.flows.iter().enumerate().filter(|(_, flow)| flow.planned > 0) {
+            for end in &flow.receivers {
+                if let CoreIndex::Host(at) = world.nodes[usize::from(end.node)].place {
+                    let own = &mut all[at as usize].flows;
+                    // Also where a flow names it twice.
+                    if own.last() != Some(&number) {
+                        own.push(number);
+                    }
+                }
+            }
+        }
+        for (number, injector) in world.injectors.iter().enumerate() {
+            all[injector.host].injectors.push(number);
+        }
+        all
+    }
+}
 
 impl<S: Sink> Engine<'_, S> {
     pub(super) fn report(mut self, network: &Network, run: &Run) -> SimReport {
@@ -25,9 +60,10 @@ impl<S: Sink> Engine<'_, S> {
             simulated_ps: self.now.as_picos(),
             ..SimReport::default()
         };
+        let tasks = HostTasks::of_all(&self.world);
         for (at, host) in self.world.hosts.iter().enumerate() {
             let name = network.nodes[usize::from(host.node)].name.clone();
-            report.agents.insert(name.clone(), self.agent(at, name));
+            report.agents.insert(name.clone(), self.agent(at, &tasks[at], name));
         }
         for node in &self.world.switches {
             let ports = node.ports.iter().enumerate().map(|(index, port)| PortReport {
@@ -128,7 +164,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    fn agent(&self, at: usize, end_system: String) -> AgentReport {
+    fn agent(&self, at: usize, tasks: &HostTasks, end_system: String) -> AgentReport {
         let host = &self.world.hosts[at];
         let access_points = self.world.access_points.iter().map(|&access| {
             let figures = host.access[access];
@@ -144,7 +180,7 @@ impl<S: Sink> Engine<'_, S> {
             end_system,
             complete: true,
             access_points: access_points.collect(),
-            tasks: self.tasks(at),
+            tasks: self.tasks(at, tasks),
             load_read: host.load_read,
             unreceived: host.unreceived.iter().map(|(reason, n)| ((*reason).to_owned(), *n)).collect(),
             records_written: self.records[usize::from(host.node)],
@@ -153,12 +189,12 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    fn tasks(&self, at: usize) -> Vec<TaskReport> {
+    fn tasks(&self, at: usize, own: &HostTasks) -> Vec<TaskReport> {
         let world = &self.world;
         let node = world.hosts[at].node;
         let mut tasks = Vec::new();
-        for sender in world.senders.iter().filter(|sender| sender.host == at) {
-            let flow = &world.flows[sender.flow];
+        for sender in own.senders.iter().map(|sender| &world.senders[*sender]) {
+            let flow = &world.flows[sender.flow as usize];
             let back: Vec<_> = flow.relays.iter().map(|relay| world.relays[*relay].came_back).collect();
             let sum = |of: fn(&Reception) -> u64| back.iter().map(of).sum();
             tasks.push(TaskReport {
@@ -174,9 +210,9 @@ impl<S: Sink> Engine<'_, S> {
                 ..TaskReport::default()
             });
         }
-        for flow in world.flows.iter().filter(|flow| flow.planned > 0) {
+        for flow in own.flows.iter().map(|flow| &world.flows[*flow]) {
             let Some(receiver) = flow.receiver(node) else { continue };
-            let came = flow.receivers[receiver].1;
+            let came = flow.receivers[receiver].came;
             let here = flow.relays.iter().copied().find(|relay| world.relays[*relay].node == node);
             let (kind, done) = match here {
                 Some(relay) => ("relay", world.relays[relay].handled),
@@ -194,7 +230,7 @@ impl<S: Sink> Engine<'_, S> {
                 ..TaskReport::default()
             });
         }
-        for injector in world.injectors.iter().filter(|injector| injector.host == at) {
+        for injector in own.injectors.iter().map(|injector| &world.injectors[*injector]) {
             tasks.push(TaskReport {
                 kind: "inject".into(),
                 planned: injector.planned.due_before(world.load_until()) * u64::from(injector.burst),
@@ -223,7 +259,7 @@ impl<S: Sink> Engine<'_, S> {
 
     /// What a host that logs over the network has sent of its log.
     fn log_task(&self, at: usize) -> Option<TaskReport> {
-        let log = &self.world.logs[self.world.hosts[at].log?];
+        let log = &self.world.logs[self.world.hosts[at].log()?];
         Some(TaskReport {
             kind: "remote-log".into(),
             planned: log.logged / u64::from(log.records),

@@ -26,13 +26,13 @@ impl<S: Sink> Engine<'_, S> {
         let (index, number) = (node.node, node.ports[port].number);
         // A switch that is down sees nothing of a frame.
         let sees = node.back_at.is_none_or(|back_at| {
-            let line = self.world.channels[node.ports[port].channel ^ 1].line;
+            let line = self.world.channels[node.ports[port].channel() ^ 1].line;
             complete - line.transmission(frame.length) >= back_at
         });
         let more = self.queue.has_input_at(self.now);
         let (mut taken, mut decided) = (self.now - node.processing_delay, complete);
         if node.is_drawn {
-            let channel = &self.world.channels[node.ports[port].channel ^ 1];
+            let channel = &self.world.channels[node.ports[port].channel() ^ 1];
             taken = complete;
             if channel.by_header {
                 let header = channel.line.header(frame.marks.has(Marks::TAGGED));
@@ -89,7 +89,7 @@ impl<S: Sink> Engine<'_, S> {
                     let own = &mut self.world.switches[at].ports[port];
                     own.frames += 1;
                     own.bytes += u64::from(frame.length);
-                    let (number, channel) = (own.number, own.channel);
+                    let (number, channel) = (own.number, own.channel());
                     if own.preempts {
                         let earlier = own.stats.begun.replace((*frame, self.now));
                         self.settle(node, number, earlier);
@@ -104,7 +104,7 @@ impl<S: Sink> Engine<'_, S> {
                 }
                 Output::Abort { port, transmission, .. } => self.cut_off(at, port, transmission, frame),
                 Output::Fragment { port, edge, .. } => {
-                    let channel = self.world.switches[at].ports[port].channel;
+                    let channel = self.world.switches[at].ports[port].channel();
                     if let Some((transmission, free_at)) = self.fragment(channel, frame, edge) {
                         self.world.switches[at].core.handle_line_free(port, transmission, free_at);
                     }
@@ -135,7 +135,7 @@ impl<S: Sink> Engine<'_, S> {
         own.frames -= 1;
         own.bytes -= u64::from(frame.length);
         own.stats.begun = None;
-        let (number, channel) = (own.number, own.channel);
+        let (number, channel) = (own.number, own.channel());
         self.ptp_cut_short(node, frame);
         self.cut_short(channel, frame);
         if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {

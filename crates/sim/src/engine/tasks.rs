@@ -12,6 +12,7 @@ use crate::event_queue::Class;
 use crate::headers::Origin;
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
+use crate::world::Paced;
 
 impl<S: Sink> Engine<'_, S> {
     /// Moves a sender on to its next message, or retires it.
@@ -33,8 +34,8 @@ impl<S: Sink> Engine<'_, S> {
     /// Plans the next message of a sender by its node's clock.
     pub(super) fn plan_send(&mut self, number: usize) {
         let sender = &self.world.senders[number];
-        let node = self.world.hosts[sender.host].node;
-        let intended = sender.due.map(|due| sender.pacer.intended(due.at));
+        let node = self.world.hosts[sender.host as usize].node;
+        let intended = sender.due.map(|due| sender.intended(due));
         let at = intended.and_then(|intended| self.world.instant(node, intended, self.now));
         self.queue.set(Class::Send, number, at.into());
     }
@@ -42,11 +43,12 @@ impl<S: Sink> Engine<'_, S> {
     /// The clock of a sender was changed: a message that it has yet to send, it sends at another reading.
     pub(super) fn pace_again(&mut self, number: usize) {
         let sender = &mut self.world.senders[number];
-        let node = self.world.hosts[sender.host].node;
-        if let Some((planned, sent)) = sender.paced
-            && sent >= self.now
+        let node = self.world.hosts[sender.host as usize].node;
+        if let Some(Paced { pacer, last: Some((planned, sent)) }) = sender.paced.as_deref_mut()
+            && *sent >= self.now
         {
-            sender.pacer.handle_sent(planned, self.world.nodes[usize::from(node)].read(sent));
+            let (planned, sent) = (*planned, *sent);
+            pacer.handle_sent(planned, self.world.nodes[usize::from(node)].read(sent));
         }
     }
 
@@ -54,21 +56,21 @@ impl<S: Sink> Engine<'_, S> {
         let sender = &mut self.world.senders[number];
         let Some(due) = sender.due else { return };
         let frame = sender.frame;
-        let (host, late_after) = (sender.host, sender.late_after);
+        let (host, late_after) = (sender.host as usize, sender.late_after);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
         let mut wake_up = node.send_wake_up.draw(&mut sender.wake_ups);
-        if !node.events.is_empty() {
+        if node.extra.is_some() {
             wake_up += self.held_up(host, &frame, true);
         }
         wake_up += self.read_cost(index);
         let (sender, node) = (&mut self.world.senders[number], &mut self.world.hosts[host]);
-        let intended = sender.pacer.intended(due.at);
-        if sender.pacer.pacing().follows_sends() {
+        let intended = sender.intended(due);
+        if let Some(paced) = &mut sender.paced {
             // The next one may be of this instant, which the host is told with this one: so before it is handed down.
             let sent = node.core.call_at(self.now, wake_up).unwrap_or(self.now);
-            sender.pacer.handle_sent(due.at, self.world.nodes[usize::from(index)].read(sent));
-            sender.paced = Some((due.at, sent));
+            paced.pacer.handle_sent(due.at, self.world.nodes[usize::from(index)].read(sent));
+            paced.last = Some((due.at, sent));
         }
         self.plan_next(number);
         let what = (Point::IntendedSend, Clock::Schedule, Crc::Unchecked, DropReason::None);
