@@ -422,16 +422,6 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::NEVER);
     }
 
-    /// Reads of each of its lines of cache: a driver that knows whose turn is next has them come while it does something else.
-    /// What is read means nothing.
-    #[inline]
-    pub fn fetch(&self) -> usize {
-        let lanes = self.handed.len() + self.outputs.len() + self.ahead.len();
-        let layer = self.layer.as_ref().map_or(0, |layer| layer.fetch());
-        let port = self.ports.first().map_or(0, |port| usize::from(port.is_at_rest(&self.device)));
-        lanes + layer + port + self.leaving.len()
-    }
-
     /// The effects that were not taken yet, for whoever takes many.
     #[inline]
     pub const fn outputs(&mut self) -> &mut Fifo<Output> {

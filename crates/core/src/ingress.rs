@@ -186,14 +186,6 @@ impl CriticalIngress {
         Ok(Self { links: Links::new(links), time_triggered })
     }
 
-    /// Reads of what a frame will meet here, so that it comes to a near cache; what is read means nothing.
-    #[inline]
-    pub fn fetch(&self, port: usize, frame: &Frame) -> usize {
-        #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
-        let slot = self.links.first(port as u16, VirtualLinkId(frame.virtual_link));
-        usize::from(self.links.slots[slot].port)
-    }
-
     fn virtual_link(&mut self, arrival: &Arrival) -> Verdict {
         let Frame { destination, length, .. } = arrival.frame;
         let seen = filter::Arrival {

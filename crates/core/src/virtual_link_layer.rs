@@ -398,12 +398,6 @@ impl VirtualLinkLayer {
         self.links.place(id).map(|at| &self.links.all[at].ports[port].account)
     }
 
-    /// Reads of the lines of cache that frames meet here; what is read means nothing.
-    #[inline]
-    pub(crate) fn fetch(&self) -> usize {
-        self.links.all.len() + self.receivers.all.len() + usize::from(self.suspended)
-    }
-
     /// Frames that wait in regulators and for their instants.
     pub fn waiting(&self) -> usize {
         let links = self.links.all.iter().map(|link| link.regulator.waiting());

@@ -197,14 +197,6 @@ impl EventQueue {
         Some((RunTime::from_picos(self.base + time.cast_signed()), *self.sources.get(source)?))
     }
 
-    /// The source of the event that follows, unless one is planned before it.
-    #[inline]
-    pub(crate) fn upcoming(&self) -> Option<Source> {
-        // Without one the number is above all.
-        #[expect(clippy::cast_possible_truncation, reason = "no more than the number of sources")]
-        self.sources.get((self.earliest & !(NEVER << self.bits)) as usize).copied()
-    }
-
     /// Whether anything but what nodes have waited for is still to happen at `now`, the instant of the last event taken.
     #[inline]
     pub(crate) fn has_input_at(&self, now: RunTime) -> bool {

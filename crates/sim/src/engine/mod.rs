@@ -2,7 +2,6 @@
 
 mod clusters;
 mod credits;
-mod fetching;
 mod hosts;
 mod hubs;
 mod imperfections;
@@ -130,14 +129,10 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn run(&mut self) -> Result<(), SimError> {
-        let fetches = self.world.is_large() && std::env::var_os("WG_NOFETCH").is_none();
         while let Some((now, Source { class, number })) = self.queue.next()
             && (self.world.sending > 0 || now <= self.world.end())
         {
             self.now = now;
-            if fetches {
-                self.fetch_upcoming();
-            }
             let number = number as usize;
             match class {
                 Class::Arrival => self.arrival(number),
