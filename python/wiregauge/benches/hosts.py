@@ -263,9 +263,7 @@ class HostsBench:
             asked.append((name, sorted(names[peer] for peer in peers), size))
         with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
             answered = list(
-                pool.map(
-                    lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked
-                )
+                pool.map(lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked)
             )
         for (name, others, size), macs in zip(asked, answered, strict=True):
             answers = dict(zip(others, macs, strict=True))
