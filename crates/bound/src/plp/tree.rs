@@ -5,7 +5,7 @@
 //! programme of the sums is never below that of the pieces: it stays a bound. A piece whose burst is asked for stays
 //! apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Analysis;
 use crate::curve::{Arrival, Bucket};
@@ -17,8 +17,6 @@ struct Group {
     /// Where they enter and where they leave.
     first: usize,
     last: usize,
-    /// The server they come from over one link; none of those that begin.
-    from: Option<usize>,
     /// What they bring together.
     arrival: Arrival<Rational>,
     /// Their longest frame.
@@ -117,7 +115,6 @@ impl Tree {
             self.groups.push(Group {
                 first,
                 last,
-                from,
                 arrival: Arrival::sum(&curves?),
                 longest_frame: pieces.iter().map(frame).max().cloned().unwrap_or_default(),
                 come: Vec::new(),
@@ -283,7 +280,7 @@ impl Tree {
                 self.takes(analysis, (node, node), delay);
             }
         }
-        let ways: std::collections::BTreeSet<(usize, usize)> =
+        let ways: BTreeSet<(usize, usize)> =
             self.groups.iter().map(|group| (group.first, group.last)).collect();
         for (first, last) in ways {
             let known = if last == self.root { &analysis.passing } else { &analysis.ending };

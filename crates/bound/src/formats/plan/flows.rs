@@ -139,10 +139,14 @@ impl Reading<'_> {
         let longest = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
         bounded.longest_frame = Rational::integer(i128::from(longest));
         let host = self.host(flow.from);
+        // A latency begins when the application hands the message over. Before that it was woken, and waited for what the
+        // processor did for other messages: that moves when its frames come, which is their jitter, and is no part of the
+        // latency. After that the processor works for this message alone, because it takes one after the other.
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
-        let wake = most(&host.send_wake_up);
-        let jitter = &(&wake - &least(&host.send_wake_up)) + &work;
-        let wait = &(&(&wake + &work) + &seconds(host.interface_delay)) + &shaped;
+        let jitter = &(&most(&host.send_wake_up) - &least(&host.send_wake_up)) + &work;
+        let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
+        let own = costs.max().unwrap_or_default();
+        let wait = &(&own + &seconds(host.interface_delay)) + &shaped;
         for route in &flow.routes {
             let Some(receiver) = route.receiver() else { continue };
             let suffix = self.suffix(flow, route);

@@ -9,7 +9,7 @@ use wg_plan::{
 };
 
 use super::{
-    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, Reading, frame_bits, least, longest_bits, most, seconds,
+    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, Reading, frame_bits, longest_bits, most, seconds,
 };
 use crate::curve::{Bucket, RateLatency};
 use crate::model::Server;
