@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bound_networks import classed, network
+from bound_networks import classed, late_hosts, network
 from simulation import Simulated, simulate
 from wiregauge import bounds
 from wiregauge.config import Test, TestError
@@ -113,6 +113,16 @@ def test_no_simulated_delay_exceeds_a_bound_of_shaped_and_gated_classes(
     results = [judge(seed, tmp_path / str(seed), classed, ways) for seed in range(part, networks, 3)]
     assert sum(compared for compared, _ in results) > 5 * len(results)
     assert max(tightest for _, tightest in results) > 0.5
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_simulated_delay_exceeds_a_bound_where_hosts_take_time(
+    part: int, tmp_path: Path, thorough: bool
+) -> None:
+    networks = ALL if thorough else QUICK
+    results = [judge(seed, tmp_path / str(seed), late_hosts, FIFO) for seed in range(part, networks, 2)]
+    assert sum(compared for compared, _ in results) > 10 * len(results)
+    assert max(tightest for _, tightest in results) > 0.6
 
 
 def test_a_planted_fault_is_seen(tmp_path: Path) -> None:

@@ -146,7 +146,9 @@ impl Reading<'_> {
         let jitter = &(&most(&host.send_wake_up) - &least(&host.send_wake_up)) + &work;
         let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
         let own = costs.max().unwrap_or_default();
-        let wait = &(&own + &seconds(host.interface_delay)) + &shaped;
+        // A regulator holds a frame back that comes closer to the one before than its BAG: by the jitter as well.
+        let held = if flow.virtual_link.is_some() { &shaped + &jitter } else { shaped };
+        let wait = &(&own + &seconds(host.interface_delay)) + &held;
         for route in &flow.routes {
             let Some(receiver) = route.receiver() else { continue };
             let suffix = self.suffix(flow, route);

@@ -8,9 +8,7 @@ use wg_plan::{
     Attachment, ForwardingMode, HostModel, Integration, Interrupts, NodeIndex, NodeKind, Pattern, Protocol,
 };
 
-use super::{
-    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, Reading, frame_bits, longest_bits, most, seconds,
-};
+use super::{AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, Reading, frame_bits, longest_bits, most, seconds};
 use crate::curve::{Bucket, RateLatency};
 use crate::model::Server;
 use crate::rational::Rational;
