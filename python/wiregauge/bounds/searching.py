@@ -108,7 +108,8 @@ def goals(answers: Sequence[Answer], flows: Sequence[str], receivers: Sequence[s
                 known = copies.get(target.target)
                 if known is None or target.delay < known[0]:
                     copies[target.target] = (target.delay, answer.as_text, network)
-    return [Goal(*key, *max(copies.values(), key=lambda copy: copy[0])) for key, copies in best.items()]
+    greatest = ((key, max(copies.values(), key=lambda copy: copy[0])) for key, copies in best.items())
+    return [Goal(*key, bound, method, network) for key, (bound, method, network) in greatest]
 
 
 def search(
