@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 
-from wiregauge.config import Cbs, Clock, GateEntry, GateSchedule, SwitchTsn, Test, TrafficClass
+from wiregauge.config import Cbs, Clock, GateEntry, GateSchedule, Host, SwitchTsn, Test, TrafficClass
 
 RATES = ("100Mbit/s", "1Gbit/s")
 PERIODS = ("1ms", "2ms", "4ms", "8ms")
 
 
-def network(seed: int) -> Test:
+def network(seed: int, host: Host | None = None) -> Test:
     """A tree of switches, so that no flow can come back to where it was; flows, load and priorities at random.
 
     In every other one all senders begin at once, which is the worst they can do to one another at the first port.
+    Hosts take no time, or what `host` says.
     """
     draw = random.Random(seed)
     test = Test(f"random-{seed}", seed=seed, host="ideal")
@@ -32,7 +33,7 @@ def network(seed: int) -> Test:
         )
     hosts = [f"es{k}" for k in range(draw.randint(3, 7))]
     for name in hosts:
-        test.end_system(name)
+        test.end_system(name, host)
     backbone = draw.choice(RATES)
     for k in range(1, len(switches)):
         test.link(
@@ -48,6 +49,19 @@ def network(seed: int) -> Test:
         on, to = draw.sample(hosts, 2)
         test.inject(on=on, to=to, load=draw.choice(("5%", "20%")), burst=draw.randint(1, 12), payload="700B")
     return test.timing(warm_up="0s", duration="60ms")
+
+
+def late_hosts(seed: int) -> Test:
+    """The same with hosts that wake up late, by far from equal times, and work for each message."""
+    host = Host(
+        transmit="2us",
+        transmit_per_byte="1ns",
+        interface_delay="600ns",
+        send_wake_up="0%:0ns 50%:20us 100%:300us",
+        receive="1us",
+        receive_wake_up="0%:1us 100%:40us",
+    )
+    return network(seed, host)
 
 
 def _flow(

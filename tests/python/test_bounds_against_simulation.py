@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from bound_networks import classed, network
+from bound_networks import classed, late_hosts, network
 from simulation import Simulated, simulate
 from wiregauge import bounds
 from wiregauge.config import Test, TestError
@@ -67,8 +67,8 @@ def judge(
         if not any(reason in str(error) for reason in OVERLOADED):
             raise
         return 0, 0.0
-    with contextlib.suppress(TestError):  # it knows no priorities
-        answers.append(bounds.bound(source, "plp", grouping=True))
+    answers.append(bounds.bound(source, "plp", grouping=True))
+    never_above(answers[-1], answers[0])
     seen = worst(simulate(file.read_text(encoding="utf-8"), place / "run"))
     compared, tightest = 0, 0.0
     for answer in answers:
@@ -84,6 +84,15 @@ def judge(
                     f"{answer.multiplexing} grouping {answer.grouping} bounds it by {target.delay * 1e12:.0f} ps"
                 )
     return compared, tightest
+
+
+def never_above(tight: bounds.Answer, loose: bounds.Answer) -> None:
+    """Linear programmes are never above total flow analysis, of any flow, exactly."""
+    for one, other in zip(tight.flows, loose.flows, strict=True):
+        for less, more in zip(one.targets, other.targets, strict=True):
+            if more.delay_exact is not None:
+                assert less.delay_exact is not None, one.flow
+                assert Fraction(less.delay_exact) <= Fraction(more.delay_exact), one.flow
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -104,6 +113,16 @@ def test_no_simulated_delay_exceeds_a_bound_of_shaped_and_gated_classes(
     results = [judge(seed, tmp_path / str(seed), classed, ways) for seed in range(part, networks, 3)]
     assert sum(compared for compared, _ in results) > 5 * len(results)
     assert max(tightest for _, tightest in results) > 0.5
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_simulated_delay_exceeds_a_bound_where_hosts_take_time(
+    part: int, tmp_path: Path, thorough: bool
+) -> None:
+    networks = ALL if thorough else QUICK
+    results = [judge(seed, tmp_path / str(seed), late_hosts, FIFO) for seed in range(part, networks, 2)]
+    assert sum(compared for compared, _ in results) > 10 * len(results)
+    assert max(tightest for _, tightest in results) > 0.6
 
 
 def test_a_planted_fault_is_seen(tmp_path: Path) -> None:

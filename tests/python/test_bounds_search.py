@@ -12,14 +12,16 @@ from typer.testing import CliRunner
 
 from simulation import written
 from wiregauge import bounds
-from wiregauge.bounds.searching import Goal, search
+from wiregauge.bounds.searching import Goal, goals, search
 from wiregauge.bounds.short_runs import short_runs
 from wiregauge.cli import app
 from wiregauge.cli.bound_search import searched
 from wiregauge.cli.schemas import schema_of
 from wiregauge.config import TestError, load
 from wiregauge.plan import as_json
+from wiregauge.plan.network import EndSystem
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 LINE = 100_000_000
 FRAME = 1e-6 * (1400 + 66) * 8 / 100
 """The longest frame of these tests on the wire: UDP with preamble and gap, s."""
@@ -75,6 +77,39 @@ def test_a_tandem_comes_to_four_fifths_of_the_least_bound(hops: int, tmp_path: P
     found = told(placed(tmp_path, tandem(hops)), "--search", "--time", "30s")["search"]
     for flow in found["flows"]:
         assert 0.8 <= flow["tightness"] <= 1, flow
+
+
+@pytest.mark.parametrize("name", ["two-switches", "afdx"])
+def test_examples_come_to_nine_tenths_of_the_least_bound(name: str) -> None:
+    """Hosts that draw their times, and copies of which one may be lost, hide no worst case."""
+    found = told(EXAMPLES / f"{name}.xml", "--search", "--time", "40s")["search"]
+    for flow in found["flows"]:
+        assert 0.9 <= flow["tightness"] <= 1, flow
+
+
+def test_hosts_take_the_longest_that_they_draw(tmp_path: Path) -> None:
+    own = '<end-system name="z"><host receive-wake-up="7us"/></end-system>'
+    text = tandem(1).replace('<end-system name="z"/>', own)
+    runs = short_runs(placed(tmp_path, text.replace('host="ideal"', 'host="tuned"')), 1e-3)
+    hosts = {
+        node.name: node.kind.host
+        for node in runs.network.nodes
+        if isinstance(node.kind, EndSystem) and node.kind.host is not None
+    }
+    assert hosts["a"].send_wake_up.quantiles == ((0, 20_000_000),)
+    assert hosts["a"].receive_wake_up.quantiles == ((0, 40_000_000),)
+    assert hosts["z"].receive_wake_up.quantiles == ((0, 7_000_000),)
+
+
+def test_a_copy_is_searched_on_its_own_network() -> None:
+    """In `afdx.xml` flow 15 is on network B alone, and delays the copies there; those on A come first."""
+    file = EXAMPLES / "afdx.xml"
+    wanted = goals([bounds.bound(bounds.read(file))], ["13", "15"], ["display", "fwc"])
+    assert {(goal.flow, goal.network) for goal in wanted} == {("13", "B"), ("15", None)}
+    for network in ("A", "B"):
+        runs = short_runs(file, 1e-3, network)
+        used = {flow.id: {route.network for route in flow.routes} for flow in runs.run.flows}
+        assert used == {10: {network}, 11: {network}, 12: {network}, 13: {network}, 14: {network}, 15: {"B"}}
 
 
 def test_what_is_found_is_more_than_the_test_itself_shows(tmp_path: Path) -> None:

@@ -298,7 +298,7 @@ pub fn analyse_with(
         return analysed::<Enclosure>(model, choice, |_, _| Ok(None));
     }
     let programmes = |layout: &Layout, total: &Total<Rational>| match solver {
-        Some(solver) => plp::analyse(model, layout, choice.settings, total, solver).map(Some),
+        Some(solver) => Ok(Some(plp::analyse(model, layout, choice.settings, total, solver))),
         None => Err(plp::Unfit("plp needs a solver of linear programmes, and there is none here".to_owned())),
     };
     analysed::<Rational>(model, choice, programmes)

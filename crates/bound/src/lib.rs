@@ -18,6 +18,7 @@ mod plp;
 mod programme;
 mod rational;
 mod separate;
+mod sparse;
 mod tfa;
 
 pub use analysis::*;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::rational::Rational;
+use crate::sparse::{Equation, System};
 
 /// Maximise `objective · x` with `rows · x ≤ limits`, all `x` free.
 #[derive(Clone, Debug, Default)]
@@ -67,14 +68,16 @@ impl Programme {
         }
         let offset = scaled.objective.len();
         for (row, limit) in self.rows.iter().zip(&self.limits) {
-            let value = |(variable, coefficient): &(usize, Rational)| {
-                coefficient.to_f64_down() * self.scales[*variable]
-            };
-            let largest = row.iter().map(|term| value(term).abs()).fold(0.0, f64::max);
+            let begun = scaled.values.len();
+            for (variable, coefficient) in row {
+                scaled.columns.push(offset + variable);
+                scaled.values.push(coefficient.to_f64_down() * self.scales[*variable]);
+            }
+            let values = &mut scaled.values[begun..];
+            let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
             let size = if largest > 0.0 { largest } else { 1.0 };
-            for term in row {
-                scaled.columns.push(offset + term.0);
-                scaled.values.push(value(term) / size);
+            for value in values {
+                *value /= size;
             }
             scaled.limits.push(limit.to_f64_down() / size);
             scaled.starts.push(scaled.columns.len());
@@ -126,55 +129,20 @@ impl Programme {
         sum.values().all(Rational::is_zero)
     }
 
-    /// Solves for the multipliers of some rows: one equation for each variable, sparsest first.
+    /// Solves for the multipliers of some rows: one equation for each variable.
     fn multipliers(&self, binding: &[usize]) -> Option<Vec<(usize, Rational)>> {
-        let mut equations: BTreeMap<usize, (BTreeMap<usize, Rational>, Rational)> = BTreeMap::new();
-        for row in binding {
+        let mut equations: BTreeMap<usize, Equation> = BTreeMap::new();
+        for (unknown, row) in binding.iter().enumerate() {
             for (variable, coefficient) in &self.rows[*row] {
-                equations.entry(*variable).or_default().0.insert(*row, coefficient.clone());
+                equations.entry(*variable).or_default().terms.insert(unknown, coefficient.clone());
             }
         }
         for (variable, coefficient) in &self.objective {
-            equations.entry(*variable).or_default().1 = coefficient.clone();
+            equations.entry(*variable).or_default().value = coefficient.clone();
         }
-        let mut open: Vec<(BTreeMap<usize, Rational>, Rational)> = equations.into_values().collect();
-        let mut solved: Vec<(usize, BTreeMap<usize, Rational>, Rational)> = Vec::new();
-        while let Some(next) = (0..open.len()).min_by_key(|index| open[*index].0.len()) {
-            let (mut terms, mut value) = open.swap_remove(next);
-            // Of a few rows of a sparse equation the one that fewest others have.
-            let uses = |row: &usize| open.iter().filter(|(terms, _)| terms.contains_key(row)).count();
-            let Some(pivot) = terms.keys().take(4).min_by_key(|row| uses(row)).copied() else {
-                if value.is_zero() {
-                    continue;
-                }
-                return None;
-            };
-            let inverse = &Rational::ONE / &terms.remove(&pivot)?;
-            for term in terms.values_mut() {
-                *term = &*term * &inverse;
-            }
-            value = &value * &inverse;
-            for (others, right) in &mut open {
-                let Some(factor) = others.remove(&pivot) else { continue };
-                for (row, term) in &terms {
-                    let entry = others.entry(*row).or_default();
-                    *entry = &*entry - &(&factor * term);
-                    if entry.is_zero() {
-                        others.remove(row);
-                    }
-                }
-                *right = &*right - &(&factor * &value);
-            }
-            solved.push((pivot, terms, value));
-        }
-        // Backwards; a row that nothing determines is left out.
-        let mut found: BTreeMap<usize, Rational> = BTreeMap::new();
-        for (pivot, terms, value) in solved.into_iter().rev() {
-            let known = terms.iter().filter_map(|(row, term)| Some(term * found.get(row)?));
-            let value = known.fold(value, |value, known| &value - &known);
-            found.insert(pivot, value);
-        }
-        Some(found.into_iter().filter(|(_, multiplier)| !multiplier.is_zero()).collect())
+        let solved = System::of(binding.len(), equations.into_values().collect()).solved()?;
+        let found = solved.into_iter().filter(|(_, multiplier)| !multiplier.is_zero());
+        Some(found.map(|(unknown, multiplier)| (binding[unknown], multiplier)).collect())
     }
 }
 

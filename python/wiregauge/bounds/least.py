@@ -17,7 +17,7 @@ _WAYS: Final = (
     ("sfa", "fifo", False),
     ("pmoo", "arbitrary", True),
 )
-_MOST_STEPS: Final = 400
+_MOST_STEPS: Final = 2_000
 """Servers on the ways of all flows up to which linear programmes are asked too: of more they take too long."""
 
 

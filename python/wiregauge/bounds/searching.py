@@ -46,6 +46,8 @@ class Goal:
     target: str
     bound: float
     method: str
+    network: str | None = None
+    """Of a flow on two networks that whose copy the bound is of."""
 
 
 @dataclass(slots=True)
@@ -77,26 +79,37 @@ class Outcome:
     ended: bool = True
     """Whether every flow was searched until nothing more was gained, and not until time was up."""
 
+    def plus(self, other: Outcome) -> Outcome:
+        """What this and another search found."""
+        return Outcome(
+            self.found + other.found,
+            self.runs + other.runs,
+            self.seconds + other.seconds,
+            self.ended and other.ended,
+        )
+
 
 def goals(answers: Sequence[Answer], flows: Sequence[str], receivers: Sequence[str]) -> list[Goal]:
     """Of each flow and receiver that is simulated the least bound of several answers.
 
     Where copies come over two networks, the greater of both: one of them may be lost.
     """
-    best: dict[tuple[str, str], dict[str, tuple[float, str]]] = {}
+    best: dict[tuple[str, str], dict[str, tuple[float, str, str | None]]] = {}
     for answer in answers:
         for flow in answer.flows:
             for target in flow.targets:
                 receiver = target.target
+                network = None
                 if receiver not in receivers and receiver[-2:] in (" A", " B"):
-                    receiver = receiver[:-2]
+                    receiver, network = receiver[:-2], receiver[-1]
                 if flow.flow not in flows or receiver not in receivers or target.delay is None:
                     continue
                 copies = best.setdefault((flow.flow, receiver), {})
                 known = copies.get(target.target)
                 if known is None or target.delay < known[0]:
-                    copies[target.target] = (target.delay, answer.as_text)
-    return [Goal(*key, *max(copies.values())) for key, copies in best.items()]
+                    copies[target.target] = (target.delay, answer.as_text, network)
+    greatest = ((key, max(copies.values(), key=lambda copy: copy[0])) for key, copies in best.items())
+    return [Goal(*key, bound, method, network) for key, (bound, method, network) in greatest]
 
 
 def search(

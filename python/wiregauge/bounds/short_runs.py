@@ -1,6 +1,8 @@
 """Many short runs of one test that differ in when its senders begin, and that test with such offsets written into it.
 
 The short form of a test has no warm-up, no faults and few messages: every sender starts greedily, after its own offset.
+Hosts take of every time that their model draws the longest: that may happen, and a bound counts it. Where a message
+goes over two networks one of them may fail, and then its way is that over the other.
 What a short run shows, anybody sees who runs the written test: both are compiled from the same file.
 """
 
@@ -20,7 +22,8 @@ from wiregauge.config import Diagnostic, TestError, load_bytes, reading
 from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
-from wiregauge.plan import Flow, Send, as_json
+from wiregauge.plan import Flow, Network, Send, as_json
+from wiregauge.plan.network import EndSystem
 from wiregauge.plan.tasks import Bursts
 
 __all__ = ["Journey", "Sender", "ShortRuns", "short_runs"]
@@ -118,8 +121,11 @@ class ShortRuns:
         return text + b"\n"
 
 
-def short_runs(path: Path, longest_s: float) -> ShortRuns:
-    """The short runs of a test whose messages take at most `longest_s`; raises `TestError`."""
+def short_runs(path: Path, longest_s: float, network: str | None = None) -> ShortRuns:
+    """The short runs of a test whose messages take at most `longest_s`; raises `TestError`.
+
+    `network`: that of two networks that what travels on both is left, A or B.
+    """
     file = str(path)
     root = reading.parse(reading.read(path), file)
     if local(root) != "test":
@@ -153,13 +159,17 @@ def short_runs(path: Path, longest_s: float) -> ShortRuns:
                     node.remove(limit)
             if len(node) == 0:
                 root.remove(node)
-    return _shortened(root, file, int(longest_s * 1e12))
+    return _shortened(root, file, int(longest_s * 1e12), network)
 
 
-def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
+def _shortened(root: etree._Element, file: str, longest: int, network: str | None) -> ShortRuns:
     tasks = next(node for node in root if local(node) == "tasks")
     sends = [node for node in root.iter("*") if local(node) == "send"]
-    plan = load_bytes(etree.tostring(root), Path(file)).campaign.runs[0]
+    campaign = load_bytes(etree.tostring(root), Path(file)).campaign
+    plan = campaign.runs[0]
+    _slow(root, campaign.network)
+    if network is not None:
+        _left(root, plan.flows, network)
     senders = [_sender(send) for send in plan.sends]
     if [int(node.get("flow", "0")) for node in sends] != [sender.flow for sender in senders]:
         _refuse(file, "<tasks>", "its senders have no order of their own", "give each flow one <send>")
@@ -183,6 +193,35 @@ def _shortened(root: etree._Element, file: str, longest: int) -> ShortRuns:
         end = critical + window
     tasks.set("duration", _nanos(end))
     return ShortRuns(root, file, critical)
+
+
+def _slow(root: etree._Element, network: Network) -> None:
+    """Has hosts take of every time that they draw the longest."""
+    models = {node.name: node.kind.host for node in network.nodes if isinstance(node.kind, EndSystem)}
+    for element in [node for node in root.iter("*") if local(node) == "end-system"]:
+        model = models.get(element.get("name", ""))
+        if model is None:
+            continue
+        drawn = {
+            "send-wake-up": model.send_wake_up,
+            "receive-wake-up": model.receive_wake_up,
+            "relay-wake-up": model.relay_wake_up,
+        }
+        longest = {name: one.quantiles[-1][1] for name, one in drawn.items() if len(one.quantiles) > 1}
+        if not longest:
+            continue
+        host = next((node for node in element if local(node) == "host"), None)
+        if host is None:
+            host = etree.SubElement(element, etree.QName(etree.QName(element).namespace, "host"))
+        for name, time in longest.items():
+            host.set(name, _nanos(time))
+
+
+def _left(root: etree._Element, flows: Sequence[Flow], network: str) -> None:
+    """Leaves flows that travel on both networks one of them."""
+    both = {str(flow.id) for flow in flows if len({route.network for route in flow.routes}) > 1}
+    for node in [node for node in root.iter("*") if local(node) == "flow" and node.get("id") in both]:
+        node.set("networks", network)
 
 
 def _sender(send: Send) -> Sender:

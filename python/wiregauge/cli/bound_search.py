@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +64,9 @@ def searched(
 ) -> Searched:
     """Searches; raises `TestError` where the test has no short runs."""
     from wiregauge.bounds.least import least
-    from wiregauge.bounds.searching import goals, search
+    from wiregauge.bounds.searching import Outcome, goals, search
     from wiregauge.bounds.short_runs import short_runs
-    from wiregauge.bounds.worst import worst_of, write_tests
+    from wiregauge.bounds.worst import worst_of
     from wiregauge.cli.progress import Countdown
 
     answers = least(source, answer)
@@ -73,16 +74,10 @@ def searched(
         (target.delay for flow in answer.flows for target in flow.targets if target.delay is not None),
         default=0.0,
     )
-    runs = short_runs(file, longest)
-    wanted = goals(answers, [str(flow) for flow in runs.ways], runs.names)
+    plain = short_runs(file, longest)
+    wanted = goals(answers, [str(flow) for flow in plain.ways], plain.names)
     if not wanted:
         fail(f"{file}: no flow has both a bound and a sender, so there is nothing to search", BAD_INPUT)
-    with Countdown(Console(stderr=True), "search", seconds) as countdown:
-        outcome = search(runs, wanted, seconds=seconds, seed=seed, tell=countdown.at)
-    try:
-        written = write_tests(outcome, runs, out) if out is not None else {}
-    except OSError as error:
-        fail(f"--out {out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
     measured: dict[tuple[str, str], float] = {}
     for one in laid:
         for flow in one.flows:
@@ -90,8 +85,41 @@ def searched(
                 key = flow.flow, flow.target
                 measured[key] = max(measured.get(key, 0.0), flow.measured)
     best = {answer.as_text: answer for answer in answers}
-    worst = worst_of(outcome, runs, written, measured, lambda found: _why(found, best, source, runs, file))
+    try:
+        if out is not None:
+            out.mkdir(parents=True)
+    except OSError as error:
+        fail(f"--out {out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
+    outcome, worst = Outcome(), []
+    with Countdown(Console(stderr=True), "search", seconds) as countdown:
+        for network in (None, "A", "B"):
+            own = [goal for goal in wanted if goal.network == network]
+            if not own:
+                continue
+            runs = plain if network is None else short_runs(file, longest, network)
+            done = len(outcome.found)
+            share = len(own) / len(wanted)
+
+            def tell(part: float, done: int = done, share: float = share) -> None:
+                countdown.at(done / len(wanted) + part * share)
+
+            found = search(runs, own, seconds=seconds * share, seed=seed, tell=tell)
+            outcome = outcome.plus(found)
+            written = _written(found, runs, out)
+            why = partial(_why, answers=best, source=source, runs=runs, file=file)
+            worst += worst_of(found, runs, written, measured, why)
+    places = {(goal.flow, goal.target): place for place, goal in enumerate(wanted)}
+    worst.sort(key=lambda one: places[one.flow, one.target])
     return Searched(worst, outcome, seed)
+
+
+def _written(outcome: Outcome, runs: ShortRuns, out: Path | None) -> Mapping[tuple[str, str], Path]:
+    from wiregauge.bounds.worst import write_tests
+
+    try:
+        return write_tests(outcome, runs, out) if out is not None else {}
+    except OSError as error:
+        fail(f"--out {out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
 
 
 def _why(

@@ -1,0 +1,309 @@
+//! Flows: what senders bring, and the servers on the way to each receiver.
+
+use wg_frame::time::Span;
+use wg_plan::{
+    Attachment, Flow as PlannedFlow, Hop, NetworkId, NodeKind, Pattern, Protocol, Relay, Route, Send,
+    SwitchKind,
+};
+
+use super::{Reading, Traffic, frame_bits, least, most, seconds};
+use crate::curve::Bucket;
+use crate::model::{Flow, Passage, Scheduled};
+use crate::rational::Rational;
+
+impl Reading<'_> {
+    pub(super) fn bits_of(&self, send: &Send) -> u64 {
+        let flow = self.run.flows.iter().find(|flow| flow.id == send.flow);
+        flow.map_or(0, |flow| frame_bits(flow, send.payload))
+    }
+
+    /// The end of a route: over the last wire, and to the application.
+    pub(super) fn arriving(&self, route: &Route) -> (Rational, Option<Passage>) {
+        let wire = route
+            .hops
+            .last()
+            .map_or(Rational::ZERO, |hop| seconds(self.network.links[hop.link as usize].delay));
+        let receiver = route.receiver().unwrap_or_default();
+        match self.readers.get(&receiver) {
+            Some(server) => {
+                (Rational::ZERO, Some(Passage { wait: wire, class: 10, ..Passage::from(*server) }))
+            }
+            None => (&wire + &self.told(receiver), None),
+        }
+    }
+
+    /// Where a flow is served among others at a port; less is better.
+    fn class(&self, port: Attachment, flow: &PlannedFlow) -> u8 {
+        let at = port.node;
+        if let Some(tsn) = self.tsn(port) {
+            return Self::rank(&tsn, self.priority(at, flow));
+        }
+        const UNTAGGED: u8 = 0;
+        let priority = flow.vlan.map_or(UNTAGGED, |tag| tag.priority);
+        let virtual_link = |link: &wg_plan::VirtualLink| if link.priority >= 4 { 1 } else { 2 };
+        let ordinary = 3 + (7 - priority.min(7));
+        match (&self.network.nodes[usize::from(at)].kind, &flow.virtual_link) {
+            (NodeKind::EndSystem { .. }, Some(link)) => virtual_link(link),
+            (NodeKind::Switch(switch), Some(link)) if switch.strict_priority => {
+                if switch.kind >= SwitchKind::Arinc664 {
+                    virtual_link(link)
+                } else {
+                    3 + (7 - link.priority.min(7))
+                }
+            }
+            (NodeKind::Switch(switch), None) if switch.strict_priority => ordinary,
+            _ => 10,
+        }
+    }
+
+    /// The servers of a route and what a frame waits for before each.
+    pub(super) fn passages(
+        &self,
+        flow: &PlannedFlow,
+        route: &[Hop],
+        first: (Rational, Rational),
+    ) -> Vec<Passage> {
+        let mut passages = Vec::with_capacity(route.len());
+        let mut before: Option<&Hop> = None;
+        for hop in route {
+            let (wait, variation) = match before {
+                None => first.clone(),
+                Some(before) => self.forwarding(before, hop),
+            };
+            let class = self.class(hop.from, flow);
+            passages.push(Passage { server: self.servers[&hop.from], class, wait, variation });
+            before = Some(hop);
+        }
+        passages
+    }
+
+    /// From the end of one hop to the queue of the next.
+    fn forwarding(&self, before: &Hop, hop: &Hop) -> (Rational, Rational) {
+        let [came, goes] = [before, hop].map(|hop| &self.network.links[hop.link as usize]);
+        let wire = seconds(came.delay);
+        let NodeKind::Switch(switch) = &self.network.nodes[usize::from(hop.from.node)].kind else {
+            return (wire, Rational::ZERO);
+        };
+        let mixed = if came.rate == goes.rate { Rational::ZERO } else { seconds(switch.mixed_rate_delay) };
+        let fixed = &(&wire + &seconds(switch.processing_delay)) + &mixed;
+        let (low, high) = (least(&switch.drawn_delay), most(&switch.drawn_delay));
+        (&fixed + &high, &high - &low)
+    }
+
+    fn sender(&mut self, flow: &PlannedFlow, send: &Send) -> Option<Traffic> {
+        let element = format!("<send flow=\"{}\">", flow.id);
+        let bits = frame_bits(flow, send.payload);
+        if send.replay.is_some() {
+            self.say(
+                &element,
+                "it replays a capture, whose gaps are no arrival curve",
+                "give it a period in its place",
+            );
+            return None;
+        }
+        let (frames, period) = match send.pattern {
+            Pattern::Periodic => (1, send.period),
+            Pattern::Bursts { size, .. } => (u64::from(size), send.period),
+            Pattern::Ramp { to, .. } => (1, send.period.min(to)),
+            Pattern::Exponential => {
+                self.say(
+                    &element,
+                    "its intervals are exponential: any number of frames may come at once, and no curve bounds them",
+                    "make it periodic, or send it on a virtual link",
+                );
+                return None;
+            }
+        };
+        Some(Traffic { frames, bits, period })
+    }
+
+    pub(super) fn flow(&mut self, flow: &PlannedFlow) {
+        let sends: Vec<&Send> = self.run.sends.iter().filter(|send| send.flow == flow.id).collect();
+        if sends.is_empty() || flow.is_loopback() {
+            return;
+        }
+        if flow.protocol == Protocol::Tt {
+            self.scheduled(flow, &sends);
+            return;
+        }
+        let mut traffic = Vec::new();
+        for send in sends.iter().copied() {
+            traffic.extend(self.sender(flow, send));
+        }
+        if traffic.len() < sends.len() {
+            return;
+        }
+        let payload = sends.iter().map(|send| send.payload).max().unwrap_or(0);
+        let Some((arrival, shaped)) = self.arrival(flow, &traffic) else { return };
+        let mut bounded = Flow::new(flow.id.to_string(), vec![arrival]);
+        let longest = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
+        bounded.longest_frame = Rational::integer(i128::from(longest));
+        let host = self.host(flow.from);
+        // A latency begins when the application hands the message over. Before that it was woken, and waited for what the
+        // processor did for other messages: that moves when its frames come, which is their jitter, and is no part of the
+        // latency. After that the processor works for this message alone, because it takes one after the other.
+        let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
+        let jitter = &(&most(&host.send_wake_up) - &least(&host.send_wake_up)) + &work;
+        let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
+        let own = costs.max().unwrap_or_default();
+        // A regulator holds a frame back that comes closer to the one before than its BAG: by the jitter as well.
+        let held = if flow.virtual_link.is_some() { &shaped + &jitter } else { shaped };
+        let wait = &(&own + &seconds(host.interface_delay)) + &held;
+        for route in &flow.routes {
+            let Some(receiver) = route.receiver() else { continue };
+            let suffix = self.suffix(flow, route);
+            let first = (wait.clone(), jitter.clone());
+            let mut passages = self.passages(flow, &route.hops, first);
+            let target = format!("{}{suffix}", self.name(receiver));
+            let (end, reader) = self.arriving(route);
+            passages.extend(reader);
+            bounded.add_target(&target, passages.clone(), end.clone());
+            for relay in self.run.relays.iter().filter(|relay| relay.flow == flow.id && relay.on == receiver)
+            {
+                self.returned(
+                    &mut bounded,
+                    (flow, relay, payload),
+                    route,
+                    &mut passages.clone(),
+                    &end,
+                    &suffix,
+                );
+            }
+        }
+        self.model.flows.push(bounded);
+    }
+
+    /// From a relay back to the sender, behind all it passed on the way there.
+    fn returned(
+        &self,
+        bounded: &mut Flow,
+        (flow, relay, payload): (&PlannedFlow, &Relay, u32),
+        route: &Route,
+        passages: &mut Vec<Passage>,
+        arriving: &Rational,
+        suffix: &str,
+    ) {
+        let back = route.reversed();
+        let host = self.host(relay.on);
+        let wait = [
+            arriving.clone(),
+            most(&host.relay_wake_up),
+            self.transmit_cost(relay.on, flow.protocol, payload),
+            seconds(host.interface_delay),
+        ]
+        .iter()
+        .fold(Rational::ZERO, |sum, part| &sum + part);
+        // All of it may vary: a host is no switch.
+        let more = self.passages(flow, &back.hops, (wait.clone(), wait));
+        passages.extend(more);
+        let target = format!("{}{suffix} and back", self.name(relay.on));
+        let (end, reader) = self.arriving(&back);
+        passages.extend(reader);
+        bounded.add_target(&target, passages.iter().cloned(), end);
+    }
+
+    /// A time-triggered message waits for its dispatch, at most a period, and then goes by the schedule.
+    fn scheduled(&mut self, flow: &PlannedFlow, sends: &[&Send]) {
+        let element = format!("<flow id=\"{}\">", flow.id);
+        let Some(schedule) = &flow.schedule else { return };
+        let period = seconds(schedule.period);
+        let slower = sends.len() == 1 && sends[0].pattern.is_periodic() && seconds(sends[0].period) >= period;
+        if !slower || schedule.queue.is_some() || self.run.relays.iter().any(|relay| relay.flow == flow.id) {
+            self.say(
+                &element,
+                "its messages may come faster than its schedule sends them, or wait in a queue, or come back",
+                "give it one periodic sender that is no faster than the schedule",
+            );
+            return;
+        }
+        let host = self.host(flow.from);
+        let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
+        let before = &(&most(&host.send_wake_up) + &work) + &seconds(host.interface_delay);
+        let mut targets = Vec::new();
+        for route in &flow.routes {
+            let (Some(receiver), Some(last)) = (route.receiver(), route.hops.last()) else { continue };
+            let Some(reception) = schedule.receptions.iter().find(|reception| reception.at == last.to) else {
+                continue;
+            };
+            // From dispatch to each window in turn and to the last instant of reception; offsets go round with the period.
+            let windows = route
+                .hops
+                .iter()
+                .filter_map(|hop| schedule.windows.iter().find(|window| window.at == hop.from));
+            let instants = windows.map(|window| window.offset).chain([reception.offset]);
+            let (mut at, mut span) = (schedule.offset, Span::ZERO);
+            for instant in instants {
+                let step = (instant.as_picos() - at.as_picos()).rem_euclid(schedule.period.as_picos().max(1));
+                (at, span) = (instant, span + Span::from_picos(step));
+            }
+            let span = seconds(span + schedule.late);
+            let reading = self.readers.get(&receiver).map_or_else(
+                || self.told(receiver),
+                |server| {
+                    let service = &self.model.servers[*server].service[0];
+                    let bits = Rational::integer(i128::from(self.bits_of(sends[0])));
+                    &service.latency + &(&bits / &service.rate)
+                },
+            );
+            let path = route
+                .hops
+                .iter()
+                .map(|hop| self.model.servers[self.servers[&hop.from]].name.clone())
+                .collect();
+            let target = format!("{}{}", self.name(receiver), self.suffix(flow, route));
+            let delay =
+                [&period, &before, &span, &reading].iter().fold(Rational::ZERO, |sum, part| &sum + part);
+            targets.push((target, path, delay));
+        }
+        self.model.scheduled.push(Scheduled { name: flow.id.to_string(), targets });
+    }
+
+    fn suffix(&self, flow: &PlannedFlow, route: &Route) -> String {
+        match (flow.network, route.network) {
+            (Some(_), _) => String::new(),
+            (None, NetworkId::A) => " A".to_owned(),
+            (None, NetworkId::B) => " B".to_owned(),
+        }
+    }
+
+    /// The curve of a flow behind its regulator, and how long a frame may wait in that.
+    fn arrival(&mut self, flow: &PlannedFlow, traffic: &[Traffic]) -> Option<(Bucket<Rational>, Rational)> {
+        let fast = self.fast(flow.from);
+        let mut burst = Rational::ZERO;
+        let mut rate = Rational::ZERO;
+        let (mut frames, mut frequency) = (Rational::ZERO, Rational::ZERO);
+        for one in traffic {
+            let bits = Rational::integer(i128::from(one.bits) * i128::from(one.frames));
+            let period = seconds(one.period);
+            if period.signum() <= 0 {
+                let element = format!("<send flow=\"{}\">", flow.id);
+                self.say(&element, "its period is not above zero", "give it one");
+                return None;
+            }
+            let own = &Rational::integer(i128::from(one.frames)) / &period;
+            burst = &burst + &bits;
+            rate = &rate + &(&(&bits / &period) * &fast);
+            frames = &frames + &Rational::integer(i128::from(one.frames));
+            frequency = &frequency + &(&own * &fast);
+        }
+        let Some(link) = &flow.virtual_link else { return Some((Bucket { burst, rate }, Rational::ZERO)) };
+        let bag = seconds(link.contract.bag().span());
+        let contract = &fast / &bag;
+        if frequency > contract {
+            let element = format!("<flow id=\"{}\">", flow.id);
+            self.say(
+                &element,
+                "its senders send more frames than its BAG lets pass, and they wait without end",
+                "lengthen the periods, or shorten the BAG",
+            );
+            return None;
+        }
+        // One frame passes at once, the others one each BAG.
+        let wait = &(&frames - &Rational::ONE).max(Rational::ZERO) * &bag;
+        let bits = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
+        let bits = Rational::integer(i128::from(bits));
+        let rate = &(&bits * &contract).min(rate.clone()).max(Rational::ZERO);
+        let burst = bits;
+        Some((Bucket { burst, rate: rate.clone() }, wait))
+    }
+}

@@ -1,0 +1,251 @@
+//! Nodes and links: ports and the processors of hosts become servers.
+
+use std::collections::BTreeMap;
+
+use wg_frame::time::Span;
+use wg_plan::wire::wire_bits;
+use wg_plan::{
+    Attachment, ForwardingMode, HostModel, Integration, Interrupts, NodeIndex, NodeKind, Pattern, Protocol,
+};
+
+use super::{AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, Reading, frame_bits, longest_bits, most, seconds};
+use crate::curve::{Bucket, RateLatency};
+use crate::model::Server;
+use crate::rational::Rational;
+
+impl Reading<'_> {
+    pub(super) fn check_nodes(&mut self) {
+        let (mut said, mut unruled) = (Vec::new(), Vec::new());
+        for node in &self.network.nodes {
+            match &node.kind {
+                NodeKind::Hub { .. } => said.push((
+                    format!("hub \"{}\"", node.name),
+                    "who sends next on a shared medium is chance, and nothing bounds it",
+                    "put a switch in its place",
+                )),
+                NodeKind::Switch(switch) if switch.raster.is_some() => said.push((
+                    format!("switch \"{}\"", node.name),
+                    "its raster keeps slots for time-triggered frames, which are not bounded",
+                    "leave the raster out",
+                )),
+                NodeKind::Switch(switch) if switch.learning => said.push((
+                    format!("switch \"{}\"", node.name),
+                    "it learns addresses, and floods what it has not learnt yet to ports where no flow is planned",
+                    "write learning=\"false\", so that ways are entered before the run",
+                )),
+                _ => {}
+            }
+        }
+        for (index, node) in (0..).zip(&self.network.nodes) {
+            let kind = if matches!(node.kind, NodeKind::Switch(_)) { "switch" } else { "end system" };
+            for (what, cure) in self.unruled(index) {
+                let message = "its ports have ".to_owned() + what + ", which no curve here has";
+                unruled.push((format!("{kind} \"{}\"", node.name), message, cure));
+            }
+        }
+        for (element, message, cure) in said {
+            self.say(&element, message, cure);
+        }
+        for (element, message, cure) in unruled {
+            self.say(&element, &message, cure);
+        }
+    }
+
+    pub(super) fn make_servers(&mut self) {
+        for link in self.network.links.clone() {
+            for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
+                // A line that drifts is slower by as much as its node's clock may be.
+                let ppb = self.network.nodes[usize::from(from.node)].line_drift_ppb;
+                let slow = Rational::new(1_000_000_000 - i128::from(ppb.abs()), 1_000_000_000);
+                let fast = Rational::new(1_000_000_000 + i128::from(ppb.abs()), 1_000_000_000);
+                let nominal = Rational::integer(i128::from(link.rate.bits_per_second()));
+                let rate = &nominal * &slow;
+                let latency = self.cut_through_latency(from, to);
+                self.servers.insert(from, self.model.servers.len());
+                self.model.servers.push(Server {
+                    name: format!("{}:{}", self.name(from.node), from.port),
+                    service: vec![RateLatency { rate, latency }],
+                    capacity: Some(&nominal * &fast),
+                    reserved: None,
+                    rules: self.rules(from),
+                    line: 0,
+                });
+            }
+        }
+    }
+
+    /// A switch that cuts through orders frames by their headers: others whose end comes later by as much as the longest
+    /// frame lasts may go before.
+    fn cut_through_latency(&self, from: Attachment, _to: Attachment) -> Rational {
+        let NodeKind::Switch(switch) = &self.network.nodes[usize::from(from.node)].kind else {
+            return Rational::ZERO;
+        };
+        if switch.forwarding_mode != ForwardingMode::CutThrough {
+            return Rational::ZERO;
+        }
+        let at = |link: &&wg_plan::Link| link.ends.iter().any(|end| end.node == from.node);
+        let slowest = self.network.links.iter().filter(at).map(|link| link.rate.bits_per_second()).min();
+        let frames = self.run.flows.iter().map(longest_bits);
+        let others = self.run.injects.iter().map(|inject| wire_bits(Protocol::Udp, None, inject.payload));
+        let longest = frames.chain(self.run.sends.iter().map(|send| self.bits_of(send))).chain(others).max();
+        Rational::new(i128::from(longest.unwrap_or(0)), i128::from(slowest.unwrap_or(1)))
+    }
+
+    pub(super) fn host(&self, node: NodeIndex) -> HostModel {
+        match &self.network.nodes[usize::from(node)].kind {
+            NodeKind::EndSystem { host } => host.clone(),
+            _ => HostModel::ideal(),
+        }
+    }
+
+    /// What all frames that are due at once cost a host's processor: a frame may wait for the others.
+    pub(super) fn count_processors(&mut self) {
+        for send in &self.run.sends {
+            let Some(flow) = self.run.flows.iter().find(|flow| flow.id == send.flow) else { continue };
+            let frames = match send.pattern {
+                Pattern::Bursts { size, .. } => size,
+                _ => 1,
+            };
+            let cost = self.transmit_cost(flow.from, flow.protocol, send.payload);
+            let whole = &cost * &Rational::integer(i128::from(frames));
+            let entry = self.busy.entry(flow.from).or_default();
+            *entry = &*entry + &whole;
+        }
+    }
+
+    pub(super) fn transmit_cost(&self, node: NodeIndex, protocol: Protocol, payload: u32) -> Rational {
+        let host = self.host(node);
+        let stack = host.stacks.iter().find(|stack| stack.protocol == protocol);
+        let cost = stack.map_or(host.transmit, |stack| stack.costs.transmit);
+        &seconds(cost.fixed) + &(&seconds(cost.per_byte) * &Rational::integer(i128::from(payload)))
+    }
+
+    /// The processor of a host is a server too: it reads frame by frame, after it was told and has woken.
+    pub(super) fn make_readers(&mut self) {
+        let mut slowest: BTreeMap<NodeIndex, Rational> = BTreeMap::new();
+        let mut comes = |node: NodeIndex, bits: u64, cost: Rational| {
+            if cost.signum() > 0 {
+                let rate = &Rational::integer(i128::from(bits)) / &cost;
+                slowest.entry(node).and_modify(|least| *least = (&*least).min(&rate).clone()).or_insert(rate);
+            }
+        };
+        for send in &self.run.sends {
+            let Some(flow) = self.run.flows.iter().find(|flow| flow.id == send.flow) else { continue };
+            let bits = frame_bits(flow, send.payload);
+            let back = self.run.relays.iter().any(|relay| relay.flow == flow.id).then_some(flow.from);
+            for receiver in flow.receivers().chain(back) {
+                comes(receiver, bits, self.receive_cost(receiver, flow.protocol, send.payload));
+            }
+        }
+        for inject in self.run.injects.iter().filter(|inject| self.host(inject.to).receives_load) {
+            let bits = wire_bits(Protocol::Udp, None, inject.payload);
+            comes(inject.to, bits, self.receive_cost(inject.to, Protocol::Udp, inject.payload));
+        }
+        for (node, rate) in slowest {
+            let latency = self.told(node);
+            self.readers.insert(node, self.model.servers.len());
+            let service = vec![RateLatency { rate, latency }];
+            self.model.servers.push(Server::new(format!("{} receives", self.name(node)), service));
+        }
+    }
+
+    /// From a frame at an interface to a thread that reads it, at most.
+    pub(super) fn told(&self, node: NodeIndex) -> Rational {
+        let host = self.host(node);
+        let moderated = match host.interrupts {
+            Interrupts::EachFrame => Span::ZERO,
+            Interrupts::Coalesced { wait, .. } => wait,
+            Interrupts::Polled { period } => period,
+            Interrupts::Spaced { spacing } => spacing,
+            Interrupts::Adaptive => LONGEST_ADAPTIVE_SPACING,
+        };
+        [
+            seconds(host.interface_receive_delay),
+            seconds(host.interrupt_latency),
+            seconds(moderated),
+            most(&host.receive_wake_up),
+        ]
+        .iter()
+        .fold(Rational::ZERO, |sum, part| &sum + part)
+    }
+
+    fn receive_cost(&self, node: NodeIndex, protocol: Protocol, payload: u32) -> Rational {
+        let host = self.host(node);
+        let stack = host.stacks.iter().find(|stack| stack.protocol == protocol);
+        let cost = stack.map_or(host.receive, |stack| stack.costs.receive);
+        let bytes = Rational::integer(i128::from(payload));
+        let of = |cost: wg_plan::Cost| &seconds(cost.fixed) + &(&seconds(cost.per_byte) * &bytes);
+        &of(cost) + &host.card_read.map_or(Rational::ZERO, of)
+    }
+
+    /// What windows of time-triggered frames keep from all others. Frames that would not be done before a window wait
+    /// (timely block), or are cut off and sent again (preemption): either way a window costs a frame more than itself.
+    pub(super) fn reserve(&mut self) {
+        let ports: Vec<(Attachment, usize)> =
+            self.servers.iter().map(|(port, server)| (*port, *server)).collect();
+        for (port, server) in ports {
+            let rate = self.model.servers[server].service[0].rate.clone();
+            let longest = self.longest_other();
+            let guard = match &self.network.nodes[usize::from(port.node)].kind {
+                NodeKind::Switch(switch) if switch.integration == Integration::Shuffling => Rational::ZERO,
+                _ => &longest / &rate,
+            };
+            let (mut burst, mut share) = (Rational::ZERO, Rational::ZERO);
+            for schedule in self.run.flows.iter().filter_map(|flow| flow.schedule.as_ref()) {
+                for window in schedule.windows.iter().filter(|window| window.at == port) {
+                    let frame = Rational::integer(8 * (i128::from(schedule.longest_frame) + AROUND_FRAME));
+                    let length = seconds(window.length).max(&frame / &rate);
+                    let whole = &(&length + &guard) * &rate;
+                    burst = &burst + &whole;
+                    share = &share + &(&whole / &seconds(schedule.period));
+                }
+            }
+            if share.signum() > 0 {
+                self.model.servers[server].reserved = Some(Bucket { burst, rate: share });
+            }
+        }
+    }
+
+    /// Bits of the longest frame that is not time-triggered.
+    fn longest_other(&self) -> Rational {
+        let others = self.run.flows.iter().filter(|flow| flow.protocol != Protocol::Tt);
+        let sent = self.run.sends.iter().filter(|send| others.clone().any(|flow| flow.id == send.flow));
+        let loads = self.run.injects.iter().map(|inject| wire_bits(Protocol::Udp, None, inject.payload));
+        let bits = sent.map(|send| self.bits_of(send)).chain(loads).max().unwrap_or(0);
+        Rational::integer(i128::from(bits))
+    }
+
+    /// How much faster than time a node's clock may run.
+    pub(super) fn fast(&self, node: NodeIndex) -> Rational {
+        let clock = &self.network.nodes[usize::from(node)].clock;
+        let steps = clock.temperature.iter().map(|step| clock.drift_ppb + step.drift_ppb);
+        let drift = steps.chain([clock.drift_ppb]).map(i64::abs).max().unwrap_or(0);
+        Rational::new(1_000_000_000 + i128::from(drift), 1_000_000_000)
+    }
+
+    /// ARINC 664 part 7: what virtual links of an end system do to one another at its port, beside 40 us of its own.
+    pub(super) fn jitters(&mut self) {
+        let mut sums: BTreeMap<NodeIndex, Rational> = BTreeMap::new();
+        for flow in &self.run.flows {
+            let Some((link, hop)) =
+                flow.virtual_link.zip(flow.routes.first().and_then(|route| route.hops.first()))
+            else {
+                continue;
+            };
+            let bits = Rational::integer(8 * (i128::from(link.contract.lmax()) + AROUND_FRAME));
+            let rate =
+                Rational::integer(i128::from(self.network.links[hop.link as usize].rate.bits_per_second()));
+            let sum = sums.entry(flow.from).or_insert(Rational::new(40, 1_000_000));
+            *sum = &*sum + &(&bits / &rate);
+        }
+        for (node, jitter) in sums {
+            let within = if jitter <= Rational::new(500, 1_000_000) { "within" } else { "beyond" };
+            let text = format!(
+                "virtual links leave \"{}\" with a jitter of at most {:.3} us, {within} the 500 us of ARINC 664 part 7",
+                self.name(node),
+                jitter.to_f64_up() * 1e6
+            );
+            self.model.notes.push(text);
+        }
+    }
+}
