@@ -8,7 +8,18 @@ import sys
 from pathlib import Path
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "first.xml"
-HEAVY = ("cryptography", "grpc", "matplotlib", "numpy", "plotly", "polars", "pyarrow", "ray", "scipy", "scipy.stats")
+HEAVY = (
+    "cryptography",
+    "grpc",
+    "matplotlib",
+    "numpy",
+    "plotly",
+    "polars",
+    "pyarrow",
+    "ray",
+    "scipy",
+    "scipy.stats",
+)
 PROGRAM = f"""
 import contextlib, io, json, sys
 from wiregauge.cli.program import main

@@ -31,6 +31,7 @@ _REACHED: Final = 0.999_9
 
 Offsets = tuple[int, ...]
 
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """A flow at a receiver and the least bound of it, s; `method` is the one that gave it."""
