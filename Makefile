@@ -17,6 +17,8 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Images of containers set it, and then each of hundreds of processes compiles every module that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # What tests run: the packages of $(VENV), and module and agent out of the same artefacts as `cargo test`.
 TESTING := target/testing
 PYTEST := env PATH="$(CURDIR)/$(BIN):$$PATH" $(TESTING)/bin/python -m pytest
