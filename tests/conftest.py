@@ -39,6 +39,7 @@ LONGEST: Final = (
     "python/test_reference.py",
     "python/test_ring_tsn.py",
     "python/test_cluster.py",
+    "python/test_switching_tests.py",
     "python/test_config_effect.py",
     "python/test_studies.py",
     "python/test_shown_commands.py",
