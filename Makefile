@@ -17,9 +17,13 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Images of containers set it, and then each of hundreds of processes compiles every module that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # What tests run: the packages of $(VENV), and module and agent out of the same artefacts as `cargo test`.
 TESTING := target/testing
 PYTEST := env PATH="$(CURDIR)/$(BIN):$$PATH" $(TESTING)/bin/python -m pytest
+# A file in one process, in the order of `LONGEST` in tests/conftest.py.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
 .PHONY: help setup demo built test test-computing test-waiting test-alone test-all lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
@@ -81,11 +85,11 @@ test:
 
 test-computing: $(TESTING)/.installed
 	nice -n 5 cargo test --workspace --locked --quiet
-	nice -n 5 $(PYTEST) tests/python --numprocesses auto --maxprocesses 4 --dist loadfile $(TEST_OPTIONS)
+	nice -n 5 $(PYTEST) tests/python --numprocesses auto --maxprocesses 4 $(BY_FILE) $(TEST_OPTIONS)
 
 # Real frames between namespaces, which are private: two runs do not meet.
 test-waiting: $(TESTING)/.installed
-	$(PYTEST) tests/e2e -m 'not alone and not deploy' --numprocesses 3 --dist loadfile $(TEST_OPTIONS)
+	$(PYTEST) tests/e2e -m 'not alone and not deploy' --numprocesses 3 $(BY_FILE) $(TEST_OPTIONS)
 
 # What a busy machine would change has the machine to itself.
 test-alone: $(TESTING)/.installed

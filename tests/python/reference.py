@@ -27,13 +27,15 @@ HASHES = ("/sources", "/digest")
 VOLATILE = ("manifest.json", "report.html", "index.html")
 
 
-def simulate(test: Path, out: Path) -> None:
-    """Runs a test on the simulator, as a user does."""
+def simulate(test: Path, out: Path, *options: str) -> tuple[int, str]:
+    """Runs a test on the simulator, as a user does; the exit code and what is printed."""
     from wiregauge.cli import app
 
-    result = CliRunner().invoke(app, ["run", str(test), "--bench", "sim", "--jobs", "1", "--out", str(out)])
+    words = ["run", str(test), "--bench", "sim", "--jobs", "1", "--out", str(out), *options]
+    result = CliRunner().invoke(app, words)
     if not out.exists():
         raise RuntimeError(f"{test.name}: {result.output}")
+    return result.exit_code, result.stdout
 
 
 def _short(data: bytes) -> str:

@@ -1,14 +1,24 @@
-"""Nothing that an example gives changes by accident: records, truth, tracking, captures and figures."""
+"""Nothing that an example gives changes by accident: records, truth, tracking, captures and figures.
+
+Each example is run once; what commands print of that run is held against their schemas as well.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import reference
+from command_json import asked, held, validator
+from wiregauge import measures
+from wiregauge.measures.explaining import explain_schema_path
 
 STORED = json.loads(reference.REFERENCE.read_text(encoding="utf-8"))
 
@@ -17,13 +27,67 @@ def test_every_example_is_in_the_reference() -> None:
     assert set(STORED) == {path.stem for path in reference.EXAMPLES.glob("*.xml")}
 
 
-@pytest.mark.parametrize("name", sorted(STORED))
-def test_an_example_gives_what_it_gave(name: str, tmp_path: Path) -> None:
-    reference.simulate(reference.EXAMPLES / f"{name}.xml", tmp_path / name)
-    differ = reference.differences(STORED[name], reference.digests(tmp_path / name))
+@dataclass(frozen=True)
+class Example:
+    """A run of an example, as a user makes it: the test, its run directory, what was printed, how it was judged."""
+
+    name: str
+    test: Path
+    run: Path
+    code: int
+    printed: str
+    judgement: measures.Judgement
+
+
+@pytest.fixture(scope="module", params=sorted(STORED))
+def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
+    """Of all tests that look at an example, one after the other: run once, and then removed."""
+    name: str = request.param
+    place = tmp_path_factory.mktemp(name)
+    judge, judged = measures.judge, []
+
+    def noted(*arguments: Any, **options: Any) -> measures.Judgement:
+        judged.append(judge(*arguments, **options))
+        return judged[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measures, "judge", noted)
+        test = reference.EXAMPLES / f"{name}.xml"
+        code, printed = reference.simulate(test, place / "run", "--json")
+    yield Example(name, test, place / "run", code, printed, judged[-1])
+    shutil.rmtree(place)
+
+
+def test_an_example_gives_what_it_gave(example: Example) -> None:
+    differ = reference.differences(STORED[example.name], reference.digests(example.run))
     assert not differ, (
         f"{len(differ)} differ; if that is meant: the changelog, then `python reference.py write DIR`"
     )
+
+
+def test_every_command_keeps_its_schema_for_every_example(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run directory, and its copy, are judged once for all commands; judging is not what is looked at here."""
+
+    def once(directory: Path, *arguments: Any, **options: Any) -> measures.Judgement:
+        return replace(example.judgement, directory=directory)
+
+    monkeypatch.setattr(measures, "judge", once)
+    run, twin = example.run, tmp_path / "twin"
+    assert asked("check", example.test, codes=(0,))["tests"][0]["ok"]
+    assert example.code in (0, 1, 4)
+    first = held("run", example.printed)
+    shown = asked("show", run)
+    assert shown["points"] == first["points"]
+    explained = asked("show", run, "--explain", "--worst", 1)["explained"]
+    validator(explain_schema_path()).validate(explained)
+    assert asked("verify", run, codes=(0,))["state"] == "whole"
+    shutil.copytree(run, twin)
+    found = asked("compare", run, twin)
+    assert found["verdict"] == ("undecided" if found["unfit"] else "same")
+    asked("trend", run, twin)
+    shutil.rmtree(twin)
 
 
 def test_another_value_anywhere_is_told(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from simulation import MS, US, Simulated, simulate, written
 from wiregauge.config import StreamReservation, Test, TestError, load, load_bytes
 from wiregauge.plan import Campaign, Switch
+from wiregauge.plan.tsn import Cbs, Etf
 
 HEAD = (
     '<end-system name="t1"/><end-system name="t2"/><end-system name="l1"/><end-system name="l2"/>'
@@ -34,6 +35,11 @@ def sent(number: int, payload: int, period: str = "125us", **more: str) -> str:
     return f'{task}<receive flow="{number}"/>'
 
 
+def credit_based(shaper: Cbs | Etf) -> Cbs:
+    assert isinstance(shaper, Cbs)
+    return shaper
+
+
 def slopes(campaign: Campaign) -> dict[str, dict[int, int]]:
     """By port and priority the idle slope, bit/s."""
     found: dict[str, dict[int, int]] = {}
@@ -46,8 +52,8 @@ def slopes(campaign: Campaign) -> dict[str, dict[int, int]]:
                     }
                     found[f"{node.name}:{port}"] = own
         elif node.tsn is not None:
-            own = {c.priorities[0]: c.shaper.idle_slope_bps for c in node.tsn.classes if c.shaper is not None}  # type: ignore[union-attr]
-            found[node.name] = own
+            shaped = [(c.priorities[0], c.shaper) for c in node.tsn.classes if c.shaper is not None]
+            found[node.name] = {priority: credit_based(shaper).idle_slope_bps for priority, shaper in shaped}
     return found
 
 

@@ -283,6 +283,36 @@ def test_cores_are_no_std() -> None:
         assert "#![no_std]" in (ROOT / "crates" / crate / "src" / "lib.rs").read_text(), crate
 
 
+def doctests(text: str) -> list[str]:
+    """Opening lines of the blocks of documentation that `cargo test` would compile."""
+    opened = re.findall(r"^\s*//[/!] *```(.*)$", text, re.M)[::2]
+    return [line for line in opened if not {"text", "toml", "ignore"} & set(re.split(r"[,\s]+", line))]
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES))
+def test_doctests_are_run_wherever_there_are_some(crate: str) -> None:
+    folder = ROOT / "crates" / crate
+    library = tomllib.loads((folder / "Cargo.toml").read_text()).get("lib", {})
+    run = library.get("doctest", True) and "cdylib" not in library.get("crate-type", [])
+    some = [path for path in folder.glob("src/**/*.rs") if doctests(path.read_text())]
+    assert run == bool(some), f"{crate}: doctest = {str(bool(some)).lower()} belongs into its [lib]: {some}"
+
+
+def test_blocks_that_are_compiled_are_told_from_those_that_show() -> None:
+    block = "/// ```{}\n/// x\n/// ```\n"
+    assert not doctests("".join(block.format(kind) for kind in ("text", "toml", "ignore")))
+    assert doctests("    " + block.format("")) == [""]
+    assert doctests("//! ```compile_fail\n//! x\n//! ```\n") == ["compile_fail"]
+
+
+def test_files_that_are_begun_first_are_there() -> None:
+    source = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^LONGEST: Final = (\(.*?^\))", source, re.M | re.S)
+    files = ast.literal_eval(named)
+    assert len(files) == len(set(files)) > 1
+    assert [file for file in files if not (ROOT / "tests" / file).exists()] == []
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -264,7 +264,9 @@ def test_blocking_and_pressure_are_told_apart(
 
     found = results(tmp_path, "congestion", does)["congestion"]
     assert found.state == "measured", found.notes
-    assert found.rows[0]["statement"].startswith(said)  # type: ignore[union-attr]
+    statement = found.rows[0]["statement"]
+    assert isinstance(statement, str)
+    assert statement.startswith(said)
 
 
 def test_a_congestion_trial_that_was_not_offered_and_lost_counts_for_nothing(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from wiregauge._native import read_quantity
 from wiregauge.bounds.analysing import Answer, Judged, NoAnswerError, bound
 from wiregauge.bounds.knobs import Knob, Value, knobs_of
 from wiregauge.bounds.networks import Source
+from wiregauge.bounds.telling import Tell, silent
 from wiregauge.config import TestError, reading
 from wiregauge.config.groups import expanded
 from wiregauge.config.structure import line_of, local
@@ -28,14 +29,6 @@ __all__ = ["Advice", "advice_json", "advise", "show_advice", "with_deadlines"]
 
 _MOST_SHOWN: Final = 10
 _MOST_NAMED: Final = 8
-
-Tell = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
-
-
-def _silent(share: float) -> None:
-    """Nobody is told."""
-    del share
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,7 @@ def advise(
     *,
     seconds: float,
     run: int = 0,
-    tell: Tell = _silent,
+    tell: Tell = silent,
     clock: Callable[[], float] = time.monotonic,
 ) -> Advice:
     """Looks for single changes that keep the limits which the bounds of `answer` exceed; `source` has these limits.

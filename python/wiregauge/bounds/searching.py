@@ -17,6 +17,7 @@ from typing import Final
 
 from wiregauge.bounds.analysing import Answer
 from wiregauge.bounds.short_runs import Journey, ShortRuns, Way
+from wiregauge.bounds.telling import Tell, silent
 
 __all__ = ["Found", "Goal", "goals", "search"]
 
@@ -29,13 +30,6 @@ _EARLIER: Final = 1_000
 _REACHED: Final = 0.999_9
 
 Offsets = tuple[int, ...]
-Tell = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
-
-
-def _silent(share: float) -> None:
-    """Nobody is told."""
-    del share
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ def search(
     *,
     seconds: float,
     seed: int,
-    tell: Tell = _silent,
+    tell: Tell = silent,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Looks for the longest latencies of `wanted` for so many seconds at most.

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Final
 
 from wiregauge.files import whole
 from wiregauge.records import RunDirectoryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["merge_entries", "merge_tables"]
 
@@ -45,6 +44,9 @@ def merge_entries(shares: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def merge_tables(parts: Sequence[Path], target: Path) -> None:
     """Writes one table from those of all parts; `target` is replaced when it is whole. Raises RunDirectoryError."""
+    import pyarrow as pa  # half a second, and every run imports this package
+    import pyarrow.parquet as pq
+
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         files = [pq.ParquetFile(path) for path in parts]
@@ -71,6 +73,9 @@ def merge_tables(parts: Sequence[Path], target: Path) -> None:
 
 def _by_flow(table: pa.Table) -> pa.Array:
     """The order of rows: by flow, of sketches those of flows before those of switches; stable."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     keys = [("flow", "ascending")]
     if "series" in table.column_names:
         of_switch = pc.equal(table["series"], "residence")

@@ -1,0 +1,49 @@
+"""What commands print as JSON, held against the schema that is published for each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+from wiregauge.cli.program import app
+from wiregauge.cli.schemas import schema_of
+
+__all__ = ["asked", "held", "validator"]
+
+_HELD: set[tuple[Path, bytes]] = set()
+"""Schemas, and digests of what keeps them."""
+
+
+@cache
+def validator(file: Path) -> Draft202012Validator:
+    schema = json.loads(file.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def asked(command: str, *arguments: object, codes: tuple[int, ...] = (0, 1, 4)) -> Any:
+    """The JSON of a command, held against its schema."""
+    result = CliRunner().invoke(app, [*command.split(), *map(str, arguments), "--json"])
+    assert result.exit_code in codes, (command, result.output, result.exception)
+    return held(command, result.stdout)
+
+
+def held(command: str, printed: str) -> Any:
+    """What a command printed, held against its schema."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{command}: {constant} is no JSON")
+
+    tree = json.loads(printed, parse_constant=refuse)
+    # What `run` prints `show` prints again, by the same schema: looked at once.
+    seen = schema_of(command), hashlib.sha256(printed.encode()).digest()
+    if seen not in _HELD:
+        validator(seen[0]).validate(tree)
+        _HELD.add(seen)
+    return tree
