@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,12 +13,13 @@ from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.gate_waits import gate_waits
+from wiregauge.measures.large import MANY, large_run
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.credits import credit_met, credits_of
-from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
@@ -32,7 +34,7 @@ from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.one_flow import Known, judge_flow
 from wiregauge.measures.repeats import points_of
-from wiregauge.measures.show import show_chunks
+from wiregauge.measures.show import details, details_file, show_chunks
 from wiregauge.measures.sketched import (
     read_wholes,
 )
@@ -69,6 +71,7 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
         points=points_of(runs),
     )
     try:
+        _write_details(run_dir, judgement)
         _write(run_dir / "measures.json", directory, judgement)
     except OSError as error:
         unkept(
@@ -87,6 +90,18 @@ def _write(path: Path, directory: Recorded, judgement: Judgement) -> None:
     sources = {"manifest.json": digest} if digest is not None else {}
     with whole(path) as beside:
         write_sealed(beside, chain(show_chunks(judgement, {"digest": "", "sources": sources}, {}), ["\n"]))
+
+
+def _write_details(run_dir: Path, judgement: Judgement) -> None:
+    """Of runs with very many flows all figures of each, in files of their own; raises OSError as `_write`.
+
+    Compressed they are a fifth as long, at the least effort: the program is to be at its figures, not at this.
+    """
+    for run in filter(large_run, judgement.runs):
+        path = run_dir / details_file(run.plan.index)
+        path.parent.mkdir(exist_ok=True)
+        with whole(path) as beside, gzip.open(beside, "wb", compresslevel=1) as file:
+            file.writelines(details(judgement, run))
 
 
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
@@ -169,6 +184,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         len(plan.flows),
         _unpaired(tracked),
         repeated=directory.plan.repeats > 1,
+        paired=len(plan.flows) <= MANY or _limits_pairs(directory.plan.limits),
     )
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False
@@ -264,6 +280,10 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         ptp_domains=ptp_domains,
         credits=shaped,
     )
+
+
+def _limits_pairs(limits: Sequence[LimitPlan]) -> bool:
+    return any(limit.measure.startswith("pair_latency") for limit in limits)
 
 
 def _unseen(entry: Mapping[str, object], plan: RunPlan) -> set[str]:

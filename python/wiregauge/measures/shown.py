@@ -551,6 +551,25 @@ class FlowRestShown(TypedDict):
     goodput_bps: Figure
 
 
+class BriefShown(TypedDict):
+    """What is told of every flow of a run with very many, besides its counters and a few distributions."""
+
+    outcomes: dict[str, Count]
+    loss: LossShown
+    late_sends: Count
+    goodput_bps: Figure
+
+
+def brief_summary(summary: Summary | None) -> SummaryShown | None:
+    """A summary of such a flow: `uncertainty` is of its mean, and intervals stand with its other figures."""
+    if summary is None:
+        return None
+    percentiles = {name: summary.value(name) for name in percentile_names(summary)}
+    total = summary.uncertainty.total if summary.uncertainty is not None else None
+    made = {**filled(SummaryShown, summary), **percentiles, "max": summary.maximum, "uncertainty": total}
+    return cast(SummaryShown, made)
+
+
 class RunShown(TypedDict):
     index: Annotated[Count, From("plan.index")]
     point: Annotated[dict[str, str], From("plan.point")]
@@ -567,6 +586,12 @@ class RunShown(TypedDict):
     clusters: NotRequired[list[ClusterShown]]
     ptp_domains: NotRequired[list[PtpDomainShown]]
     credits: NotRequired[list[CreditShown]]
+    details: NotRequired[
+        Annotated[
+            str,
+            Meta(description="of a run with very many flows: the file with all figures of each, a line for each"),
+        ]
+    ]
     flows: list[FlowShown]
 
 
@@ -574,6 +599,15 @@ class PooledShown(TypedDict):
     point: dict[str, str]
     runs: Annotated[list[Count], Meta(min_length=1)]
     validity: Annotated[Grade, From("validity.word")]
+    flows_of_run: NotRequired[
+        Annotated[
+            Count,
+            Meta(
+                description="of a single run with very many flows: its index, under which the flows stand; `flows` is "
+                "empty"
+            ),
+        ]
+    ]
     flows: list[FlowShown]
 
 

@@ -1,0 +1,127 @@
+"""Runs of very many flows: which flows are told in full, and who stands for the others.
+
+Nobody reads 65 000 flows one by one, and no browser shows them. Where a run has more than `MANY` flows, tables and the
+page show those that lost most, took longest, or failed a limit, in full; every flow has one line with its main figures
+(`measures.json`, the page), and all its figures in `flows/run-….jsonl.gz`. Verdict, validity, limits and the headline
+are of all flows, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
+
+__all__ = ["MANY", "is_large", "large_run", "narrowed", "only", "worst_flows"]
+
+MANY = 2_000
+"""Flows of a run, counted per receiver, up to which all are told in full."""
+MOST_OF_EACH = 20
+"""Flows that are told in full for each reason."""
+
+Flow = tuple[int, str]
+"""Its number and its receiver."""
+
+
+def large_run(run: RunResult) -> bool:
+    """Whether a run has more flows than are told in full."""
+    return len(run.flows) > MANY
+
+
+def is_large(judgement: Judgement) -> bool:
+    """Whether any of its runs has."""
+    return any(large_run(run) for run in judgement.runs)
+
+
+def _of(flow: FlowResult) -> Flow:
+    return flow.plan.id, flow.plan.destination
+
+
+def _greatest(measure: str) -> Callable[[FlowResult], float]:
+    def found(flow: FlowResult) -> float:
+        summary = flow.summaries.get(measure)
+        return abs(summary.maximum) if summary is not None and summary.maximum is not None else 0.0
+
+    return found
+
+
+_REASONS: dict[str, Callable[[FlowResult], float]] = {
+    "most messages lost": lambda flow: flow.counts["lost"],
+    "greatest share lost": lambda flow: flow.loss.ratio or 0.0,
+    "most unknown": lambda flow: flow.counts["unknown"],
+    "most late": lambda flow: flow.counts["late"],
+    "most reordered": lambda flow: flow.counts["reordered"],
+    "most duplicated": lambda flow: flow.counts["duplicated"],
+    "longest latency": _greatest("latency"),
+    "longest round trip": _greatest("rtt"),
+    "greatest delay variation": _greatest("delay_variation"),
+    "latest sends": _greatest("send_error"),
+    "longest residence": _greatest("residence"),
+    "greatest BAG jitter": _greatest("bag_jitter"),
+    "greatest skew": _greatest("skew"),
+    "greatest window error": _greatest("window_error"),
+    "most outside their contract": lambda flow: (
+        sum(one.outside.count for one in flow.service.conformity) if flow.service is not None else 0
+    ),
+}
+"""Why a flow is told in full, and by what it is compared with others; one with zero is nobody's worst."""
+
+
+def worst_flows(flows: Sequence[FlowResult], most: int = MOST_OF_EACH) -> dict[Flow, str]:
+    """The flows at their receivers that are told in full, with the reason; the longest latency first."""
+    found: dict[Flow, str] = {}
+    for reason, size in _REASONS.items():
+        sized = [(size(flow), flow) for flow in flows]
+        bad = sorted((one for one in sized if one[0] > 0), key=lambda one: -one[0])[:most]
+        for _, flow in bad:
+            found.setdefault(_of(flow), reason)
+    return found
+
+
+def _failed(runs: Iterable[RunResult]) -> dict[Flow, str]:
+    """Flows with a limit that failed or is undecided, the gravest first."""
+    bad = [
+        (limit.result != "fail", limit.margin if limit.margin is not None else 0.0, limit)
+        for run in runs
+        for limit in run.limits
+        if limit.result != "pass" and limit.flow is not None and limit.to is not None
+    ]
+    bad.sort(key=lambda one: one[:2])
+    return {
+        (limit.flow, limit.to): f"limit {limit.result}"
+        for _, _, limit in bad[:MOST_OF_EACH]
+        if limit.flow is not None and limit.to is not None
+    }
+
+
+def only(judgement: Judgement, flows: Collection[Flow] | Collection[int]) -> Judgement:
+    """The judgement with these flows alone, by number or by number and receiver. Nothing else changes."""
+    chosen = set(flows)
+
+    def kept(some: Sequence[FlowResult]) -> tuple[FlowResult, ...]:
+        return tuple(flow for flow in some if flow.plan.id in chosen or _of(flow) in chosen)
+
+    return replace(
+        judgement,
+        runs=tuple(replace(run, flows=kept(run.flows)) for run in judgement.runs),
+        points=tuple(replace(point, flows=kept(point.flows)) for point in judgement.points),
+    )
+
+
+def narrowed(judgement: Judgement) -> tuple[Judgement, str]:
+    """What is told in full, and a sentence that says so; the whole and an empty one where that is all."""
+    if not is_large(judgement):
+        return judgement, ""
+    chosen = _failed(judgement.runs)
+    for point in judgement.points:
+        for flow, reason in worst_flows(point.flows).items():
+            chosen.setdefault(flow, reason)
+    among = len({_of(flow) for point in judgement.points for flow in point.flows})
+    told = (
+        f"{len(chosen)} of {count_of(among, 'flow')} are told in full: those with a limit that did not hold, and for "
+        f"each measure the {MOST_OF_EACH} worst. All flows have a line in the table of all flows and in measures.json, "
+        "and all figures of each are in the folder flows."
+    )
+    return only(judgement, chosen), told
