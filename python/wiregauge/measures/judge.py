@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.gate_waits import gate_waits
-from wiregauge.measures.large import MANY, large_run
+from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
@@ -50,15 +50,22 @@ def _warned(sentence: str) -> None:
     warnings.warn(sentence, stacklevel=4)
 
 
-def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgement:
+def judge(
+    run_dir: Path, *, unkept: Callable[[str], object] = _warned, in_full: Collection[int] = ()
+) -> Judgement:
     """Judges everything in `run_dir` and writes `measures.json` there.
+
+    Of a run with more flows than `large.MANY`, latency between every two points is judged of the flows `in_full` only,
+    by number, or where a limit is on it.
 
     A directory that cannot be written (an archive, a full disk) is still judged, and what was there stays: `unkept` is
     told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
     such a sentence, when the directory cannot be read.
     """
     directory = open_recorded(run_dir)
-    runs = tuple(_judge_run(directory, run) for run in directory.plan.runs if run.index in directory.runs)
+    runs = tuple(
+        _judge_run(directory, run, in_full) for run in directory.plan.runs if run.index in directory.runs
+    )
     state, reason = _state(directory.manifest)
     judgement = Judgement(
         directory=run_dir,
@@ -158,7 +165,7 @@ def _files_check(directory: Recorded) -> Check:
     )
 
 
-def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
+def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> RunResult:
     entry = directory.runs[plan.index]
     shaped = credits_of(entry)
     tracked = (directory.tracked or {}).get(plan.index)
@@ -184,7 +191,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         len(plan.flows),
         _unpaired(tracked),
         repeated=directory.plan.repeats > 1,
-        paired=len(plan.flows) <= MANY or _limits_pairs(directory.plan.limits),
+        paired=in_full if are_many(plan.flows) and not _limits_pairs(directory.plan.limits) else None,
     )
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False

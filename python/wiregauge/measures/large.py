@@ -14,7 +14,7 @@ from dataclasses import replace
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
 
-__all__ = ["MANY", "is_large", "large_run", "narrowed", "only", "worst_flows"]
+__all__ = ["MANY", "are_many", "is_large", "large_run", "narrowed", "only", "worst_flows"]
 
 MANY = 2_000
 """Flows of a run, counted per receiver, up to which all are told in full."""
@@ -25,9 +25,14 @@ Flow = tuple[int, str]
 """Its number and its receiver."""
 
 
+def are_many(flows: Sequence[object]) -> bool:
+    """Whether these flows of a run are more than are told in full."""
+    return len(flows) > MANY
+
+
 def large_run(run: RunResult) -> bool:
     """Whether a run has more flows than are told in full."""
-    return len(run.flows) > MANY
+    return are_many(run.flows)
 
 
 def is_large(judgement: Judgement) -> bool:
@@ -69,8 +74,8 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
 """Why a flow is told in full, and by what it is compared with others; one with zero is nobody's worst."""
 
 
-def worst_flows(flows: Sequence[FlowResult], most: int = MOST_OF_EACH) -> dict[Flow, str]:
-    """The flows at their receivers that are told in full, with the reason; the longest latency first."""
+def worst_flows(flows: Sequence[FlowResult], most: int) -> dict[Flow, str]:
+    """The flows at their receivers that stand out, at most so many for a reason, with the first reason of each."""
     found: dict[Flow, str] = {}
     for reason, size in _REASONS.items():
         sized = [(size(flow), flow) for flow in flows]
@@ -80,8 +85,8 @@ def worst_flows(flows: Sequence[FlowResult], most: int = MOST_OF_EACH) -> dict[F
     return found
 
 
-def _failed(runs: Iterable[RunResult]) -> dict[Flow, str]:
-    """Flows with a limit that failed or is undecided, the gravest first."""
+def _failed(runs: Iterable[RunResult], most: int) -> dict[Flow, str]:
+    """Flows with a limit that failed or is undecided, at most so many, the gravest first."""
     bad = [
         (limit.result != "fail", limit.margin if limit.margin is not None else 0.0, limit)
         for run in runs
@@ -91,7 +96,7 @@ def _failed(runs: Iterable[RunResult]) -> dict[Flow, str]:
     bad.sort(key=lambda one: one[:2])
     return {
         (limit.flow, limit.to): f"limit {limit.result}"
-        for _, _, limit in bad[:MOST_OF_EACH]
+        for _, _, limit in bad[:most]
         if limit.flow is not None and limit.to is not None
     }
 
@@ -110,18 +115,23 @@ def only(judgement: Judgement, flows: Collection[Flow] | Collection[int]) -> Jud
     )
 
 
-def narrowed(judgement: Judgement) -> tuple[Judgement, str]:
-    """What is told in full, and a sentence that says so; the whole and an empty one where that is all."""
-    if not is_large(judgement):
+def narrowed(
+    judgement: Judgement, many: int | None = None, most: int = MOST_OF_EACH
+) -> tuple[Judgement, str]:
+    """What is told in full, and which flows those are; the whole and no words where no run has more than `many`.
+
+    That is `MANY` where nobody says otherwise. For each reason `most` flows are chosen.
+    """
+    many = MANY if many is None else many
+    if all(len(run.flows) <= many for run in judgement.runs):
         return judgement, ""
-    chosen = _failed(judgement.runs)
+    chosen = _failed(judgement.runs, most)
     for point in judgement.points:
-        for flow, reason in worst_flows(point.flows).items():
+        for flow, reason in worst_flows(point.flows, most).items():
             chosen.setdefault(flow, reason)
     among = len({_of(flow) for point in judgement.points for flow in point.flows})
     told = (
-        f"{len(chosen)} of {count_of(among, 'flow')} are told in full: those with a limit that did not hold, and for "
-        f"each measure the {MOST_OF_EACH} worst. All flows have a line in the table of all flows and in measures.json, "
-        "and all figures of each are in the folder flows."
+        f"{len(chosen)} of {count_of(among, 'flow')}: those with a limit that did not hold, and the {most} with most "
+        "losses, the longest latency, the greatest delay variation and of each other measure"
     )
     return only(judgement, chosen), told

@@ -27,7 +27,6 @@ from wiregauge.measures.metrics.together import Asked, Asking, asked_for
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.validity.settling import character
 
-
 _GONE = pl.col("outcome").is_in(LOST_OUTCOMES)
 _UNKNOWN = pl.col("outcome") == UNKNOWN
 
@@ -48,8 +47,8 @@ class Known:
     """By flow: frames that left a switch although it is not remembered that they came."""
     repeated: bool
     """Results are pooled with those of other runs, and keep what that needs."""
-    paired: bool = True
-    """Also what lies between every two points is told, and not only what has a name."""
+    paired: Collection[int] | None = None
+    """Flows of which also what lies between every two points is told, and not only what has a name; None: all."""
 
 
 def judge_flow(
@@ -97,7 +96,9 @@ def judge_flow(
         planned=number(tracked, "planned") or flow.count,
         warm_up=early.height,
         last_seen=_last_seen(part, known.names) if lost else {},
-        drop_reasons=_shared({str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {}),
+        drop_reasons=_shared(
+            {str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {}
+        ),
         missing_send_records=number(tracked, "missing_send_records"),
         loss=loss(
             lost,
@@ -126,7 +127,7 @@ def judge_flow(
         settling=begins.n if begins is not None else 0,
         service=service,
         pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated))
-        if known.paired
+        if known.paired is None or flow.id in known.paired
         else (),
     )
     if whole is None:

@@ -14,11 +14,12 @@ from typing import Any, cast
 import msgspec
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
-from wiregauge.measures.large import MANY, large_run
+from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, RunResult
 from wiregauge.measures.schemas import filled
 from wiregauge.measures.shown import (
+    BRIEF,
     BriefShown,
     CitationShown,
     CorrectedShown,
@@ -77,7 +78,7 @@ def _shown(judgement: Judgement, listed: Callable[[Iterable[object]], object]) -
     cited = citations(judgement.manifest) or ()
     loads = {run.plan.index: run_load(run.plan) for run in judgement.runs}
     # A point with one run has the very flows of the run: their text is made once.
-    few = sum(len(run.flows) for run in judgement.runs) <= MANY
+    few = not are_many([flow for run in judgement.runs for flow in run.flows])
     known: dict[int, _Encoded] | None = {} if listed is iter and few else None
     large = {run.plan.index for run in judgement.runs if large_run(run)}
     encode = msgspec.json.encode
@@ -142,10 +143,6 @@ def _brief(flow: FlowResult) -> dict[str, object]:
     """A flow of a large run: its counters and its main figures."""
     summaries = {f"{name}_ns": brief_summary(flow.summaries.get(name)) for name in BRIEF}
     return {**filled(FlowShown, flow), **flow.counts, **filled(BriefShown, flow), **summaries}
-
-
-BRIEF = ("latency", "rtt", "period")
-"""Distributions that are told of every flow of a large run."""
 
 
 def json_text(value: object, depth: int = 4) -> str:

@@ -7,7 +7,7 @@ import ctypes
 import errno
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,7 +209,7 @@ def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
         )
 
 
-def judged(place: Path, told: Callable[[str], object]) -> Judgement:
+def judged(place: Path, told: Callable[[str], object], in_full: Collection[int] = ()) -> Judgement:
     """`measures.judge` after what simulation and tracking have freed is back with the system.
 
     glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
@@ -218,4 +218,4 @@ def judged(place: Path, told: Callable[[str], object]) -> Judgement:
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    return measures.judge(place, unkept=told)
+    return measures.judge(place, unkept=told, in_full=in_full)

@@ -209,9 +209,7 @@ def _difference(
         if needs != "tx_app" and needed.known is not None:
             gone = int(np.count_nonzero(~column.known & ~needed.known))
         if gone and needed.known is not None and part.rows.has("outcome"):
-            unknown = int(
-                np.count_nonzero(part.flags("outcome unknown", _IS_UNSEEN) & ~needed.known)
-            )
+            unknown = int(np.count_nonzero(part.flags("outcome unknown", _IS_UNSEEN) & ~needed.known))
     reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
     excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_TIMESTAMP: missing - gone}
     return Extracted(Series(at, _nanoseconds(part, key, column) - by), excluded, stretch)
