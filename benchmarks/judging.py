@@ -140,7 +140,10 @@ def many_flows(flows: int, scratch: Path) -> None:
     each = seconds / count * 1e3
     print(f"{count} flows, {sent} messages: {each:.2f} ms of processor time a flow, ", end="")
     print(f"{each / FLOW_BAR_MS:.2f} of the bar of {FLOW_BAR_MS:g} ms; {peak / GIB:.2f} GiB, ", end="")
-    print(f"{written / count / 1e3:.1f} kB of measures.json a flow, {beside / count / 1e3:.1f} kB beside it; ", end="")
+    print(
+        f"{written / count / 1e3:.1f} kB of measures.json a flow, {beside / count / 1e3:.1f} kB beside it; ",
+        end="",
+    )
     print(f"report: {drawn:.1f} s, {page / 1e6:.1f} MB")
     table.add(
         f"judging {count} flows",

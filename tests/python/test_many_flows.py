@@ -10,6 +10,7 @@ import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -48,16 +49,21 @@ def judged(tmp_path_factory: pytest.TempPathFactory, _few_are_many: None) -> Jud
     return trial(place / "t.xml", place / "run")
 
 
-def _written(judgement: Judgement) -> dict[str, object]:
-    told: dict[str, object] = json.loads((judgement.directory / "measures.json").read_text())
+def _written(judgement: Judgement) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((judgement.directory / "measures.json").read_text())
     return told
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path) as file:
+        return [json.loads(line) for line in file]
 
 
 def test_every_flow_has_a_line_and_all_its_figures_in_the_file_beside(judged: Judgement) -> None:
     told = _written(judged)
     Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(told)
-    (run,) = told["runs"]  # type: ignore[misc]
-    lines = [json.loads(line) for line in gzip.open(judged.directory / run["details"])]
+    (run,) = told["runs"]
+    lines = _lines(judged.directory / run["details"])
     assert run["details"] == RUN
     assert len(run["flows"]) == len(lines) == FLOWS
     for flow, brief, full in zip(judged.runs[0].flows, run["flows"], lines, strict=True):
@@ -75,12 +81,12 @@ def test_every_flow_has_a_line_and_all_its_figures_in_the_file_beside(judged: Ju
 def test_the_lines_keep_the_schema_of_a_flow(judged: Judgement) -> None:
     schema = json.loads(measures.schema_path().read_text())
     of_flow = Draft202012Validator({**schema["$defs"]["FlowShown"], "$defs": schema["$defs"]})
-    for line in gzip.open(judged.directory / RUN):
-        of_flow.validate(json.loads(line))
+    for line in _lines(judged.directory / RUN):
+        of_flow.validate(line)
 
 
 def test_a_point_of_one_run_does_not_repeat_its_flows(judged: Judgement) -> None:
-    (point,) = _written(judged)["points"]  # type: ignore[misc]
+    (point,) = _written(judged)["points"]
     assert (point["flows"], point["flows_of_run"]) == ([], 0)
 
 
