@@ -1,11 +1,12 @@
 """What judging and the report cost, simulation excluded: seconds and memory beside the bars.
 
 `python -m benchmarks.judging --flows [FLOWS]` has a network of so many flows (default 4500; up to 65 000) simulated for
-150 ms, judged and drawn: processor time, memory, sizes of what is written. `python -m benchmarks.judging [MESSAGES …]` (default: `--flows`,
-then 10^5 messages of 30 flows, 10^6, 10^7) simulates a test of each size and has
-a process of its own judge it, search it for what explains it, and write the page. `--day` instead of sizes: 24 hours of
-100 Hz. Bars: 10^5 messages of 30 flows in 3 s with everything; 10^6 in 3 s and 10^7 in 30 s without the
-search for modes; a day in 2 minutes with it; 1 GiB.
+150 ms, judged and drawn: processor time, memory, sizes of what is written.
+`python -m benchmarks.judging [MESSAGES …]` (default: `--flows`, then 10^5 messages of 30 flows, 10^6, 10^7) simulates a
+test of each size and has a process of its own judge it, search it for what explains it, and write the page. `--day`
+instead of sizes: 24 hours of 100 Hz. Bars: 2 ms of processor time for a flow, and 4 GiB whatever their number; 10^5
+messages of 30 flows in 3 s with everything; 10^6 in 3 s and 10^7 in 30 s without the search for modes; a day in 2
+minutes with it; 1 GiB.
 """
 
 from __future__ import annotations

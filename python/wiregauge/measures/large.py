@@ -8,7 +8,7 @@ are of all flows, always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from wiregauge.measures.definitions.units import count_of
@@ -59,6 +59,8 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
     "most late": lambda flow: flow.counts["late"],
     "most reordered": lambda flow: flow.counts["reordered"],
     "most duplicated": lambda flow: flow.counts["duplicated"],
+    "most misdirected": lambda flow: flow.counts["misdirected"],
+    "most corrupted": lambda flow: flow.counts["corrupted"],
     "longest latency": _greatest("latency"),
     "longest round trip": _greatest("rtt"),
     "greatest delay variation": _greatest("delay_variation"),
@@ -70,8 +72,13 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
     "most outside their contract": lambda flow: (
         sum(one.outside.count for one in flow.service.conformity) if flow.service is not None else 0
     ),
+    "most messages": lambda flow: flow.counts["sent"],
 }
-"""Why a flow is told in full, and by what it is compared with others; one with zero is nobody's worst."""
+"""Why a flow is told in full, and by what it is compared with others; one with zero is nobody's worst.
+
+Whatever happened to any message happened to one of a flow that is told in full, and a percentile that any flow
+supports is one that such a flow does: what tables say of "no flow" is true of all.
+"""
 
 
 def worst_flows(flows: Sequence[FlowResult], most: int) -> dict[Flow, str]:
@@ -101,13 +108,13 @@ def _failed(runs: Iterable[RunResult], most: int) -> dict[Flow, str]:
     }
 
 
-def only(judgement: Judgement, flows: Collection[Flow] | Collection[int]) -> Judgement:
-    """The judgement with these flows alone, by number or by number and receiver. Nothing else changes."""
+def only(judgement: Judgement, flows: Iterable[int]) -> Judgement:
+    """The judgement with the flows of these numbers alone. Nothing else changes."""
     chosen = set(flows)
+    return _kept(judgement, lambda some: tuple(flow for flow in some if flow.plan.id in chosen))
 
-    def kept(some: Sequence[FlowResult]) -> tuple[FlowResult, ...]:
-        return tuple(flow for flow in some if flow.plan.id in chosen or _of(flow) in chosen)
 
+def _kept(judgement: Judgement, kept: Callable[[Sequence[FlowResult]], tuple[FlowResult, ...]]) -> Judgement:
     return replace(
         judgement,
         runs=tuple(replace(run, flows=kept(run.flows)) for run in judgement.runs),
@@ -134,4 +141,9 @@ def narrowed(
         f"{len(chosen)} of {count_of(among, 'flow')}: those with a limit that did not hold, and the {most} with most "
         "losses, the longest latency, the greatest delay variation and of each other measure"
     )
-    return only(judgement, chosen), told
+    rank = {flow: place for place, flow in enumerate(chosen)}
+
+    def worst_first(some: Sequence[FlowResult]) -> tuple[FlowResult, ...]:
+        return tuple(sorted((flow for flow in some if _of(flow) in rank), key=lambda flow: rank[_of(flow)]))
+
+    return _kept(judgement, worst_first), told

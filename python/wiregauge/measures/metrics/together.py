@@ -186,7 +186,9 @@ class _Alike:
         """The memory of each row; what they are made `of` the rows at hand, all or `some`, is part of the name."""
         if rows.dtype == np.bool_:
             # Few values fall into few patterns of yes and no, whatever they are themselves.
-            named: list[Key] = [(rows.shape[1], row.tobytes()) for row in np.packbits(rows, axis=1)]
+            named: list[Key] = [
+                (rows.shape[1], row.tobytes()) for row in np.packbits(rows.astype(np.bool_), axis=1)
+            ]
         else:
             keys = self._keys if some is None else [self._keys[row] for row in some.tolist()]
             named = [(of, key) for key in keys]
