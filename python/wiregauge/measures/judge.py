@@ -43,7 +43,7 @@ from wiregauge.measures.validity.checks import judge_validity
 from wiregauge.measures.validity.evidence import Evidence, few
 from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_errors_ns
 from wiregauge.measures.validity.traffic import offered_loads
-from wiregauge.records import write_sealed
+from wiregauge.records import uncollected, write_sealed
 
 
 def _warned(sentence: str) -> None:
@@ -62,6 +62,11 @@ def judge(
     told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
     such a sentence, when the directory cannot be read.
     """
+    with uncollected():
+        return _judge(run_dir, unkept, in_full)
+
+
+def _judge(run_dir: Path, unkept: Callable[[str], object], in_full: Collection[int]) -> Judgement:
     directory = open_recorded(run_dir)
     runs = tuple(
         _judge_run(directory, run, in_full) for run in directory.plan.runs if run.index in directory.runs

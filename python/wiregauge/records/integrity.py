@@ -20,6 +20,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.uncollected import uncollected
 
 __all__ = ["Inventory", "describe", "read_json", "seal", "sealed_digest", "write_sealed"]
 
@@ -116,7 +117,8 @@ def _quickly(data: bytes) -> dict[str, Any] | None:
     if _DOUBTFUL.search(data):
         return None
     try:
-        return msgspec.json.decode(data, type=dict[str, Any])
+        with uncollected():
+            return msgspec.json.decode(data, type=dict[str, Any])
     except msgspec.MsgspecError:
         return None
 

@@ -20,7 +20,7 @@ from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headli
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.large import narrowed
-from wiregauge.records import seal
+from wiregauge.records import seal, uncollected
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
 from wiregauge.report.all_flows import all_flows
@@ -54,9 +54,10 @@ def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | N
     judged or written.
     """
     judgement = judgement or judge(run_dir)
-    explanation = explain(judgement, most=MOST_FLOWS)
     path = run_dir / REPORT
-    text = page(judgement, _figures(judgement, explanation), explanation, bounds)
+    with uncollected():
+        explanation = explain(judgement, most=MOST_FLOWS)
+        text = page(judgement, _figures(judgement, explanation), explanation, bounds)
     store(path, text, made_from=judgement.manifest.get("digest"))
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import errno
 import os
 import warnings
@@ -218,4 +219,7 @@ def judged(place: Path, told: Callable[[str], object], in_full: Collection[int] 
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    return measures.judge(place, unkept=told, in_full=in_full)
+    judgement = measures.judge(place, unkept=told, in_full=in_full)
+    # It is there to the end: whoever searches for garbage need not walk over it.
+    gc.freeze()
+    return judgement
