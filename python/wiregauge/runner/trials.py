@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import errno
+import gc
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
