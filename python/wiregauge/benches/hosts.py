@@ -11,6 +11,7 @@ import ipaddress
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,7 @@ _PATIENCE_S: Final = 30.0
 """How long a host of a lab may give no sign of life: a control network may be gone for a while."""
 _LEAST_BYTES: Final = 46
 """Of what an Ethernet frame carries."""
+_ASK_AT_ONCE: Final = 16
 _UDP_BYTES: Final = 28
 """Of the headers of IPv4 and UDP."""
 
@@ -249,6 +251,7 @@ class HostsBench:
         Raises BenchError where one does not, or somebody else answers for its address.
         """
         names = self._campaign.network.names
+        asked: list[tuple[str, list[str], int]] = []
         for number, (peers, size) in sorted(_exchanges(self._campaign).items()):
             name, host = names[number], self._placed[names[number]]
             assert host.interface is not None
@@ -257,9 +260,13 @@ class HostsBench:
                     f"{name} sends frames of {size} bytes after the header; {host.interface.name} of {host.name} has "
                     f"an MTU of {host.interface.mtu}: raise it there, or send less"
                 )
-            others = sorted(names[peer] for peer in peers)
-            addresses = [self._address(other) for other in others]
-            answers = dict(zip(others, reach(name, addresses, size), strict=True))
+            asked.append((name, sorted(names[peer] for peer in peers), size))
+        with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
+            answered = list(
+                pool.map(lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked)
+            )
+        for (name, others, size), macs in zip(asked, answered, strict=True):
+            answers = dict(zip(others, macs, strict=True))
             silent = [other for other in others if not answers[other]]
             if silent:
                 short = dict(

@@ -222,7 +222,7 @@ def _test(
     test.flow(_FLOW, protocol=protocol, from_=HERE, to=other.name)
     if not (here.same_host and other.same_host):
         test.synchronise(exchange=Exchange(period="10ms"), reference=HERE)
-    test.timing(warm_up="200ms", duration=duration if duration or count else "10s", drain="200ms")
+    test.timing(warm_up="100ms", duration=duration if duration or count else "10s", drain="200ms")
     test.send(_FLOW, period=period, payload=sizes[0] if sizes else payload, count=count)
     if round_trip:
         test.relay(_FLOW)

@@ -1,49 +1,53 @@
-"""The program `wiregauge`: its commands, and what becomes of an error that none of them expected."""
+"""The program `wiregauge`: its commands, and what becomes of an error that none of them expected.
+
+Importing every command takes longer than most of them take to answer. So one that is named as the first argument is
+made alone; help, completion, and whatever is no command are a matter of all of them.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final, NoReturn
 
 import typer
 
 from wiregauge import __version__
-from wiregauge.cli.bounds import bounds
-from wiregauge.cli.calibrate.commands import app as calibrate_app
-from wiregauge.cli.doctor import doctor
-from wiregauge.cli.exporting import dissector, export
-from wiregauge.cli.host import agent
-from wiregauge.cli.identify import identify
-from wiregauge.cli.importing import import_captures
-from wiregauge.cli.lab import app as lab_app
-from wiregauge.cli.new import new
-from wiregauge.cli.probe import probe
-from wiregauge.cli.reading import compare, report, show, trend
-from wiregauge.cli.running import check, run, track
-from wiregauge.cli.schedule import schedule
-from wiregauge.cli.study import study
-from wiregauge.cli.switch import switch
-from wiregauge.cli.tsn import tsn
-from wiregauge.cli.verifying import verify
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
 
 INTERNAL = 70
 
-app = typer.Typer(
-    name="wiregauge",
-    help="Tells how deterministic an Ethernet network is, and how far that answer can be trusted.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_GROUPS: Final = {"calibrate": "calibrate.commands:app", "lab": "lab:app"}
+_COMMANDS: Final = {
+    "new": "new:new",
+    "check": "running:check",
+    "run": "running:run",
+    "probe": "probe:probe",
+    "track": "running:track",
+    "show": "reading:show",
+    "report": "reading:report",
+    "compare": "reading:compare",
+    "trend": "reading:trend",
+    "study": "study:study",
+    "switch": "switch:switch",
+    "schedule": "schedule:schedule",
+    "bounds": "bounds:bounds",
+    "identify": "identify:identify",
+    "verify": "verifying:verify",
+    "export": "exporting:export",
+    "dissector": "exporting:dissector",
+    "doctor": "doctor:doctor",
+    "tsn": "tsn:tsn",
+    "import": "importing:import_captures",
+    "agent": "host:agent",
+}
+"""By name the module in `wiregauge.cli` and what it has, in the order of the help."""
+_PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""Of the agent, whose options are its own program's."""
 
-app.add_typer(calibrate_app)
-app.add_typer(lab_app)
 
-
-@app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
@@ -52,33 +56,41 @@ def _root(
         raise typer.Exit
 
 
-for _command in (
-    new,
-    check,
-    run,
-    probe,
-    track,
-    show,
-    report,
-    compare,
-    trend,
-    study,
-    switch,
-    schedule,
-    bounds,
-    identify,
-    verify,
-    export,
-    dissector,
-    doctor,
-    tsn,
-):
-    app.command()(_command)
-app.command("import")(import_captures)
-app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)(agent)
+def _program(names: Iterable[str]) -> typer.Typer:
+    """The program with these commands."""
+    made = typer.Typer(
+        name="wiregauge",
+        help="Tells how deterministic an Ethernet network is, and how far that answer can be trusted.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(invoke_without_command=True)(_root)
+    for name in names:
+        module, _, attribute = (_GROUPS | _COMMANDS)[name].partition(":")
+        found = getattr(importlib.import_module(f"wiregauge.cli.{module}"), attribute)
+        if name in _GROUPS:
+            made.add_typer(found)
+        elif name == "agent":
+            made.command(name, context_settings=_PASSED_ON, add_help_option=False)(found)
+        else:
+            made.command(name)(found)
+    return made
+
+
+def _named(arguments: Sequence[str]) -> Sequence[str]:
+    """The command that is named, or all there are."""
+    first = next(iter(arguments), "")
+    return [first] if first in _GROUPS or first in _COMMANDS else [*_GROUPS, *_COMMANDS]
+
+
+def __getattr__(name: str) -> typer.Typer:
+    if name != "app":
+        raise AttributeError(f"module 'wiregauge.cli.program' has no attribute {name!r}")
+    # Whoever asks for the program as a whole asks again.
+    globals()["app"] = whole = _program([*_GROUPS, *_COMMANDS])
+    return whole
 
 
 def main() -> NoReturn:
@@ -86,7 +98,7 @@ def main() -> NoReturn:
     # gRPC's own account of a failed handshake would stand between the lines of ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        app()
+        _program(_named(sys.argv[1:]))()
     except BrokenPipeError:  # `wiregauge show … | head`
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - only so that the interpreter can flush and close
         sys.exit(0)

@@ -23,7 +23,7 @@ __all__ = ["Crew"]
 
 _AT_ONCE: Final = 16
 """Agents asked at a time: more would only share the processors, and each would take longer to answer."""
-_LEAST_LEAD_NS: Final = 200_000_000
+_LEAST_LEAD_NS: Final = 100_000_000
 """How far ahead a start is announced at least: agents need a moment to be waiting for it."""
 _ROUNDS: Final = 3
 """How many rounds of calls the lead leaves time for: the announcement's own, that of the start, and one to spare."""

@@ -47,7 +47,7 @@ pub enum ReachError {
 }
 
 /// Asks for each of `addresses` at `interface`, on behalf of `own`, with `bytes` after the Ethernet header; the hardware that
-/// answered for each, within `wait`. Blocks that long at most.
+/// answered for each, within `wait`. Blocks that long at most, and a third of it where all answer the first request.
 ///
 /// # Errors
 /// See [`ReachError`].
@@ -89,6 +89,9 @@ pub fn ask(
                     }
                 }
             }
+        }
+        if found.iter().all(|macs| !macs.is_empty()) {
+            break;
         }
     }
     Ok(found)
