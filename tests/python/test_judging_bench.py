@@ -19,6 +19,6 @@ def test_the_benchmark_of_many_flows(capfd: pytest.CaptureFixture[str]) -> None:
     judging.main(["--flows", "40"])
     told = capfd.readouterr().out
     assert re.search(
-        r"40 flows, \d+ messages: [\d.]+ ms of processor time a flow, [\d.]+ of the bar of 4.6 ms; ", told
+        r"40 flows, \d+ messages: [\d.]+ ms of processor time a flow, [\d.]+ of the bar of 2 ms; ", told
     )
     assert "kB of measures.json a flow" in told

@@ -40,14 +40,30 @@ def show(
             show_default="10",
         ),
     ] = None,
+    flows: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--flow",
+            metavar="N",
+            min=1,
+            help="Show this flow in full, whatever the size of the run; repeatable. Verdict and validity stay those "
+            "of all flows.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge a run directory again and show measures, validity and verdict."""
     if worst is not None and not explained:
         fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
     count = (worst or 10) if explained else None
-    open_run(place)
-    raise typer.Exit(judge_and_show(place, as_json=as_json, with_report=False, worst=count))
+    directory = open_run(place)
+    known = {flow.id for run in directory.plan.runs for flow in run.flows}
+    for number in flows or ():
+        if number not in known:
+            fail(f"--flow {number}: the test has no such flow; its numbers are in test.xml", BAD_INPUT)
+    code = judge_and_show(place, as_json=as_json, with_report=False, worst=count, flows=flows or ())
+    raise typer.Exit(code)
 
 
 def report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,13 +81,18 @@ def check_engine(engine: str, storage: str | None, bench: str | None = None) -> 
         fail("--storage has an effect with --engine ray only; leave it out", BAD_INPUT)
 
 
-def judge_and_show(place: Path, *, as_json: bool, with_report: bool, worst: int | None = None) -> int:
-    """Judges a run directory and shows it; returns the exit code."""
+def judge_and_show(
+    place: Path, *, as_json: bool, with_report: bool, worst: int | None = None, flows: Collection[int] = ()
+) -> int:
+    """Judges a run directory and shows it, or these `flows` of it; returns the exit code."""
+    from wiregauge.measures import only
     from wiregauge.runner import judged
 
     # Said after the answer, which does not depend on it.
     troubles: list[str] = []
-    judgement = judged(place, troubles.append)
+    judgement = judged(place, troubles.append, flows)
+    if flows:
+        judgement = only(judgement, flows)
     return show_judgement(judgement, troubles, as_json=as_json, with_report=with_report, worst=worst)
 
 

@@ -19,7 +19,7 @@ from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, 
 from wiregauge.figures.traces import US, box_of, rarities, tail_lines
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.metrics.flow_plan import Size
-from wiregauge.measures.metrics.results import FlowResult, Judgement
+from wiregauge.measures.metrics.results import Judgement
 from wiregauge.measures.shapes import (
     MOST_FLOWS,
     MOST_RUNS,
@@ -521,18 +521,25 @@ def outcomes(shapes: Shapes) -> Figure | None:
     sizes = sorted({key.size for key in results})
     panels = []
     used = [name for name in OUTCOME_STYLES if any(flow.outcomes[name] for flow in results.values())]
-    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(results, key=_order)))
-    hurt = [place for place in labels if any(_not_delivered(results, place))]
+    placed: dict[tuple[str, str], list[Key]] = {}
+    for key in sorted(results, key=_order):
+        placed.setdefault((key.label, key.rest), []).append(key)
+    labels = list(placed)
+    missing = {
+        place: sum(results[key].outcomes[name] for key in keys for name in OUTCOME_STYLES)
+        for place, keys in placed.items()
+    }
+    hurt = [place for place in labels if missing[place]]
     notes = (
         [f"{len(labels) - len(hurt)} flows and points without any are not drawn."]
         if len(hurt) < len(labels)
         else []
     )
     if len(hurt) > MOST_PANELS:
-        hurt = sorted(hurt, key=lambda place: -sum(_not_delivered(results, place)))[:MOST_PANELS]
+        hurt = sorted(hurt, key=lambda place: -missing[place])[:MOST_PANELS]
         notes.append(f"Of the others the {MOST_PANELS} with the most are drawn.")
     for number, (label, rest) in enumerate(hurt):
-        chosen = sorted((k for k in results if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
+        chosen = sorted(placed[label, rest], key=lambda key: key.size)
         x = np.array([float(sizes.index(k.size)) for k in chosen])
         base = np.zeros(len(chosen))
         traces: list[Trace] = []
@@ -560,12 +567,3 @@ def outcomes(shapes: Shapes) -> Figure | None:
         measures=["lost", "duplicated", "reordered", "corrupted", "misdirected", "late"],
         panel_height=200,
     )
-
-
-def _not_delivered(results: Mapping[Key, FlowResult], place: tuple[str, str]) -> list[int]:
-    """Messages of a flow and point that were not plainly delivered, per payload."""
-    return [
-        sum(flow.outcomes[name] for name in OUTCOME_STYLES)
-        for key, flow in results.items()
-        if (key.label, key.rest) == place
-    ]

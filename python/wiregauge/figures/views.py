@@ -65,8 +65,11 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
         return None
     protocols = {flow.id: flow.protocol for flow in (*views.run.flows, *views.run.exchanges)}
     # Neighbours in one lane must differ: the shade goes by the place among the flows of the protocol.
-    kin = {name: [n for n in protocols if protocols[n] == name] for name in protocols.values()}
-    styles = {number: shade(name, kin[name].index(number)) for number, name in protocols.items()}
+    places: dict[str, int] = {}
+    styles = {}
+    for number, name in protocols.items():
+        styles[number] = shade(name, places.setdefault(name, 0))
+        places[name] += 1
     panels = [_window(window, styles, protocols) for window in views.windows]
     lanes = max(len(window.lanes) for window in views.windows)
     left_out = sum(window.left_out for window in views.windows)

@@ -6,6 +6,7 @@ figures what they draw. The definition of every measure is in `DEFINITIONS`.
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
 from wiregauge.measures.judge import judge
+from wiregauge.measures.large import only
 from wiregauge.measures.metrics.results import (
     Check,
     FlowResult,
@@ -42,6 +43,7 @@ __all__ = [
     "json_text",
     "judge",
     "limit_text",
+    "only",
     "schema_path",
     "shapes",
     "show_chunks",

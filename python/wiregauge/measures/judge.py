@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,12 +13,13 @@ from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.gate_waits import gate_waits
+from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.credits import credit_met, credits_of
-from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
@@ -32,7 +34,7 @@ from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.one_flow import Known, judge_flow
 from wiregauge.measures.repeats import points_of
-from wiregauge.measures.show import show_chunks
+from wiregauge.measures.show import details, details_file, show_chunks
 from wiregauge.measures.sketched import (
     read_wholes,
 )
@@ -41,22 +43,34 @@ from wiregauge.measures.validity.checks import judge_validity
 from wiregauge.measures.validity.evidence import Evidence, few
 from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_errors_ns
 from wiregauge.measures.validity.traffic import offered_loads
-from wiregauge.records import write_sealed
+from wiregauge.records import uncollected, write_sealed
 
 
 def _warned(sentence: str) -> None:
     warnings.warn(sentence, stacklevel=4)
 
 
-def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgement:
+def judge(
+    run_dir: Path, *, unkept: Callable[[str], object] = _warned, in_full: Collection[int] = ()
+) -> Judgement:
     """Judges everything in `run_dir` and writes `measures.json` there.
+
+    Of a run with more flows than `large.MANY`, latency between every two points is judged of the flows `in_full` only,
+    by number, or where a limit is on it.
 
     A directory that cannot be written (an archive, a full disk) is still judged, and what was there stays: `unkept` is
     told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
     such a sentence, when the directory cannot be read.
     """
+    with uncollected():
+        return _judge(run_dir, unkept, in_full)
+
+
+def _judge(run_dir: Path, unkept: Callable[[str], object], in_full: Collection[int]) -> Judgement:
     directory = open_recorded(run_dir)
-    runs = tuple(_judge_run(directory, run) for run in directory.plan.runs if run.index in directory.runs)
+    runs = tuple(
+        _judge_run(directory, run, in_full) for run in directory.plan.runs if run.index in directory.runs
+    )
     state, reason = _state(directory.manifest)
     judgement = Judgement(
         directory=run_dir,
@@ -69,6 +83,7 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
         points=points_of(runs),
     )
     try:
+        _write_details(run_dir, judgement)
         _write(run_dir / "measures.json", directory, judgement)
     except OSError as error:
         unkept(
@@ -87,6 +102,18 @@ def _write(path: Path, directory: Recorded, judgement: Judgement) -> None:
     sources = {"manifest.json": digest} if digest is not None else {}
     with whole(path) as beside:
         write_sealed(beside, chain(show_chunks(judgement, {"digest": "", "sources": sources}, {}), ["\n"]))
+
+
+def _write_details(run_dir: Path, judgement: Judgement) -> None:
+    """Of runs with very many flows all figures of each, in files of their own; raises OSError as `_write`.
+
+    Compressed they are a fifth as long, at the least effort: the program is to be at its figures, not at this.
+    """
+    for run in filter(large_run, judgement.runs):
+        path = run_dir / details_file(run.plan.index)
+        path.parent.mkdir(exist_ok=True)
+        with whole(path) as beside, gzip.open(beside, "wb", compresslevel=1) as file:
+            file.writelines(details(judgement, run))
 
 
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
@@ -143,7 +170,7 @@ def _files_check(directory: Recorded) -> Check:
     )
 
 
-def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
+def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> RunResult:
     entry = directory.runs[plan.index]
     shaped = credits_of(entry)
     tracked = (directory.tracked or {}).get(plan.index)
@@ -169,6 +196,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         len(plan.flows),
         _unpaired(tracked),
         repeated=directory.plan.repeats > 1,
+        paired=in_full if are_many(plan.flows) and not _limits_pairs(directory.plan.limits) else None,
     )
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False
@@ -264,6 +292,10 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         ptp_domains=ptp_domains,
         credits=shaped,
     )
+
+
+def _limits_pairs(limits: Sequence[LimitPlan]) -> bool:
+    return any(limit.measure.startswith("pair_latency") for limit in limits)
 
 
 def _unseen(entry: Mapping[str, object], plan: RunPlan) -> set[str]:

@@ -51,8 +51,19 @@ def judge_limits(
 
     Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
     """
+    of_flow: dict[int, list[FlowResult]] = {}
+    for flow in flows:
+        of_flow.setdefault(flow.plan.id, []).append(flow)
     found = tuple(
-        result for limit in limits for result in _judge(limit, flows, unplanned, clusters, ptp_domains)
+        result
+        for limit in limits
+        for result in _judge(
+            limit,
+            flows if limit.flow is None else of_flow.get(limit.flow, ()),
+            unplanned,
+            clusters,
+            ptp_domains,
+        )
     )
     if fit:
         return found
@@ -70,6 +81,7 @@ def _judge(
     clusters: Sequence[ClusterResult],
     ptp_domains: Sequence[PtpDomainResult],
 ) -> list[LimitResult]:
+    """`flows` are those that the limit may be on."""
     if limit.measure == "unplanned":
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
         unit = DEFINITIONS["unplanned"].unit
@@ -80,11 +92,7 @@ def _judge(
         return [_result(limit, cluster_quantity(limit.measure, clusters), None)]
     # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
     name = limit.measure.partition(".")[0]
-    chosen = [
-        flow
-        for flow in flows
-        if flow.plan.id == limit.flow or (limit.flow is None and _has(flow, name, limit.measure))
-    ]
+    chosen = [flow for flow in flows if limit.flow is not None or _has(flow, name, limit.measure)]
     if not chosen:
         return [_result(limit, _absent(limit.measure, "the run has no messages of such a flow"), None)]
     return [_result(limit, observe(limit.measure, flow), flow) for flow in chosen]

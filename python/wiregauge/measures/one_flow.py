@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,9 @@ from wiregauge.measures.metrics.together import Asked, Asking, asked_for
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.validity.settling import character
 
+_GONE = pl.col("outcome").is_in(LOST_OUTCOMES)
+_UNKNOWN = pl.col("outcome") == UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -44,6 +47,8 @@ class Known:
     """By flow: frames that left a switch although it is not remembered that they came."""
     repeated: bool
     """Results are pooled with those of other runs, and keep what that needs."""
+    paired: Collection[int] | None = None
+    """Flows of which also what lies between every two points is told, and not only what has a name; None: all."""
 
 
 def judge_flow(
@@ -69,8 +74,8 @@ def judge_flow(
     if through is not None:
         unpaired = {UNPAIRED: known.unpaired.get(flow.id, 0)}
         extracted["residence"] = Extracted(through.series(), unpaired, through.stretches() if whole else None)
-    gone = part.flags("is gone", pl.col("outcome").is_in(LOST_OUTCOMES))
-    unknown = part.flags("is unknown", pl.col("outcome") == UNKNOWN)
+    gone = part.flags("is gone", _GONE)
+    unknown = part.flags("is unknown", _UNKNOWN)
     lost = int(np.count_nonzero(gone))
     counts = _counts(part, lost, int(np.count_nonzero(unknown)))
     drops = tracked.get("drop_reasons")
@@ -91,7 +96,9 @@ def judge_flow(
         planned=number(tracked, "planned") or flow.count,
         warm_up=early.height,
         last_seen=_last_seen(part, known.names) if lost else {},
-        drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
+        drop_reasons=_shared(
+            {str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {}
+        ),
         missing_send_records=number(tracked, "missing_send_records"),
         loss=loss(
             lost,
@@ -119,7 +126,9 @@ def judge_flow(
         else 0,
         settling=begins.n if begins is not None else 0,
         service=service,
-        pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated)),
+        pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated))
+        if known.paired is None or flow.id in known.paired
+        else (),
     )
     if whole is None:
         return judged
@@ -190,11 +199,25 @@ def _counts(part: Part, lost: int, unknown: int) -> dict[str, int]:
 
 def _outcomes(part: Part) -> dict[str, int]:
     """The one outcome of each message, counted."""
-    numbered = pl.col("outcome").replace_strict(
+    found = np.bincount(part.column("numbered outcome", _numbered()).values, minlength=len(OUTCOMES))
+    return dict(zip(OUTCOMES, found.tolist(), strict=False))
+
+
+@cache
+def _numbered() -> pl.Expr:
+    return pl.col("outcome").replace_strict(
         list(OUTCOMES), range(len(OUTCOMES)), default=len(OUTCOMES), return_dtype=pl.Int64
     )
-    found = np.bincount(part.column("numbered outcome", numbered).values, minlength=len(OUTCOMES))
-    return dict(zip(OUTCOMES, found.tolist(), strict=False))
+
+
+def _shared(counts: dict[str, int]) -> Mapping[str, int]:
+    """These counts; of a run of many flows, nearly all with the same, as one object."""
+    return _alike(tuple(counts.items()))
+
+
+@lru_cache(maxsize=256)
+def _alike(counts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    return dict(counts)
 
 
 def _last_seen(part: Part, names: Sequence[str]) -> dict[str, int]:

@@ -56,31 +56,59 @@ class From:
 
 def filled(kind: type[T], source: object, **given: object) -> T:
     """The object of a `TypedDict`, read off `source`, in the order of the type's keys; `given` are those it has not."""
-    readers = _readers(cast(Any, kind), cast(Any, type(source)))
-    if not given:
-        return cast(T, {key: read(source) for key, read in readers})
-    return cast(T, {key: given[key] if key in given else read(source) for key, read in readers})
+    made = _filler(cast(Any, kind), cast(Any, type(source)), tuple(given))(source)
+    if given:
+        made.update(given)
+    return cast(T, made)
 
 
 @cache
-def _readers(kind: type, of: type) -> tuple[tuple[str, Read], ...]:
+def _filler(kind: type, of: type, given: tuple[str, ...]) -> Read:
+    """What makes such an object. A run of many flows has millions: plain attributes are read in one call."""
     hints = hints_of(kind, include_extras=True)
-    return tuple((key, _reader(key, hint, of)) for key, hint in hints.items())
+    readers = {key: _reader(key, hint, of) for key, hint in hints.items() if key not in given}
+    # An attribute that is there for sure stands in for what is computed, so that keys keep their order.
+    plain = {key: where for key, (where, _) in readers.items() if where is not None}
+    computed = [(key, read) for key, (where, read) in readers.items() if where is None]
+    if not plain:
+        return lambda source: {**dict.fromkeys(hints), **{key: read(source) for key, read in computed}}
+    filler = next(iter(plain.values()))
+    keys = tuple(hints)
+    if len(keys) == 1:
+        (key,), get = keys, attrgetter(filler)
+        return lambda source: {key: get(source)}
+    get = attrgetter(*(plain.get(key, filler) for key in keys))
+
+    def fill(source: Any) -> dict[str, Any]:
+        made = dict(zip(keys, get(source), strict=True))
+        for key, read in computed:
+            made[key] = read(source)
+        return made
+
+    return fill
 
 
-def _reader(key: str, hint: Any, of: type) -> Read:
+def _reader(key: str, hint: Any, of: type) -> tuple[str | None, Read]:
+    """The attribute that is the value as it is, or None; and what reads the value in any case."""
     if get_origin(hint) is NotRequired:
         (hint,) = get_args(hint)
     where = next((mark.where for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, From)), None)
     if callable(where):
-        return where
+        return None, where
     if where is None:
         if get_origin(hint) is Literal and len(get_args(hint)) == 1:
-            return lambda _: get_args(hint)[0]
+            return None, lambda _: get_args(hint)[0]
         where = key if hasattr(of, key) else re.sub(r"_(ns|s|ppm|bps)$", "", key)
-    read = attrgetter(where) if "." not in where else partial(_along, tuple(where.split(".")))
     made = _made(hint)
-    return read if made is None else lambda source: made(read(source))
+    if "." not in where:
+        read: Read = attrgetter(where)
+        if made is None:
+            return where, read
+    else:
+        read = partial(_along, tuple(where.split(".")))
+        if made is None:
+            return None, read
+    return None, lambda source: made(read(source))
 
 
 def _along(path: tuple[str, ...], source: Any) -> Any:

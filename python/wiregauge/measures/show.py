@@ -9,13 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+
+import msgspec
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
+from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.metrics.quantities import figure_of
-from wiregauge.measures.metrics.results import FlowResult, Judgement
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, RunResult
 from wiregauge.measures.schemas import filled
 from wiregauge.measures.shown import (
+    BRIEF,
+    BriefShown,
     CitationShown,
     CorrectedShown,
     FlowMetShown,
@@ -26,6 +31,7 @@ from wiregauge.measures.shown import (
     ServedShown,
     ServiceShown,
     Shown,
+    brief_summary,
     summary_shown,
 )
 from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
@@ -34,6 +40,12 @@ from wiregauge.measures.validity.calibration import Citation, citations, correct
 def schema_path() -> Path:
     """The JSON Schema of `show_json`, shipped with the package."""
     return Path(__file__).with_name("show.schema.json")
+
+
+class _Encoded(str):
+    """JSON text that stands for what it was made of."""
+
+    __slots__ = ()
 
 
 def show_json(judgement: Judgement) -> Shown:
@@ -48,16 +60,53 @@ def show_chunks(
     return json_chunks({**before, **_shown(judgement, iter), **after})
 
 
-def _shown(judgement: Judgement, listed: Callable[[Iterable[FlowShown]], object]) -> Shown:
+def details(judgement: Judgement, run: RunResult) -> Iterator[bytes]:
+    """All figures of each flow of a run as JSON, a line for each."""
+    cited = citations(judgement.manifest) or ()
+    load = run_load(run.plan)
+    encoder = msgspec.json.Encoder()
+    for flow in run.flows:
+        yield encoder.encode(_flow(flow, load, cited)) + b"\n"
+
+
+def details_file(run: int) -> str:
+    """Where these lines are in the run directory."""
+    return f"flows/run-{run:04}.jsonl.gz"
+
+
+def _shown(judgement: Judgement, listed: Callable[[Iterable[object]], object]) -> Shown:
     cited = citations(judgement.manifest) or ()
     loads = {run.plan.index: run_load(run.plan) for run in judgement.runs}
-    points = []
-    for point in judgement.points:
+    # A point with one run has the very flows of the run: their text is made once.
+    few = not are_many([flow for run in judgement.runs for flow in run.flows])
+    known: dict[int, _Encoded] | None = {} if listed is iter and few else None
+    large = {run.plan.index for run in judgement.runs if large_run(run)}
+    encode = msgspec.json.encode
+
+    def flows_of(flows: Sequence[FlowResult], load: int) -> object:
+        return listed(_flows(flows, load, cited, known))
+
+    def briefly(flows: Sequence[FlowResult]) -> object:
+        made = map(_brief, flows)
+        return listed(made if listed is list else (_Encoded(encode(one).decode()) for one in made))
+
+    def flows_of_point(point: PointResult) -> dict[str, object]:
+        if not large.isdisjoint(point.runs):
+            if len(point.runs) == 1:
+                return {"flows": [], "flows_of_run": point.runs[0]}
+            return {"flows": briefly(point.flows), "flows_of_run": None}
         load = max((loads[index] for index in point.runs), default=0)
-        points.append(filled(PooledShown, point, flows=listed(_flows(point.flows, load, cited))))
-    runs = [
-        filled(RunShown, run, flows=listed(_flows(run.flows, loads[run.plan.index], cited)))
-        for run in judgement.runs
+        return {"flows": flows_of(point.flows, load), "flows_of_run": None}
+
+    def flows_of_run(run: RunResult) -> dict[str, object]:
+        if run.plan.index in large:
+            return {"flows": briefly(run.flows), "details": details_file(run.plan.index)}
+        return {"flows": flows_of(run.flows, loads[run.plan.index]), "details": None}
+
+    runs = [_without_none(filled(RunShown, run, **flows_of_run(run)), "details") for run in judgement.runs]
+    points = [
+        _without_none(filled(PooledShown, point, **flows_of_point(point)), "flows_of_run")
+        for point in judgement.points
     ]
     return filled(
         Shown,
@@ -68,8 +117,32 @@ def _shown(judgement: Judgement, listed: Callable[[Iterable[FlowShown]], object]
     )
 
 
-def _flows(flows: Sequence[FlowResult], load_percent: int, cited: Sequence[Citation]) -> Iterator[FlowShown]:
-    return (_flow(flow, load_percent, cited) for flow in flows)
+def _without_none(made: Any, key: str) -> Any:
+    """Without a key that is of large runs only, where there is nothing to say."""
+    if made[key] is None:
+        del made[key]
+    return made
+
+
+def _flows(
+    flows: Sequence[FlowResult],
+    load_percent: int,
+    cited: Sequence[Citation],
+    known: dict[int, _Encoded] | None,
+) -> Iterator[object]:
+    for flow in flows:
+        if known is None:
+            yield _flow(flow, load_percent, cited)
+            continue
+        if id(flow) not in known:
+            known[id(flow)] = _Encoded(json.dumps(_flow(flow, load_percent, cited), allow_nan=False))
+        yield known[id(flow)]
+
+
+def _brief(flow: FlowResult) -> dict[str, object]:
+    """A flow of a large run: its counters and its main figures."""
+    summaries = {f"{name}_ns": brief_summary(flow.summaries.get(name)) for name in BRIEF}
+    return {**filled(FlowShown, flow), **flow.counts, **filled(BriefShown, flow), **summaries}
 
 
 def json_text(value: object, depth: int = 4) -> str:
@@ -82,7 +155,9 @@ def json_text(value: object, depth: int = 4) -> str:
 
 def json_chunks(value: object, depth: int = 4) -> Iterator[str]:
     """`json_text` in parts; what an iterator gives is written as a list."""
-    if depth and isinstance(value, dict) and value:
+    if isinstance(value, _Encoded):
+        yield value
+    elif depth and isinstance(value, dict) and value:
         for number, (key, part) in enumerate(value.items()):
             yield f"{',' if number else '{'}\n{json.dumps(str(key))}: "
             yield from json_chunks(part, depth - 1)

@@ -551,6 +551,30 @@ class FlowRestShown(TypedDict):
     goodput_bps: Figure
 
 
+class BriefShown(TypedDict):
+    """What is told of every flow of a run with very many, besides its counters and a few distributions."""
+
+    unseen: list[str]
+    outcomes: dict[str, Count]
+    loss: LossShown
+    late_sends: Count
+    goodput_bps: Figure
+
+
+BRIEF = ("latency", "rtt", "period")
+"""Distributions that are told of every such flow."""
+
+
+def brief_summary(summary: Summary | None) -> SummaryShown | None:
+    """A summary of such a flow: `uncertainty` is of its mean, and intervals stand with its other figures."""
+    if summary is None:
+        return None
+    percentiles = {name: summary.value(name) for name in percentile_names(summary)}
+    total = summary.uncertainty.total if summary.uncertainty is not None else None
+    made = {**filled(SummaryShown, summary), **percentiles, "max": summary.maximum, "uncertainty": total}
+    return cast(SummaryShown, made)
+
+
 class RunShown(TypedDict):
     index: Annotated[Count, From("plan.index")]
     point: Annotated[dict[str, str], From("plan.point")]
@@ -567,6 +591,14 @@ class RunShown(TypedDict):
     clusters: NotRequired[list[ClusterShown]]
     ptp_domains: NotRequired[list[PtpDomainShown]]
     credits: NotRequired[list[CreditShown]]
+    details: NotRequired[
+        Annotated[
+            str,
+            Meta(
+                description="of a run with very many flows: the file with all figures of each, a line for each"
+            ),
+        ]
+    ]
     flows: list[FlowShown]
 
 
@@ -574,6 +606,15 @@ class PooledShown(TypedDict):
     point: dict[str, str]
     runs: Annotated[list[Count], Meta(min_length=1)]
     validity: Annotated[Grade, From("validity.word")]
+    flows_of_run: NotRequired[
+        Annotated[
+            Count,
+            Meta(
+                description="of a single run with very many flows: its index, under which the flows stand; `flows` is "
+                "empty"
+            ),
+        ]
+    ]
     flows: list[FlowShown]
 
 
@@ -655,9 +696,34 @@ def show_schema() -> dict[str, Any]:
         if needs not in ("", "relay"):  # of critical traffic, and younger than the schema
             flow["required"].remove(f"{name}_ns")
     _add(flow, {DEFINITIONS[name].key: figure for name in SINGLES})
+    _add_brief(parts, flow)
     interval = flow["properties"]["goodput_interval"]
     flow["properties"] |= {f"{name}_interval": interval for name in SINGLES}
     return schema
+
+
+def _add_brief(parts: dict[str, Any], flow: dict[str, Any]) -> None:
+    """The form that flows of a run with very many have: some of the keys."""
+    keys = [*FlowShown.__annotations__, *COUNTS, *BriefShown.__annotations__]
+    figure = {"anyOf": [{"type": "number"}, {"type": "null"}]}
+    summary = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 0}},
+        "additionalProperties": figure,
+        "required": ["n", "min", "mean", "sd", "mad", *QUANTILES, "max", "uncertainty"],
+    }
+    told = {f"{name}_ns": {"anyOf": [summary, {"type": "null"}]} for name in BRIEF}
+    parts["FlowBriefShown"] = {
+        "type": "object",
+        "description": "a flow of a run with very many; all its figures are in the file that `details` names",
+        "properties": {**{key: flow["properties"][key] for key in keys}, **told},
+        "required": [*keys, *told],
+        "additionalProperties": False,
+    }
+    for whole in ("RunShown", "PooledShown"):
+        parts[whole]["properties"]["flows"]["items"] = {
+            "anyOf": [{"$ref": "#/$defs/FlowShown"}, {"$ref": "#/$defs/FlowBriefShown"}]
+        }
 
 
 def _joined(parts: dict[str, Any], name: str, *others: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from wiregauge.measures.definitions import MAIN, quantile_named
 from wiregauge.measures.definitions.units import BEYOND, count_of, duration, in_unit, interval_text, share
+from wiregauge.measures.large import narrowed
 from wiregauge.measures.metrics.results import (
     INDEPENDENT,
     FlowResult,
@@ -112,14 +113,25 @@ def show_text(judgement: Judgement, console: Console) -> None:
     for reason in dict.fromkeys(reason for reason in sampled if reason):
         console.print(f"  [dim]-[/] {escape(reason)}", soft_wrap=True)
     _limits(judgement, console)
+    judgement, chosen = narrowed(judgement, _MOST_FLOWS, _MOST_OF_EACH)
     # A narrow terminal gets fewer columns, then no intervals, but never a cut figure.
     for columns, intervals in ((_WIDE, True), (_NARROW, True), (_NARROW, False), (_LEAST, False)):
         table = _table(judgement, _with_asked(judgement, columns), intervals=intervals)
         if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
             break
     console.print(table)
+    if chosen:
+        console.print(
+            f"Shown are {chosen}. Others: `wiregauge show {escape(str(judgement.directory))} --flow N`, all: "
+            "measures.json, `wiregauge report`.",
+            soft_wrap=True,
+        )
 
 
+_MOST_FLOWS = 200
+"""Flows of a run that are all shown; of more those that stand out are, …"""
+_MOST_OF_EACH = 5
+"""… so many for each reason."""
 _MOST_LIMITS = 20
 _RESULTS = {"fail": "red", "undecided": "yellow", "pass": "green"}
 

@@ -312,14 +312,17 @@ def _windows(directory: Recorded, plan: RunPlan) -> tuple[FrameWindow, ...]:
         "flow", "to", "sequence", "tx_app", "rx_app", took=pl.col("rx_app") - pl.col("tx_app")
     )
     longest = directory.collected(plan.index, took.group_by("flow", "to").agg(pl.col("took").max()))
+    greatest: dict[tuple[int, int | None], int] = {}
+    for number, to, most in longest.select("flow", "to", "took").iter_rows():
+        for key in {(number, to), (number, None)}:
+            if most is not None:
+                greatest[key] = max(greatest.get(key, most), most)
     worst = []
     for flow in plan.flows:
-        mine = pl.col("flow") == flow.id
-        if flow.multicast:
-            mine &= pl.col("to") == flow.receiver
-        most = longest.filter(mine)["took"].max()
-        if isinstance(most, int):
-            worst.append((most, flow, mine))
+        most = greatest.get((flow.id, flow.receiver if flow.multicast else None))
+        if most is not None:
+            mine = pl.col("flow") == flow.id
+            worst.append((most, flow, mine & (pl.col("to") == flow.receiver) if flow.multicast else mine))
     # Of a multicast flow the receiver that waited longest.
     worst.sort(key=lambda entry: -entry[0])
     chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())

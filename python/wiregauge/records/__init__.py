@@ -12,6 +12,7 @@ from wiregauge.records.integrity import Inventory, read_json, seal, write_sealed
 from wiregauge.records.processing import process_run, recover
 from wiregauge.records.resuming import add_spooled, missing_runs, resumed
 from wiregauge.records.traits import Traits, traits_of
+from wiregauge.records.uncollected import uncollected
 
 __all__ = [
     "DamagedError",
@@ -30,5 +31,6 @@ __all__ = [
     "seal",
     "store_clock_states",
     "traits_of",
+    "uncollected",
     "write_sealed",
 ]

@@ -26,6 +26,7 @@ from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryErro
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
 from wiregauge.records.traits import Traits, traits_of
+from wiregauge.records.uncollected import uncollected
 from wiregauge.records.upgrade import SCHEMA, upgraded_manifest
 
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
@@ -292,7 +293,8 @@ class RunDirectory:
     def plan(self) -> Campaign:
         """The campaign, decoded when first needed. Raises DamagedError, RunDirectoryError for another schema."""
         try:
-            return decode(self.manifest["plan"])
+            with uncollected():
+                return decode(self.manifest["plan"])
         except PlanError as error:
             kind = RunDirectoryError if isinstance(error, OtherPlanError) else DamagedError
             raise kind(f"{self.root / _MANIFEST}, plan: {error}") from None

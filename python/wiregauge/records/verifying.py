@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -155,6 +158,8 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
                 yield Finding(place, State.UNFINISHED, "was recorded, but not stored yet")
             elif place in _MADE_BY_READING:
                 yield from _made_by_reading(directory, path)
+            elif _LINES.fullmatch(place):
+                yield from _lines(directory, path, place)
             elif not verified:
                 continue
             elif top in _DATA or place == "tracking.json":
@@ -188,6 +193,18 @@ def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
         yield Finding(path.name, State.STALE, f"was made from another state of the directory; {anew}")
 
 
+def _lines(directory: RunDirectory, path: Path, place: str) -> Iterator[Finding]:
+    """All figures of the flows of a large run, which every reading command writes anew; gzip has a sum of its own."""
+    try:
+        with gzip.open(path) as file:
+            while file.read(1 << 20):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        anew = f"`wiregauge show {directory.root}` makes it again"
+        yield Finding(place, State.DAMAGED, f"cannot be unpacked ({error}); {anew}")
+
+
+_LINES: Final = re.compile(r"flows/run-[0-9]{4,}\.jsonl\.gz")
 _HEAD: Final = 1000
 """Bytes that hold what a page or measures.json was made from."""
 

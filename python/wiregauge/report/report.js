@@ -28,10 +28,13 @@
   };
   const visible = new IntersectionObserver((seen) => seen.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: "400px" });
   // The library that draws is deflated: a page is 0.8 MB smaller. What is unpacked runs as an inline script of the page.
+  const inflated = (id) => {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  };
   const unpack = async () => {
-    const bytes = Uint8Array.from(atob(document.getElementById("plotly").textContent), (letter) => letter.charCodeAt(0));
     const library = document.createElement("script");
-    library.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+    library.textContent = await inflated("plotly");
     document.head.append(library);
     plots.forEach((plot) => visible.observe(plot));
     if (location.hash === "#all") plots.forEach(draw);
@@ -47,6 +50,54 @@
   }));
   const unfold = () => { folds.forEach((fold) => { fold.open = true; }); plots.forEach(draw); };
   document.getElementById("unfold")?.addEventListener("click", unfold);
+  // Very many flows are data until they are looked at: a page of rows at a time, sorted by a column, searched by words.
+  const every = document.getElementById("all-flows");
+  const table = async () => {
+    const rows = JSON.parse(await inflated("all-flows-rows"));
+    const heads = [...every.querySelectorAll("th")], body = every.querySelector("tbody"), search = every.querySelector("input");
+    const named = heads.findIndex((head) => head.textContent === "flow");
+    const longest = heads.findIndex((head) => head.firstChild.textContent === "max");
+    let column = longest, up = false, first = 0, found = rows;
+    const lines = 50;
+    const order = (a, b) => {
+      const [x, y] = up ? [a[column], b[column]] : [b[column], a[column]];
+      if (a[column] === null || b[column] === null) return (a[column] === null) - (b[column] === null);
+      return typeof x === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true });
+    };
+    const show = () => {
+      body.replaceChildren(...found.slice(first, first + lines).map((row) => {
+        const line = document.createElement("tr");
+        row.forEach((value, k) => {
+          const cell = line.insertCell();
+          cell.textContent = value === null ? "–" : heads[k].querySelector(".unit") ? value.toFixed(2) : value;
+          if (typeof value === "string") cell.className = "text short";
+          if (value && heads[k].textContent === "lost") cell.className = "bad";
+        });
+        return line;
+      }));
+      const last = Math.min(first + lines, found.length);
+      every.querySelector(".found").textContent = `${found.length ? first + 1 : 0} to ${last} of ${found.length}${found.length < rows.length ? ` found among ${rows.length}` : ""}`;
+      heads.forEach((head, k) => head.setAttribute("aria-sort", k !== column ? "none" : up ? "ascending" : "descending"));
+    };
+    const choose = () => {
+      const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+      // A number is that of a flow, anything else a part of a name.
+      found = rows.filter((row) => words.every((word) => /^\d+$/.test(word) ? String(row[named]) === word : row.some((value) => typeof value === "string" && value.toLowerCase().includes(word)))).sort(order);
+      first = 0;
+      show();
+    };
+    heads.forEach((head, k) => head.addEventListener("click", () => { up = k === column ? !up : typeof rows[0][k] === "string" || k === named; column = k; choose(); }));
+    search.addEventListener("input", choose);
+    every.querySelectorAll("button").forEach((button) => button.addEventListener("click", () => {
+      const to = first + lines * button.dataset.turn;
+      if (to >= 0 && to < found.length) { first = to; show(); }
+    }));
+    choose();
+  };
+  if (every) {
+    const fill = () => table().catch(() => { every.querySelector(".found").textContent = "This browser cannot unpack the rows: a version of 2023 or newer can (DecompressionStream)."; });
+    if (every.open) fill(); else every.addEventListener("toggle", fill, { once: true });
+  }
   // A link leads to what it names, folded or not; "#all" opens everything.
   const lead = () => {
     const name = decodeURIComponent(location.hash.slice(1));

@@ -19,9 +19,11 @@ from wiregauge.files import ForeignFileError, check_place, cure_for, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.records import seal
+from wiregauge.measures.large import narrowed
+from wiregauge.records import seal, uncollected
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
+from wiregauge.report.all_flows import all_flows
 from wiregauge.report.bounded import Bounded
 from wiregauge.report.clusters import cluster_table
 from wiregauge.report.credits import credit_table
@@ -52,9 +54,10 @@ def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | N
     judged or written.
     """
     judgement = judgement or judge(run_dir)
-    explanation = explain(judgement, most=MOST_FLOWS)
     path = run_dir / REPORT
-    text = page(judgement, _figures(judgement, explanation), explanation, bounds)
+    with uncollected():
+        explanation = explain(judgement, most=MOST_FLOWS)
+        text = page(judgement, _figures(judgement, explanation), explanation, bounds)
     store(path, text, made_from=judgement.manifest.get("digest"))
     return path
 
@@ -99,6 +102,9 @@ def page(
 ) -> str:
     """The text of report.html."""
     picture = _picture(figures)
+    whole = judgement
+    judgement, chosen = narrowed(whole)
+    told = f"Told in full are {chosen}." if chosen else ""
     if bounds is not None:
         figures = [*figures, *bounds.figures]
     return render(
@@ -107,7 +113,9 @@ def page(
         if picture is None
         else [picture, *(f for f in figures if len(f.panels) > 2 or f.title != picture.title)],
         judgement=judgement,
-        headline=headline(judgement),
+        headline=headline(whole),
+        in_full=told,
+        every_flow=all_flows(whole),
         glance=glance(judgement),
         key_tables=key_tables(judgement),
         outcomes=tables.outcome_table(judgement),
@@ -130,7 +138,7 @@ def page(
         bounds=bounds.table if bounds is not None else None,
         bound_figures=[figure.id for figure in bounds.figures] if bounds is not None else [],
         bound_alarms=bounds.alarms if bounds is not None else [],
-        checks=tables.check_table(judgement),
+        checks=tables.check_table(whole),
         explained=flow_sections(explanation),
         unexplained=explanation.left_out,
         limits=tables.limit_table(judgement),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,7 +210,7 @@ def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
         )
 
 
-def judged(place: Path, told: Callable[[str], object]) -> Judgement:
+def judged(place: Path, told: Callable[[str], object], in_full: Collection[int] = ()) -> Judgement:
     """`measures.judge` after what simulation and tracking have freed is back with the system.
 
     glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
@@ -218,4 +219,7 @@ def judged(place: Path, told: Callable[[str], object]) -> Judgement:
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    return measures.judge(place, unkept=told)
+    judgement = measures.judge(place, unkept=told, in_full=in_full)
+    # It is there to the end: whoever searches for garbage need not walk over it.
+    gc.freeze()
+    return judgement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES
-from wiregauge.measures.metrics.recorded import open_recorded
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.stats import Estimate, Events, Sample
@@ -33,17 +34,20 @@ class Evidence:
 
     def __init__(self, judgement: Judgement) -> None:
         self._judgement = judgement
-        self._runs = {run.plan.index: run for run in judgement.runs}
+        self._flows = {
+            (run.plan.index, flow.plan.id, flow.plan.receiver): flow
+            for run in judgement.runs
+            for flow in run.flows
+        }
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        return open_recorded(self._judgement.directory)
 
     def series(self, point: PointResult, flow: FlowResult, measure: str) -> list[Floats]:
         """The values of a measure, an array per repeat."""
-        same = (flow.plan.id, flow.plan.receiver)
-        return [
-            own.series[measure].value
-            for run in point.runs
-            for own in self._runs[run].flows
-            if (own.plan.id, own.plan.receiver) == same and measure in own.series
-        ]
+        owns = (self._flows.get((run, flow.plan.id, flow.plan.receiver)) for run in point.runs)
+        return [own.series[measure].value for own in owns if own is not None and measure in own.series]
 
     def events(self, point: PointResult, flow: FlowResult, counter: str) -> Events:
         """How often something happened, and how it clusters; the tables are read only where it did."""
@@ -58,7 +62,7 @@ class Evidence:
         return [self._flags(run, flow, counter) for run in point.runs]
 
     def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
-        directory = open_recorded(self._judgement.directory)
+        directory = self._recorded
         rows = directory.scan(run)
         if rows is None:
             return np.empty(0, dtype=np.bool_)

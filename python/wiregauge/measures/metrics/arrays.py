@@ -61,6 +61,7 @@ class Rows:
     """Whether what expressions make is remembered: of one flow nobody asks a second time."""
     _columns: dict[str, Column] = field(default_factory=dict)
     _made: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    _names: frozenset[str] | None = None
 
     def column(self, name: str, expression: pl.Expr | None = None) -> Column:
         """A column by its name; or what `expression` makes of the rows, which is remembered by that name."""
@@ -89,7 +90,9 @@ class Rows:
 
     def has(self, name: str) -> bool:
         """Whether there is such a column."""
-        return name in self.frame.columns
+        if self._names is None:
+            self._names = frozenset(self.frame.columns)
+        return name in self._names
 
 
 @dataclass(frozen=True, slots=True)

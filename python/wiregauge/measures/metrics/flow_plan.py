@@ -73,6 +73,12 @@ def _quantiles(asked: tuple[str, ...]) -> dict[str, float]:
     return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
 
 
+@lru_cache(maxsize=64)
+def _of_pairs(asked: tuple[str, ...], of_pairs: tuple[str, ...]) -> dict[str, float]:
+    told = (*PAIR_QUANTILES, *of_pairs)
+    return {name: q for name, q in _quantiles(asked).items() if name in told}
+
+
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
     """A flow of one run at one receiver, with what its sender task was told. A multicast flow has one per receiver."""
@@ -127,8 +133,7 @@ class FlowPlan:
     @property
     def pair_quantiles(self) -> dict[str, float]:
         """The percentiles that are told of a pair of points."""
-        told = (*PAIR_QUANTILES, *self.asked_of_pairs)
-        return {name: q for name, q in self.quantiles.items() if name in told}
+        return _of_pairs(self.asked, self.asked_of_pairs)
 
     @property
     def main(self) -> str:

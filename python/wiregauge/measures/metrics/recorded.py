@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -232,7 +233,25 @@ def _most(tracked: Mapping[int, Mapping[str, object]] | None) -> int:
 
 
 def open_recorded(path: Path) -> Recorded:
-    """Opens a run directory to judge it. Raises RunDirectoryError when there is nothing to judge."""
+    """Opens a run directory to judge it. Raises RunDirectoryError when there is nothing to judge.
+
+    The last one is remembered while its files are what they were: judging, views and explanations each ask for it, and
+    of very many flows the plan alone takes seconds to read.
+    """
+    return _opened(path, tuple(_state(path / name) for name in ("manifest.json", "tracking.json")))
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes when a file does; empty where there is none."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path, _states: tuple[tuple[int, ...], ...]) -> Recorded:
     directory = RunDirectory.open(path)
     plan = judged_plan(directory.plan)
     runs = {int(run["index"]): run for run in directory.runs}

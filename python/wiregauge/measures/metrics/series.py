@@ -55,6 +55,7 @@ class Extracted:
     """The stretch of each value, where the flow is sampled."""
 
 
+_IS_UNSEEN = pl.col("outcome") == UNSEEN
 _OUT = ("tx_app", "tx_drv", "rx_drv", "rx_app")
 _BACK = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 
@@ -113,15 +114,28 @@ def differences(flow: FlowPlan, shift: float) -> dict[str, tuple[pl.Expr, str, f
     By name: the expression in ps, the column whose absence means "lost", the clock correction in ns.
     """
     last = "back_rx_app" if flow.relayed else "rx_app"
-    whole = _OUT + _BACK if flow.relayed else _OUT
-    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in whole)
     found: dict[str, tuple[pl.Expr, str, float]] = {}
     for name, one in DIFFERENCES.items():
-        expression = one.relayed if flow.relayed else one.one_way
-        if expression is not None:
-            value = pl.when(complete).then(expression) if one.complete else expression
+        value = _value(name, one, relayed=flow.relayed)
+        if value is not None:
             found[name] = (value, one.end or last, clock_shift(name, flow, shift))
     return found
+
+
+_VALUES: dict[tuple[str, bool], tuple[Difference, pl.Expr | None]] = {}
+
+
+def _value(name: str, one: Difference, *, relayed: bool) -> pl.Expr | None:
+    """The expression of a difference, made once: a run asks for it as often as it has flows."""
+    known = _VALUES.get((name, relayed))
+    if known is None or known[0] is not one:
+        expression = one.relayed if relayed else one.one_way
+        if expression is not None and one.complete:
+            whole = _OUT + _BACK if relayed else _OUT
+            complete = pl.all_horizontal(pl.col(column).is_not_null() for column in whole)
+            expression = pl.when(complete).then(expression)
+        known = _VALUES[name, relayed] = one, expression
+    return known[1]
 
 
 def extract(
@@ -195,9 +209,7 @@ def _difference(
         if needs != "tx_app" and needed.known is not None:
             gone = int(np.count_nonzero(~column.known & ~needed.known))
         if gone and needed.known is not None and part.rows.has("outcome"):
-            unknown = int(
-                np.count_nonzero(part.flags("outcome unknown", pl.col("outcome") == UNSEEN) & ~needed.known)
-            )
+            unknown = int(np.count_nonzero(part.flags("outcome unknown", _IS_UNSEEN) & ~needed.known))
     reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
     excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_TIMESTAMP: missing - gone}
     return Extracted(Series(at, _nanoseconds(part, key, column) - by), excluded, stretch)

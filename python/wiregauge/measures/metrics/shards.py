@@ -18,7 +18,7 @@ HELD = 500_000
 """Messages of several flows that are held together."""
 ROWS = 100_000
 """Messages of several flows that are judged together."""
-FLOWS = 512
+FLOWS = 2048
 """Flows that are judged together."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import polars as pl
 
@@ -63,6 +64,7 @@ class Tally:
         }
 
 
+@cache
 def happened() -> dict[str, pl.Expr]:
     """What happened to a message beside its outcome, by the name of its counter."""
     return {

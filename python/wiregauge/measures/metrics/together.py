@@ -30,6 +30,9 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 T = TypeVar("T")
 
+Key = tuple[str | int, bytes]
+"""What series that remember the same have in common."""
+
 MOST = 1024
 """Values of a series that is looked at together with others."""
 TABLE = 1 << 17
@@ -74,7 +77,7 @@ def alone(asking: Asking[T]) -> T:
 
 def together(askings: Sequence[Asking[T]]) -> list[T]:
     """What each makes of its answers, in their order."""
-    known: dict[bytes, Memory] = {}
+    known: dict[Key, Memory] = {}
     done: dict[int, T] = {}
     answers: dict[int, Sequence[Figures] | None] = dict.fromkeys(range(len(askings)))
     while answers:
@@ -98,7 +101,7 @@ def asked_for(making: Sequence[Callable[[], Asked]], size: int) -> Asking[list[F
     return found
 
 
-def _answers(asked: Sequence[Asked], known: dict[bytes, Memory]) -> list[Figures]:
+def _answers(asked: Sequence[Asked], known: dict[Key, Memory]) -> list[Figures]:
     found: dict[int, Figures] = {}
     tables: dict[tuple[int, tuple[str, ...], bool], list[int]] = defaultdict(list)
     long = [place for place, one in enumerate(asked) if len(one.values) > MOST]
@@ -140,7 +143,7 @@ def _of_one(one: Asked) -> Figures:
     )
 
 
-def _of_many(asked: Sequence[Asked], known: dict[bytes, Memory]) -> Iterator[Figures]:
+def _of_many(asked: Sequence[Asked], known: dict[Key, Memory]) -> Iterator[Figures]:
     """Of series of one length, of which the same is asked."""
     rows = np.stack([one.values for one in asked])
     n = rows.shape[1]
@@ -174,17 +177,22 @@ def _of_many(asked: Sequence[Asked], known: dict[bytes, Memory]) -> Iterator[Fig
 class _Alike:
     """Which rows differ by a constant, or by their unit: they remember the same, and one of them is asked."""
 
-    def __init__(self, rows: Floats, steps: Floats, known: dict[bytes, Memory]) -> None:
+    def __init__(self, rows: Floats, steps: Floats, known: dict[Key, Memory]) -> None:
         steps_from_first = np.rint((rows - rows[:, :1]) / steps[:, None]).astype(np.int64)
         self._keys = [row.tobytes() for row in steps_from_first]
         self._known = known
 
     def memories(self, rows: Floats | Flags, of: str, some: NDArray[np.int64] | None = None) -> list[Memory]:
         """The memory of each row; what they are made `of` the rows at hand, all or `some`, is part of the name."""
-        sign = of.encode()
-        keys = self._keys if some is None else [self._keys[row] for row in some.tolist()]
-        named = [key + sign for key in keys]
-        first: dict[bytes, int] = {}
+        if rows.dtype == np.bool_:
+            # Few values fall into few patterns of yes and no, whatever they are themselves.
+            named: list[Key] = [
+                (rows.shape[1], row.tobytes()) for row in np.packbits(rows.astype(np.bool_), axis=1)
+            ]
+        else:
+            keys = self._keys if some is None else [self._keys[row] for row in some.tolist()]
+            named = [(of, key) for key in keys]
+        first: dict[Key, int] = {}
         for row, key in enumerate(named):
             if key not in self._known:
                 first.setdefault(key, row)
