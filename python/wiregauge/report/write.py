@@ -97,6 +97,12 @@ def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
     return [figure for figure in made if figure.panels]
 
 
+_PAIRS = (
+    "Latency between every two points is judged of such a run only where a limit names it, and by "
+    "wiregauge show DIR --flow N."
+)
+
+
 def page(
     judgement: Judgement, figures: list[Figure], explanation: Explanation, bounds: Bounded | None = None
 ) -> str:
@@ -104,7 +110,7 @@ def page(
     picture = _picture(figures)
     whole = judgement
     judgement, chosen = narrowed(whole)
-    told = f"Told in full are {chosen}." if chosen else ""
+    told = f"Told in full are {chosen}. {_PAIRS}" if chosen else ""
     if bounds is not None:
         figures = [*figures, *bounds.figures]
     return render(
