@@ -146,6 +146,7 @@ impl<T> Fifo<T> {
 /// A first-in first-out list that most owners never use: to them it is one pointer, not room for a first.
 #[derive(Clone, Debug)]
 pub(crate) struct RareFifo<T> {
+    #[expect(clippy::box_collection, reason = "one word instead of four in owners that each frame meets")]
     items: Option<Box<VecDeque<T>>>,
 }
 
