@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -62,12 +63,13 @@ def judge(
     told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
     such a sentence, when the directory cannot be read.
     """
-    with uncollected():
-        return _judge(run_dir, unkept, in_full)
-
-
-def _judge(run_dir: Path, unkept: Callable[[str], object], in_full: Collection[int]) -> Judgement:
     directory = open_recorded(run_dir)
+    with uncollected() if any(are_many(run.flows) for run in directory.plan.runs) else nullcontext():
+        return _judge(directory, unkept, in_full)
+
+
+def _judge(directory: Recorded, unkept: Callable[[str], object], in_full: Collection[int]) -> Judgement:
+    run_dir = directory.path
     runs = tuple(
         _judge_run(directory, run, in_full) for run in directory.plan.runs if run.index in directory.runs
     )

@@ -19,7 +19,7 @@ from wiregauge.files import ForeignFileError, check_place, cure_for, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.measures.large import narrowed
+from wiregauge.measures.large import is_large, narrowed
 from wiregauge.records import seal, uncollected
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
@@ -55,7 +55,7 @@ def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | N
     """
     judgement = judgement or judge(run_dir)
     path = run_dir / REPORT
-    with uncollected():
+    with uncollected() if is_large(judgement) else contextlib.nullcontext():
         explanation = explain(judgement, most=MOST_FLOWS)
         text = page(judgement, _figures(judgement, explanation), explanation, bounds)
     store(path, text, made_from=judgement.manifest.get("digest"))
@@ -97,12 +97,6 @@ def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
     return [figure for figure in made if figure.panels]
 
 
-_PAIRS = (
-    "Latency between every two points is judged of such a run only where a limit names it, and by "
-    "wiregauge show DIR --flow N."
-)
-
-
 def page(
     judgement: Judgement, figures: list[Figure], explanation: Explanation, bounds: Bounded | None = None
 ) -> str:
@@ -110,7 +104,7 @@ def page(
     picture = _picture(figures)
     whole = judgement
     judgement, chosen = narrowed(whole)
-    told = f"Told in full are {chosen}. {_PAIRS}" if chosen else ""
+    told = f"Told in full are {chosen}." if chosen else ""
     if bounds is not None:
         figures = [*figures, *bounds.figures]
     return render(

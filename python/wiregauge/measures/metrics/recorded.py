@@ -238,7 +238,9 @@ def open_recorded(path: Path) -> Recorded:
     The last one is remembered while its files are what they were: judging, views and explanations each ask for it, and
     of very many flows the plan alone takes seconds to read.
     """
-    return _opened(path, tuple(_state(path / name) for name in ("manifest.json", "tracking.json")))
+    states = tuple(_state(path / name) for name in ("manifest.json", "tracking.json"))
+    directory, plan, runs, tracked = _opened(path, states)
+    return Recorded(directory, plan, runs, tracked, _most(tracked))
 
 
 def _state(path: Path) -> tuple[int, ...]:
@@ -251,7 +253,11 @@ def _state(path: Path) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path, _states: tuple[tuple[int, ...], ...]) -> Recorded:
+def _opened(
+    path: Path, _states: tuple[tuple[int, ...], ...]
+) -> tuple[
+    RunDirectory, CampaignPlan, Mapping[int, Mapping[str, object]], Mapping[int, Mapping[str, object]] | None
+]:
     directory = RunDirectory.open(path)
     plan = judged_plan(directory.plan)
     runs = {int(run["index"]): run for run in directory.runs}
@@ -267,7 +273,7 @@ def _opened(path: Path, _states: tuple[tuple[int, ...], ...]) -> Recorded:
                 f"{tracking_path}: has no list of runs; `wiregauge track {path}` makes it again"
             )
         tracked = {run["index"]: run for run in entries}
-    return Recorded(directory, plan, runs, tracked, _most(tracked))
+    return directory, plan, runs, tracked
 
 
 def _first_line(error: BaseException) -> str:
