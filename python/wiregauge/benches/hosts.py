@@ -262,24 +262,32 @@ class HostsBench:
                 )
             asked.append((name, sorted(names[peer] for peer in peers), size))
         with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
-            answered = list(
-                pool.map(lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked)
+            answered = pool.map(
+                lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked
             )
-        for (name, others, size), macs in zip(asked, answered, strict=True):
-            answers = dict(zip(others, macs, strict=True))
-            silent = [other for other in others if not answers[other]]
-            if silent:
-                short = dict(
-                    zip(
-                        silent, reach(name, [self._address(one) for one in silent], _LEAST_BYTES), strict=True
-                    )
-                )
-                raise BenchError(self._unreached(name, silent[0], size, short=bool(short[silent[0]])))
-            for other in others:
-                self._check_answer(name, other, answers[other])
+            # In the order of the network: what fails first there is what is told.
+            for (name, others, size), macs in zip(asked, answered, strict=True):
+                self._check_answers(reach, name, others, size, macs)
         return [
             Fact("reachability", "every receiver answers its senders", "asked by ARP with the longest frames")
         ]
+
+    def _check_answers(
+        self,
+        reach: Reach,
+        name: str,
+        others: Sequence[str],
+        size: int,
+        macs: Sequence[Sequence[tuple[int, ...]]],
+    ) -> None:
+        answers = dict(zip(others, macs, strict=True))
+        silent = [other for other in others if not answers[other]]
+        if silent:
+            addresses = [self._address(one) for one in silent]
+            short = dict(zip(silent, reach(name, addresses, _LEAST_BYTES), strict=True))
+            raise BenchError(self._unreached(name, silent[0], size, short=bool(short[silent[0]])))
+        for other in others:
+            self._check_answer(name, other, answers[other])
 
     def _address(self, name: str) -> str:
         interface = self._placed[name].interface
