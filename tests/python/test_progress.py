@@ -164,3 +164,45 @@ def test_a_countdown_is_plain_as_well() -> None:
     assert lines[:2] == ["reading clocks: about 60 s", "reading clocks: 17 % done, 0:50 left"]
     assert len(lines) == 7
     assert all(line.isprintable() for line in lines)
+
+
+def test_what_follows_the_simulation_is_said() -> None:
+    file, clock = io.StringIO(), Clock()
+    view = ProgressView(Console(file=file, width=40), clock)
+    view.trial_began(runs(1, 100.0), virtual_time=True)
+    for share in (0.0, 0.5, 1.0, 1.0):
+        view.run_progressed(0, share)
+        clock.now += EVERY_S + 1
+    view.run_ended(0, ENTRY)
+    view.trial_ended()
+    view.judging_began()
+    view.judging_ended()
+    assert file.getvalue().splitlines() == [
+        "run 1/1  single run: begins",
+        "0 of 1 runs: 50 % done, 0:11 left",
+        "0 of 1 runs: simulated, messages are tracked",
+        "0 of 1 runs: simulated, messages are tracked",
+        "run 1/1  single run: 500 messages sent (done)",
+        "judging",
+    ]
+
+
+def test_a_short_trial_has_no_line_for_judging() -> None:
+    file = io.StringIO()
+    view = ProgressView(Console(file=file, width=40), Clock())
+    view.trial_began(runs(1, 1.0), virtual_time=True)
+    view.trial_ended()
+    view.judging_began()
+    view.judging_ended()
+    assert file.getvalue() == ""
+
+
+def test_judging_moves_on_a_terminal_and_is_gone_when_it_is_done() -> None:
+    file = Terminal()
+    view = ProgressView(Console(file=file, width=40, force_terminal=True), Clock())
+    view.trial_began(runs(1, 1.0), virtual_time=True)
+    view.trial_ended()
+    view.judging_began()
+    view.judging_ended()
+    assert "judging" in file.getvalue()
+    assert file.getvalue().endswith("\x1b[2K")

@@ -158,6 +158,7 @@ class ProgressView(Observer):
                 self._task,
                 completed=sum(self._elapsed),
                 description=f"{self._ended} of {len(self._runs)} runs done"
+                + (", messages are tracked" if self._tracks() else "")
                 if self._virtual_time
                 else "  ".join(filter(None, (self._label(position), traffic))),
                 left=self._time_left(),
@@ -190,9 +191,13 @@ class ProgressView(Observer):
         if self._progress is not None:
             self._progress.below = None
         self._begun.add(position)
-        self.run_progressed(position, 1.0)
         reason = entry["reason"]
-        if self._log is not None and (len(self._runs) <= MOST_TOLD or reason):
+        own_line = self._log is not None and (len(self._runs) <= MOST_TOLD or reason)
+        if own_line:
+            self._elapsed[position] = self._planned[position]
+        else:
+            self.run_progressed(position, 1.0)
+        if self._log is not None and own_line:
             said = f"{_messages_sent(self._runs[position], entry)} messages sent"
             said += f"; {reason}" if reason else ""
             self._log.write(f"{self._label(position)}: {said} ({self._time_left() or 'done'})")
@@ -207,6 +212,21 @@ class ProgressView(Observer):
             self._log.write(f"{self._ended} of {len(self._runs)} runs done in {took}")
         self._log = None
 
+    def judging_began(self) -> None:
+        """Shows that the program is at work; a log says so only of a trial that took a while."""
+        if _moves(self._console):
+            self._progress = _bar(self._console)
+            self._progress.start()
+            self._progress.add_task("judging", total=None, left="")
+        elif self._clock() - self._started >= EVERY_S:
+            _Log(self._console, self._clock).write("judging")
+
+    def judging_ended(self) -> None:
+        """Takes the line away."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
     def _tell(self, log: _Log, position: int, traffic: str) -> None:
         fresh = position not in self._begun and len(self._runs) <= MOST_TOLD
         self._begun.add(position)
@@ -214,8 +234,14 @@ class ProgressView(Observer):
             log.write(f"{self._label(position)}: begins")
         elif log.due():
             done = f"{100 * sum(self._elapsed) / sum(self._planned):.0f} % done"
+            if self._tracks():
+                done = "simulated, messages are tracked"
             runs = f"{self._ended} of {len(self._runs)} runs" if self._virtual_time else self._label(position)
             log.write(", ".join(filter(None, (f"{runs}: {done}", traffic, self._time_left()))))
+
+    def _tracks(self) -> bool:
+        """Whether every run is simulated, and one is not yet through tracking."""
+        return self._virtual_time and self._elapsed == self._planned and self._ended < len(self._runs)
 
     def _label(self, position: int) -> str:
         return f"run {position + 1}/{len(self._runs)}  {_point_label(self._runs[position])}"

@@ -37,4 +37,10 @@ class Observer:
         """A run has ended; `entry` is its entry of the manifest."""
 
     def trial_ended(self) -> None:
-        """Nothing follows; told however the trial ended."""
+        """No run follows; told however the trial ended."""
+
+    def judging_began(self) -> None:
+        """What the runs recorded is judged now."""
+
+    def judging_ended(self) -> None:
+        """Nothing follows; told however judging ended."""

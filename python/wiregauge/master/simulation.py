@@ -111,6 +111,7 @@ class _Simulation:
                 self._collect(waiting)
         except Interrupted as event:
             reason = str(event)
+            self._observer.told(f"{reason}: what has been simulated is tracked and kept")
             raise
         finally:
             self._stop.set()

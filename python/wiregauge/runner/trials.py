@@ -128,7 +128,11 @@ class Trials:
                     manifest["reason"] or "nothing was run", stopped=self._stopped is not None
                 )
             self._tidy(directory)
-            return judged(directory.root, self._told)
+            self._observer.judging_began()
+            try:
+                return judged(directory.root, self._told)
+            finally:
+                self._observer.judging_ended()
         except RunDirectoryError as error:
             raise DiskError(str(error)) from error
         finally:
