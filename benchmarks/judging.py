@@ -43,7 +43,7 @@ CASES = {
 DAY = Case("24 h of 100 Hz, with what explains it", 1, 8_640_000, 10_000, 120.0, True)
 
 WORK = """
-import json, resource, sys, time
+import json, sys, time
 from importlib import import_module
 from pathlib import Path
 from wiregauge import measures
@@ -57,7 +57,8 @@ found = explain(judgement, most=write.MOST_FLOWS) if explained else Explanation(
 searched = time.perf_counter()
 write.page(judgement, write._figures(judgement, found), found)
 done = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+peak = int(peak.split()[1]) * 1024
 print(json.dumps([judged - begin, searched - judged, done - searched, peak]))
 """
 
@@ -106,7 +107,7 @@ FLOWS_BAR = 4 * GIB
 MOST_ENDS, MOST_SWITCHES = 1000, 50
 """Of the network of `--flows`, whatever their number."""
 FLOWS_WORK = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from wiregauge import measures, report
 begin = time.process_time()
@@ -117,7 +118,8 @@ page = report.write(Path(sys.argv[1]), judgement)
 drawn = time.process_time()
 size = (Path(sys.argv[1]) / "measures.json").stat().st_size
 beside = sum(path.stat().st_size for path in Path(sys.argv[1]).glob("flows/*"))
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+peak = int(peak.split()[1]) * 1024
 sent = sum(flow.counts["sent"] for flow in flows)
 print(json.dumps([len(flows), sent, done - begin, drawn - done, peak, size, beside, page.stat().st_size]))
 """

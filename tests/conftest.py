@@ -38,6 +38,11 @@ A program that is missing is none: `.ci/run` installs what tests need, and then 
 LONGEST: Final = (
     "python/test_reference.py",
     "python/test_ring_tsn.py",
+    "python/test_simulated_campaign.py",
+    "python/test_study_robot.py",
+    "python/test_study_maps.py",
+    "python/test_study_precision.py",
+    "python/test_verdict.py",
     "python/test_cluster.py",
     "python/test_switching_tests.py",
     "python/test_config_effect.py",

@@ -102,12 +102,14 @@ def planted(name: str) -> Callable[[Columns, int], None]:
 
 
 SCRIPT = """
-import json, resource, sys
+import json, sys
 from pathlib import Path
 from wiregauge import report
 for path in sys.argv[1:]:
     report.write(Path(path))
-    print(json.dumps([path, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]), flush=True)
+    # Its own: getrusage(2) would begin with the peak of the process that started it.
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    print(json.dumps([path, int(peak.split()[1]) * 1024]), flush=True)
 """
 
 

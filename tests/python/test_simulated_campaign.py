@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +152,17 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
     text = (ROOT / "examples" / "first.xml").read_text(encoding="utf-8")
     test = tmp_path / "long.xml"
     test.write_text(re.sub(r'count="\d+"', 'count="40000000"', text), encoding="utf-8")
-    stop = threading.Timer(1.5, lambda: os.kill(os.getpid(), number))
-    stop.start()
+    spool = tmp_path / "r" / "spool" / "run-0000"
+
+    def stop() -> None:
+        """As soon as something was written down."""
+        end = time.monotonic() + 60.0
+        while time.monotonic() < end and not any(file.stat().st_size for file in spool.glob("*")):
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=stop).start()
     manifest = simulated(test, tmp_path / "r", 1)
-    stop.cancel()
     assert manifest["state"] == "interrupted"
     assert [run["state"] for run in manifest["runs"]] == ["partial"]
     shown: Any = measures.show_json(measures.judge(tmp_path / "r"))
