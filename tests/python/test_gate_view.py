@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from simulation import trial
 from wiregauge import measures
 from wiregauge.figures.model import Figure, Spans
 from wiregauge.figures.views import view_figures
+from wiregauge.measures.gate_course import GateCourse
 from wiregauge.measures.gate_view import MOST_OPENINGS, gate_states
 from wiregauge.measures.metrics.results import Judgement
 from wiregauge.measures.views import views
@@ -45,6 +47,18 @@ def walked(lists: list[PortSchedule], begin: int, end: int) -> list[tuple[int, .
     return seen
 
 
+def scheduled(lists: list[tuple[int, int, list[tuple[int, int]]]]) -> list[PortSchedule]:
+    """Lists: how long each begins after the one before, its cycle time extension, gates and length of its entries."""
+    base, schedules = -20, []
+    for after, extension, entries in lists:
+        base += after
+        of_entries = tuple(
+            GateEntry(open=tuple(k for k in range(2) if mask >> k & 1), length=long) for mask, long in entries
+        )
+        schedules.append(PortSchedule(base_time=base, cycle_extension=extension, entries=of_entries))
+    return schedules
+
+
 ENTRIES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8)), min_size=1, max_size=4)
 
 
@@ -56,18 +70,31 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8)), min_size=1, 
 def test_gates_are_as_the_cycle_timer_walks_them(
     lists: list[tuple[int, int, list[tuple[int, int]]]], begin: int, length: int
 ) -> None:
-    base, schedules = -20, []
-    for after, extension, entries in lists:
-        base += after
-        of_entries = tuple(
-            GateEntry(open=tuple(k for k in range(2) if mask >> k & 1), length=long) for mask, long in entries
-        )
-        schedules.append(PortSchedule(base_time=base, cycle_extension=extension, entries=of_entries))
+    schedules = scheduled(lists)
     states = list(gate_states(schedules, begin, begin + length))
     assert [state[0] for state in states] == [begin, *(state[1] for state in states[:-1])]
     assert states[-1][1] == begin + length
     spread = [classes for start, stop, classes in states for _ in range(start, stop)]
     assert spread == walked(schedules, begin, begin + length)
+
+
+@given(
+    lists=st.lists(st.tuples(st.integers(1, 60), st.integers(0, 12), ENTRIES), min_size=1, max_size=3),
+    traffic_class=st.integers(0, 1),
+)
+def test_gates_of_many_instants_are_as_the_cycle_timer_walks_them(
+    lists: list[tuple[int, int, list[tuple[int, int]]]], traffic_class: int
+) -> None:
+    schedules, begin, end = scheduled(lists), -60, 240
+    # Longer than any cycle beyond the last list's beginning, so that a gate that closes again does so in sight.
+    opens = [traffic_class in classes for classes in walked(schedules, begin, end + 40)]
+    closings = [begin + at for at in range(1, len(opens)) if opens[at - 1] and not opens[at]]
+    instants = np.arange(begin, end, dtype=np.int64)
+    course = GateCourse(schedules, traffic_class)
+    assert course.is_open(instants).tolist() == opens[: len(instants)]
+    never = np.iinfo(np.int64).max
+    expected = [next((at for at in closings if at > now), never) for now in instants.tolist()]
+    assert course.next_closing(instants).tolist() == expected
 
 
 def frames_figure(judged: Judgement) -> Figure:
