@@ -183,6 +183,8 @@ coded! {
         IntervalOctets = 22 "interval-octets",
         /// The meter of its stream coloured it red.
         RedFrame = 23 "red-frame",
+        /// It was a runt or a giant: shorter or longer than its receiver takes.
+        WrongLength = 24 "wrong-length",
     }
 }
 
@@ -246,6 +248,8 @@ coded! {
         PtpGrandmaster = 26 "ptp-grandmaster",
         /// A corner of the credit of a shaped queue, not all of them; value in 10^-9 bits, sequence: its traffic class.
         Credit = 27 "credit",
+        /// A sender cut the frame short, or ran on; value: bytes that it then had.
+        WrongLength = 28 "wrong-length",
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Topology;
 use crate::campaign::Protocol;
 use crate::diagnostic::Findings;
-use crate::network::SwitchKind;
+use crate::network::{SwitchKind, least_gap};
 use crate::statements::{Statements, What};
 
 impl Topology {
@@ -36,6 +36,24 @@ impl Topology {
                 };
                 if !message.is_empty() {
                     found.error(&statement.place, message, "0ppm", "remove line-drift");
+                }
+            }
+            if statement.interframe_gap != least_gap() {
+                let classes = match &statement.what {
+                    What::Switch(switch) => !switch.tsn.is_empty(),
+                    _ => statement.tsn.is_some(),
+                };
+                let message = if matches!(statement.what, What::Hub(_)) {
+                    "a hub has no gap of its own: its stations leave theirs"
+                } else if windows || classes {
+                    "the gap is short, but windows and shapers are computed for the gap of the standard"
+                } else if leaving.iter().any(|hop| self.is_hub(hop.to.node)) {
+                    "the gap is short, but the line is joined to a hub, whose stations wait for the gap of the standard"
+                } else {
+                    ""
+                };
+                if !message.is_empty() {
+                    found.error(&statement.place, message, "12B", "remove interframe-gap");
                 }
             }
             let What::Switch(switch) = &statement.what else { continue };

@@ -171,6 +171,7 @@ pub(super) fn reason(cause: Cause) -> DropReason {
         Cause::Full(_) => DropReason::BufferFull,
         Cause::ForeignVlan | Cause::NoEgress | Cause::NoWindow => DropReason::NotForwarded,
         Cause::FrameCheck => DropReason::FrameCheck,
+        Cause::WrongLength => DropReason::WrongLength,
         Cause::Filtered => DropReason::Filtered,
         Cause::Policed => DropReason::Policed,
         Cause::Integrity | Cause::Rogue => DropReason::Integrity,
