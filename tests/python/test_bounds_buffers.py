@@ -1,4 +1,4 @@
-"""Delays at ports whose buffers are smaller than what may come: of what finds room, and never below what is simulated."""
+"""Delays at ports whose buffers are smaller than what may come: of what finds room, never below what is simulated."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ def test_the_answer_says_where_a_buffer_bounds(tmp_path: Path) -> None:
     file.write_text(port('priorities="fifo" buffer-frames="20"'), encoding="utf-8")
     source = bounds.read(file)
     notes = bounds.bound(source).notes
-    assert any(note.startswith('more may come to server "s:3" at once than its buffer holds') for note in notes)
+    assert any(
+        note.startswith('more may come to server "s:3" at once than its buffer holds') for note in notes
+    )
     # In any order a frame may be kept waiting however small the buffer is.
     unordered = bounds.bound(source, multiplexing="arbitrary")
     assert not any("than its buffer holds" in note for note in unordered.notes)

@@ -38,8 +38,8 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
         if node.tsn is not None and any(one.preemptable for one in node.tsn.classes)
     )
     found.extend(
-        f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave the gap of '
-        "12 B themselves"
+        f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave 12 B '
+        "themselves"
         for node in campaign.network.nodes
         if node.interframe_gap != _GAP
     )

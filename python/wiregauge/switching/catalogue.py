@@ -53,7 +53,11 @@ TESTS: Final = (
     Kind("congestion", "Congestion control", congestion, 1, ("throughput",), ports=4),
     Kind("incast", "Incast", incast, 24, ("throughput",), ports=3, sizes=False),
     Kind(
-        "forward-pressure", "Forward pressure and maximum forwarding rate", forward_pressure, 5, ("throughput",)
+        "forward-pressure",
+        "Forward pressure and maximum forwarding rate",
+        forward_pressure,
+        5,
+        ("throughput",),
     ),
     Kind("traversal", "Traversal under cross traffic", traversal, 9, ("throughput",), ports=4, sizes=False),
     Kind("address-capacity", "Address caching capacity", capacity, 18, ports=3, sizes=False),

@@ -48,8 +48,8 @@ def errored_frames(session: Session, known: dict[str, Result]) -> Result:
     for error in (*(_Error("wrong FCS", frame) for frame in session.frames), *_LENGTHS):
         _tried(session, error, result)
     result.notes.append(
-        f"At {_LOAD / 1e4:g} % of line rate. A cut-through device forwards a frame before its end is there. A device that "
-        "is set up for longer frames forwards those above 1518 B on purpose."
+        f"At {_LOAD / 1e4:g} % of line rate. A cut-through device forwards a frame before its end is there. A device "
+        "that is set up for longer frames forwards those above 1518 B on purpose."
     )
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"

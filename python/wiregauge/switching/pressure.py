@@ -21,7 +21,7 @@ _GAP: Final = 11
 """Bytes: the 88 bit times of RFC 2889."""
 _PREAMBLE: Final = 8
 _CLOCKS: Final = 200e-6
-"""Two oscillators of Ethernet are at most so far apart (IEEE 802.3: 100 ppm each); one byte of gap is 650 ppm and more."""
+"""Two oscillators of Ethernet are at most so far apart (IEEE 802.3: 100 ppm each); a byte of gap is 650 ppm and more."""
 _STEPS: Final = 3
 """Loads between the throughput and line rate."""
 
@@ -56,8 +56,8 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
             result.conclusion.append(f"{frame} B: {found['statement']}")
     result.notes += lacks
     result.notes.append(
-        f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and 96 at all "
-        "others. Rates are those at which frames come at the receiver."
+        f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and 96 "
+        "at all others. Rates are those at which frames come at the receiver."
     )
     if not result.rows:
         result.state, result.reason = ("not carried", lacks[0]) if lacks else ("refused", "no trial counted")
@@ -67,7 +67,9 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
 def _rates(session: Session, frame: int, lower: float, result: Result) -> dict[str, Value] | None:
     line = fps(session.device.rate_bps, frame)
     most = session.device.rate_bps / (8 * (frame + _PREAMBLE + _GAP))
-    above = _forwarded(session, f"{frame} B, gaps of {8 * _GAP} bit times", Stream(0, 1, 0, frame, gap=_GAP), result)
+    above = _forwarded(
+        session, f"{frame} B, gaps of {8 * _GAP} bit times", Stream(0, 1, 0, frame, gap=_GAP), result
+    )
     if above is None:
         return None
     frmol, outcome = above
@@ -105,9 +107,7 @@ def _statement(frmol: float, line: float, gap: float, loss: float) -> str:
     return f"no forward pressure: it sends at {100 * frmol / line:.5g} % of line rate, and loses {loss:.3g} %"
 
 
-def _forwarded(
-    session: Session, name: str, stream: Stream, result: Result
-) -> tuple[float, Outcome] | None:
+def _forwarded(session: Session, name: str, stream: Stream, result: Result) -> tuple[float, Outcome] | None:
     """Frames per second that come at the receiver."""
     seconds = session.sizes.final_s(session.device.rate_bps, stream.frame)
     outcome = session.ask(Trial(name, seconds, (stream,), overload=bool(stream.gap)))
