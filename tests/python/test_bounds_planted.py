@@ -1,8 +1,8 @@
 """Linear programmes of classes can fail: with a rule that is wrong in the bounded plan, simulation exceeds the bound.
 
 For each kind of rule (static priorities, credit-based shapers, gates, windows of time-triggered frames) the search
-drives the simulator towards the bound of the honest plan, and never above it. The same bound of a plan in which that rule is
-better than it is in the simulated network is exceeded: by a rule that was wrong in a programme it would be as well.
+drives the simulator towards the bound of the honest plan, and never above it. The same bound of a plan in which that
+rule is better than it is in the simulated network is exceeded: by a rule that was wrong in a programme it would be too.
 """
 
 from __future__ import annotations

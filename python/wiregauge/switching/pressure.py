@@ -21,7 +21,7 @@ _GAP: Final = 11
 """Bytes: the 88 bit times of RFC 2889."""
 _PREAMBLE: Final = 8
 _CLOCKS: Final = 200e-6
-"""Two oscillators of Ethernet are at most so far apart (IEEE 802.3: 100 ppm each); a byte of gap is 650 ppm and more."""
+"""Two oscillators of Ethernet are at most so far apart (IEEE 802.3: 100 ppm each); a byte of gap is 650 ppm or more."""
 _STEPS: Final = 3
 """Loads between the throughput and line rate."""
 
@@ -56,8 +56,8 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
             result.conclusion.append(f"{frame} B: {found['statement']}")
     result.notes += lacks
     result.notes.append(
-        f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and 96 "
-        "at all others. Rates are those at which frames come at the receiver."
+        f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and "
+        "96 at all others. Rates are those at which frames come at the receiver."
     )
     if not result.rows:
         result.state, result.reason = ("not carried", lacks[0]) if lacks else ("refused", "no trial counted")
