@@ -70,7 +70,7 @@ class Device:
 
 def _with_gaps(network: etree._Element, gaps: Mapping[str, int]) -> etree._Element:
     """The network with such gaps; a group of end systems becomes its members."""
-    whole = etree.Element(f"{{{NAMESPACE}}}test", nsmap=network.nsmap)
+    whole = etree.Element(f"{{{NAMESPACE}}}test")
     whole.append(network)
     own = expanded(whole, "device").root.find(f"{{{NAMESPACE}}}network")
     assert own is not None
