@@ -355,7 +355,8 @@ fn analysed<N: Number>(
         arithmetic,
         time_unit: model.unit.name(),
         assumptions: assumptions(model, choice, &layout),
-        notes: [notes(model, choice, (&loads, unproved), &flows), full_buffers(model, &layout, &total)].concat(),
+        notes: [notes(model, choice, (&loads, unproved), &flows), full_buffers(model, &layout, &total)]
+            .concat(),
         flows,
         servers: server_bounds(model, &layout, &total, &loads),
         limits,

@@ -279,8 +279,8 @@ impl<N: Number> Values<N> {
             Some(self.aggregate(layout, *above, shifts)?.delayed(&delay))
         };
         let above: Option<Vec<Arrival<N>>> = higher.iter().map(above).collect();
-        let left = self.services[*server]
-            .left_over_arbitrary(&Arrival::sum(&above?.iter().collect::<Vec<_>>()))?;
+        let left =
+            self.services[*server].left_over_arbitrary(&Arrival::sum(&above?.iter().collect::<Vec<_>>()))?;
         let own = self.longest_of(layout, node);
         let before = buffer.plus(&self.blocking[node].greater(&own));
         let wait = Arrival::bucket(before, N::zero()).delay(&left)?;

@@ -62,21 +62,28 @@ impl PointCheck<'_> {
         let network = &self.topology.network;
         let Some(link) = network.links.get(fault.link).filter(|_| self.topology.links_whole) else { return };
         let senders = link.ends.iter().filter(|end| fault.sent_by.is_none_or(|by| by == end.node));
-        let why = senders.map(|end| &network.nodes[usize::from(end.node)]).find_map(|node| match &node.kind {
-            _ if link.ends.iter().any(|end| self.topology.is_hub(end.node)) => {
-                Some("it is joined to a hub, whose stations hear every bit")
-            }
-            NodeKind::Switch(switch) if switch.kind == SwitchKind::MixedCriticality => {
-                Some("its sender has windows for time-triggered frames of known lengths")
-            }
-            NodeKind::Switch(switch) if !switch.tsn.is_empty() => Some("its sender has traffic classes"),
-            _ if node.tsn.is_some() => Some("its sender has traffic classes"),
-            _ => None,
-        });
+        let why =
+            senders.map(|end| &network.nodes[usize::from(end.node)]).find_map(|node| match &node.kind {
+                _ if link.ends.iter().any(|end| self.topology.is_hub(end.node)) => {
+                    Some("it is joined to a hub, whose stations hear every bit")
+                }
+                NodeKind::Switch(switch) if switch.kind == SwitchKind::MixedCriticality => {
+                    Some("its sender has windows for time-triggered frames of known lengths")
+                }
+                NodeKind::Switch(switch) if !switch.tsn.is_empty() => Some("its sender has traffic classes"),
+                _ if node.tsn.is_some() => Some("its sender has traffic classes"),
+                _ => None,
+            });
         if let Some(why) = why {
             let names = link.ends.map(|end| self.topology.name(end.node));
-            let message = format!("frames of the link \"{}\" cannot have a wrong length: {why}", names.join(" "));
-            found.error(&fault.place, message, "", "name a link of plain senders, or the end that is one as sent-by");
+            let message =
+                format!("frames of the link \"{}\" cannot have a wrong length: {why}", names.join(" "));
+            found.error(
+                &fault.place,
+                message,
+                "",
+                "name a link of plain senders, or the end that is one as sent-by",
+            );
         }
     }
 
