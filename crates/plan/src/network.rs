@@ -115,8 +115,7 @@ pub(crate) const fn least_gap() -> u8 {
     12
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_least_gap(gap: &u8) -> bool {
+fn is_least_gap(gap: &u8) -> bool {
     *gap == least_gap()
 }
 
