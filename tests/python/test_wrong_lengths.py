@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from simulation import GAP, PREAMBLE, bits, simulate, written
+from wiregauge import bounds
 from wiregauge.config import TestError, load
 
 GIGABIT = 1_000_000_000
@@ -145,3 +146,56 @@ def test_lengths_that_are_none_are_refused(network: str, said: str, tmp_path: Pa
     file.write_text(made(more=f'<faults><wrong-length link="a s" share="1%" {network}/></faults>'))
     with pytest.raises(TestError, match=said):
         load(file)
+
+
+@pytest.mark.parametrize(
+    ("network", "faults_of_it", "said"),
+    [
+        (
+            '<hub name="s"/>',
+            '<wrong-length link="a s" length="60B" share="1%"/>',
+            "whose stations hear every bit",
+        ),
+        (
+            '<switch name="s" kind="mixed-criticality"/>',
+            '<wrong-length link="a s" sent-by="s" length="60B" share="1%"/>',
+            "windows for time-triggered frames of known lengths",
+        ),
+        (
+            '<switch name="s"><switch-tsn><traffic-class number="0" priorities="0 1 2 3 4 5 6 7"/>'
+            "</switch-tsn></switch>",
+            '<wrong-length link="a s" sent-by="s" length="60B" share="1%"/>',
+            "its sender has traffic classes",
+        ),
+        ('<hub name="s"/>', "", "whose stations wait for the gap of the standard"),
+        (
+            '<switch name="s" kind="mixed-criticality" interframe-gap="11B"/>',
+            "",
+            "windows and shapers are computed",
+        ),
+        ('<switch name="s" interframe-gap="4B"/>', "", "is out of range"),
+        ('<switch name="s" shortest-frame="65B"/>', "", "is out of range"),
+        ('<switch name="s" longest-frame="1517B"/>', "", "is out of range"),
+    ],
+)
+def test_where_lengths_and_gaps_are_counted_on_they_are_refused(
+    network: str, faults_of_it: str, said: str, tmp_path: Path
+) -> None:
+    ends = '<end-system name="a" interframe-gap="11B"/><end-system name="b"/>'
+    rate = "10Mbit/s" if "hub" in network else "1Gbit/s"
+    links = f'<link between="a s" rate="{rate}"/><link between="b s" rate="{rate}"/>'
+    text = written(ends + network + links, FLOW, TASKS.format(period="10ms", frame=512, count=20))
+    if faults_of_it:
+        text = text.replace("</test>", f"<faults>{faults_of_it}</faults></test>")
+        text = text.replace(' interframe-gap="11B"', "")
+    file = tmp_path / "t.xml"
+    file.write_text(text)
+    with pytest.raises(TestError, match=said):
+        load(file)
+
+
+def test_what_no_curve_has_is_no_bound(tmp_path: Path) -> None:
+    file = tmp_path / "t.xml"
+    file.write_text(made(a='interframe-gap="11B"'))
+    with pytest.raises(TestError, match="leave interframe-gap out"):
+        bounds.bound(bounds.read(file))
