@@ -37,7 +37,7 @@ def test_a_switch_drops_runts_and_giants_and_says_why(length: int, tmp_path: Pat
     run = simulate(made(more=faults(length)), tmp_path)
     drops = run.at("drop")
     assert drops["sequence"].to_list() == [3, 5, 6]
-    assert set(drops["reason"]) == {"wrong-length"}
+    assert set(drops["reason"]) == {"filtered"}
     assert set(drops["node"]) == {run.node("s")}
     assert set(drops["length"]) == {length}
     told = run.truth.filter(run.truth["kind"] == "wrong-length")
@@ -65,7 +65,7 @@ def test_a_switch_that_takes_them_forwards_them_and_the_receiver_does_not(
     if length < 64:
         assert counts["corrupted"] == 3
     else:
-        assert (run.dropped("wrong-length"), counts["lost"]) == (3, 3)
+        assert (run.dropped("filtered"), counts["lost"]) == (3, 3)
 
 
 def test_a_cut_through_switch_forwards_what_it_cannot_know_yet(tmp_path: Path) -> None:

@@ -151,7 +151,8 @@ coded! {
         NotForwarded = 6 "not-forwarded",
         /// Its frame check sequence was wrong.
         FrameCheck = 7 "frame-check",
-        /// A switch does not let it in by this port: no such virtual link here, or a wrong length.
+        /// A switch does not let it in by this port: no such virtual link here, or a wrong length; of any receiver, a runt or
+        /// a giant.
         Filtered = 8 "filtered",
         /// It did not keep its virtual link's contract.
         Policed = 9 "policed",
@@ -183,8 +184,6 @@ coded! {
         IntervalOctets = 22 "interval-octets",
         /// The meter of its stream coloured it red.
         RedFrame = 23 "red-frame",
-        /// It was a runt or a giant: shorter or longer than its receiver takes.
-        WrongLength = 24 "wrong-length",
     }
 }
 

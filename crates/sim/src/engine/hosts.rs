@@ -45,7 +45,7 @@ impl<S: Sink> Engine<'_, S> {
         }
         if !is_sound(frame) {
             let fails_check = frame.marks.has(Marks::FCS_ERROR);
-            let reason = if fails_check { DropReason::FrameCheck } else { DropReason::WrongLength };
+            let reason = if fails_check { DropReason::FrameCheck } else { DropReason::Filtered };
             self.note_drop(frame, node, number, reason, Crc::Unchecked);
             return;
         }
