@@ -77,8 +77,9 @@ def main() -> int:
             answer = bounds.bound(bounds.read(file), method, grouping=True, arithmetic=arithmetic)
             took = time.process_time() - begun
             targets = sum(len(flow.targets) for flow in answer.flows)
+            told = "" if SMOKE else f", bar {bar:g} s: {'reached' if took <= bar else 'missed'}"
             print(
-                f"{method} {arithmetic}: {len(answer.flows)} virtual links, {targets} targets in {took:.3f} s"
+                f"{method} {arithmetic}: {len(answer.flows)} virtual links, {targets} targets in {took:.3f} s{told}"
             )
             if not SMOKE:
                 what = f"bounds of {LINKS} virtual links, {method} {arithmetic}, file to answer"

@@ -225,10 +225,13 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     timestamps = Timestamps(**errors, read_cost="0%:20ns 100%:90ns", subtract_read_cost="least")
     event = Event("1s", "1ms", "5us", offset="1s", ramp_to="9us", threads="send")
     test.end_system("mac", clock=clock, timestamps=timestamps, events=[event]).end_system("other", "tuned")
-    test.end_system("p", line_drift="-40ppm").switch(
+    test.end_system("p", line_drift="-40ppm", interframe_gap="11B").switch(
         "r",
         mixed_rate_delay="3us",
         line_drift="20ppm",
+        interframe_gap="11B",
+        shortest_frame="32B",
+        longest_frame="9018B",
         timestamps=timestamps,
         own_frames=[OwnFrames("2s", "1s", "100B", 3, "1")],
     )
@@ -450,6 +453,8 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.frame_fault("delay", "mac", "sw1", flow=1, sequence="5-6", by="1ms")
     test.frame_fault("corrupt", "mac", "sw1", share="1%", sent_by="mac", **times)
     test.frame_fault("corrupt", "mac", "sw1", flow=1, sequence="5-6")
+    test.wrong_length("mac", "sw1", length="60B", share="1%", sent_by="mac", **times)
+    test.wrong_length("mac", "sw1", length="1600B", flow=1, sequence="5-6", sent_by="mac")
     test.cut("sensor", "sw1", from_="100ms", until="200ms").restart("sw2", from_="100ms", until="200ms")
     test.babble(3, from_="1ms", until="2ms", period="100us", length="64B")
     test.babble(3, from_="3ms", until="4ms", load="10%").step_clock("mac", at="5ms", by="-1us")

@@ -154,6 +154,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <duplicate link="mac sw1" share="1%"/>
     <delay link="mac sw1" share="1%" by="1ms"/>
     <corrupt link="mac sw1" share="1%"/>
+    <wrong-length link="sw3 sw1" sent-by="sw3" share="1%" length="60B"/>
     <cut link="sensor sw1" from="100ms"/>
     <babble flow="30" from="1ms" until="2ms" period="100us"/>
     <restart switch="sw2" from="100ms" until="200ms"/>
@@ -233,6 +234,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "name": {"name": "renamed"},
         "host": {"host": "ideal"},
         "line-drift": {"line-drift": "-40ppm"},
+        "interframe-gap": {"interframe-gap": "11B"},
     },
     "timestamps": {
         "application-error": {"application-error": "10ns"},
@@ -400,6 +402,9 @@ OTHER: dict[str, dict[str, Edit]] = {
         "raster-others": {"raster": "50us", "raster-others": "2"},
         "mixed-rate-delay": {"mixed-rate-delay": "3us"},
         "line-drift": {"line-drift": "-40ppm"},
+        "interframe-gap": {"interframe-gap": "11B"},
+        "shortest-frame": {"shortest-frame": "32B"},
+        "longest-frame": {"longest-frame": "9018B"},
     },
     "vlan": {"id": {"id": "6"}, "ports": {"ports": "1 2 3"}},
     "hub": {"name": {"name": "renamed"}, "delay": {"delay": "500ns"}},
@@ -591,6 +596,14 @@ OTHER: dict[str, dict[str, Edit]] = {
     "duplicate": FRAME_FAULT,
     "delay": {**FRAME_FAULT, "by": {"by": "2ms"}},
     "corrupt": FRAME_FAULT,
+    "wrong-length": {
+        **{name: FRAME_FAULT[name] for name in ("share", "from", "until")},
+        "length": {"length": "1600B"},
+        "link": {"link": "mac sw2", "sent-by": "sw2"},
+        "sent-by": {"link": "p1 r1", "sent-by": "p1"},
+        "flow": {"share": None, "flow": "80", "sequence": "5", "link": "p1 r1", "sent-by": "p1"},
+        "sequence": {"share": None, "flow": "80", "sequence": "5-7", "link": "p1 r1", "sent-by": "p1"},
+    },
     "cut": {"link": {"link": "mac sw1"}, "from": {"from": "101ms"}, "until": {"until": "200ms"}},
     "babble": {
         "flow": {"flow": "40"},
@@ -657,8 +670,8 @@ WHICH: dict[tuple[str, str], int] = {
     },
     ("end-system", "name"): 4,
     ("end-system", "host"): 2,
-    ("end-system", "line-drift"): 5,
-    **{("switch", name): 1 for name in ("mixed-rate-delay", "line-drift")},
+    **{("end-system", name): 5 for name in ("line-drift", "interframe-gap")},
+    **{("switch", name): 1 for name in ("mixed-rate-delay", "line-drift", "interframe-gap")},
     **{("inject", name): 1 for name in ("threads", "send-cost", "sleep-overhead")},
     ("switch", "name"): 1,
     ("switch", "kind"): 1,

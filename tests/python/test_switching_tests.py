@@ -130,12 +130,81 @@ def test_a_switch_that_does_not_learn_has_no_table(tmp_path: Path) -> None:
     assert 'write forwarding="learning"' in found["learning-rate"]["reason"]
 
 
-@pytest.mark.parametrize(("mode", "forwarded"), [("store-and-forward", 0), ("cut-through", 1000)])
-def test_frames_with_a_wrong_check_sequence(tmp_path: Path, mode: str, forwarded: int) -> None:
-    found = characterised(tmp_path, "errored-frames", attributes=f'forwarding-mode="{mode}"')
-    (row,) = found["errored-frames"]["rows"]
-    assert row["sent"] == 1000
-    assert row["forwarded"] == forwarded
+ERRORS = [
+    "wrong FCS",
+    "undersize (runt)",
+    "undersize and wrong FCS (fragment)",
+    "oversize (giant)",
+    "oversize and wrong FCS (jabber)",
+]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "forwarded"),
+    [
+        ("", set[str]()),
+        ('forwarding-mode="cut-through"', set(ERRORS)),
+        ('shortest-frame="32B"', {"undersize (runt)"}),
+        ('longest-frame="2000B"', {"oversize (giant)"}),
+    ],
+)
+def test_errored_frames(tmp_path: Path, attributes: str, forwarded: set[str]) -> None:
+    """A store-and-forward switch filters what it does not take, and a cut-through switch cannot."""
+    found = characterised(tmp_path, "errored-frames", attributes=attributes)
+    rows = found["errored-frames"]["rows"]
+    assert [row["error"] for row in rows] == ERRORS
+    assert [row["frame"] for row in rows] == [512, 63, 63, 1519, 1519]
+    for row in rows:
+        assert row["sent"] == 1000
+        assert row["forwarded"] == (1000 if row["error"] in forwarded else 0), row
+
+
+@pytest.mark.parametrize(
+    ("attributes", "gap", "loss", "pressure"),
+    [
+        ('buffer-frames="8"', 96, 100 / 532, False),
+        ('buffer-frames="8" line-drift="-100ppm"', 96.43, 100 / 532 + 0.01, False),
+        ('buffer-frames="8" line-drift="100ppm"', 95.57, 100 / 532 - 0.01, False),
+        ('buffer-frames="8" interframe-gap="11B"', 88, 0, True),
+    ],
+)
+def test_forward_pressure_is_told_from_a_fast_clock(
+    tmp_path: Path, attributes: str, gap: float, loss: float, pressure: bool
+) -> None:
+    found = characterised(tmp_path, "forward-pressure", attributes=attributes)
+    (row,) = found["forward-pressure"]["rows"]
+    assert row["gap"] == pytest.approx(gap, abs=0.02)
+    assert row["loss"] == pytest.approx(loss, abs=0.03)
+    assert row["statement"].startswith("forward pressure" if pressure else "no forward pressure")
+    assert row["mol"] == pytest.approx(1e9 / (8 * 531))
+    assert row["mfr"] >= row["frmol"]
+
+
+def test_the_careless_example_is_found_out(tmp_path: Path) -> None:
+    arguments = ["switch", str(EXAMPLES / "careless.xml"), "--tests", "errored-frames,forward-pressure"]
+    done = CliRunner().invoke(app, [*arguments, "--frame-sizes", "64,1518", "--out", str(tmp_path / "s")])
+    assert done.exit_code == 0, done.output
+    tests = {one["name"]: one for one in json.loads((tmp_path / "s" / "datasheet.json").read_text())["tests"]}
+    forwarded = {row["error"] for row in tests["errored-frames"]["rows"] if row["forwarded"]}
+    assert forwarded == {"undersize (runt)", "oversize (giant)"}
+    gaps = [row["gap"] for row in tests["forward-pressure"]["rows"]]
+    assert gaps == pytest.approx([88, 88], abs=0.1)
+
+
+def test_a_gap_is_that_of_one_member_of_a_group(tmp_path: Path) -> None:
+    network = NETWORK.format(attributes='buffer-frames="8"', inside="")
+    for name in "abcd":
+        network = network.replace(f'<link between="{name} box" rate="1Gbit/s"/>', "")
+        network = network.replace(f'<end-system name="{name}"/>', "")
+    group = '<end-system name="p[1-4]"/><link between="p[1-4] box" rate="1Gbit/s"/>'
+    network = network.replace("</network>", f"{group}</network>")
+    network = network.replace('from="a" to="b"', 'from="p1" to="p2"')
+    (tmp_path / "dut.xml").write_text(network)
+    arguments = ["switch", str(tmp_path / "dut.xml"), "--tests", "forward-pressure", "--frame-sizes", "512"]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "s")])
+    assert done.exit_code == 0, done.output
+    sheet = json.loads((tmp_path / "s" / "datasheet.json").read_text())
+    assert sheet["tests"][-1]["rows"][0]["loss"] == pytest.approx(100 / 532, abs=0.03)
 
 
 METER = (

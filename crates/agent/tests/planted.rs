@@ -60,6 +60,7 @@ fn network() -> Network {
         clock: Clock::default(),
         tsn: None,
         line_drift_ppb: 0,
+        interframe_gap: 12,
         timestamps: None,
         events: Vec::new(),
     };

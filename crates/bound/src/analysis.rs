@@ -1,5 +1,7 @@
 //! One analysis of one network by one method: what is asked, what is refused, and the answer.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use wg_plan::Diagnostic;
 
@@ -353,7 +355,8 @@ fn analysed<N: Number>(
         arithmetic,
         time_unit: model.unit.name(),
         assumptions: assumptions(model, choice, &layout),
-        notes: notes(model, choice, (&loads, unproved), &flows),
+        notes: [notes(model, choice, (&loads, unproved), &flows), full_buffers(model, &layout, &total)]
+            .concat(),
         flows,
         servers: server_bounds(model, &layout, &total, &loads),
         limits,
@@ -553,6 +556,20 @@ fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
     }
     all.extend(model.assumptions.iter().cloned());
     all
+}
+
+/// Servers whose buffers bound the delay.
+fn full_buffers<N: Number>(model: &Model, layout: &Layout, total: &Total<N>) -> Vec<String> {
+    let full = layout.nodes.iter().zip(&total.bounds).filter(|(_, bound)| bound.full);
+    let servers: BTreeSet<usize> = full.map(|(node, _)| node.server).collect();
+    let said = |server: usize| {
+        format!(
+            "more may come to server \"{}\" at once than its buffer holds: what finds it full is lost, and delays there are \
+             of what finds room",
+            model.servers[server].name
+        )
+    };
+    servers.into_iter().map(said).collect()
 }
 
 fn notes(

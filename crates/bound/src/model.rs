@@ -84,6 +84,9 @@ pub struct Server {
     pub reserved: Option<Bucket<Rational>>,
     /// Rules of its classes beside strict priority.
     pub rules: BTreeMap<u8, Rule<Rational>>,
+    /// Of classes whose buffer is known, the most bits that wait in order of arrival, beside the frame on the line: what
+    /// finds no more room is lost.
+    pub buffers: BTreeMap<u8, Rational>,
     /// Line of the file it is written in; 0 where there is none.
     pub line: u32,
 }
@@ -229,7 +232,15 @@ impl Flow {
 impl Server {
     /// A server without a capacity, a schedule or rules.
     pub fn new(name: impl Into<String>, service: Vec<RateLatency<Rational>>) -> Self {
-        Self { name: name.into(), service, capacity: None, reserved: None, rules: BTreeMap::new(), line: 0 }
+        Self {
+            name: name.into(),
+            service,
+            capacity: None,
+            reserved: None,
+            rules: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            line: 0,
+        }
     }
 
     /// Its rate in the long run.

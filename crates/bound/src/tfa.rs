@@ -40,6 +40,14 @@ pub(crate) struct Bound<N> {
     pub delay: Option<N>,
     /// Most bits that wait; `None`: not bounded.
     pub backlog: Option<N>,
+    /// Whether more may come than its buffer holds, and the delay is that of what finds room.
+    pub full: bool,
+}
+
+impl<N> Bound<N> {
+    const fn none() -> Self {
+        Self { delay: None, backlog: None, full: false }
+    }
 }
 
 /// The analysis of a whole network.
@@ -71,6 +79,8 @@ pub(crate) struct Values<N> {
     reserved: Vec<Option<Arrival<N>>>,
     /// Of each node, the rule of its class.
     rules: Vec<Option<Rule<N>>>,
+    /// Of each node, what waits in its buffer at most.
+    buffers: Vec<Option<N>>,
     settings: Settings,
 }
 
@@ -119,6 +129,11 @@ impl<N: Number> Values<N> {
                 .nodes
                 .iter()
                 .map(|node| model.servers[node.server].rules.get(&node.class).map(Rule::converted))
+                .collect(),
+            buffers: layout
+                .nodes
+                .iter()
+                .map(|node| model.servers[node.server].buffers.get(&node.class).map(N::of))
                 .collect(),
             settings,
         }
@@ -234,10 +249,42 @@ impl<N: Number> Values<N> {
     ) -> (Bound<N>, Option<Service<N>>) {
         let service = self.service(layout, node, shifts);
         let (Some(curve), Some(service)) = (self.aggregate(layout, node, shifts), service) else {
-            return (Bound { delay: None, backlog: None }, None);
+            return (Bound::none(), None);
         };
-        let delay = self.stay(&curve, &service);
-        (Bound { delay, backlog: curve.backlog(&service) }, Some(service))
+        let (delay, backlog) = (self.stay(&curve, &service), curve.backlog(&service));
+        let bound = match self.buffered(layout, node, shifts) {
+            Some((wait, held)) => Bound {
+                full: delay.as_ref().is_none_or(|delay| wait.compare(delay).is_lt()),
+                delay: Some(delay.map_or_else(|| wait.clone(), |delay| delay.lesser(&wait))),
+                backlog: Some(backlog.map_or_else(|| held.clone(), |backlog| backlog.lesser(&held))),
+            },
+            None => Bound { delay, backlog, full: false },
+        };
+        (bound, Some(service))
+    }
+
+    /// How long what finds room may stay at a node in order of arrival, and what is there then: the buffer, a frame of its
+    /// own or of a class below on the line, and what comes to classes above meanwhile or was there already.
+    fn buffered(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<(N, N)> {
+        let buffer = self.buffers[node].as_ref()?;
+        let Node { server, higher, .. } = &layout.nodes[node];
+        let alike = self.rule(node).is_none()
+            && self.reserved[*server].is_none()
+            && higher.iter().all(|above| self.rule(*above).is_none());
+        if !alike || self.settings.multiplexing != Multiplexing::Fifo {
+            return None;
+        }
+        let above = |above: &usize| {
+            let delay = self.bound(layout, *above, shifts).0.delay?;
+            Some(self.aggregate(layout, *above, shifts)?.delayed(&delay))
+        };
+        let above: Option<Vec<Arrival<N>>> = higher.iter().map(above).collect();
+        let left =
+            self.services[*server].left_over_arbitrary(&Arrival::sum(&above?.iter().collect::<Vec<_>>()))?;
+        let own = self.longest_of(layout, node);
+        let before = buffer.plus(&self.blocking[node].greater(&own));
+        let wait = Arrival::bucket(before, N::zero()).delay(&left)?;
+        Some((wait, buffer.plus(&own)))
     }
 
     /// By how much each hop of a node shifts its flow.
@@ -349,7 +396,7 @@ pub(crate) fn analyse<N: Number>(
 ) -> Result<Total<N>, NoFixedPoint> {
     let values: Values<N> = Values::of(model, layout, settings);
     let mut shifts = values.start(layout);
-    let mut bounds = vec![Bound { delay: None, backlog: None }; layout.nodes.len()];
+    let mut bounds = vec![Bound::none(); layout.nodes.len()];
     for together in &layout.order {
         if let [node] = together[..] {
             let (bound, service) = values.bound(layout, node, &shifts);

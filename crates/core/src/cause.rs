@@ -14,6 +14,8 @@ pub enum Cause {
     NoEgress,
     /// Its frame check sequence was wrong.
     FrameCheck,
+    /// It was a runt or a giant: shorter or longer than its receiver takes.
+    WrongLength,
     /// Its virtual link or critical-traffic identifier may not enter here, or not with this length; or it is longer than its
     /// traffic class allows.
     Filtered,

@@ -5,6 +5,9 @@
 //! the buffer.
 
 use wg_frame::ethernet::MacAddress;
+use wg_frame::{rtag, vlan};
+
+use crate::line::{LONGEST_FRAME, SMALLEST_FRAME, bytes};
 
 /// The kind of traffic a frame belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +90,11 @@ impl Marks {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
+    /// Bytes that its tags take.
+    pub const fn tag_bytes(self) -> u32 {
+        let vlan = if self.has(Self::TAGGED) { bytes(vlan::TAG_LEN) } else { 0 };
+        vlan + if self.has(Self::R_TAG) { bytes(rtag::TAG_LEN) } else { 0 }
+    }
 }
 
 /// One frame.
@@ -121,6 +129,35 @@ pub struct Frame {
     pub network: NetworkId,
     /// Tag, copies, damage.
     pub marks: Marks,
+}
+
+/// Lengths of frames that a receiver takes: others are runts and giants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FrameLengths {
+    /// Of the shortest, in bytes.
+    pub shortest: u16,
+    /// Of the longest without tags, which come on top (IEEE Std 802.3-2022, 4.2.7.1: maxBasicFrameSize, qTagPrefixSize).
+    pub longest: u16,
+}
+
+impl Default for FrameLengths {
+    fn default() -> Self {
+        Self::STANDARD
+    }
+}
+
+impl FrameLengths {
+    /// Those of IEEE Std 802.3.
+    pub const STANDARD: Self = Self { shortest: SMALLEST_FRAME, longest: LONGEST_FRAME };
+
+    /// Whether a frame has one of them.
+    #[inline]
+    pub const fn have(self, frame: &Frame) -> bool {
+        frame.length >= self.shortest
+            && (frame.length <= self.longest
+                || frame.length as u32 <= self.longest as u32 + frame.marks.tag_bytes())
+    }
 }
 
 impl Frame {

@@ -14,6 +14,8 @@ pub const GAP: u32 = bytes(ethernet::GAP_LEN);
 /// Smallest frame, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2).
 #[expect(clippy::cast_possible_truncation, reason = "64")]
 pub const SMALLEST_FRAME: u16 = ethernet::MIN_FRAME_LEN as u16;
+/// Longest frame without tags, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2: maxBasicFrameSize).
+pub const LONGEST_FRAME: u16 = 1_518;
 /// What cut-through forwarding must have seen of an untagged frame, bytes.
 const HEADER: u32 = bytes(ethernet::HEADER_LEN);
 /// 802.1Q tag, bytes.
@@ -101,6 +103,12 @@ impl LineRate {
     #[inline]
     pub const fn occupation(self, length: u16) -> Span {
         self.time_of(PREAMBLE + floor(length) + GAP)
+    }
+
+    /// The same where the sender leaves a gap of its own, in bytes.
+    #[inline]
+    pub const fn occupation_with_gap(self, length: u16, gap: u8) -> Span {
+        self.time_of(PREAMBLE + floor(length) + gap as u32)
     }
 
     /// From the first bit of the preamble until addresses and EtherType are through.

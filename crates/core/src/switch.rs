@@ -10,9 +10,10 @@
 //! Filters, policing and virtual links belong into [`Ingress`] ([`IngressRules`](crate::ingress::IngressRules)), gates and
 //! time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
 //!
-//! A frame whose check sequence is wrong is dropped by a store-and-forward switch. A cut-through switch has decided on
-//! it before the check sequence is there, so it forwards the damage, also out of ports where the frame had to wait:
-//! so do real ones, which mark it at most. Neither learns from it.
+//! A frame whose check sequence is wrong is dropped by a store-and-forward switch, and so is one that is shorter or longer
+//! than [it takes](FrameLengths). A cut-through switch has decided on it before its end is there, so it forwards the damage,
+//! also out of ports where the frame had to wait: so do real ones, which mark it at most. Neither learns from it. What is
+//! shorter than the shortest frame and is forwarded leaves padded.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -26,9 +27,9 @@ use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::forwarding::{Forwarding, PortSet, Route};
-use crate::frame::{Frame, Marks};
+use crate::frame::{Frame, FrameLengths, Marks};
 use crate::frer::{Handled, StreamTable};
-use crate::line::LineRate;
+use crate::line::{LineRate, SMALLEST_FRAME};
 use crate::port::{Effect, FragmentEdge, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill};
 use crate::selection::{CreditCourse, TransmissionSelection};
@@ -212,6 +213,7 @@ pub struct Switch<S, I, C> {
     processing_delay: Span,
     mixed_rate_delay: Span,
     mode: ForwardingMode,
+    lengths: FrameLengths,
     /// After a restart: frames that begin before are not received.
     back_at: Option<RunTime>,
     /// Ordered by instant, equal instants by arrival.
@@ -247,6 +249,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             processing_delay: config.processing_delay,
             mixed_rate_delay: config.mixed_rate_delay,
             mode: config.mode,
+            lengths: FrameLengths::STANDARD,
             back_at: None,
             stages: VecDeque::new(),
             contenders: Contenders::new(),
@@ -270,6 +273,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             "wg-core misuse: copies of streams are made and removed of whole frames, which are not followed"
         );
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
+    }
+
+    /// Takes frames of other lengths than the standard's from now on.
+    pub const fn set_lengths(&mut self, lengths: FrameLengths) {
+        self.lengths = lengths;
     }
 
     /// What it asks of frames that come in.
@@ -479,13 +487,16 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
-    fn forward(&mut self, now: RunTime, arrival: Arrival, more: bool) {
-        let Arrival { port, frame, .. } = arrival;
-        let damaged = frame.marks.has(Marks::FCS_ERROR);
+    fn forward(&mut self, now: RunTime, mut arrival: Arrival, more: bool) {
+        let fails_check = arrival.frame.marks.has(Marks::FCS_ERROR);
+        let damaged = fails_check || !self.lengths.have(&arrival.frame);
         if damaged && self.mode == ForwardingMode::StoreAndForward {
-            self.drop(port, frame, Cause::FrameCheck);
+            let cause = if fails_check { Cause::FrameCheck } else { Cause::WrongLength };
+            self.drop(arrival.port, arrival.frame, cause);
             return;
         }
+        arrival.frame.length = arrival.frame.length.max(SMALLEST_FRAME);
+        let Arrival { port, frame, .. } = arrival;
         let (route, critical) = match self.ingress.judge(&self.device.clock, &arrival) {
             Verdict::Refuse(cause) => {
                 self.drop(port, frame, cause);

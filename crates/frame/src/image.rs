@@ -83,6 +83,16 @@ impl Image {
     }
 }
 
+/// Makes of the frame in the first `was` bytes one as long as `bytes`: cut short, or run on with zeros, with an FCS of its
+/// own, which is wrong with `fcs_error`.
+pub fn change_length(bytes: &mut [u8], was: usize, fcs_error: bool) {
+    let end = bytes.len().saturating_sub(FCS_LEN);
+    bytes[was.saturating_sub(FCS_LEN).min(end)..].fill(0);
+    let mut fcs = crc32fast::hash(&bytes[..end]).to_le_bytes();
+    fcs[0] ^= u8::from(fcs_error);
+    bytes[end..].iter_mut().zip(fcs).for_each(|(byte, of_fcs)| *byte = of_fcs);
+}
+
 impl Message {
     fn write(&self, payload: &mut [u8]) {
         self.fill.write(payload);

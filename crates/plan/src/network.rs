@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use wg_core::arinc664::policing;
 pub use wg_core::end_system::{Cost, Interrupts, ReceiveBuffer, StackCosts};
-pub use wg_core::frame::NetworkId;
+pub use wg_core::frame::{FrameLengths, NetworkId};
 pub use wg_core::line::LineRate;
 pub use wg_core::queue::Capacity;
 pub use wg_core::switch::ForwardingMode;
@@ -75,6 +75,9 @@ pub struct Node {
     /// How much too fast the oscillator of its interfaces runs, in parts per billion: its lines send so much faster.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub line_drift_ppb: i64,
+    /// The least gap that its interfaces leave behind a frame, in bytes.
+    #[serde(default = "least_gap", skip_serializing_if = "is_least_gap")]
+    pub interframe_gap: u8,
     /// Errors of its timestamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<Box<Timestamps>>,
@@ -95,6 +98,7 @@ impl Node {
             clock: Clock::default(),
             tsn: None,
             line_drift_ppb: 0,
+            interframe_gap: least_gap(),
             timestamps: None,
             events: Vec::new(),
         }
@@ -104,6 +108,19 @@ impl Node {
     pub const fn is_end_system(&self) -> bool {
         matches!(self.kind, NodeKind::EndSystem { .. })
     }
+}
+
+/// That of IEEE Std 802.3.
+pub(crate) const fn least_gap() -> u8 {
+    12
+}
+
+fn is_least_gap(gap: &u8) -> bool {
+    *gap == least_gap()
+}
+
+fn is_standard(lengths: &FrameLengths) -> bool {
+    *lengths == FrameLengths::STANDARD
 }
 
 /// What a node is.
@@ -142,6 +159,9 @@ pub struct SwitchModel {
     /// How much longer a frame takes from a port to one of another rate.
     #[serde(default, skip_serializing_if = "no_time")]
     pub mixed_rate_delay: Span,
+    /// Lengths of frames that it takes; others are dropped where they come in.
+    #[serde(default, skip_serializing_if = "is_standard")]
+    pub frame_lengths: FrameLengths,
     /// Frames it sends by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_frames: Vec<OwnFrames>,
@@ -204,6 +224,7 @@ impl SwitchModel {
             processing_delay: Span::ZERO,
             drawn_delay: Distribution { quantiles: Vec::new() },
             mixed_rate_delay: Span::ZERO,
+            frame_lengths: FrameLengths::STANDARD,
             own_frames: Vec::new(),
             learning: false,
             address_table: None,

@@ -35,7 +35,7 @@ fn naming_attribute(tag: &str) -> Option<&'static str> {
         "vlan" => "id",
         "temperature" => "at",
         "window" => "port",
-        "bit-errors" | "loss" | "duplicate" | "delay" | "corrupt" | "cut" => "link",
+        "bit-errors" | "loss" | "duplicate" | "delay" | "corrupt" | "wrong-length" | "cut" => "link",
         "babble" => "flow",
         "restart" => "switch",
         "traffic-class" => "number",

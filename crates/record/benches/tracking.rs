@@ -112,6 +112,7 @@ fn plan() -> (Network, Run) {
         clock: wg_plan::Clock::default(),
         tsn: None,
         line_drift_ppb: 0,
+        interframe_gap: 12,
         timestamps: None,
         events: Vec::new(),
     };

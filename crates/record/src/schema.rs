@@ -151,7 +151,8 @@ coded! {
         NotForwarded = 6 "not-forwarded",
         /// Its frame check sequence was wrong.
         FrameCheck = 7 "frame-check",
-        /// A switch does not let it in by this port: no such virtual link here, or a wrong length.
+        /// A switch does not let it in by this port: no such virtual link here, or a wrong length; of any receiver, a runt or
+        /// a giant.
         Filtered = 8 "filtered",
         /// It did not keep its virtual link's contract.
         Policed = 9 "policed",
@@ -246,6 +247,8 @@ coded! {
         PtpGrandmaster = 26 "ptp-grandmaster",
         /// A corner of the credit of a shaped queue, not all of them; value in 10^-9 bits, sequence: its traffic class.
         Credit = 27 "credit",
+        /// A sender cut the frame short, or ran on; value: bytes that it then had.
+        WrongLength = 28 "wrong-length",
     }
 }
 

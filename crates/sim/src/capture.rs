@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
 use wg_capture::{Direction, Timestamps};
-use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, FrameLengths, Marks, NetworkId, TrafficClass};
 use wg_frame::arinc664::{Sender, VirtualLinkId};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::fill::Pattern;
@@ -177,8 +177,18 @@ impl Captures {
     ) {
         let mut bytes = [0; LONGEST];
         // A frame that has no bytes, which no plan makes, is left blank.
-        let frame = self.image(frame, &shown).write(&mut bytes).unwrap_or_default();
-        self.write_bytes((node, port), direction, shown(node, time), frame, sink);
+        let image = self.image(frame, &shown);
+        let whole = image.write(&mut bytes).unwrap_or_default();
+        let time = shown(node, time);
+        if FrameLengths::STANDARD.have(frame) {
+            self.write_bytes((node, port), direction, time, whole, sink);
+            return;
+        }
+        // A runt or a giant.
+        let mut wrong = whole.to_vec();
+        wrong.resize(usize::from(frame.length), 0);
+        image::change_length(&mut wrong, whole.len(), image.fcs_error);
+        self.write_bytes((node, port), direction, time, &wrong, sink);
     }
 
     /// Writes these bytes as a frame at `time` of the node.

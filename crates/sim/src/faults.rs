@@ -152,6 +152,7 @@ impl LinkEffect {
             LinkFaultKind::Corrupt => self.frame = self.frame.flagged(Flags::DAMAGED),
             LinkFaultKind::Duplicate => self.twice = true,
             LinkFaultKind::Delay { by } => self.by += by,
+            LinkFaultKind::WrongLength { .. } => {}
         }
     }
 }

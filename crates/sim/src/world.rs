@@ -56,6 +56,8 @@ pub(crate) struct Channel {
     pub(crate) lead: Span,
     /// The far end takes note of a frame by its header; otherwise when all of it is in.
     pub(crate) by_header: bool,
+    /// The least gap behind a frame, bytes.
+    pub(crate) gap: u8,
     /// What the far end then takes to decide.
     pub(crate) processing: Span,
     pub(crate) in_flight: Fifo<InFlight>,
@@ -71,6 +73,8 @@ pub(crate) struct Extra {
     /// And the port there.
     pub(crate) port: u16,
     pub(crate) rules: Vec<Rule>,
+    /// Faults by which its sender makes runts and giants.
+    pub(crate) lengths: Vec<Rule>,
     /// How long its far end, a switch, takes for each frame, where that varies.
     pub(crate) decision: Option<Decision>,
     /// Cuts in force.

@@ -20,6 +20,7 @@ _PROTOCOLS = {
 }
 MOST_OF_A_KIND = 250
 """End systems, or switches: each end system is a program that has to be in time, and switches share its cores."""
+_GAP = 12
 _INCIDENTS = {
     "cut": "cuts a link",
     "babble": "lets a sender babble",
@@ -35,6 +36,12 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
         f'"{node.name}" has preemptable classes in <host-tsn>: agents set up no preemption; use --bench sim'
         for node in campaign.network.nodes
         if node.tsn is not None and any(one.preemptable for one in node.tsn.classes)
+    )
+    found.extend(
+        f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave 12 B '
+        "themselves"
+        for node in campaign.network.nodes
+        if node.interframe_gap != _GAP
     )
     for run in campaign.runs:
         found.extend(_tasks(run, campaign.network))
@@ -133,6 +140,7 @@ def _switch(name: str, switch: Switch) -> Iterator[str]:
         ("queue_buffer", None, "a port of the bridge has one queue"),
         ("shared_buffer", None, "the ports of the bridge share no buffer"),
         ("vlans", (), "the bench does not filter by VLAN"),
+        ("frame_lengths", None, "the MTU of its ports says what the kernel's bridge takes"),
     ):
         if (value := getattr(switch, field)) != default:
             yield f'switch "{name}": {field.replace("_", " ")} {_said(value)}: {why}'

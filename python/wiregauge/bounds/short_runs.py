@@ -73,8 +73,9 @@ class ShortRuns:
 
     @property
     def has_phases_of_its_own(self) -> bool:
-        """Whether something that no sender's offset moves goes round: background load, or gates."""
-        return bool(self.run.injects) or '"gate' in self._texts[0]
+        """Whether something that no sender's offset moves goes round: background load, gates, or windows."""
+        scheduled = any(flow.schedule is not None for flow in self.run.flows)
+        return bool(self.run.injects) or '"gate' in self._texts[0] or scheduled
 
     def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
         """A run for each list of offsets, ps, of the senders in their order."""

@@ -268,6 +268,7 @@ class Test:
         host: str | Host | None = None,
         *,
         line_drift: str | None = None,
+        interframe_gap: str | None = None,
         clock: Clock | None = None,
         timestamps: Timestamps | None = None,
         events: Sequence[Event] = (),
@@ -276,6 +277,7 @@ class Test:
         """A host that sends, receives or relays; `host` names its model or replaces figures, `tsn` its interface."""
         model = host if isinstance(host, str) else None
         attributes: dict[str, Value] = {"name": name, "host": model, "line-drift": line_drift}
+        attributes |= {"interframe-gap": interframe_gap}
         node = self._child(self._section("network"), "end-system", attributes)
         self._clock(node, clock)
         if timestamps is not None:
@@ -329,6 +331,9 @@ class Test:
         raster_others: int | None = None,
         mixed_rate_delay: str | None = None,
         line_drift: str | None = None,
+        interframe_gap: str | None = None,
+        shortest_frame: str | None = None,
+        longest_frame: str | None = None,
         file: str | None = None,
         clock: Clock | None = None,
         timestamps: Timestamps | None = None,
@@ -613,6 +618,24 @@ class Test:
         attributes: dict[str, Value] = {"link": f"{a} {b}", "by": by, "share": share, "flow": flow}
         attributes |= {"sequence": _numbers(sequence), "sent-by": sent_by, "from": from_, "until": until}
         return self._add("faults", kind, attributes)
+
+    def wrong_length(
+        self,
+        a: str,
+        b: str,
+        *,
+        length: str,
+        share: str | None = None,
+        flow: int | None = None,
+        sequence: str | Iterable[int] | None = None,
+        sent_by: str | None = None,
+        from_: str | None = None,
+        until: str | None = None,
+    ) -> Self:
+        """Makes runts or giants of frames of a link: a share, or messages of a flow."""
+        attributes: dict[str, Value] = {"link": f"{a} {b}", "length": length, "share": share, "flow": flow}
+        attributes |= {"sequence": _numbers(sequence), "sent-by": sent_by, "from": from_, "until": until}
+        return self._add("faults", "wrong-length", attributes)
 
     def cut(self, a: str, b: str, *, from_: str, until: str | None = None) -> Self:
         """Cuts a link."""

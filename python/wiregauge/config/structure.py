@@ -43,6 +43,7 @@ _NAMED_BY = {
     "duplicate": "link",
     "delay": "link",
     "corrupt": "link",
+    "wrong-length": "link",
     "cut": "link",
     "babble": "flow",
     "restart": "switch",

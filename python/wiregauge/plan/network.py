@@ -193,6 +193,13 @@ class AddressTable(Plan, frozen=True):
     ageing: Picoseconds = 0
 
 
+class FrameLengths(Plan, frozen=True):
+    """Lengths of frames that a switch takes, in bytes; tags are not counted in the longest."""
+
+    shortest: int
+    longest: int
+
+
 class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     """Forwards frames."""
 
@@ -202,6 +209,8 @@ class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     drawn_delay: Distribution | None = None
     """Where the processing delay is drawn for each frame."""
     mixed_rate_delay: Picoseconds = 0
+    frame_lengths: FrameLengths | None = None
+    """None: those of the standard."""
     own_frames: tuple[OwnFrames, ...] = ()
     learning: bool = written(False)
     address_table: AddressTable | None = None
@@ -265,6 +274,8 @@ class Node(Plan, frozen=True):
     """TSN settings of its interface, of an end system."""
     line_drift_ppb: int = 0
     """How much too fast the lines of a simulated node are."""
+    interframe_gap: int = 12
+    """The least gap that its interfaces leave behind a frame, in bytes."""
     timestamps: Timestamps | None = None
     """None: they are exact."""
     events: tuple[HostEvent, ...] = ()

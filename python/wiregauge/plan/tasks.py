@@ -208,6 +208,12 @@ class Delay(Variant, frozen=True, tag="delay"):
     by: Picoseconds
 
 
+class WrongLength(Variant, frozen=True, tag="wrong-length"):
+    """Its sender cuts the frame short, or runs on: it has this length, in bytes."""
+
+    length: int
+
+
 class Share(Variant, frozen=True, tag="share"):
     """Each frame with this probability."""
 
@@ -232,7 +238,7 @@ class LinkFault(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
 
     link: int
     sent_by: NodeIndex | None = None
-    kind: BitError | Loss | Duplicate | Delay | Corrupt
+    kind: BitError | Loss | Duplicate | Delay | Corrupt | WrongLength
     whom: Share | Bits | Messages
     from_: Picoseconds = written(0)
     until: Picoseconds | None = None

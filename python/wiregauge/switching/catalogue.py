@@ -14,6 +14,7 @@ from wiregauge.switching.errors import BeyondError, StopError
 from wiregauge.switching.forwarding import latency, loss, throughput
 from wiregauge.switching.meshes import broadcast, full_mesh, many_to_one, one_to_many
 from wiregauge.switching.overload import congestion, incast
+from wiregauge.switching.pressure import forward_pressure
 from wiregauge.switching.results import Result
 from wiregauge.switching.session import Session
 from wiregauge.switching.traversal import traversal
@@ -51,6 +52,13 @@ TESTS: Final = (
     Kind("broadcast", "Broadcast forwarding and latency", broadcast, 7, ports=3),
     Kind("congestion", "Congestion control", congestion, 1, ("throughput",), ports=4),
     Kind("incast", "Incast", incast, 24, ("throughput",), ports=3, sizes=False),
+    Kind(
+        "forward-pressure",
+        "Forward pressure and maximum forwarding rate",
+        forward_pressure,
+        5,
+        ("throughput",),
+    ),
     Kind("traversal", "Traversal under cross traffic", traversal, 9, ("throughput",), ports=4, sizes=False),
     Kind("address-capacity", "Address caching capacity", capacity, 18, ports=3, sizes=False),
     Kind(
@@ -62,20 +70,15 @@ TESTS: Final = (
         ports=3,
         sizes=False,
     ),
-    Kind("errored-frames", "Errored frames filtering", errored_frames, 1),
+    Kind("errored-frames", "Errored frames filtering", errored_frames, 3),
     Kind("service-steps", "Service configuration", service_steps, 6, sizes=False),
     Kind("service-performance", "Service performance", service_performance, 1, sizes=False),
 )
 
 UNCARRIED: Final = (
     (
-        "runts, giants, fragments and alignment errors (RFC 2889, 5.9)",
-        "no bench sends frames below 64 B or above 1522 B: interfaces and drivers pad or refuse them, and plans of the "
-        "simulator have none",
-    ),
-    (
-        "forward pressure (RFC 2889, 5.6)",
-        "no bench sends frames closer than the least gap of 96 bit times",
+        "alignment errors and dribble bits (RFC 2889, 5.9)",
+        "interfaces and drivers send whole octets, and so does the simulator",
     ),
 )
 """What no bench carries, with the reason."""

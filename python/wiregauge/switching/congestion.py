@@ -20,7 +20,7 @@ _WAITS: Final = 8
 _LONGEST: Final = 1 << 20
 """Frames of the longest burst that is tried."""
 _REPEATS: Final = {True: 3, False: 50}
-"""Bursts are searched so often, by whether the session is quick (RFC 9004 asks for 50)."""
+"""Bursts are searched so often, by whether the session is quick (RFC 2544, 26.4, asks for 50)."""
 
 
 def back_to_back(session: Session, known: dict[str, Result]) -> Result:

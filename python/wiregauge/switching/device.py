@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lxml import etree
 
 from wiregauge.config import Loaded, Test, load, load_bytes
+from wiregauge.config.groups import expanded
 from wiregauge.config.schema import NAMESPACE
 from wiregauge.plan import Switch
 from wiregauge.plan.quantity import rate_bps
@@ -40,12 +42,17 @@ class Device:
         """SHA-256 of its network: two devices are the same where it is."""
         return hashlib.sha256(self.network).hexdigest()
 
-    def test(self, made: Test) -> Loaded:
-        """A test with this network in the place of its own. Raises TestError."""
+    def test(self, made: Test, gaps: Mapping[str, int] | None = None) -> Loaded:
+        """A test with this network in the place of its own; `gaps`: bytes that ports leave behind frames.
+
+        Raises TestError.
+        """
         root = etree.fromstring(made.to_xml().encode())
         own = root.find(f"{{{NAMESPACE}}}network")
         assert own is not None
         network = etree.fromstring(self.network)
+        if gaps:
+            network = _with_gaps(network, gaps)
         flows = {flow.get("id") for flow in root.iter(f"{{{NAMESPACE}}}flow")}
         for rule in list(network.iter(f"{{{NAMESPACE}}}ingress")):
             parent = rule.getparent()
@@ -59,6 +66,18 @@ class Device:
         return load_bytes(
             etree.tostring(root, xml_declaration=True, encoding="UTF-8"), self.below / "switch.xml"
         )
+
+
+def _with_gaps(network: etree._Element, gaps: Mapping[str, int]) -> etree._Element:
+    """The network with such gaps; a group of end systems becomes its members."""
+    whole = etree.Element(f"{{{NAMESPACE}}}test")
+    whole.append(network)
+    own = expanded(whole, "device").root.find(f"{{{NAMESPACE}}}network")
+    assert own is not None
+    for end in own.iter(f"{{{NAMESPACE}}}end-system"):
+        if (gap := gaps.get(end.get("name", ""))) is not None:
+            end.set("interframe-gap", f"{gap}B")
+    return own
 
 
 def device_of(path: Path) -> Device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from wiregauge.switching.results import Column, Result
@@ -12,10 +13,29 @@ __all__ = ["errored_frames"]
 
 _LOAD: Final = 500_000
 _FRAMES: Final = 1_000
+_SHORTEST, _LONGEST = 64, 1518
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """What is wrong with frames that are sent with a length; `length` is what they then have, 0: the same."""
+
+    name: str
+    frame: int
+    length: int = 0
+    wrong_fcs: bool = True
+
+
+_LENGTHS: Final = (
+    _Error("undersize (runt)", _SHORTEST, _SHORTEST - 1, wrong_fcs=False),
+    _Error("undersize and wrong FCS (fragment)", _SHORTEST, _SHORTEST - 1),
+    _Error("oversize (giant)", _LONGEST, _LONGEST + 1, wrong_fcs=False),
+    _Error("oversize and wrong FCS (jabber)", _LONGEST, _LONGEST + 1),
+)
 
 
 def errored_frames(session: Session, known: dict[str, Result]) -> Result:
-    """Frames with a wrong check sequence at the input, and what leaves the device of them."""
+    """Frames with a wrong check sequence, runts and giants at the input, and what leaves the device of them."""
     del known
     result = Result("errored-frames", "Errored frames filtering", "RFC 2889, 5.9", "measured")
     result.columns = (
@@ -25,34 +45,36 @@ def errored_frames(session: Session, known: dict[str, Result]) -> Result:
         Column("forwarded", "forwarded", "frames"),
         Column("statement", "statement"),
     )
-    for frame in session.frames:
-        seconds = (_FRAMES + 1) / (fps(session.device.rate_bps, frame) * _LOAD / 1e6)
-        trial = Trial(
-            f"{frame} B, wrong FCS",
-            round(seconds, 6),
-            (Stream(0, 1, _LOAD, frame, count=_FRAMES),),
-            damaged=(0,),
-        )
-        outcome = session.ask(trial)
-        if outcome.refused:
-            result.notes.append(f"{frame} B: {outcome.refused}")
-            continue
-        seen = outcome.streams[0]
-        forwarded = max([seen.sent - seen.lost, *seen.passages.values()])
-        said = "not forwarded" if not forwarded else f"forwarded: {forwarded} of {seen.sent}"
-        result.rows.append(
-            {
-                "frame": frame,
-                "error": "FCS",
-                "sent": seen.sent,
-                "forwarded": forwarded,
-                "statement": said,
-            }
-        )
-        result.conclusion.append(f"{frame} B with a wrong FCS: {said}")
+    for error in (*(_Error("wrong FCS", frame) for frame in session.frames), *_LENGTHS):
+        _tried(session, error, result)
     result.notes.append(
-        f"At {_LOAD / 1e4:g} % of line rate. A cut-through device forwards a frame before its check sequence is there."
+        f"At {_LOAD / 1e4:g} % of line rate. A cut-through device forwards a frame before its end is there. A device "
+        "that is set up for longer frames forwards those above 1518 B on purpose."
     )
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
     return result
+
+
+def _tried(session: Session, error: _Error, result: Result) -> None:
+    length = error.length or error.frame
+    seconds = (_FRAMES + 1) / (fps(session.device.rate_bps, error.frame) * _LOAD / 1e6)
+    outcome = session.ask(
+        Trial(
+            f"{length} B, {error.name}",
+            round(seconds, 6),
+            (Stream(0, 1, _LOAD, error.frame, count=_FRAMES),),
+            damaged=(0,) if error.wrong_fcs else (),
+            wrong_length=error.length,
+        )
+    )
+    if outcome.refused:
+        result.notes.append(f"{length} B, {error.name}: {outcome.refused}")
+        return
+    seen = outcome.streams[0]
+    forwarded = max([seen.sent - seen.lost, *seen.passages.values()])
+    said = "not forwarded" if not forwarded else f"forwarded: {forwarded} of {seen.sent}"
+    result.rows.append(
+        {"frame": length, "error": error.name, "sent": seen.sent, "forwarded": forwarded, "statement": said}
+    )
+    result.conclusion.append(f"{length} B, {error.name}: {said}")

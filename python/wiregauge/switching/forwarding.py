@@ -102,7 +102,7 @@ def _statement(found: Found) -> str:
 
 def latency(session: Session, known: dict[str, Result]) -> Result:
     """Latency at the throughput of each frame size, and what its slope says of the device."""
-    result = Result("latency", "Latency at throughput", "RFC 2544, 26.2; RFC 8219, 7.1 and 7.3.1", "measured")
+    result = Result("latency", "Latency at throughput", "RFC 2544, 26.2; RFC 8219, 7.2 and 7.3.1", "measured")
     times = (
         ("min", "minimum"),
         ("p50", "p50"),

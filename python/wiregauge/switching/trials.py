@@ -17,6 +17,8 @@ __all__ = ["WIRE_EXTRA", "Bench", "Carrier", "Latency", "Load", "Outcome", "Seen
 
 WIRE_EXTRA = 20
 """Preamble, start-of-frame delimiter and gap, B."""
+_LEAST_GAP = 12
+"""Of IEEE 802.3, B."""
 _PORTS = 4
 """Ports that trials use, at most."""
 _OFFERED = 0.01
@@ -31,7 +33,7 @@ _STATIONS = "02:57:53:00:00:00"
 
 
 def fps(rate_bps: int, frame: int) -> float:
-    """Most frames per second of a length (with FCS) on a link: RFC 2544, appendix B.2."""
+    """Most frames per second of a length (with FCS) on a link: RFC 2544, appendix B."""
     return rate_bps / (8 * (frame + WIRE_EXTRA))
 
 
@@ -60,6 +62,8 @@ class Stream:
     """So many stations behind its port send its frames in turn; 0: the port itself."""
     stations_to: int = 0
     """So many stations behind the other port receive them in turn."""
+    gap: int = 0
+    """Bytes that its port leaves behind a frame, in the place of a load: as fast as they then follow one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class Trial:
     """Whether streams may take more than a port can send."""
     damaged: tuple[int, ...] = ()
     """Ports whose frames arrive at the device with a wrong check sequence."""
+    wrong_length: int = 0
+    """Length of all frames where they arrive at the device; 0: that of their streams."""
 
     def as_json(self) -> dict[str, Any]:
         """As it is kept; a trial is the same where this is."""
@@ -140,6 +146,8 @@ class Seen:
     """Share of the messages that came in time, by the measure availability."""
     passages: dict[str, int] = field(default_factory=dict)
     """Frames that the device sent by output port, where the bench sees its ports."""
+    interval: float | None = None
+    """Mean time from one arrival to the next, ns."""
 
     @property
     def loss_ratio(self) -> float:
@@ -230,6 +238,11 @@ class Bench:
             )
         for port in trial.damaged:
             test.bit_errors(ports[port], self._device.name, rate="1", sent_by=ports[port])
+        for port in sorted({one.source for one in trial.streams}) if trial.wrong_length else []:
+            length = f"{trial.wrong_length}B"
+            test.wrong_length(
+                ports[port], self._device.name, length=length, share="100%", sent_by=ports[port]
+            )
         return test
 
     def _silent(self, trial: Trial) -> list[int]:
@@ -250,6 +263,11 @@ class Bench:
 
     def _stream(self, test: Test, number: int, one: Stream) -> None:
         ports = self._device.ports
+        period = f"{one.period_ns}ns" if one.period_ns else None
+        if one.gap:
+            bits = 8 * (one.frame + WIRE_EXTRA - _LEAST_GAP + one.gap)
+            # Up to a picosecond, or it would be faster than the line.
+            period = f"{-(-bits * 10**12 // self._device.rate_bps) / 1000:.3f}ns"
         test.flow(
             number,
             protocol="raw",
@@ -263,8 +281,8 @@ class Bench:
         )
         test.send(
             number,
-            load=None if one.period_ns else _share(one.load_ppm),
-            period=f"{one.period_ns}ns" if one.period_ns else None,
+            load=None if period else _share(one.load_ppm),
+            period=period,
             frame=f"{one.frame}B",
             pacing=None if one.burst > 1 else "rate",
             offset=f"{one.offset_ns}ns" if one.offset_ns else None,
@@ -311,7 +329,8 @@ class Bench:
 
         place = self._place / name
         try:
-            test = self._device.test(self.test(trial))
+            gaps = {self._device.ports[one.source]: one.gap for one in trial.streams if one.gap}
+            test = self._device.test(self.test(trial), gaps)
             judgement = self._trials.run(test, place, file=f"switch {name}")
         except BeyondBenchError as error:
             raise BeyondError("; ".join(error.reasons)) from None
@@ -379,4 +398,5 @@ def _seen(flow: FlowResult) -> Seen:
     lost = sum(counts.get(what, 0) for what in ("lost", "corrupted", "misdirected"))
     available = flow.service.availability.ratio if flow.service is not None else None
     passages = {f"{hop.switch}:{hop.port}": hop.n for hop in flow.hops}
-    return Seen(counts["sent"], lost, offered, latency, available, passages)
+    interval = flow.summaries["receive_period"].mean
+    return Seen(counts["sent"], lost, offered, latency, available, passages, interval)

@@ -3,6 +3,7 @@
 //! Lengths are those on the wire, with preamble and gap. What no curve bounds (exponential intervals, replays, shared
 //! media, flooding) is refused by name; what a curve can only widen (pauses, counts, rate limits) is left out.
 
+mod buffers;
 mod classes;
 mod flows;
 mod loads;
@@ -74,6 +75,8 @@ struct Reading<'a> {
     busy: BTreeMap<NodeIndex, Rational>,
     /// Hosts whose processor takes time for what comes: their servers, by node.
     readers: BTreeMap<NodeIndex, usize>,
+    /// Of each flow of the model, how short and how long its frames are, in bytes.
+    lengths: Vec<(i128, i128)>,
 }
 
 /// Reads one run of a plan.
@@ -104,6 +107,7 @@ pub fn read(
         found: Vec::new(),
         busy: BTreeMap::new(),
         readers: BTreeMap::new(),
+        lengths: Vec::new(),
     };
     reading.check_nodes();
     reading.check_run();
@@ -118,6 +122,7 @@ pub fn read(
         reading.inject(index, inject);
     }
     reading.own_frames();
+    reading.buffer();
     reading.check_slopes();
     reading.assume();
     reading.limits(limits);

@@ -134,6 +134,43 @@ fn damage_stops_at_a_store_and_forward_switch_only() {
 }
 
 #[test]
+fn runts_and_giants_stop_at_a_store_and_forward_switch_that_does_not_take_them() {
+    let of = |length, marks| Frame { length, marks, ..frame(2, 1, 0) };
+    let wrong = Some(Cause::WrongLength);
+    let tags = Marks::TAGGED.with(Marks::R_TAG);
+    for (length, marks, cause) in [
+        (63, Marks::none(), wrong),
+        (64, Marks::none(), None),
+        (1_518, Marks::none(), None),
+        (1_519, Marks::none(), wrong),
+        (1_522, Marks::TAGGED, None),
+        (1_523, Marks::TAGGED, wrong),
+        (1_528, tags, None),
+        (1_529, tags, wrong),
+        (63, Marks::FCS_ERROR, Some(Cause::FrameCheck)),
+    ] {
+        let mut store = switch(ForwardingMode::StoreAndForward, learning());
+        let became = arrive(&mut store, us(0), 2, of(length, marks));
+        assert!(became.iter().all(|(_, found)| *found == cause), "{length} B, {marks:?}: {became:?}");
+        let mut jumbo = switch(ForwardingMode::StoreAndForward, learning());
+        jumbo.set_lengths(FrameLengths { shortest: 18, longest: 9_018 });
+        if cause == wrong {
+            assert_eq!(arrive(&mut jumbo, us(0), 2, of(length, marks))[0].1, None);
+        }
+    }
+    // What is too short leaves padded, and nothing is learnt of it by a switch that cuts through.
+    let mut cut = switch(ForwardingMode::CutThrough, learning());
+    cut.handle_frame(us(0), Arrival { port: 0, frame: of(40, Marks::none()), complete: us(80) }, false);
+    let mut lengths = Vec::new();
+    while let Some(Output::Transmit { port, frame, transmission }) = cut.poll_output() {
+        cut.handle_line_free(port, transmission, us(100));
+        lengths.push(frame.length);
+    }
+    assert_eq!(lengths, [64, 64, 64]);
+    assert_eq!(arrive(&mut cut, us(1_000), 1, frame(1, 2, 1)).len(), 3);
+}
+
+#[test]
 fn virtual_links_go_to_their_group_whatever_vlans_and_learning_say() {
     let mut forwarding = learning();
     forwarding.set_vlan(5, PortSet::of(PORTS, [0, 1]));

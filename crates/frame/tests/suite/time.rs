@@ -10,7 +10,7 @@ fn bit_times_are_exact() {
     {
         assert_eq!(Span::of_bits(8, rate), Some(Span::from_picos(byte)), "a byte at {rate} bit/s");
     }
-    // 84 B of the shortest frame on the wire at 1 Gbit/s: 1.488 095 M frames/s (RFC 2544, 9.1).
+    // 84 B of the shortest frame on the wire at 1 Gbit/s: 1.488 095 M frames/s (RFC 2544, appendix B).
     assert_eq!(Span::of_bits(84 * 8, 1_000_000_000), Some(Span::from_nanos(672)));
     assert_eq!(Span::of_bits(1, 0), None);
     assert_eq!(Span::of_bits(u64::MAX, 1), None);

@@ -43,6 +43,11 @@ pub enum LinkFaultKind {
     },
     /// Its payload is altered behind the back of the frame check sequence.
     Corrupt,
+    /// Its sender cuts it short, or runs on: it is a runt or a giant with a right frame check sequence.
+    WrongLength {
+        /// Destination address to FCS, in bytes.
+        length: u16,
+    },
 }
 
 /// The frames a link fault strikes.

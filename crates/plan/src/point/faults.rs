@@ -9,7 +9,7 @@ use super::{Carried, PointCheck, Senders};
 use crate::campaign::{FlowId, Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 use crate::diagnostic::Findings;
 use crate::disturbances::{FrameFaultModel, IncidentWhat, WhomModel};
-use crate::network::NodeIndex;
+use crate::network::{NodeIndex, NodeKind, SwitchKind};
 use crate::reader::Sourced;
 use crate::statements::{FrameFaultKind, Pace};
 
@@ -34,6 +34,10 @@ impl PointCheck<'_> {
             FrameFaultKind::Duplicate => LinkFaultKind::Duplicate,
             FrameFaultKind::Delay(by) => LinkFaultKind::Delay { by: by? },
             FrameFaultKind::Corrupt => LinkFaultKind::Corrupt,
+            FrameFaultKind::WrongLength(length) => {
+                self.check_wrong_length(fault, found);
+                LinkFaultKind::WrongLength { length: length? }
+            }
         };
         let whom = match &fault.whom {
             WhomModel::Share(ppm) => Victims::Share { ppm: *ppm },
@@ -51,6 +55,36 @@ impl PointCheck<'_> {
             from: fault.from.value,
             until: fault.until.as_ref().map(|until| until.value),
         })
+    }
+
+    /// Frames of other lengths than their port was told would upset what is computed from lengths.
+    fn check_wrong_length(&self, fault: &FrameFaultModel, found: &mut Findings) {
+        let network = &self.topology.network;
+        let Some(link) = network.links.get(fault.link).filter(|_| self.topology.links_whole) else { return };
+        let senders = link.ends.iter().filter(|end| fault.sent_by.is_none_or(|by| by == end.node));
+        let why =
+            senders.map(|end| &network.nodes[usize::from(end.node)]).find_map(|node| match &node.kind {
+                _ if link.ends.iter().any(|end| self.topology.is_hub(end.node)) => {
+                    Some("it is joined to a hub, whose stations hear every bit")
+                }
+                NodeKind::Switch(switch) if switch.kind == SwitchKind::MixedCriticality => {
+                    Some("its sender has windows for time-triggered frames of known lengths")
+                }
+                NodeKind::Switch(switch) if !switch.tsn.is_empty() => Some("its sender has traffic classes"),
+                _ if node.tsn.is_some() => Some("its sender has traffic classes"),
+                _ => None,
+            });
+        if let Some(why) = why {
+            let names = link.ends.map(|end| self.topology.name(end.node));
+            let message =
+                format!("frames of the link \"{}\" cannot have a wrong length: {why}", names.join(" "));
+            found.error(
+                &fault.place,
+                message,
+                "",
+                "name a link of plain senders, or the end that is one as sent-by",
+            );
+        }
     }
 
     /// A fault of messages that never come this way would strike nothing.

@@ -43,6 +43,8 @@ pub(crate) enum FrameFaultKind {
     /// By so much.
     Delay(Option<Span>),
     Corrupt,
+    /// They have this length.
+    WrongLength(Option<u16>),
 }
 
 /// The frames it strikes.
@@ -105,6 +107,10 @@ pub(super) fn network_fault(element: &Element, found: &mut Findings) -> Option<N
         "loss" => frames(&mut reader, FrameFaultKind::Loss),
         "duplicate" => frames(&mut reader, FrameFaultKind::Duplicate),
         "corrupt" => frames(&mut reader, FrameFaultKind::Corrupt),
+        "wrong-length" => {
+            let length = wrong_length(&mut reader);
+            frames(&mut reader, FrameFaultKind::WrongLength(length))
+        }
         "delay" => {
             let bounds = (Span::from_picos(1), Span::from_millis(60_000), "more than 0s, at most 1min");
             let by = reader.required("by").and_then(|w| reader.time_within("by", w, bounds));
@@ -147,6 +153,18 @@ pub(super) fn network_fault(element: &Element, found: &mut Findings) -> Option<N
 
 fn frame_length(text: &str) -> Result<u16, QuantityError> {
     u16::try_from(quantity::size(text)?).map_err(|_| QuantityError::TooLarge)
+}
+
+/// From a header and an FCS to what no receiver of jumbo frames takes; not those of good frames.
+fn wrong_length(reader: &mut Reader<'_>) -> Option<u16> {
+    let written = reader.required("length")?;
+    let length = reader.quantity("length", written, Kind::Size, frame_length)?;
+    if (18..64).contains(&length.value) || (1_519..=16_000).contains(&length.value) {
+        return Some(length.value);
+    }
+    let cure = "write the length of a runt or a giant, destination address to FCS";
+    reader.refuse("length", written, "is no wrong length of a frame", "18B to 63B, or 1519B to 16000B", cure);
+    None
 }
 
 fn instant(reader: &mut Reader<'_>, attribute: &'static str) -> Maybe<Span> {

@@ -9,8 +9,8 @@ use super::switch_tsn::{SwitchTsnStatement, switch_tsn};
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
 use crate::network::{
-    AddressTable, Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts,
-    NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts,
+    AddressTable, Clock, Cost, DeltaRaster, Distribution, ForwardingMode, FrameLengths, HostModel,
+    Integration, Interrupts, NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts, least_gap,
 };
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
@@ -25,6 +25,7 @@ pub(crate) struct NodeStatement {
     pub(crate) clock: Clock,
     pub(crate) tsn: Option<Box<HostTsnStatement>>,
     pub(crate) line_drift_ppb: i64,
+    pub(crate) interframe_gap: u8,
     pub(crate) timestamps: Option<Box<Timestamps>>,
     pub(crate) events: Vec<HostEvent>,
 }
@@ -50,6 +51,7 @@ pub(crate) struct SwitchStatement {
     pub(crate) forwarding_mode: ForwardingMode,
     pub(crate) delay: Option<Distribution>,
     pub(crate) mixed_rate_delay: Span,
+    pub(crate) frame_lengths: FrameLengths,
     pub(crate) own_frames: Vec<(OwnFrames, Place)>,
     pub(crate) learning: bool,
     pub(crate) address_table: Option<AddressTable>,
@@ -98,6 +100,8 @@ pub(super) const COST: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_00
 const BUFFER: (u64, u64, &str) = (2_048, 1 << 30, "2KiB to 1024MiB");
 /// Frames with a tag, destination address to FCS.
 pub(super) const SMALLEST_TO_LARGEST: (u64, u64, &str) = (64, 1_522, "64B to 1522B");
+/// The least gap that a receiver has to cope with, in bytes: at 10 Gbit/s (IEEE Std 802.3-2022, 4.4.2, note 7).
+const LEAST_GAP: u64 = 5;
 /// Most drift either way, in ppb: 10 %.
 const MOST_DRIFT: i64 = 100_000_000;
 
@@ -130,12 +134,17 @@ pub(super) fn node(element: &Element, hosts: &HostModels, found: &mut Findings) 
         _ => return None,
     };
     let line_drift_ppb = line_drift(&mut reader);
+    let gap = (LEAST_GAP, u64::from(least_gap()), "5B to 12B");
+    let interframe_gap = reader
+        .size_within("interframe-gap", element.get("interframe-gap").unwrap_or("12B"), gap)
+        .and_then(|gap| u8::try_from(gap.value).ok())
+        .unwrap_or(least_gap());
     let (name, place) = (reader.name("name"), reader.place);
     let clock = only(element, "clock", found).map(|clock| self::clock(clock, found)).unwrap_or_default();
     let tsn = only(element, "host-tsn", found).map(|tsn| host_tsn(tsn, found));
     let timestamps = only(element, "timestamps", found).map(|e| Box::new(timestamps(e, found)));
     let events = events(element, found);
-    Some(NodeStatement { place, name, what, clock, tsn, line_drift_ppb, timestamps, events })
+    Some(NodeStatement { place, name, what, clock, tsn, line_drift_ppb, interframe_gap, timestamps, events })
 }
 
 /// A class II repeater delays by 46 bit times at most (IEEE Std 802.3-2022, 27.3.1.1), here at 100 Mbit/s.
@@ -384,6 +393,7 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
         mixed_rate_delay: reader
             .time_within("mixed-rate-delay", element.get("mixed-rate-delay").unwrap_or("0s"), DELAY)
             .map_or(Span::ZERO, |delay| delay.value),
+        frame_lengths: frame_lengths(reader),
         own_frames: own_frames(element, reader.found),
         learning: learns,
         address_table,
@@ -397,6 +407,20 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
         raster: raster(reader),
         vlans: element.all("vlan").take(4_096).filter_map(|e| vlan(e, reader.found)).collect(),
         tsn: tsn(element, kind, reader.found),
+    }
+}
+
+/// Lengths of frames that a switch takes.
+fn frame_lengths(reader: &mut Reader<'_>) -> FrameLengths {
+    let mut length = |attribute: &'static str, default: u16, bounds: (u64, u64, &'static str)| {
+        let written = reader.element.get(attribute)?;
+        let size = reader.size_within(attribute, written, bounds)?;
+        Some(u16::try_from(size.value).unwrap_or(default))
+    };
+    let FrameLengths { shortest, longest } = FrameLengths::STANDARD;
+    FrameLengths {
+        shortest: length("shortest-frame", shortest, (18, 64, "18B to 64B")).unwrap_or(shortest),
+        longest: length("longest-frame", longest, (1_518, 16_000, "1518B to 16000B")).unwrap_or(longest),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Topology;
-use crate::campaign::Protocol;
+use crate::campaign::{Hop, Protocol};
 use crate::diagnostic::Findings;
-use crate::network::SwitchKind;
-use crate::statements::{Statements, What};
+use crate::network::{SwitchKind, least_gap};
+use crate::statements::{NodeStatement, Statements, What};
 
 impl Topology {
     /// Own frames leave by ports that are there; the lines of a hub and of time-triggered frames have one rate.
@@ -38,6 +38,7 @@ impl Topology {
                     found.error(&statement.place, message, "0ppm", "remove line-drift");
                 }
             }
+            self.check_gap(statement, windows, leaving, found);
             let What::Switch(switch) = &statement.what else { continue };
             let varies = switch.delay.as_ref().is_some_and(|delay| delay.quantiles.len() > 1)
                 || switch.mixed_rate_delay != wg_frame::time::Span::ZERO;
@@ -62,5 +63,26 @@ impl Topology {
                 }
             }
         }
+    }
+
+    /// A gap shorter than the standard's upsets what is computed from lengths on the wire.
+    fn check_gap(&self, statement: &NodeStatement, windows: bool, leaving: &[Hop], found: &mut Findings) {
+        if statement.interframe_gap == least_gap() {
+            return;
+        }
+        let classes = match &statement.what {
+            What::Switch(switch) => !switch.tsn.is_empty(),
+            _ => statement.tsn.is_some(),
+        };
+        let message = if matches!(statement.what, What::Hub(_)) {
+            "a hub has no gap of its own: its stations leave theirs"
+        } else if windows || classes {
+            "the gap is short, but windows and shapers are computed for the gap of the standard"
+        } else if leaving.iter().any(|hop| self.is_hub(hop.to.node)) {
+            "the gap is short, but the line is joined to a hub, whose stations wait for the gap of the standard"
+        } else {
+            return;
+        };
+        found.error(&statement.place, message, "12B", "remove interframe-gap");
     }
 }

@@ -108,11 +108,12 @@ impl Topology {
         let node = Node::new(index, name.value.clone(), nodes::kind(&statement.what));
         let tsn = statement.tsn.as_ref().map(|statement| Box::new(statement.tsn.clone()));
         let (timestamps, events) = (statement.timestamps.clone(), statement.events.clone());
-        let line_drift_ppb = statement.line_drift_ppb;
+        let (line_drift_ppb, interframe_gap) = (statement.line_drift_ppb, statement.interframe_gap);
         self.network.nodes.push(Node {
             clock: statement.clock.clone(),
             tsn,
             line_drift_ppb,
+            interframe_gap,
             timestamps,
             events,
             ..node

@@ -35,6 +35,7 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
         processing_delay: constant,
         drawn_delay: drawn,
         mixed_rate_delay: switch.mixed_rate_delay,
+        frame_lengths: switch.frame_lengths,
         own_frames: switch.own_frames.iter().map(|(frames, _)| frames.clone()).collect(),
         learning: switch.learning,
         address_table: switch.address_table,

@@ -217,7 +217,7 @@ test name=large seed=1 bench=sim
   switch name=sw1 kind=mixed-criticality forwarding-mode=cut-through integration=shuffling raster=50us raster-others=2
    vlan id=0 ports='1 2 3'
    vlan id=5 ports='1 2'
-  switch name=sw2 kind=arinc664 policing=frames shared-buffer=1MiB delay='0%:1us 100%:2us' mixed-rate-delay=3us line-drift=-40ppm
+  switch name=sw2 kind=arinc664 policing=frames shared-buffer=1MiB delay='0%:1us 100%:2us' mixed-rate-delay=3us line-drift=-40ppm interframe-gap=11B longest-frame=9018B
    own-frames period=2s frame=100B ports='1 2'
   hub name=hub delay=460ns
   link between='mac sw1' rate=1Gbit/s
@@ -251,6 +251,7 @@ test name=large seed=1 bench=sim
   capture on=sw1 snap=96B
  faults
   bit-errors link='mac sw1' rate=1e-9 sent-by=mac from=1ms until=1s
+  wrong-length link='mac sw2' sent-by=sw2 length=60B share=1%
   loss link='mac sw1' flow=30 sequence='3-5 8'
   delay link='mac sw1' share=1% by=1ms
   cut link='sensor sw1' from=100ms until=200ms

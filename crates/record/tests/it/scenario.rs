@@ -35,6 +35,7 @@ pub(crate) fn network() -> Network {
         clock: wg_plan::Clock::default(),
         tsn: None,
         line_drift_ppb: 0,
+        interframe_gap: 12,
         timestamps: None,
         events: Vec::new(),
     };

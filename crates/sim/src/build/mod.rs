@@ -16,7 +16,9 @@ use wg_core::Deadline;
 use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Cluster, ForwardingMode, HostModel, Network, Node, NodeIndex, NodeKind, PortTsn, Run};
+use wg_plan::{
+    Cluster, ForwardingMode, HostModel, LinkFaultKind, Network, Node, NodeIndex, NodeKind, PortTsn, Run,
+};
 
 use self::forwarding::Tables;
 use crate::clocks::NodeClock;
@@ -162,6 +164,7 @@ impl World {
                     delay: link.delay,
                     lead,
                     by_header,
+                    gap: network.nodes[usize::from(from.node)].interframe_gap,
                     processing,
                     in_flight: Fifo::new(),
                     extra: None,
@@ -190,6 +193,7 @@ impl World {
                         }
                         core.set_streams(streams);
                     }
+                    core.set_lengths(model.frame_lengths);
                     let preempts = Capabilities::of(model).preemption;
                     let ports =
                         own.iter().map(|&(number, channel)| SwitchPort::new(number, channel, preempts));
@@ -306,7 +310,11 @@ impl World {
             for side in [0, 1] {
                 if fault.sent_by.is_none_or(|end| end == link.ends[side].node) {
                     let rule = Rule::new(number, side as u32, fault, run.seed)?;
-                    self.extra(network, 2 * fault.link as usize + side).rules.push(rule);
+                    let extra = self.extra(network, 2 * fault.link as usize + side);
+                    match fault.kind {
+                        LinkFaultKind::WrongLength { .. } => extra.lengths.push(rule),
+                        _ => extra.rules.push(rule),
+                    }
                 }
                 self.let_stragglers_out(network, link.ends[side].node);
             }
@@ -356,6 +364,7 @@ impl World {
                 node: end.node,
                 port: end.port,
                 rules: Vec::new(),
+                lengths: Vec::new(),
                 decision: None,
                 cuts: 0,
                 stragglers: BTreeMap::new(),

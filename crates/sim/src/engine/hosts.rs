@@ -1,7 +1,7 @@
 //! Frames through hosts.
 
 use wg_core::end_system::Output;
-use wg_core::frame::{Frame, Marks};
+use wg_core::frame::{Frame, FrameLengths, Marks};
 use wg_core::line::GAP;
 use wg_core::{Cause, Deadline};
 use wg_frame::time::{RunTime, Span};
@@ -14,6 +14,12 @@ use crate::event_queue::Class;
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 use crate::world::{CoreIndex, Relay, Sender};
+
+/// Whether an interface takes a frame: its check sequence is right, and it is neither a runt nor a giant.
+#[inline]
+fn is_sound(frame: &Frame) -> bool {
+    !frame.marks.has(Marks::FCS_ERROR) && FrameLengths::STANDARD.have(frame)
+}
 
 impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame is in.
@@ -37,8 +43,10 @@ impl<S: Sink> Engine<'_, S> {
         if !is_for_it {
             return;
         }
-        if frame.marks.has(Marks::FCS_ERROR) {
-            self.note_drop(frame, node, number, DropReason::FrameCheck, Crc::Unchecked);
+        if !is_sound(frame) {
+            let fails_check = frame.marks.has(Marks::FCS_ERROR);
+            let reason = if fails_check { DropReason::FrameCheck } else { DropReason::Filtered };
+            self.note_drop(frame, node, number, reason, Crc::Unchecked);
             return;
         }
         let mut wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
@@ -60,7 +68,7 @@ impl<S: Sink> Engine<'_, S> {
         }
         let host = &mut self.world.hosts[at];
         let pays = host.extra.as_ref().is_some_and(|extra| extra.receives_load);
-        if !pays || frame.destination != host.address || frame.marks.has(Marks::FCS_ERROR) {
+        if !pays || frame.destination != host.address || !is_sound(frame) {
             return;
         }
         let drawn = host.receive_wake_up.draw(&mut host.wake_ups);

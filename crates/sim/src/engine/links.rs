@@ -2,7 +2,7 @@
 
 use wg_capture::Direction;
 use wg_core::Deadline;
-use wg_core::frame::{Frame, Marks};
+use wg_core::frame::{Frame, FrameLengths, Marks};
 use wg_core::line::{GAP, PREAMBLE};
 use wg_core::port::{FragmentEdge, Transmission};
 use wg_frame::time::{RunTime, Span};
@@ -12,16 +12,18 @@ use wg_record::TruthKind;
 use super::Engine;
 use crate::event_queue::Class;
 use crate::faults::LinkEffect;
-use crate::message::Carries;
+use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 use crate::world::{CoreIndex, Held, InFlight};
 
 /// What sums of times, each rounded up to a picosecond, differ by.
 const ROUNDED: i64 = 4;
 
-fn is_same(one: &Frame, other: &Frame) -> bool {
-    let (a, b) = (one.message(), other.message());
-    (a.flow, a.sequence, one.length) == (b.flow, b.sequence, other.length)
+/// Whether what is on a link is the frame that its sender sent; a fault may have changed its length.
+fn is_same(on_link: &Frame, sent: &Frame) -> bool {
+    let (a, b) = (on_link.message(), sent.message());
+    let alike = on_link.length == sent.length || !FrameLengths::STANDARD.have(on_link);
+    alike && (a.flow, a.sequence) == (b.flow, b.sequence)
 }
 
 impl<S: Sink> Engine<'_, S> {
@@ -38,8 +40,11 @@ impl<S: Sink> Engine<'_, S> {
             complete
         };
         let in_flight = InFlight { at: seen + channel.processing, complete, frame: *frame };
-        let free_at = self.now + channel.line.occupation(frame.length);
+        let free_at = self.now + channel.line.occupation_with_gap(frame.length, channel.gap);
         if channel.extra.is_some() {
+            if let Some(free_at) = self.launch_wrong_length(number, frame) {
+                return free_at;
+            }
             self.launch_faulty(number, in_flight);
             return free_at;
         }
@@ -48,6 +53,41 @@ impl<S: Sink> Engine<'_, S> {
         }
         channel.in_flight.push_back(in_flight);
         free_at
+    }
+
+    /// Puts a frame on a link of which its sender makes a runt or a giant, if it does so with this one; returns when the line
+    /// is free again. The message in it is damaged.
+    #[cold]
+    fn launch_wrong_length(&mut self, number: usize, frame: &Frame) -> Option<RunTime> {
+        let channel = &mut self.world.channels[number];
+        let extra = channel.extra.as_mut().filter(|extra| !extra.lengths.is_empty())?;
+        let mut length = None;
+        for rule in &mut extra.lengths {
+            // Every fault decides on every frame, so that what one decides does not hang on another.
+            if rule.strikes(self.now + channel.lead, frame)
+                && let LinkFaultKind::WrongLength { length: own } = rule.kind
+            {
+                length = Some(own);
+            }
+        }
+        let length = length?;
+        let (node, port, gap) = (extra.node, extra.port, u32::from(channel.gap));
+        let mut wrong = Frame { length, ..*frame };
+        if frame.handle >= Message::FIRST_CONTROL {
+            // Clocks hear nothing of it.
+            wrong.marks = wrong.marks.with(Marks::FCS_ERROR);
+        } else {
+            wrong = wrong.flagged(Flags::DAMAGED);
+        }
+        let first_bit = self.now + channel.lead + channel.delay;
+        let complete = first_bit + channel.line.time_of(PREAMBLE + u32::from(length));
+        let header = first_bit + channel.line.header(frame.marks.has(Marks::TAGGED));
+        let seen = if channel.by_header { header.min(complete) } else { complete };
+        let in_flight = InFlight { at: seen + channel.processing, complete, frame: wrong };
+        let free_at = self.now + channel.line.time_of(PREAMBLE + u32::from(length) + gap);
+        self.reveal(TruthKind::WrongLength, frame, node, port, i64::from(length));
+        self.launch_faulty(number, in_flight);
+        Some(free_at)
     }
 
     fn launch_faulty(&mut self, number: usize, in_flight: InFlight) {
@@ -101,6 +141,8 @@ impl<S: Sink> Engine<'_, S> {
                 LinkFaultKind::Duplicate if twice => {}
                 LinkFaultKind::Duplicate => told.push((TruthKind::Duplicated, 0)),
                 LinkFaultKind::Delay { by } => told.push((TruthKind::Delayed, by.as_picos())),
+                // Its sender has done it already.
+                LinkFaultKind::WrongLength { .. } => {}
             }
         }
         if effect.lost {

@@ -171,7 +171,7 @@ pub(super) fn reason(cause: Cause) -> DropReason {
         Cause::Full(_) => DropReason::BufferFull,
         Cause::ForeignVlan | Cause::NoEgress | Cause::NoWindow => DropReason::NotForwarded,
         Cause::FrameCheck => DropReason::FrameCheck,
-        Cause::Filtered => DropReason::Filtered,
+        Cause::Filtered | Cause::WrongLength => DropReason::Filtered,
         Cause::Policed => DropReason::Policed,
         Cause::Integrity | Cause::Rogue => DropReason::Integrity,
         Cause::SecondCopy => DropReason::SecondCopy,

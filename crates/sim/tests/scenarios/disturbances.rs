@@ -112,6 +112,7 @@ fn kinds() -> impl Strategy<Value = LinkFaultKind> {
         Just(LinkFaultKind::BitError),
         Just(LinkFaultKind::Corrupt),
         (1_i64..5_000).prop_map(|us| LinkFaultKind::Delay { by: Span::from_micros(us) }),
+        prop_oneof![18_u16..64, 1_519_u16..2_000].prop_map(|length| LinkFaultKind::WrongLength { length }),
     ]
 }
 
@@ -153,7 +154,8 @@ proptest! {
         let lost = truths(&kept, TruthKind::LinkLost).len();
         prop_assert_eq!(sent, received + at(&kept, Point::Drop).len() + lost);
         let bad = at(&kept, Point::ApplicationReceive).iter().filter(|record| record.crc == Crc::Bad).count();
-        prop_assert!(bad <= 2 * truths(&kept, TruthKind::Corrupted).len());
+        let damaged = truths(&kept, TruthKind::Corrupted).len() + truths(&kept, TruthKind::WrongLength).len();
+        prop_assert!(bad <= 2 * damaged);
         prop_assert!(kept.truth.iter().all(|truth| truth.flow == FLOW_FOREIGN || truth.flow <= 2));
         prop_assert!(kept.truth.windows(2).all(|pair| pair[0].time <= pair[1].time));
     }

@@ -214,7 +214,7 @@ OF_FLOWS = (
         "Misdirected",
         "messages with a copy at another end system",
         "messages",
-        "RFC 2889, 3.9.3 (flood count), per message",
+        "RFC 2285, 3.8.3 (flood count), per message",
         kind="count",
         every_message=True,
         better="lower",

@@ -170,6 +170,7 @@ impl Reading<'_> {
                 );
             }
         }
+        self.note_lengths(traffic.iter().map(|one| i128::from(one.bits)));
         self.model.flows.push(bounded);
     }
 

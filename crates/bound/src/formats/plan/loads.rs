@@ -38,6 +38,7 @@ impl Reading<'_> {
         // An interface discards load unless its host's model says otherwise.
         let reader = reader.filter(|_| self.host(inject.to).receives_load);
         flow.add_target(target, passages.into_iter().chain(reader), end);
+        self.note_lengths([bits].into_iter());
         self.model.flows.push(flow);
     }
 
@@ -46,7 +47,8 @@ impl Reading<'_> {
         for (index, node) in self.network.nodes.iter().enumerate() {
             let NodeKind::Switch(switch) = &node.kind else { continue };
             for (number, frames) in switch.own_frames.iter().enumerate() {
-                let bits = Rational::integer(8 * (i128::from(frames.length) + AROUND_FRAME));
+                let wire = 8 * (i128::from(frames.length) + AROUND_FRAME);
+                let bits = Rational::integer(wire);
                 let period = seconds(frames.period);
                 if period.signum() <= 0 {
                     continue;
@@ -69,10 +71,13 @@ impl Reading<'_> {
                     };
                     let passage = Passage { class, ..Passage::from(*server) };
                     flow.add_target("link", [passage], Rational::ZERO);
-                    flows.push(flow);
+                    flows.push((flow, wire));
                 }
             }
         }
-        self.model.flows.extend(flows);
+        for (flow, bits) in flows {
+            self.note_lengths([bits].into_iter());
+            self.model.flows.push(flow);
+        }
     }
 }

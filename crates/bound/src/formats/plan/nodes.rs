@@ -13,6 +13,9 @@ use crate::curve::{Bucket, RateLatency};
 use crate::model::Server;
 use crate::rational::Rational;
 
+/// With the start delimiter, bytes.
+const PREAMBLE: i128 = 8;
+
 impl Reading<'_> {
     pub(super) fn check_nodes(&mut self) {
         let (mut said, mut unruled) = (Vec::new(), Vec::new());
@@ -38,6 +41,14 @@ impl Reading<'_> {
         }
         for (index, node) in (0..).zip(&self.network.nodes) {
             let kind = if matches!(node.kind, NodeKind::Switch(_)) { "switch" } else { "end system" };
+            if i128::from(node.interframe_gap) + PREAMBLE != AROUND_FRAME {
+                let message = "its interfaces leave less than the 12 B gap that frames are counted with here";
+                unruled.push((
+                    format!("{kind} \"{}\"", node.name),
+                    message.to_owned(),
+                    "leave interframe-gap out",
+                ));
+            }
             for (what, cure) in self.unruled(index) {
                 let message = "its ports have ".to_owned() + what + ", which no curve here has";
                 unruled.push((format!("{kind} \"{}\"", node.name), message, cure));
@@ -68,6 +79,7 @@ impl Reading<'_> {
                     capacity: Some(&nominal * &fast),
                     reserved: None,
                     rules: self.rules(from),
+                    buffers: BTreeMap::new(),
                     line: 0,
                 });
             }

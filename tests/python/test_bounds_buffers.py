@@ -1,0 +1,158 @@
+"""Delays at ports whose buffers are smaller than what may come: of what finds room, never below what is simulated."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from bound_networks import network
+from simulation import simulate, written
+from test_bounds_against_simulation import METHODS, OVERLOADED, worst
+from test_bounds_search import told
+from wiregauge import bounds
+from wiregauge.config import TestError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LINE = 10**8
+"""Bit/s behind the switch."""
+
+
+def wire(payload: int) -> int:
+    """Bits of a tagged raw frame with preamble and gap."""
+    return 8 * (14 + 4 + payload + 4 + 20)
+
+
+def port(
+    switch: str, *, urgent: str = "", burst: int = 40, urgent_priority: int = 7, period: str = "8ms"
+) -> str:
+    """Bursts of 1500 B at 1 Gbit/s into a port of 100 Mbit/s, and a flow of 100 B beside."""
+    ends = "".join(f'<end-system name="{name}"/>' for name in ("a", "b", "z"))
+    links = '<link between="a s" rate="1Gbit/s"/><link between="b s" rate="1Gbit/s"/>'
+    net = f'{ends}<switch name="s" delay="0ns" {switch}/>{links}<link between="s z" rate="100Mbit/s"/>'
+    flows = (
+        f'<flow id="1" protocol="raw" from="a" to="z" priority="{urgent_priority}"/>'
+        '<flow id="2" protocol="raw" from="b" to="z" priority="1"/>'
+    )
+    tasks = (
+        f'<send flow="1" period="2ms" payload="100B" {urgent}/><receive flow="1"/>'
+        f'<send flow="2" period="{period}" payload="1500B" burst="{burst}"/><receive flow="2"/>'
+    )
+    return written(net, flows, tasks, attributes='warm-up="0s" duration="60ms"')
+
+
+def delays(text: str, place: Path, **options: object) -> dict[str, Fraction]:
+    file = place / "n.xml"
+    file.write_text(text, encoding="utf-8")
+    answer = bounds.bound(bounds.read(file), **options)  # type: ignore[arg-type]
+    exact = {flow.flow: flow.targets[0].delay_exact for flow in answer.flows}
+    return {flow: Fraction(text) for flow, text in exact.items() if text is not None}
+
+
+def test_one_queue_holds_so_many_frames_and_one_is_on_the_line(tmp_path: Path) -> None:
+    found = delays(port('priorities="fifo" buffer-frames="20" buffer="512KiB"'), tmp_path)
+    here = Fraction(20 * wire(1500) + wire(1500), LINE)
+    gigabit = 10 * LINE
+    assert found["1"] == here + Fraction(wire(100), gigabit)
+    assert found["2"] == here + Fraction(40 * wire(1500), gigabit)
+
+
+def test_bytes_hold_whole_frames_only(tmp_path: Path) -> None:
+    """32 KiB are 21 frames of 1522 B, tag and FCS counted, and 21 preambles and gaps come on the line with them."""
+    found = delays(port('priorities="strict" buffer="64KiB" queue-buffer="32KiB"'), tmp_path)
+    # The class below waits for what is urgent as well, from a stay before it came until it leaves.
+    burst, rate = wire(100), Fraction(wire(100), 1) / Fraction(2, 1000)
+    stay = found["1"] - Fraction(wire(100), 10 * LINE)
+    before = burst + rate * (Fraction(wire(100), 10 * LINE) + stay)
+    here = (21 * wire(1500) + wire(1500) + before) / (LINE - rate)
+    assert found["2"] == here + Fraction(40 * wire(1500), 10 * LINE)
+    assert stay < Fraction(2 * wire(1500), LINE)
+
+
+def test_a_buffer_that_never_fills_changes_nothing(tmp_path: Path) -> None:
+    small, large = (
+        delays(port(f'priorities="fifo" buffer="{size}"', burst=5), tmp_path) for size in ("16KiB", "512KiB")
+    )
+    assert small == large
+
+
+def test_the_answer_says_where_a_buffer_bounds(tmp_path: Path) -> None:
+    file = tmp_path / "n.xml"
+    file.write_text(port('priorities="fifo" buffer-frames="20"'), encoding="utf-8")
+    source = bounds.read(file)
+    notes = bounds.bound(source).notes
+    assert any(
+        note.startswith('more may come to server "s:3" at once than its buffer holds') for note in notes
+    )
+    # In any order a frame may be kept waiting however small the buffer is.
+    unordered = bounds.bound(source, multiplexing="arbitrary")
+    assert not any("than its buffer holds" in note for note in unordered.notes)
+
+
+def judge(text: str, place: Path) -> tuple[int, int, int]:
+    """Pairs that were compared, frames that were lost, and servers whose buffer bounds a delay."""
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / "n.xml"
+    file.write_text(text, encoding="utf-8")
+    try:
+        source = bounds.read(file)
+        answers = [
+            bounds.bound(source, method, multiplexing=order, grouping=grouping)
+            for method, order, grouping in METHODS
+        ]
+    except TestError as error:
+        if not any(reason in str(error) for reason in OVERLOADED):
+            raise
+        return 0, 0, 0
+    answers.append(bounds.bound(source, "plp", grouping=True))
+    run = simulate(text, place / "run")
+    seen = worst(run)
+    compared = 0
+    for answer in answers:
+        for flow in answer.flows:
+            for target in flow.targets:
+                late = seen.get((flow.flow, target.target))
+                if late is not None and target.delay is not None:
+                    compared += 1
+                    assert late <= target.delay * 1e12, (place.name, flow.flow, target.target, answer.method)
+    full = sum("than its buffer holds" in note for note in answers[0].notes)
+    return compared, run.dropped("buffer-full"), full
+
+
+def test_no_simulated_delay_exceeds_a_bound_of_a_full_buffer(tmp_path: Path, thorough: bool) -> None:
+    """Random networks with room for so little that frames are lost, and sums of bounds over several such ports."""
+    results = []
+    for seed in range(1000 if thorough else 30):
+        text = network(seed).to_xml()
+        room = ('buffer="4KiB"', 'buffer="6KiB" queue-buffer="3KiB"', 'buffer="64KiB" buffer-frames="2"')
+        results.append(judge(text.replace('buffer="4MiB"', room[seed % 3]), tmp_path / str(seed)))
+    assert sum(compared for compared, _, _ in results) > 10 * len(results)
+    assert sum(lost for _, lost, _ in results) > 0
+    assert sum(full for _, _, full in results) > 0
+
+
+def test_a_buffer_that_is_said_to_be_smaller_than_it_is_is_seen(tmp_path: Path) -> None:
+    """The planted fault: half the frames in the bounded plan, and the simulated delay is above the bound."""
+    text = port('priorities="fifo" buffer-frames="20" buffer="512KiB"', urgent='offset="300us"')
+    file = tmp_path / "n.xml"
+    file.write_text(text, encoding="utf-8")
+    source = bounds.read(file)
+    plan = json.loads(source.as_json)
+    for node in plan["network"]["nodes"]:
+        if node["name"] == "s":
+            node["kind"]["port_buffer"]["frames"] = 10
+    flattered = bounds.bound(bounds.Source(source.file, source.format, json.dumps(plan)))
+    seen = worst(simulate(text, tmp_path / "run"))
+    told_by = {flow.flow: flow.targets[0].delay for flow in flattered.flows}
+    honest = {flow.flow: flow.targets[0].delay for flow in bounds.bound(source).flows}
+    late = seen["2", "z"] / 1e12
+    assert (told_by["2"] or 0) < late <= (honest["2"] or 0)
+
+
+@pytest.mark.parametrize("name", ["priorities"])
+def test_the_search_reaches_four_fifths_where_buffers_fill(name: str) -> None:
+    found = told(EXAMPLES / f"{name}.xml", "--search", "--time", "40s")["search"]
+    for flow in found["flows"]:
+        assert 0.8 <= flow["tightness"] <= 1, flow
