@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -89,6 +89,11 @@ class Crew:
             for _, future in futures:
                 future.cancel()
 
+    def tell(self, action: Callable[[Agent], object], seconds: float) -> None:
+        """The action on all agents, without their answers; one that is slow is not waited for longer than `seconds`."""
+        futures = [self._callers.submit(_try, action, agent) for agent in self.agents]
+        wait(futures, timeout=seconds)
+
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
         replies = self.each(self.hello)
@@ -132,6 +137,11 @@ class Crew:
     def lead_s(self) -> float:
         """How far ahead the last start was announced."""
         return self._lead_ns / 1e9
+
+
+def _try(action: Callable[[Agent], object], agent: Agent) -> None:
+    with contextlib.suppress(AgentLostError):
+        action(agent)
 
 
 def _announce(epoch_realtime_ns: int, agent: Agent) -> None:
