@@ -58,6 +58,7 @@ class AgentPlace:
     patience_s: float = SILENCE_S  # how long it may give no sign of life
 
     fix: bool = False  # its host is set for measuring while the test goes on
+    machine: str = ""  # what tells the kernel of its host from others; empty: that of this host
 
 
 Reach = Callable[[str, Sequence[str], int], Sequence[Sequence[tuple[int, ...]]]]

@@ -222,13 +222,15 @@ class HostsBench:
         """The agents, which write where they are."""
         del spool
         places = []
-        of_host: Counter[str] = Counter()
+        on_machine: Counter[str] = Counter()
         for number, node in self._campaign.network.end_systems.items():
             host = self._placed[node.name]
             assert host.interface is not None
-            # Servicing threads of one host are on cores of their own, from the last one down.
-            core = int(host.facts.get("cores", "1") or 1) - 1 - of_host[host.address]
-            of_host[host.address] += 1
+            # Hosts that are containers have one kernel, and its cores, together.
+            machine = host.facts.get("boot-id") or host.address
+            # Servicing threads of one machine are on cores of their own, from the last one down.
+            core = int(host.facts.get("cores", "1") or 1) - 1 - on_machine[machine]
+            on_machine[machine] += 1
             places.append(
                 AgentPlace(
                     end_system=node.name,
@@ -242,6 +244,7 @@ class HostsBench:
                     own_clock=not host.same_host,
                     patience_s=SILENCE_S if host.access is None else _PATIENCE_S,
                     fix=self._fix,
+                    machine=machine,
                 )
             )
         return places

@@ -151,10 +151,8 @@ class _Campaign:
         self._crew = Crew(places, self._name)
         self._keeper = _keeper(directory, self._crew)
         self._relations = ClockRelations(self._crew.agents, self._keeper, directory.plan)
-        # Namespaces are all of this host.
-        hosts = {place.end_system: place.address if place.access is not None else "" for place in places}
-        of_host = Counter(hosts.values())
-        self._on_host = {name: of_host[host] for name, host in hosts.items()}
+        on_machine = Counter(place.machine for place in places)
+        self._on_host = {place.end_system: on_machine[place.machine] for place in places}
         self._ports: dict[str, dict[str, Any]] = {}
         self._distrusted: dict[str, dict[str, str]] = {}
 
