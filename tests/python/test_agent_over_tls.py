@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import datetime
 import hashlib
 import json
+import socket
 import subprocess
 import threading
 import time
@@ -377,6 +380,51 @@ def test_records_are_fetched_from_where_they_ended_and_checked(host: Host, tmp_p
         # Also where what was there is not what the agent has.
         assert (place / "capture.pcapng").read_bytes() == whole
     agent.close()
+
+
+class Far:
+    """The way to a host that is far away, or busy: whatever is said takes so long, each way."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._to, self._seconds = address.rpartition(":"), seconds
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                far = socket.create_connection((self._to[0], int(self._to[2])))
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while said := one.recv(65_536):
+                time.sleep(self._seconds)
+                other.sendall(said)
+        for side in (one, other):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5])
+def test_a_host_that_takes_long_to_greet_is_not_gone(host: Host, seconds: float) -> None:
+    """A connection with certificates takes several ways there and back, a second or more on a slow network."""
+    far = Far(host.address, seconds)
+    agent = host.agent()
+    agent.close()
+    there = Agent(dataclasses.replace(agent.place, address=far.address))
+    try:
+        assert there.kept() == []
+        assert there.describe().agent_version
+    finally:
+        there.close()
+        far.close()
 
 
 class Hanging:
