@@ -57,7 +57,7 @@ _NETWORK: Final = (
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.initial_reconnect_backoff_ms", 250),
-    # This is also how long an attempt may take: a connection with certificates needs several ways there and back, of which
+    # This is also how long an attempt may take: a connection with certificates needs several ways there and back, and
     # each may take long between distant hosts, and on a busy one.
     ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
