@@ -226,7 +226,7 @@ class _Campaign:
         except Interrupted as event:
             stop = event
             trouble.append(str(event))
-        with deaf():
+        with deaf(), self._crew.in_touch():
             self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
             self._count_ports(entry)
             entry["clock_offsets"] |= self._relations.after(entry)
