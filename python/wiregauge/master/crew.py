@@ -110,8 +110,11 @@ class Crew:
             while not over.wait(_TOUCH_S):
                 for place, agent in enumerate(self.agents):
                     # One that does not answer keeps none of the others waiting.
-                    if place not in pending or pending[place].done():
-                        pending[place] = callers.submit(_try, lambda one: one.touch(), agent)
+                    if place in pending and not pending[place].done():
+                        continue
+                    # It may be over by now.
+                    with contextlib.suppress(RuntimeError):
+                        pending[place] = callers.submit(_try, _touch, agent)
 
         callers = ThreadPoolExecutor(min(_AT_ONCE, len(self.agents)) or 1, thread_name_prefix="touch")
         threading.Thread(target=touch, args=(callers,), name="in touch", daemon=True).start()
@@ -169,6 +172,10 @@ class Crew:
 def _try(action: Callable[[Agent], object], agent: Agent) -> None:
     with contextlib.suppress(AgentLostError):
         action(agent)
+
+
+def _touch(agent: Agent) -> None:
+    agent.touch()
 
 
 def _announce(epoch_realtime_ns: int, agent: Agent) -> None:
