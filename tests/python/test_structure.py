@@ -358,3 +358,41 @@ def test_rooms_of_measures_know_only_those_below_them() -> None:
         if place.name == "__init__.py" and own == "":
             continue
         assert known <= ROOMS[own], f"{place}: {known - ROOMS[own]}"
+
+
+def test_no_two_files_need_each_other() -> None:
+    """Imports inside functions and those for types only included; what a package re-exports is no file's."""
+    modules = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name != "__init__.py" and not path.name.endswith("_pb2.py"):
+            modules[".".join(path.relative_to(ROOT / "python").with_suffix("").parts)] = path
+    needs = {name: named_modules(path) & set(modules) - {name} for name, path in modules.items()}
+    assert circles(needs) == []
+
+
+def named_modules(path: Path) -> set[str]:
+    """What the file imports, and the names it takes from there: one of them may be a module."""
+    found = imports(path)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def circles(needs: dict[str, set[str]]) -> list[list[str]]:
+    """What is left when who needs nobody that is left has gone, again and again; then who is needed by nobody."""
+    left = {name: set(others) for name, others in needs.items()}
+    for _ in range(2):
+        while gone := {name for name, others in left.items() if not others & set(left)}:
+            left = {name: others for name, others in left.items() if name not in gone}
+        back: dict[str, set[str]] = {name: set() for name in left}
+        for name, others in left.items():
+            for other in others & set(left):
+                back[other].add(name)
+        left = back
+    return [sorted(left)] if left else []
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]

@@ -15,8 +15,8 @@ from wiregauge.measures.metrics.results import (
     LimitResult,
     PointResult,
     RunResult,
-    Summary,
 )
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.shapes import Shapes, shapes
 from wiregauge.measures.show import json_chunks, json_text, schema_path, show_chunks, show_json
 from wiregauge.measures.text import headline, limit_text, show_text

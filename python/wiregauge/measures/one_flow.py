@@ -18,10 +18,11 @@ from wiregauge.measures.metrics.hops import Passages, hops_of
 from wiregauge.measures.metrics.pairs import Correction, pair_latencies
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.reported import number
-from wiregauge.measures.metrics.results import FlowResult, Summary
+from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import UNPAIRED, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.metrics.service import Conformity, serve
 from wiregauge.measures.metrics.summarise import loss, shifted, summary_of, with_loss
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.measures.metrics.together import Asked, Asking, asked_for
 from wiregauge.measures.sketched import Whole, exact

@@ -9,7 +9,7 @@ import numpy as np
 from wiregauge import stats
 from wiregauge.measures.metrics.pairs import NAMES, PairLatency, known_pair
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.results import Summary
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.quantiles import repeated
 from wiregauge.stats import sketch as sketches
 

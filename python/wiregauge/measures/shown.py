@@ -26,7 +26,8 @@ from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.quantities import percentile_names
-from wiregauge.measures.metrics.results import FlowResult, LimitResult, Settling, Summary
+from wiregauge.measures.metrics.results import FlowResult, LimitResult
+from wiregauge.measures.metrics.summary import Settling, Summary
 from wiregauge.measures.schemas import (
     Count,
     Figure,

@@ -20,8 +20,8 @@ from wiregauge.measures.metrics.results import (
     Judgement,
     LimitResult,
     RunResult,
-    Summary,
 )
+from wiregauge.measures.metrics.summary import Summary
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
 _VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim"}

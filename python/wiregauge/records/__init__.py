@@ -5,12 +5,14 @@ Its layout is documented in `docs/reference/run-directory.md`.
 
 from __future__ import annotations
 
+from wiregauge.records.adding import add_spooled
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
 from wiregauge.records.integrity import Inventory, read_json, seal, write_sealed
-from wiregauge.records.processing import process_run, recover
-from wiregauge.records.resuming import add_spooled, missing_runs, resumed
+from wiregauge.records.processing import process_run
+from wiregauge.records.recovering import recover
+from wiregauge.records.resuming import missing_runs, resumed
 from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
 

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from wiregauge import _native
 from wiregauge.files import move_folder, put_in_place
-from wiregauge.plan import as_json
+from wiregauge.records.adding import files_of
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.errors import RunDirectoryError
 from wiregauge.records.integrity import describe
-from wiregauge.records.noise import store_noise
-from wiregauge.records.processing import (
-    TRACKING,
-    begin_replacing,
-    forget_tracking,
-    keep_captures,
-    process_run,
-    recover,
-    retrack_run,
-)
+from wiregauge.records.processing import TRACKING, forget_tracking
+from wiregauge.records.recovering import recover
 
-__all__ = ["add_spooled", "is_stored", "missing_runs", "resumed"]
+__all__ = ["missing_runs", "resumed"]
 
 _ASIDE: Final = "interrupted"
 _TABLES: Final = ("messages", "passages", "sketches")
@@ -102,7 +90,7 @@ def _set_aside(directory: RunDirectory, missing: Iterable[int]) -> None:
 
 def _move_aside(directory: RunDirectory, index: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for path in list(_files_of(directory, index)):
+    for path in list(files_of(directory, index)):
         if path.exists():
             put_in_place(path, folder / _name_aside(directory, path))
     spools = [directory.spool(index), *(directory.root / "spool").glob(f"incomplete-{index:04d}-*")]
@@ -114,97 +102,8 @@ def _move_aside(directory: RunDirectory, index: int, folder: Path) -> None:
     )
 
 
-def _files_of(directory: RunDirectory, index: int) -> Iterable[Path]:
-    yield from directory.record_files(index)
-    yield from directory.tables(index)
-    yield from (directory.truth(index), directory.clocks(index), directory.noise(index))
-    yield from directory.captures(index).glob("*")
-
-
 def _name_aside(directory: RunDirectory, path: Path) -> str:
     """Its kind, and what tells it from others of this kind."""
     kind, _, rest = directory.name_of(path).partition("/")
     part = rest.rpartition("/")[2]
     return f"{kind}{path.suffix}" if part.startswith("run-") else f"{kind}-{part}"
-
-
-def is_stored(directory: RunDirectory, index: int) -> bool:
-    """Whether records of a run are stored and listed: what is spooled besides came later."""
-    listed = [file for file in directory.record_files(index) if directory.is_listed(file)]
-    return bool(listed) and _rows(listed) > 0
-
-
-def add_spooled(directory: RunDirectory, index: int) -> bool:
-    """Adds what is in the spool of a run to what is stored of it, and tracks it again; whether there was anything.
-
-    The caller holds the directory. Killed meanwhile, it can be done again: the spool goes last.
-    """
-    if not directory.segments(index):
-        return False
-    if not is_stored(directory, index):
-        # Of nothing a file was made, and is made again.
-        directory.strike_files(map(directory.name_of, _files_of(directory, index)))
-        forget_tracking(directory, index)
-        process_run(directory, index)
-        directory.save()
-        return True
-    try:
-        _store_beside(directory, index)
-        store_noise(directory, index, beside=True)
-        keep_captures(directory, index)
-        retrack_run(directory, index)
-        shutil.rmtree(directory.spool(index), ignore_errors=True)
-    except _native.NativeError as error:
-        raise RunDirectoryError(str(error)) from error
-    except OSError as error:
-        raise RunDirectoryError(f"{directory.root}: cannot be written: {error.strerror}") from error
-    return True
-
-
-def _rows(files: list[Path]) -> int:
-    import polars as pl
-
-    return sum(int(pl.scan_parquet(file).select(pl.len()).collect().item()) for file in files)
-
-
-def _store_beside(directory: RunDirectory, index: int) -> None:
-    """Makes another part of the run's records of what is spooled; the parts are in a folder of the run's name.
-
-    Its name follows from whose records they are, so that what is done twice is there once.
-    """
-    begin_replacing(directory, index)
-    segments = directory.segments(index)
-    made = directory.spool(index) / "tables"
-    made.mkdir(exist_ok=True)
-    plan = directory.plan
-    fresh, tables = made / "records.parquet", [made / f"{name}.parquet" for name in _TABLES]
-    told = json.loads(
-        _native.process_run(
-            as_json(plan.network),
-            as_json(plan.runs[index]),
-            [str(path) for path in segments],
-            str(fresh),
-            *map(str, tables),
-        )
-    )
-    whole = directory.records(index)
-    folder = whole.with_suffix("")
-    folder.mkdir(exist_ok=True)
-    nodes = ",".join(sorted({path.parent.name for path in segments}))
-    part = folder / f"late-{hashlib.sha256(nodes.encode()).hexdigest()[:12]}.parquet"
-    first = folder / "part-0000.parquet"
-    if whole.exists():
-        put_in_place(whole, first)
-    put_in_place(fresh, part)
-    listed = directory.manifest.get("files") or {}
-    old = listed.get(directory.name_of(whole)) or listed.get(directory.name_of(first))
-    entries = {directory.name_of(part): {**describe(part, {}), "segments": _told_by(told)}}
-    if first.exists():
-        entries[directory.name_of(first)] = old or describe(first, {})
-    directory.strike_files([directory.name_of(whole)])
-    directory.note_files(entries)
-    directory.save()
-
-
-def _told_by(summary: dict[str, Any]) -> dict[str, Any]:
-    return {key: summary[key] for key in ("damaged_segments", "clock_jumps")}

@@ -9,8 +9,9 @@ from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.definitions.units import rate, share, significant
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.quantities import figure_of
-from wiregauge.measures.metrics.results import FlowResult, Judgement, Summary
+from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.metrics.service import Conformity, Rate, Service, Share
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.report.tables import (
     NONE,
     ZERO,

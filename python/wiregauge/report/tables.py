@@ -20,8 +20,8 @@ from wiregauge.measures.metrics.results import (
     Judgement,
     LimitResult,
     RunResult,
-    Summary,
 )
+from wiregauge.measures.metrics.summary import Summary
 
 US = 1e3
 NONE = "\N{EN DASH}"

@@ -6,7 +6,7 @@ A study of one's own is a folder with a `study.py`; docs/how-to/studies.md shows
 from __future__ import annotations
 
 from wiregauge.studies.carrying import Carried, Going, Pace, carry_out, load_parts
-from wiregauge.studies.declaring import SIZES, Cells, Item, Key, Part, Picture, Size, Study, StudyError
+from wiregauge.studies.declaring import Cells, Item, Key, Part, Picture, Study
 from wiregauge.studies.drawing import against_rarity, as_counts, over_time, with_extremes
 from wiregauge.studies.fitting import line
 from wiregauge.studies.keeping import StudyDirectory
@@ -27,6 +27,7 @@ from wiregauge.studies.page import write_page
 from wiregauge.studies.recurring import Leaves, Recurring, leaves, recurring
 from wiregauge.studies.results import Course, Results
 from wiregauge.studies.shown import ListedShown, study_json
+from wiregauge.studies.size import SIZES, Size, StudyError
 from wiregauge.studies.summing import code_of, headline, verdict_of
 from wiregauge.studies.text import study_text
 

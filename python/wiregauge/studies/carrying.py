@@ -16,8 +16,9 @@ from wiregauge.measures import Judgement
 from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs, recover
 from wiregauge.records.directory import utc_now
 from wiregauge.runner import Bench, DiskError, NothingRunError, Observer, Trials
-from wiregauge.studies.declaring import Part, Size, Study, StudyError
+from wiregauge.studies.declaring import Part, Study
 from wiregauge.studies.results import Results
+from wiregauge.studies.size import Size, StudyError
 
 __all__ = ["RUNS", "Carried", "Going", "carry_out", "load_parts"]
 

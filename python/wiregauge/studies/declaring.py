@@ -8,22 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from wiregauge.figures.model import Figure
 from wiregauge.studies.measured import Measured
+from wiregauge.studies.results import Results
+from wiregauge.studies.size import Size
 
-if TYPE_CHECKING:
-    from wiregauge.studies.results import Results
-
-__all__ = ["SIZES", "Cells", "Item", "Key", "Part", "Picture", "Size", "Study", "StudyError"]
-
-Size = Literal["quick", "usual", "full"]
-SIZES: tuple[Size, ...] = ("quick", "usual", "full")
-
-
-class StudyError(Exception):
-    """A study that there is not, or whose files do not belong together; the text is a sentence with its cure."""
+__all__ = ["Cells", "Item", "Key", "Part", "Picture", "Study"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.studies.declaring import StudyError
 from wiregauge.studies.measured import Measured
+from wiregauge.studies.size import StudyError
 
 __all__ = ["line"]
 

@@ -10,8 +10,9 @@ from wiregauge.measures import json_text
 from wiregauge.records import RunDirectory, RunDirectoryError, read_json
 from wiregauge.records.directory import utc_now
 from wiregauge.studies.carrying import RUNS, Carried
-from wiregauge.studies.declaring import Size, Study, StudyError
+from wiregauge.studies.declaring import Study
 from wiregauge.studies.shown import StudyShown
+from wiregauge.studies.size import Size, StudyError
 
 __all__ = ["FILE", "StudyDirectory"]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from wiregauge.studies.declaring import Study, StudyError
+from wiregauge.studies.declaring import Study
+from wiregauge.studies.size import StudyError
 
 __all__ = ["names", "open_study"]
 

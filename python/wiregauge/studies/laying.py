@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wiregauge.studies.declaring import Item, Key, Study, StudyError
+from wiregauge.studies.declaring import Item, Key, Study
 from wiregauge.studies.measured import Measured
 from wiregauge.studies.published import Published, read_expected
 from wiregauge.studies.results import Results
+from wiregauge.studies.size import StudyError
 
 __all__ = ["ItemResult", "Laid", "Need", "lay"]
 

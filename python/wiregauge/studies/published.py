@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Literal
 
 from wiregauge.plan import quantity
-from wiregauge.studies.declaring import Key, StudyError
+from wiregauge.studies.declaring import Key
+from wiregauge.studies.size import StudyError
 
 __all__ = ["COLUMNS", "Criterion", "Published", "read_expected"]
 

@@ -12,8 +12,8 @@ from wiregauge.measures.metrics.quantities import NoFigureError, quantity
 from wiregauge.measures.metrics.results import FlowResult, RunResult, Series
 from wiregauge.plan.quantity import canonical
 from wiregauge.runner import BENCHES
-from wiregauge.studies.declaring import Size, StudyError
 from wiregauge.studies.measured import Measured, left_out, of_quantity
+from wiregauge.studies.size import Size, StudyError
 
 __all__ = ["Course", "Results"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -17,12 +16,10 @@ import polars as pl
 from wiregauge.measures.metrics.arrays import Column, Part
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.percentiles import Percentile, unsupported
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.together import Asked, Asking, Figures, asked_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
-
-if TYPE_CHECKING:
-    from wiregauge.measures.metrics.results import Summary
 
 __all__ = [
     "NAMES",

@@ -12,8 +12,9 @@ from math import inf, isinf
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, rate, share
-from wiregauge.measures.metrics.results import FlowResult, Summary
+from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Service
+from wiregauge.measures.metrics.summary import Summary
 
 __all__ = [
     "FIGURES",

@@ -11,7 +11,7 @@ from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.pairs import Correction
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for
-from wiregauge.measures.metrics.results import FlowResult, Hop, Series, Summary, Uncertainty
+from wiregauge.measures.metrics.results import FlowResult, Hop, Series
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.series import (
     GAP,
@@ -24,6 +24,7 @@ from wiregauge.measures.metrics.series import (
     clock_shift,
 )
 from wiregauge.measures.metrics.summarise import loss
+from wiregauge.measures.metrics.summary import Summary, Uncertainty
 from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.sketched.pairs import pairs_of_all
 from wiregauge.measures.sketched.quantiles import ends, percentile, ranked

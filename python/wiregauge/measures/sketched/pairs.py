@@ -9,7 +9,7 @@ from itertools import combinations
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.pairs import NAMES, OUTWARD, RETURN, Correction, PairLatency, known_pair
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.results import Summary
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.sketched.quantiles import percentile
 from wiregauge.stats import sketch as sketches

@@ -11,8 +11,9 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.metrics.percentiles import Percentile, unsupported
-from wiregauge.measures.metrics.results import FlowResult, Repeats, Summary, Uncertainty
+from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.sampling import Sampled
+from wiregauge.measures.metrics.summary import Repeats, Summary, Uncertainty
 from wiregauge.measures.sketched.quantiles import percentile, repeated
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch

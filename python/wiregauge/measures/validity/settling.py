@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.metrics.results import Settling, Stationarity
+from wiregauge.measures.metrics.summary import Settling, Stationarity
 
 __all__ = ["WITHOUT", "character"]
 

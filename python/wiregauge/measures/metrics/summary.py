@@ -1,0 +1,119 @@
+"""One measure of one flow: what its values come to. Every time is in nanoseconds, as in `results`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wiregauge.measures.metrics.percentiles import Percentile
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What changes between repeats and what within them, as standard deviations of the mean of one run, ns.
+
+    `between` is what is left of the spread of the runs' means when chance within them is taken out; 0 where nothing is.
+    """
+
+    runs: int
+    between: float
+    within: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stationarity:
+    """Whether a series keeps its character, by the tests of `wiregauge.stats.steadiness`.
+
+    `steady` is None where the series is too short for its correlation to be tested. `halves` are the medians of its
+    first and second half, ns; `changes` says what changes most, the level or the upper tail.
+    """
+
+    steady: bool | None
+    p: float | None
+    changes: str
+    correlation_time: float
+    halves: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """A beginning of a series that differs from the rest by the rule of `wiregauge.stats.steadiness`; all ns.
+
+    Said beside the figures, which hold it like every other value: the first `n` values, their least and greatest, and
+    what percentiles (None where n does not support them) and the greatest value would be without them.
+    """
+
+    n: int
+    minimum: float
+    maximum: float
+    without: Mapping[str, float | None]
+    maximum_without: float
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """95 % half-width of the mean, ns.
+
+    `total` = sampling + clock + timestamp. Sampling is the Student half-width with the effective n; of repeats, that of
+    the spread between them. Clock and timestamp errors are bounds that no averaging reduces, so they are added
+    and not combined as squares (RFC 7679, 3.7.3).
+    """
+
+    sampling: float
+    clock: float
+    timestamp: float
+
+    @property
+    def total(self) -> float:
+        """What is printed behind ±."""
+        return self.sampling + self.clock + self.timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One measure of one flow: figures over `n` values and why the others are missing."""
+
+    measure: str
+    n: int
+    excluded: Mapping[str, int]
+    negative: int
+    minimum: float | None = None
+    mean: float | None = None
+    sd: float | None = None
+    mad: float | None = None
+    maximum: float | None = None
+    percentiles: Mapping[str, Percentile] = field(default_factory=dict)
+    n_effective: float | None = None
+    uncertainty: Uncertainty | None = None
+    runs: int = 1
+    sd_interval: tuple[float, float] | None = None
+    """95 % interval of the standard deviation."""
+    repeats: Repeats | None = None
+    stationarity: Stationarity | None = None
+    """Of latency and round trip in a single run."""
+    settling: Settling | None = None
+    """Of the same: a beginning that differs from the rest. It is in every figure; this is said beside them."""
+    interval_needs: int | None = None
+    """Where the mean of a single run has no interval: values that it would need."""
+    of_sample: bool = False
+    """Whether the figures are those of the sample of a flow too big to be held, and not of all its messages."""
+    clock: float = 0.0
+    timestamp: float = 0.0
+    """What clocks and timestamps may be off, ns; parts of `uncertainty` that are known also where that is not."""
+
+    def value(self, statistic: str) -> float | None:
+        """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""
+        simple = {"min": self.minimum, "mean": self.mean, "sd": self.sd, "mad": self.mad, "max": self.maximum}
+        if statistic in simple:
+            return simple[statistic]
+        percentile = self.percentiles.get(statistic)
+        return percentile.value if percentile else None
+
+    def span(self) -> float | None:
+        """Range, max - min."""
+        return self.maximum - self.minimum if self.maximum is not None and self.minimum is not None else None
+
+    def pdv(self) -> float | None:
+        """p99.9 - min (RFC 8219, 7.3.1); None where n does not support p99.9."""
+        top = self.value("p99.9")
+        return top - self.minimum if top is not None and self.minimum is not None else None
