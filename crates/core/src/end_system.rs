@@ -254,7 +254,19 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
+    /// Frames that are through the interface at `now` are taken in.
+    #[cold]
+    fn arrive(&mut self, now: RunTime) {
+        while let Some(&(at, Unnoticed { port, frame, wake_up })) = self.arriving.front()
+            && at <= now
+        {
+            self.arriving.pop_front();
+            self.take_in(now, port.into(), frame, wake_up);
+        }
+    }
+
     /// A frame is through the interface.
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
     fn take_in(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
         if let Some(reader) = &mut self.reader {
@@ -308,11 +320,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// what is due, a free line takes the next frame, a due interrupt looks at the ring. Early calls do nothing; a late
     /// call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
-        while let Some(&(at, Unnoticed { port, frame, wake_up })) = self.arriving.front()
-            && at <= now
-        {
-            self.arriving.pop_front();
-            self.take_in(now, port.into(), frame, wake_up);
+        if self.arriving.front().is_some() {
+            self.arrive(now);
         }
         while let Some(&(at, frame)) = self.handed.front()
             && at <= now

@@ -182,13 +182,17 @@ impl Forwarding {
     }
 
     /// Notes that the sender of `frame` is behind `port`. Group addresses are no senders (8.7).
+    #[inline(always)]
     pub fn learn(&mut self, now: RunTime, port: usize, frame: &Frame) {
-        let Some(learning) = self.learning else {
-            if self.table.is_some() {
-                self.learn_limited(now, port, frame);
-            }
-            return;
-        };
+        if let Some(learning) = self.learning {
+            self.learn_ageing(learning, now, port, frame);
+        } else if self.table.is_some() {
+            self.learn_limited(now, port, frame);
+        }
+    }
+
+    /// Into a table that forgets by age only.
+    fn learn_ageing(&mut self, learning: Learning, now: RunTime, port: usize, frame: &Frame) {
         if frame.source.is_group() {
             return;
         }
@@ -210,7 +214,7 @@ impl Forwarding {
         }
     }
 
-    /// The same in a table of known size.
+    /// Into a table of known size.
     #[cold]
     fn learn_limited(&mut self, now: RunTime, port: usize, frame: &Frame) {
         let key = self.key(frame.vlan, frame.source);
@@ -220,7 +224,7 @@ impl Forwarding {
     }
 
     /// The way of a frame.
-    #[inline]
+    #[inline(always)]
     pub fn route(&self, now: RunTime, frame: &Frame) -> Route {
         let key = self.key(frame.vlan, frame.destination);
         let mask = self.fixed.len() - 1;
@@ -234,8 +238,7 @@ impl Forwarding {
             }
         }
         let Some(learning) = self.learning else {
-            let known = self.table.as_ref().and_then(|table| table.port(now, key));
-            return known.map_or(Route::Flood, |port| Route::Port(port as usize));
+            return self.table.as_ref().map_or(Route::Flood, |table| limited_route(table, now, key));
         };
         let mask = self.learnt.len() - 1;
         for at in neighbourhood(key, mask) {
@@ -295,6 +298,12 @@ impl Forwarding {
             }
         }
     }
+}
+
+/// The way of a frame whose destination may be in a table of known size.
+#[cold]
+fn limited_route(table: &AddressTable, now: RunTime, key: u64) -> Route {
+    table.port(now, key).map_or(Route::Flood, |port| Route::Port(port as usize))
 }
 
 /// Puts `place` into its neighbourhood, over an entry of the same key if there is one.

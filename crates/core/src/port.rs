@@ -103,8 +103,9 @@ pub enum Life {
     Sent,
 }
 
-/// What a port wants done or noticed.
+/// What a port wants done or noticed. The frame lies at one place in all of them.
 #[derive(Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Effect {
     /// The first bit of the preamble leaves now. The driver owes [`Port::handle_line_free`].
     Transmit {
@@ -263,15 +264,11 @@ impl<S: TransmissionSelection> Port<S> {
         device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
-        self.pass(now, device, effect);
-        self.begin_due(now, device, effect);
-        if self.is_line_free(now)
-            && let Some(queue) = self.selection.select(&moment!(self, now, device))
-        {
-            self.begin_first(now, queue, device, effect);
-        }
         if self.selection.has_schedule() {
+            self.go_on::<true, C>(now, device, effect);
             self.watch(device);
+        } else {
+            self.go_on::<false, C>(now, device, effect);
         }
     }
 
@@ -387,6 +384,25 @@ impl<S: TransmissionSelection> Port<S> {
         self.queues.peak_bytes()
     }
 
+    /// Begins what is due at `now`, with or without a schedule.
+    #[inline]
+    fn go_on<const SCHEDULE: bool, C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &mut NodeShared<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        self.pass::<SCHEDULE, C>(now, device, effect);
+        if SCHEDULE {
+            self.begin_due(now, device, effect);
+        }
+        if self.is_line_free(now)
+            && let Some(queue) = self.selection.select(&moment!(self, now, device))
+        {
+            self.begin_first::<SCHEDULE, C>(now, queue, device, effect);
+        }
+    }
+
     /// Most selections have no schedule, and most frames find nobody waiting: what else there is stays out of their way.
     #[inline]
     fn take<C: LocalClock>(
@@ -399,7 +415,7 @@ impl<S: TransmissionSelection> Port<S> {
         if self.selection.has_schedule() {
             self.take_beside_schedule(now, newcomer, device, effect);
         } else {
-            self.take_any(now, newcomer, device, effect);
+            self.take_any::<false, C>(now, newcomer, device, effect);
         }
     }
 
@@ -411,7 +427,7 @@ impl<S: TransmissionSelection> Port<S> {
         device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
-        self.take_any(now, newcomer, device, effect);
+        self.take_any::<true, C>(now, newcomer, device, effect);
         self.interrupt(now, device, effect);
         self.watch(device);
     }
@@ -447,7 +463,7 @@ impl<S: TransmissionSelection> Port<S> {
     }
 
     #[inline(always)]
-    fn take_any<C: LocalClock>(
+    fn take_any<const SCHEDULE: bool, C: LocalClock>(
         &mut self,
         now: RunTime,
         newcomer: &Newcomer<'_>,
@@ -455,7 +471,7 @@ impl<S: TransmissionSelection> Port<S> {
         effect: &mut impl FnMut(Effect),
     ) {
         let frame = *newcomer.frame;
-        self.pass(now, device, effect);
+        self.pass::<SCHEDULE, C>(now, device, effect);
         match self.selection.handle_enqueue(&moment!(self, now, device), newcomer) {
             Err(cause) => effect(Effect::Drop { frame, cause }),
             Ok(place) if place.queue >= QUEUES => {
@@ -464,10 +480,14 @@ impl<S: TransmissionSelection> Port<S> {
                     self.discarded(now, place.queue, &oldest, device);
                     effect(Effect::Drop { frame: oldest, cause: Cause::Superseded });
                 }
-                self.begin_due(now, device, effect);
+                if SCHEDULE {
+                    self.begin_due(now, device, effect);
+                }
             }
             Ok(place) => {
-                self.begin_due(now, device, effect);
+                if SCHEDULE {
+                    self.begin_due(now, device, effect);
+                }
                 if self.is_idle(now)
                     && self.selection.admission(&moment!(self, now, device), place.queue, &frame)
                         == Admission::Now
@@ -497,7 +517,7 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// Time has come to `now`: what the selection says is of no use any more is dropped.
     #[inline]
-    fn pass<C: LocalClock>(
+    fn pass<const SCHEDULE: bool, C: LocalClock>(
         &mut self,
         now: RunTime,
         device: &mut NodeShared<C>,
@@ -505,9 +525,7 @@ impl<S: TransmissionSelection> Port<S> {
     ) {
         self.seen = now;
         self.release(now, device, effect);
-        if self.selection.has_schedule()
-            && let Some((queue, cause)) = self.selection.handle_time(&moment!(self, now, device))
-        {
+        if SCHEDULE && let Some((queue, cause)) = self.selection.handle_time(&moment!(self, now, device)) {
             while let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
                 self.discarded(now, queue, &frame, device);
                 effect(Effect::Drop { frame, cause });
@@ -529,16 +547,12 @@ impl<S: TransmissionSelection> Port<S> {
     }
 
     /// Begins the frame that is due by schedule at `now`, or makes way for it.
-    #[inline]
     fn begin_due<C: LocalClock>(
         &mut self,
         now: RunTime,
         device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
-        if !self.selection.has_schedule() {
-            return;
-        }
         let Line::FreeAt(free_at) = self.line else { return };
         let begins = if free_at <= now { now } else { now + self.rate.time_of(GAP) };
         let at = moment!(self, now, device);
@@ -546,7 +560,7 @@ impl<S: TransmissionSelection> Port<S> {
             return self.interrupt(now, device, effect);
         };
         if free_at <= now {
-            self.begin_first(now, queue, device, effect);
+            self.begin_first::<true, C>(now, queue, device, effect);
         } else if let Some(OnWire { frame, queue, .. }) = self.in_progress(now)
             && let Some(again) = self.selection.gives_way(&at, usize::from(queue), &frame)
         {
@@ -560,7 +574,7 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// Begins the first frame of a queue; the line is free.
     #[inline]
-    fn begin_first<C: LocalClock>(
+    fn begin_first<const SCHEDULE: bool, C: LocalClock>(
         &mut self,
         now: RunTime,
         queue: usize,
@@ -568,7 +582,7 @@ impl<S: TransmissionSelection> Port<S> {
         effect: &mut impl FnMut(Effect),
     ) {
         if let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
-            let left = if self.selection.has_schedule() { self.selection.left(queue) } else { None };
+            let left = if SCHEDULE { self.selection.left(queue) } else { None };
             let transmission = self.begin(now, queue, &frame, device);
             effect(match left {
                 None => Effect::Transmit { frame, transmission },

@@ -272,37 +272,44 @@ pub enum Selection {
     TrafficClasses(Box<TrafficClasses>),
 }
 
+/// Most ports by far have strict priority, whose answers are a few instructions where they are asked for; those of the
+/// others stay out of their way.
 macro_rules! each {
     ($selection:expr, $of:ident => $what:expr) => {
         match $selection {
             Selection::StrictPriority($of) => $what,
-            Selection::TimeTriggered($of) => $what,
-            Selection::TrafficClasses($of) => $what,
+            Selection::TimeTriggered($of) => apart(move || $what),
+            Selection::TrafficClasses($of) => apart(move || $what),
         }
     };
 }
 
+#[inline(never)]
+fn apart<R>(what: impl FnOnce() -> R) -> R {
+    what()
+}
+
 impl TransmissionSelection for Selection {
-    #[inline]
+    #[inline(always)]
     fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission {
         each!(self, of => of.admission(at, queue, frame))
     }
-    #[inline]
+    #[inline(always)]
     fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
         each!(self, of => of.select(at))
     }
-    #[inline]
+    #[inline(always)]
     fn next_deadline<C: LocalClock>(&self, at: &Moment<'_, C>) -> Deadline {
         each!(self, of => of.next_deadline(at))
     }
-    #[inline]
+    #[inline(always)]
     fn urgency(&self, newcomer: &Newcomer<'_>) -> Option<usize> {
         each!(self, of => of.urgency(newcomer))
     }
     fn own_queues(&self) -> Vec<usize> {
         each!(self, of => of.own_queues())
     }
-    #[inline]
+    #[inline(always)]
     fn handle_enqueue<C: LocalClock>(
         &mut self,
         at: &Moment<'_, C>,
@@ -310,53 +317,53 @@ impl TransmissionSelection for Selection {
     ) -> Result<QueuePosition, Cause> {
         each!(self, of => of.handle_enqueue(at, newcomer))
     }
-    #[inline]
+    #[inline(always)]
     fn handle_begin<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
         each!(self, of => of.handle_begin(at, queue, frame));
     }
-    #[inline]
+    #[inline(always)]
     fn handle_end(&mut self, free_at: RunTime) {
         each!(self, of => of.handle_end(free_at));
     }
-    #[inline]
+    #[inline(always)]
     fn handle_abort<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
         each!(self, of => of.handle_abort(at, queue, frame));
     }
-    #[inline]
+    #[inline(always)]
     fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: QueuePosition, frame: &Frame) {
         each!(self, of => of.handle_discard(at, place, frame));
     }
-    #[inline]
+    #[inline(always)]
     fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         each!(self, of => of.handle_clock_change(at));
     }
     fn handle_synchronised<C: LocalClock>(&mut self, at: &Moment<'_, C>, is_synchronised: bool) {
         each!(self, of => of.handle_synchronised(at, is_synchronised));
     }
-    #[inline]
+    #[inline(always)]
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         each!(self, of => of.handle_restart(at));
     }
     fn credit<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize) -> Option<&CreditCourse> {
         each!(self, of => of.credit(at, queue))
     }
-    #[inline]
+    #[inline(always)]
     fn has_schedule(&self) -> bool {
         each!(self, of => of.has_schedule())
     }
-    #[inline]
+    #[inline(always)]
     fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
         each!(self, of => of.handle_time(at))
     }
-    #[inline]
+    #[inline(always)]
     fn due<C: LocalClock>(&self, at: &Moment<'_, C>, begins: RunTime) -> Option<usize> {
         each!(self, of => of.due(at, begins))
     }
-    #[inline]
+    #[inline(always)]
     fn gives_way<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Option<Frame> {
         each!(self, of => of.gives_way(at, queue, frame))
     }
-    #[inline]
+    #[inline(always)]
     fn interrupts<C: LocalClock>(
         &mut self,
         at: &Moment<'_, C>,
@@ -365,11 +372,11 @@ impl TransmissionSelection for Selection {
     ) -> Option<RunTime> {
         each!(self, of => of.interrupts(at, queue, since))
     }
-    #[inline]
+    #[inline(always)]
     fn watches(&self) -> bool {
         each!(self, of => of.watches())
     }
-    #[inline]
+    #[inline(always)]
     fn left(&self, queue: usize) -> Option<u16> {
         each!(self, of => of.left(queue))
     }

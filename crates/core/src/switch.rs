@@ -110,52 +110,55 @@ pub struct Arrival {
 
 /// What a switch wants done or noticed. A frame may have an internal priority: on the wire it is as
 /// [`Frame::leaving`] has it.
+///
+/// The frame lies at one place in all of them: whoever takes one looks at it before anything else.
 #[derive(Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Output {
     /// The first bit of the preamble leaves now. The driver owes [`Switch::handle_line_free`].
     Transmit {
-        /// By this port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// By this port.
+        port: usize,
         /// To be handed back with the end.
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
     /// owes [`Switch::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
     Abort {
-        /// By this port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// By this port.
+        port: usize,
         /// To be handed back with the end.
         transmission: Transmission,
     },
     /// The frame on the wire is sent in fragments, and one of them ends or begins. Of one that begins the driver owes
     /// [`Switch::handle_line_free`].
     Fragment {
-        /// By this port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// By this port.
+        port: usize,
         /// Which.
         edge: FragmentEdge,
     },
     /// A copy of a frame ended here.
     Dropped {
-        /// Egress port it was for; the ingress port when it got no further.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// Egress port it was for; the ingress port when it got no further.
+        port: usize,
         /// Why.
         cause: Cause,
     },
     /// Where [copies are followed](Switch::follow_copies): what became of a frame.
     Follow {
-        /// Egress port of the copy; of a frame that became several, the ingress port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// Egress port of the copy; of a frame that became several, the ingress port.
+        port: usize,
         /// What.
         life: Life,
     },
@@ -183,6 +186,7 @@ impl Output {
         }
     }
 
+    #[inline(always)]
     fn of(port: usize, effect: Effect) -> Self {
         match effect {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
@@ -531,15 +535,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         if !frame.marks.has(Marks::FCS_ERROR) {
             self.forwarding.learn(now, port, &frame);
         }
-        if self.streams.is_some() && self.handle_stream(now, &arrival, more) {
-            return;
-        }
-        let route = self.forwarding.route(now, &frame);
-        if self.device.follows {
-            self.follow(route, &arrival, false);
-        }
-        if !self.spread(now, route, arrival, false, more) {
-            self.drop(port, frame, Cause::NoEgress);
+        if self.streams.is_none() || !self.handle_stream(now, &arrival, more) {
+            self.bridge(now, arrival, more);
         }
     }
 
@@ -563,9 +560,13 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         true
     }
 
-    /// Forwards a frame of a stream by its address.
+    /// Forwards a frame of a stream, or one that was changed, by its address.
+    #[inline(never)]
     fn bridge(&mut self, now: RunTime, arrival: Arrival, more: bool) {
         let route = self.forwarding.route(now, &arrival.frame);
+        if self.device.follows {
+            self.follow(route, &arrival, false);
+        }
         if !self.spread(now, route, arrival, false, more) {
             self.drop(arrival.port, arrival.frame, Cause::NoEgress);
         }

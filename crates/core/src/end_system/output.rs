@@ -16,44 +16,47 @@ pub struct Handed {
 }
 
 /// What a host wants done or noticed. Ports are counted from 0.
+///
+/// The frame lies at one place in all of them: whoever takes one looks at it before anything else.
 #[derive(Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Output {
     /// The driver takes the frame and the transmission begins. The driver of this core owes
     /// [`Host::handle_line_free`].
     Transmit {
-        /// By this port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// By this port.
+        port: usize,
         /// To be handed back with the end.
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
     /// of this core owes [`Host::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
     Abort {
-        /// By this port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// By this port.
+        port: usize,
         /// To be handed back with the end.
         transmission: Transmission,
     },
     /// The frame on the wire is sent in fragments, and one of them ends or begins. Of one that begins the driver owes
     /// [`Host::handle_line_free`].
     Fragment {
-        /// By this port.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// By this port.
+        port: usize,
         /// Which.
         edge: FragmentEdge,
     },
     /// A frame, or one of its copies, ended here.
     Dropped {
-        /// The port it was for or came by; the first where it did not come so far.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// The port it was for or came by; the first where it did not come so far.
+        port: usize,
         /// Why.
         cause: Cause,
         /// It had not come to the ports: with it ended every copy it would have had.
@@ -62,10 +65,10 @@ pub enum Output {
     /// The application gets a frame. The instants may lie ahead: they are certain, and acting on them before
     /// they come would be too early.
     Deliver {
-        /// The port it came by.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// The port it came by.
+        port: usize,
         /// The driver saw it.
         driver: RunTime,
         /// The application has it.
@@ -79,10 +82,10 @@ pub enum Output {
     },
     /// Where [copies are followed](Host::follow_copies): what became of a frame.
     Follow {
-        /// The port of the copy; the first of a frame that became two.
-        port: usize,
         /// The frame.
         frame: Frame,
+        /// The port of the copy; the first of a frame that became two.
+        port: usize,
         /// What.
         life: Life,
     },
@@ -109,6 +112,7 @@ impl Output {
     pub(super) fn lost_before_ports(frame: Frame, cause: Cause) -> Self {
         Self::Dropped { port: 0, frame, cause, all_copies: true }
     }
+    #[inline(always)]
     pub(super) fn of(port: usize, effect: Effect) -> Self {
         match effect {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
