@@ -90,11 +90,12 @@ class Fault:
 
 
 def faults(count: int, seed: int) -> list[Fault]:
-    """The same for the same seed; every way comes before one comes again."""
-    draw = random.Random(seed)
+    """The same for the same seed, however many follow; every way comes before one comes again."""
+    # One for the ways and one for the rest: so what a fault is does not depend on how many are asked for.
+    order, draw = random.Random(f"ways of {seed}"), random.Random(seed)
     ways: list[str] = []
     while len(ways) < count:
-        ways += draw.sample(WAYS, len(WAYS))
+        ways += order.sample(WAYS, len(WAYS))
     return [
         Fault(number, way, draw.choice(list(HOSTS)), draw.random(), draw.random())
         for number, way in enumerate(ways[:count])

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -58,6 +59,18 @@ def scenario(
         f'<network>{nodes}<switch name="sw1"/>{links}</network>\n'
         f"<flows>{flows}</flows>\n{tasks}\n{extra}\n</test>\n"
     )
+
+
+def frame_times(capture: Path, epoch_ns: int) -> list[float]:
+    """When the frames of a capture were seen, s of the run's time: enhanced packet blocks, in nanoseconds."""
+    data, at, found = capture.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 6:
+            high, low = struct.unpack_from("<II", data, at + 12)
+            found.append(((high << 32 | low) - epoch_ns) / 1e9)
+        at += length
+    return found
 
 
 _MARK = "WIREGAUGE_TESTED_BY"

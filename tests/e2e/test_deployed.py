@@ -153,7 +153,10 @@ def test_the_static_agent_needs_nothing_of_its_host(place: Place, tmp_path: Path
     assert begun.wait(10) == 0
     agent.unlink()
     state = root / "var/lib/wiregauge"
-    assert {path.name for path in (state / "host").iterdir()} == {"audit.log", "key.pem", "membership.pem"}
+    kept = {"audit.log", "key.pem", "membership.pem", "records"}
+    assert {path.name for path in (state / "host").iterdir()} == kept
+    # What was recorded was fetched.
+    assert [path.name for path in (state / "host" / "records").iterdir()] == ["lock"]
     shutil.rmtree(state)
     left = [path for folder in ("usr", "var") for path in (root / folder).rglob("*") if not path.is_dir()]
     assert left == []

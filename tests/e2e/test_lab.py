@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from lab_support import World
-from support import assert_measured
+from support import assert_measured, frame_times
 from wiregauge.cli.schemas import schema_of
 
 CLOCKS = {"alpha": "", "beta": "3000000000,20000", "gamma": ""}
@@ -168,6 +168,36 @@ def test_hosts_tell_live_figures_and_an_alarm_ends_the_run_on_all_of_them(world:
     assert 1_000 < incident["first"] < 1e9
     flows = flows_of(world.folder / "alarmed")
     assert 0 < flows[20]["delivered"] < 15_000
+
+
+def test_captures_of_hosts_keep_what_surrounds_an_alarm_whatever_their_clocks_show(world: World) -> None:
+    captured = (
+        TEST.replace('count="300"', 'count="5000"')
+        .format(synchronise="")
+        .replace(
+            '<relay flow="20"/>',
+            '<relay flow="20"><fault kind="loss" sequence="1000-1006"/></relay>'
+            '<capture on="controller"/><capture on="drive"/>',
+        )
+    )
+    (world.folder / "around.xml").write_text(captured)
+    done = world.run(
+        "run", "around.xml", "--out", "around", "--alarm", "lost <= 0", "--capture-around", "200ms"
+    )
+    # A machine that is busy sends late, and a run that is INVALID for it fails no limit.
+    assert done.code in (1, 4), done.err
+    (entry,) = json.loads((world.folder / "around" / "manifest.json").read_text())["runs"]
+    ((begin, end),) = entry["alarms"]["kept"]
+    assert begin < 0.2 + 1000 * 0.002 < end < 8
+    for node in ("controller", "drive"):
+        (task,) = (task for task in entry["agents"][node]["tasks"] if task["kind"] == "capture")
+        capture = world.folder / "around" / "captures" / "run-0000" / f"{node}.pcapng"
+        # What is captured bears the kernel's time, which the planted clocks do not touch.
+        times = frame_times(capture, entry["epoch_realtime_ns"])
+        assert len(times) == task["done"] > 0
+        assert begin - 0.5 <= min(times) <= max(times) <= end + 0.5, node
+        assert any(abs(at - 2.2) < 0.1 for at in times), node
+        assert task["passed_over"] > task["done"] / 4
 
 
 def test_what_hosts_cannot_do_is_refused_before_anything_is_sent(world: World) -> None:

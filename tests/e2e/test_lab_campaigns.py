@@ -23,6 +23,7 @@ def test_two_labs_side_by_side_survive_their_faults() -> None:
 
 def test_faults_are_those_of_their_seed_and_every_kind_is_among_them() -> None:
     assert lab_faults.faults(200, 5) == lab_faults.faults(200, 5)
+    assert lab_faults.faults(152, 5) == lab_faults.faults(200, 5)[:152], "one can be repeated by its number"
     assert {one.way for one in lab_faults.faults(200, 5)} == set(lab_faults.WAYS)
 
 

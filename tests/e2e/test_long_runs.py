@@ -13,7 +13,7 @@ from typing import Any
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from support import COMMAND, Runner, scenario, until
+from support import COMMAND, Runner, assert_measured, frame_times, scenario, until
 
 FLOWS = '<flow id="10" protocol="udp" from="mac" to="sensor"/><flow id="20" protocol="raw" from="mac" to="sensor"/>'
 LOST = range(1000, 1007)
@@ -126,6 +126,45 @@ def test_a_run_ends_before_its_directory_comes_to_a_bound(wiregauge: Runner, tmp
     assert 0 < records < 8_000_000
 
 
+def test_captures_keep_the_frames_around_an_alarm_and_no_others(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text(
+        lossy(14).replace("</tasks>", '<capture on="sensor"/><capture on="sw1" snap="64B"/></tasks>')
+    )
+    done = wiregauge(
+        "run", "t.xml", "--out", "r", "--alarm", "lost <= 0", "--capture-around", "500ms", "--json"
+    )
+    assert_measured(done, tmp_path / "r")
+    (entry,) = manifest_of(tmp_path / "r")["runs"]
+    alarms = entry["alarms"]
+    assert (alarms["raised"], alarms["around_s"]) == (1, 0.5)
+    ((begin, end),) = alarms["kept"]
+    (incident,) = alarms["incidents"]
+    lost_at = 0.1 + LOST[0] * 0.002
+    assert begin <= lost_at - 0.5
+    assert end == incident["end_s"] + 0.5 < 13
+    reports = {
+        "sw1": entry["captures"]["sw1"],
+        "sensor": next(task for task in entry["agents"]["sensor"]["tasks"] if task["kind"] == "capture"),
+    }
+    for node, report in reports.items():
+        times = frame_times(
+            tmp_path / "r" / "captures" / "run-0000" / f"{node}.pcapng", entry["epoch_realtime_ns"]
+        )
+        assert len(times) == report["done"] > 0
+        # Of what the ring hands over together, all is kept.
+        assert begin - 0.3 <= min(times) <= max(times) <= end + 0.3
+        assert any(abs(at - lost_at) < 0.1 for at in times), "what the alarm is about"
+        assert report["passed_over"] > report["done"] / 2
+        assert report["planned"] == report["done"] + report["passed_over"] + report["ring_drops"]
+        assert (report["crowded_out"], report["failure"]) == (0, "")
+    checks = {check["name"]: check for check in done.json()["runs"][0]["checks"]}
+    assert checks["captures"]["grade"] == "ok"
+    assert "left out, near no alarm" in checks["captures"]["observed"]
+    # The records are all there: the verdict rests on every message.
+    flows = {flow["flow"]: flow for flow in done.json()["runs"][0]["flows"]}
+    assert (flows[10]["sent"], flows[20]["lost"]) == (14_000, len(LOST))
+
+
 def test_options_without_effect_are_refused(wiregauge: Runner, tmp_path: Path) -> None:
     (tmp_path / "t.xml").write_text(lossy(8))
     for options, said in (
@@ -134,6 +173,11 @@ def test_options_without_effect_are_refused(wiregauge: Runner, tmp_path: Path) -
         (("--bench", "lab", "--disk", "1GB"), "--disk has no effect with --bench lab"),
         (("--on-alarm", "exit"), "--on-alarm has an effect with --alarm only"),
         (("--metrics", "0.0.0.0:9464"), "every network of this host"),
+        (("--capture-around", "1s"), "--capture-around has an effect with --alarm only"),
+        (("--alarm", "lost <= 0", "--capture-around", "1s"), "this test captures nothing"),
+        (("--alarm", "lost <= 0", "--capture-around", "11min"), "up to 10min"),
+        (("--alarm", "lost <= 0", "--capture-around", "5"), "--capture-around"),
+        (("--bench", "sim", "--alarm", "lost <= 0"), "no effect with --bench sim"),
         (("--alarm", "lost <= 0", "--on-alarm", "no-such-program"), "there is no such program"),
         (("--alarm", "driver_latency.max <= 1ms"), "no live figures of driver_latency.max"),
     ):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import datetime
+import hashlib
 import json
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -376,6 +382,112 @@ def test_records_are_fetched_from_where_they_ended_and_checked(host: Host, tmp_p
     agent.close()
 
 
+class Far:
+    """The way to a host that is far away, or busy: whatever is said takes so long, each way."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._to, self._seconds = address.rpartition(":"), seconds
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                far = socket.create_connection((self._to[0], int(self._to[2])))
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while said := one.recv(65_536):
+                time.sleep(self._seconds)
+                other.sendall(said)
+        for side in (one, other):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5])
+def test_a_host_that_takes_long_to_greet_is_not_gone(host: Host, seconds: float) -> None:
+    """A connection with certificates takes several ways there and back, a second or more on a slow network."""
+    far = Far(host.address, seconds)
+    agent = host.agent()
+    agent.close()
+    there = Agent(dataclasses.replace(agent.place, address=far.address))
+    try:
+        assert there.kept() == []
+        assert there.describe().agent_version
+    finally:
+        there.close()
+        far.close()
+
+
+class Hanging:
+    """An agent that answers, and sends a chunk, and nothing more."""
+
+    def __init__(self, *, then: threading.Event) -> None:
+        self.then = then
+        server = grpc.server(ThreadPoolExecutor(4))
+        handler = grpc.unary_stream_rpc_method_handler(
+            self.collect,
+            request_deserializer=pb.CollectRequest.FromString,
+            response_serializer=pb.Chunk.SerializeToString,
+        )
+        service = SERVICE.strip("/")
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(service, {"Collect": handler}),)
+        )
+        self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        server.start()
+        self.server = server
+
+    def collect(self, request: pb.CollectRequest, context: Any) -> Iterator[pb.Chunk]:
+        del request, context
+        yield pb.Chunk(file="a", data=b"12", offset=0)
+        self.then.wait(30)
+        yield pb.Chunk(file="a", data=b"", offset=2, sha256=hashlib.sha256(b"12").digest())
+
+
+class Slow(Collected):
+    """A testmaster whose disk takes its time."""
+
+    def take(self, chunk: pb.Chunk) -> None:
+        time.sleep(0.8)
+        super().take(chunk)
+
+
+def test_an_agent_that_hangs_while_records_are_fetched_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wiregauge.master.client._RECORDS_S", 0.5)
+    done = threading.Event()
+    hanging = Hanging(then=done)
+    place = AgentPlace("far", 1, hanging.address, "eth0", -1, 0, shares_run_directory=False, patience_s=0.1)
+    agent = Agent(place)
+    try:
+        begun = time.monotonic()
+        with pytest.raises(
+            AgentLostError, match=r"agent of far hangs while its records are fetched: nothing came"
+        ):
+            agent.collect(Collected(tmp_path))
+        assert time.monotonic() - begun < 10
+        # What came is not fetched again; and a testmaster that is slow itself blames nobody.
+        assert Collected(tmp_path).have() == {"a": 2}
+        done.set()
+        slow = Slow(tmp_path)
+        agent.collect(slow)
+        assert slow.whole == 1
+    finally:
+        done.set()
+        agent.close()
+        hanging.server.stop(None)
+
+
 def test_altered_records_are_not_taken(tmp_path: Path) -> None:
     to = Collected(tmp_path)
     to.take(pb.Chunk(file="../a", data=b"12", offset=0))
@@ -476,6 +588,7 @@ CALLS = {
             "Announce",
             "Start",
             "Watch",
+            "Keep",
             "Finish",
             "Collect",
         ),
@@ -529,6 +642,19 @@ def called(agent: Agent, method: Any) -> None:
     )
     if method.server_streaming:
         list(answer)
+
+
+def test_frames_are_kept_of_a_run_that_goes_on(host: Host) -> None:
+    agent = host.agent()
+    agent.hello("test", 60_000, CAMPAIGN)
+    with pytest.raises(AgentLostError, match="there is no run; call Prepare first"):
+        agent.keep(1, 2)
+    with pytest.raises(AgentLostError, match="from_realtime_ns is 2, after 1, the end"):
+        agent.keep(2, 1)
+    agent.release()
+    with pytest.raises(AgentLostError, match="there is no such session"):
+        agent.keep(1, 2)
+    agent.close()
 
 
 def test_a_call_without_a_session_or_with_somebody_elses_is_refused(host: Host) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -156,6 +157,83 @@ def test_the_real_programs_read_every_command(name: str) -> None:
     lines = commands_of(variants()[name])
     assert lines
     assert refused_words(lines) == []
+
+
+def preempting(fragment: str | None = None, schedule: GateSchedule | None = None) -> list[str]:
+    low = TrafficClass(1, "0 1 2 3 4 5", preemptable="on")
+    classes = [TrafficClass(0, "7"), low, TrafficClass(2, "6", preemptable="on")]
+    tsn = HostTsn(classes, schedule, offload="full", shortest_fragment=fragment)
+    campaign = base(tsn).compile().campaign
+    assert beyond_hosts(campaign) == []
+    return commands_of(campaign)
+
+
+SET_MM = re.compile(
+    r"ethtool --set-mm \S+"
+    r"(?: (?:verify-enabled|tx-enabled|pmac-enabled) (?:on|off)| (?:verify-time|tx-min-frag-size) \d+)+"
+)
+"""ethtool(8): options that have a value each, in any order."""
+
+
+@pytest.mark.parametrize(
+    ("fragment", "bytes_"), [(None, 60), ("64B", 60), ("128B", 124), ("192B", 188), ("256B", 252)]
+)
+def test_preemption_is_asked_for_by_the_documented_words(fragment: str | None, bytes_: int) -> None:
+    """ethtool(8), --set-mm: tx-min-frag-size is 64 (1 + addFragSize) - 4; tc-mqprio(8) and tc-taprio(8), fp: E or P for
+    each class, of a card that keeps the classes itself."""
+    entries = [GateEntry("500us", "0", mac="hold"), GateEntry("500us", "0 1 2", mac="release")]
+    for schedule, by_card in ((None, "hw 1 mode channel"), (GateSchedule(entries), "flags 0x2")):
+        lines = preempting(fragment, schedule)
+        merge, root = lines[:2]
+        assert SET_MM.fullmatch(merge)
+        assert merge.endswith(f"pmac-enabled on tx-enabled on verify-enabled on tx-min-frag-size {bytes_}")
+        assert root.endswith(f"{by_card} fp E P P")
+        assert ("sched-entry H 01 500000 sched-entry R 07 500000" in root) == (schedule is not None)
+        # What was there before is not known here: `restored` names it.
+        assert lines[2:] == ["tc qdisc del dev lo root"]
+
+
+def test_the_dry_run_names_the_layer_that_is_as_before_afterwards() -> None:
+    classes = [TrafficClass(0, "7"), TrafficClass(1, "0 1 2 3 4 5 6", preemptable="on")]
+    campaign = base(HostTsn(classes, offload="full")).compile().campaign
+    (host,) = host_commands(campaign, dict.fromkeys(campaign.network.names, "eth1"))
+    assert host.restored == ("the MAC merge layer (ethtool --set-mm)",)
+
+
+def test_a_program_that_knows_preemption_reads_every_word() -> None:
+    """Where the distribution has such programs: tc since 6.4, ethtool since 6.3."""
+    known = {
+        "tc": ("[fp ", ["tc", "qdisc", "add", "dev", "lo", "root", "mqprio", "help"]),
+        "ethtool": ("--set-mm", ["ethtool", "--help"]),
+    }
+    for program, (word, help_) in known.items():
+        if shutil.which(program) is None:
+            continue
+        told = subprocess.run(help_, capture_output=True, text=True, check=False)
+        if word in told.stdout + told.stderr:
+            assert refused_words(line for line in preempting() if line.startswith(program)) == []
+
+
+def test_what_no_command_sets_is_refused_on_hosts() -> None:
+    low = TrafficClass(1, "0 1 2 3 4 5 6", preemptable="on")
+    by_kernel = base(HostTsn([TrafficClass(0, "7"), low])).compile().campaign
+    (why,) = beyond_hosts(by_kernel)
+    assert why.startswith(
+        '"talker" has preemptable classes in <host-tsn>: only cards preempt; write offload="full"'
+    )
+    entries = [GateEntry("500us", "0", mac="hold"), GateEntry("500us", "0 1", mac="release")]
+    advances = HostTsn(
+        [TrafficClass(0, "7"), low],
+        GateSchedule(entries),
+        offload="full",
+        hold_advance="2us",
+        release_advance="1us",
+    )
+    reasons = beyond_hosts(base(advances).compile().campaign)
+    assert [reason.split(" in <host-tsn>")[0] for reason in reasons] == [
+        '"talker" has hold-advance',
+        '"talker" has release-advance',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -296,6 +296,37 @@ def test_an_alarm_ends_the_run_where_that_is_asked_for_and_stands_in_its_entry(t
     assert other["alarms"]["raised"] == 0
 
 
+def test_what_surrounds_an_alarm_is_kept_as_long_as_it_goes_on() -> None:
+    """From long enough before it is seen, and on from its last second; what comes between two of them is not."""
+    lookout = Lookout([AlarmLimit.read("lost <= 0")], around_s=3.0)
+    lookout.run_begins(drain_s=0.5)
+    assert lookout.hold_s == 3.0 + 4.5 + 4.0
+    asked: list[tuple[float, float]] = []
+
+    def second(at: float, lost: int) -> None:
+        lookout.look(
+            now(at, lost=lost), at / 100, lambda _: None, lambda begin, end: asked.append((begin, end))
+        )
+
+    for at, lost in ((1.0, 0), (2.0, 1), (3.0, 2), (4.0, 2), (5.0, 2), (40.0, 2), (41.0, 3)):
+        second(at, lost)
+    assert asked == [(0.0, 5.0), (0.0, 6.0), (33.5, 44.0)]
+    entry: dict[str, Any] = {}
+    lookout.run_ends(entry)
+    assert entry["alarms"]["around_s"] == 3.0
+    assert entry["alarms"]["kept"] == [[0.0, 6.0], [33.5, 44.0]]
+    # Anew with each run; and nobody is asked without the option.
+    lookout.run_begins()
+    lookout.run_ends(entry)
+    assert entry["alarms"]["kept"] == []
+    plain = Lookout([AlarmLimit.read("lost <= 0")])
+    plain.run_begins()
+    plain.look(now(2.0, lost=7), 0.2, lambda _: None, lambda *_: pytest.fail("nobody asked for it"))
+    assert plain.hold_s is None
+    plain.run_ends(entry)
+    assert "kept" not in entry["alarms"]
+
+
 def test_a_run_without_alarms_keeps_no_word_of_them() -> None:
     lookout = Lookout()
     lookout.run_begins()
@@ -395,12 +426,27 @@ def test_a_campaign_ends_before_its_directory_comes_to_the_bound(
     monkeypatch.setattr("wiregauge.master.disk._LOOK_S", 0.0)
     bound = DiskBound(size_of("1MB"))
     (tmp_path / "spool").mkdir()
-    segment = tmp_path / "spool" / "s"
+    segment = tmp_path / "spool" / "000000.arrows"
     for size in (100_000, 200_000, 300_000):
         segment.write_bytes(bytes(size))
         bound.look(tmp_path)
     segment.write_bytes(bytes(450_000))
     with pytest.raises(DiskExit, match=r"--disk 1 MB: it has 0.45 MB of segments"):
+        bound.look(tmp_path)
+
+
+def test_no_tables_are_made_of_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wiregauge.master.disk._LOOK_S", 0.0)
+    bound = DiskBound(size_of("1MB"))
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / "000000.arrows").write_bytes(bytes(100_000))
+    capture = tmp_path / "spool" / "sw1.pcapng"
+    # With tables of it, it would have come to 1.1 MB.
+    for size in (500_000, 600_000, 600_000):
+        capture.write_bytes(bytes(size))
+        bound.look(tmp_path)
+    capture.write_bytes(bytes(900_000))
+    with pytest.raises(DiskExit):
         bound.look(tmp_path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,9 @@ class Pretended:
         self.announced.append(epoch)
         if time.time_ns() >= epoch:
             raise StartMissedError(f"the agent of {self.place.end_system}: too late", self.place.end_system)
+
+    def touch(self) -> None:
+        """A sign of life."""
 
     def watch(self, interval_ms: int, over: threading.Event) -> Iterator[Any]:
         begin = time.monotonic()
@@ -109,6 +113,42 @@ def test_a_silent_agent_is_named(crew_of: Any) -> None:
     assert caught.value.agent == "stops"
     assert time.monotonic() - begin < 10
     assert SILENCE_S < 10
+
+
+def test_agents_hear_of_a_testmaster_that_is_long_at_something_else(
+    crew_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one of them does not answer: it keeps no other waiting, and is asked once at a time."""
+    monkeypatch.setattr("wiregauge.master.crew._TOUCH_S", 0.02)
+    agents = [Pretended("silent"), *(Pretended(f"e{n}") for n in range(20))]
+    touched: Counter[str] = Counter()
+    answers = threading.Event()
+
+    def touching(agent: Pretended) -> Any:
+        def touch() -> None:
+            touched[agent.place.end_system] += 1
+            if agent is agents[0]:
+                answers.wait(30)
+                raise AgentLostError("it is gone")
+
+        return touch
+
+    for agent in agents:
+        monkeypatch.setattr(agent, "touch", touching(agent))
+    crew = crew_of(*agents)
+    try:
+        with crew.in_touch():
+            end = time.monotonic() + 20
+            while min(touched[agent.place.end_system] for agent in agents[1:]) < 3 and time.monotonic() < end:
+                time.sleep(0.01)
+        assert min(touched[agent.place.end_system] for agent in agents[1:]) >= 3
+        assert touched["silent"] == 1
+    finally:
+        answers.set()
+    time.sleep(0.1)
+    after = touched.copy()
+    time.sleep(0.2)
+    assert touched == after, "nobody is touched any more"
 
 
 def test_a_testmaster_that_slept_blames_nobody(crew_of: Any) -> None:

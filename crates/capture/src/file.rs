@@ -71,6 +71,19 @@ impl CaptureFile {
         }
     }
 
+    /// Adds whole blocks of `frames` frames.
+    pub fn frames_of(&mut self, blocks: &[u8], frames: u64) {
+        if self.file.is_none() {
+            self.lost += frames;
+            return;
+        }
+        self.gathered.extend_from_slice(blocks);
+        self.frames_gathered += frames;
+        if self.gathered.len() >= GATHERED {
+            self.flush();
+        }
+    }
+
     /// Adds whole blocks that are no frames.
     pub fn other(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         if self.file.is_some() {

@@ -337,6 +337,7 @@ fn tsn_commands(network_json: &str, run_json: &str, node: u16, interface: &str) 
     let restored = [
         changes.channels.map(|_| "channels (ethtool -L)"),
         changes.hardware_filters.then_some("hw-tc-offload (ethtool -K)"),
+        changes.mac_merge.then_some("the MAC merge layer (ethtool --set-mm)"),
     ];
     let answer = serde_json::json!({
         "apply": lines(commands::apply(&network, &run, node, interface)),

@@ -80,6 +80,12 @@ class AgentBench(Protocol):
     def prepare(self, run: Run, captures: Path) -> None:
         """Sets what differs from run to run, and begins the captures of switches, into files of that folder."""
 
+    hold_s: float | None
+    """How long captures hold frames back before they drop those that nobody has kept; None: they write all."""
+
+    def keep_frames(self, from_ns: int, to_ns: int) -> None:
+        """Has captures of switches write what they hold back of a stretch of time, by CLOCK_REALTIME."""
+
     def end_captures(self) -> dict[str, dict[str, Any]]:
         """Ends the captures of switches; by switch the report of its task, as `TaskReport` of `agent.proto`."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wiregauge.plan import Campaign, Capacity, Clock, Etf, Hub, Network, Run, Switch, Synchronise
+from wiregauge.plan.tsn import HostTsn
 
 __all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator"]
 
@@ -33,16 +34,14 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that agents cannot carry, whatever network is between them."""
     found = [*_end_systems(campaign.network)]
     found.extend(
-        f'"{node.name}" has preemptable classes in <host-tsn>: agents set up no preemption; use --bench sim'
-        for node in campaign.network.nodes
-        if node.tsn is not None and any(one.preemptable for one in node.tsn.classes)
-    )
-    found.extend(
         f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave 12 B '
         "themselves"
         for node in campaign.network.nodes
         if node.interframe_gap != _GAP
     )
+    for node in campaign.network.nodes:
+        if node.tsn is not None:
+            found.extend(_preemption(node.name, node.tsn))
     for run in campaign.runs:
         found.extend(_tasks(run, campaign.network))
         found.extend(
@@ -53,6 +52,20 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
             for _ in run.ptp_domains
         )
     return list(dict.fromkeys(found))
+
+
+def _preemption(name: str, tsn: HostTsn) -> Iterator[str]:
+    """What no command of a host sets."""
+    if tsn.offload != "full" and any(one.preemptable for one in tsn.classes):
+        cure = 'write offload="full", or use --bench sim'
+        yield f'"{name}" has preemptable classes in <host-tsn>: only cards preempt; {cure}'
+    stated = [
+        ("hold-advance", tsn.hold_advance),
+        ("release-advance", tsn.release_advance),
+    ]
+    for attribute, value in stated:
+        if value is not None:
+            yield f'"{name}" has {attribute} in <host-tsn>: a card has its own; remove it, or use --bench sim'
 
 
 def beyond_namespaces(campaign: Campaign) -> list[str]:

@@ -200,6 +200,7 @@ class HostsBench:
         self._realtime = realtime
         self._fix = fix
         self._failures = failures or {}
+        self.hold_s: float | None = None
 
     @staticmethod
     def with_addresses(campaign: Campaign, placed: Mapping[str, Described]) -> Campaign:
@@ -345,6 +346,9 @@ class HostsBench:
             raise BenchError(
                 f"{beyond[0]} is the lab's own switch: no agent captures there; leave its capture out"
             )
+
+    def keep_frames(self, from_ns: int, to_ns: int) -> None:
+        """Switches of a lab have no captures."""
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
         """There are none."""

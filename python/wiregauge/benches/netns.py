@@ -63,6 +63,7 @@ class NetnsBench:
         self._built = False
         self._agents: dict[str, _Agent] = {}
         self._taps: dict[str, Tap] = {}
+        self.hold_s: float | None = None
         self._interfaces: dict[str, str] = {}
 
     def is_for(self, campaign: Campaign) -> bool:
@@ -97,8 +98,17 @@ class NetnsBench:
                 captures.parent.mkdir(mode=0o700, exist_ok=True)
                 captures.mkdir(exist_ok=True)
                 self._taps[node.name] = Tap(
-                    node, self._ports(capture.on), captures / f"{node.name}.pcapng", capture.snap
+                    node,
+                    self._ports(capture.on),
+                    captures / f"{node.name}.pcapng",
+                    capture.snap,
+                    self.hold_s,
                 )
+
+    def keep_frames(self, from_ns: int, to_ns: int) -> None:
+        """Has captures of switches write what they hold back of a stretch of time."""
+        for tap in self._taps.values():
+            tap.keep(from_ns, to_ns)
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
         """Ends the captures of switches; by switch the report of its task."""

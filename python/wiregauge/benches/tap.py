@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Mapping
@@ -20,10 +21,13 @@ _END_SECONDS: Final = 10.0
 class Tap:
     """Captures all ports of a switch into one file from when it is made until `end`.
 
-    `ports` maps a port's number to its rate in bit/s. Raises BenchError where the machine refuses.
+    `ports` maps a port's number to its rate in bit/s. With `hold_s` frames wait for so long, and only those are written
+    that `keep` names by then. Raises BenchError where the machine refuses.
     """
 
-    def __init__(self, node: Node, ports: Mapping[int, int], file: Path, snap: int) -> None:
+    def __init__(
+        self, node: Node, ports: Mapping[int, int], file: Path, snap: int, hold_s: float | None = None
+    ) -> None:
         self._name = node.name
         # All links of a switch are as fast as each other, or the rate of none is written.
         rates = set(ports.values())
@@ -39,8 +43,9 @@ class Tap:
                 *("--snap", str(min(max(snap, 14), 65_535))),
                 *("--netns", f"/run/netns/{space_name(node)}"),
                 "--die-with-parent",
+                *(() if hold_s is None else ("--hold", str(round(1000 * hold_s)))),
             ],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if hold_s is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -50,6 +55,13 @@ class Tap:
         if self._process.stdout.readline().strip() != "capturing":
             _, said = self._process.communicate()
             raise BenchError(f"the capture on {self._name} did not start: {_last(said)}")
+
+    def keep(self, from_ns: int, to_ns: int) -> None:
+        """Has frames of a stretch of time written, by CLOCK_REALTIME; one that ended hears nothing any more."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.write(f"keep {from_ns} {to_ns}\n")
+                self._process.stdin.flush()
 
     def end(self) -> dict[str, Any]:
         """Ends the capture; the report of its task."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlarmTexts",
+    "CaptureAround",
     "DiskSize",
     "MetricsAddress",
     "OnAlarm",
@@ -61,10 +62,25 @@ DiskSize = Annotated[
         show_default="the disk",
     ),
 ]
+CaptureAround = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-around",
+        metavar="TIME",
+        help="netns, lab, with --alarm: captures of the test keep the frames only that came so long before an alarm or "
+        "after it, for example 10s.",
+        show_default="every frame",
+    ),
+]
+_LONGEST_AROUND_S: Final = 600.0
 
 
 def lookout_options(
-    alarm: Sequence[str] | None, on_alarm: Sequence[str] | None, metrics: str | None, disk: str | None
+    alarm: Sequence[str] | None,
+    on_alarm: Sequence[str] | None,
+    metrics: str | None,
+    disk: str | None,
+    capture_around: str | None,
 ) -> dict[str, Any]:
     """What was given, read; None where nothing was."""
     from wiregauge.master.alarms import AlarmError, AlarmLimit
@@ -82,11 +98,17 @@ def lookout_options(
         "on_alarm": list(on_alarm) if on_alarm else None,
         "metrics": _address(metrics),
         "disk": _bytes(disk),
+        "capture_around": _around(capture_around, limits),
     }
 
 
-def check_alarms(limits: Any, campaign: Campaign) -> None:
-    """An alarm that no flow can raise is a mistake somebody should know of."""
+def check_alarms(limits: Any, campaign: Campaign, capture_around: Any = None) -> None:
+    """An alarm that no flow can raise is a mistake somebody should know of, and so is a time without captures."""
+    if capture_around is not None and not any(run.captures for run in campaign.runs):
+        fail(
+            "--capture-around: this test captures nothing; give it a <capture>, or leave the option out",
+            BAD_INPUT,
+        )
     for limit in limits or ():
         if not any(limit.is_of(run) for run in campaign.runs):
             fail(
@@ -119,6 +141,25 @@ def _address(text: str | None) -> tuple[str, int] | None:
         return address_of(text)
     except EndpointError as error:
         fail(f"--metrics {error}", BAD_INPUT)
+
+
+def _around(text: str | None, limits: object) -> float | None:
+    if text is None:
+        return None
+    from wiregauge.plan.quantity import QuantityError, time_ns
+
+    if not limits:
+        fail(
+            "--capture-around has an effect with --alarm only; say what to look at, or leave it out",
+            BAD_INPUT,
+        )
+    try:
+        around_s = time_ns(text) / 1e9
+    except QuantityError as error:
+        fail(f"--capture-around {error}", BAD_INPUT)
+    if not 0 < around_s <= _LONGEST_AROUND_S:
+        fail(f"--capture-around {text}: write a time above 0 and up to 10min", BAD_INPUT)
+    return around_s
 
 
 def _bytes(text: str | None) -> int | None:

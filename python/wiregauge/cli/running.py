@@ -14,6 +14,7 @@ from rich.console import Console
 
 from wiregauge.cli.lookout import (
     AlarmTexts,
+    CaptureAround,
     DiskSize,
     MetricsAddress,
     OnAlarm,
@@ -191,6 +192,7 @@ def run(
     on_alarm: OnAlarm = None,
     metrics: MetricsAddress = None,
     disk: DiskSize = None,
+    capture_around: CaptureAround = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
@@ -205,7 +207,7 @@ def run(
         "lab": lab,
         "wait": _seconds(wait),
         "fix": fix or None,
-        **lookout_options(alarm, on_alarm, metrics, disk),
+        **lookout_options(alarm, on_alarm, metrics, disk, capture_around),
     }
     if resume is not None:
         fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
@@ -216,7 +218,7 @@ def run(
     beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
     loaded = load_test(test, beside)
     opened = _opened(bench if bench is not None else loaded.campaign.bench, given)
-    check_alarms(given["alarm"], loaded.campaign)
+    check_alarms(given["alarm"], loaded.campaign, given["capture_around"])
     check_engine(engine, storage, opened.name)
     if dry_run:
         _show_dry_run(opened, test, loaded.campaign, as_json=as_json)
@@ -318,7 +320,7 @@ def _resumed(
     if directory.is_being_written():
         fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
     bench = _opened(directory.manifest["bench"], options)
-    check_alarms(options["alarm"], directory.plan)
+    check_alarms(options["alarm"], directory.plan, options["capture_around"])
     troubles: list[str] = []
     try:
         bench.enter()

@@ -24,7 +24,7 @@ from wiregauge.master.clock_relations import ClockRelations
 from wiregauge.master.collecting import Collected
 from wiregauge.master.crew import Crew
 from wiregauge.master.live import Figures, FromAgent
-from wiregauge.master.lookout import Lookout
+from wiregauge.master.lookout import Keep, Lookout
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.master.trial import try_streams
@@ -49,6 +49,8 @@ _AGAIN_S: Final = 0.5
 """Time between attempts to reach an agent that was lost."""
 _REACH_MS: Final = 300
 """How long answers are waited for where an agent asks who is on the network."""
+_KEEP_S: Final = 1.0
+"""How long the run is not looked at while captures are asked to keep what surrounds an alarm."""
 _SECOND_S: Final = 0.95
 """Time between two looks at live figures: agents have new ones once a second."""
 _STARTS: Final = 3
@@ -100,13 +102,14 @@ class _Hearing:
         self._directory = directory
         self.observer = observer
         self.lookout = lookout
+        self.keep: Keep | None = None
 
     def begin(self, position: int, run: Run) -> None:
         """A run begins."""
         self._position = position
         self._figures = Figures(position, run, self._directory.plan.network.names)
         self._due, self._fresh = time.monotonic(), False
-        self.lookout.run_begins()
+        self.lookout.run_begins(run.drain / 1e12)
 
     def hear(self, agent: str, told: FromAgent) -> None:
         """An agent has summed up a second."""
@@ -123,7 +126,7 @@ class _Hearing:
             self._due, self._fresh = now + _SECOND_S, False
             measured = self._figures.now()
             self.observer.run_measured(measured)
-            self.lookout.look(measured, share, self.observer.told)
+            self.lookout.look(measured, share, self.observer.told, self.keep)
         self.lookout.look_at_disk(self._directory.root)
 
 
@@ -209,6 +212,8 @@ class _Campaign:
         stop: Interrupted | None = None
         trouble: list[str] = []
         self._hearing.begin(position, run)
+        self._hearing.keep = partial(self._keep_frames, entry, run)
+        self._bench.hold_s = self._hearing.lookout.hold_s
         try:
             self._start(entry, run)
             # What is sent late is waited for as long as what is sent in time.
@@ -221,7 +226,7 @@ class _Campaign:
         except Interrupted as event:
             stop = event
             trouble.append(str(event))
-        with deaf():
+        with deaf(), self._crew.in_touch():
             self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
             self._count_ports(entry)
             entry["clock_offsets"] |= self._relations.after(entry)
@@ -296,6 +301,7 @@ class _Campaign:
                     run,
                     self._on_host[agent.place.end_system],
                     self._distrusted.get(agent.place.end_system, {}),
+                    self._bench.hold_s,
                 )
             )
             trials = try_streams(agents, dict(zip(agents, chosen, strict=True)), run, network.names)
@@ -311,6 +317,15 @@ class _Campaign:
                 self._distrusted.setdefault(trial.end_system, {})[trial.backend] = trial.text
             self._take_back(run)
             self._bench.prepare(run, self._directory.spooled_captures(run.index))
+
+    def _keep_frames(self, entry: Mapping[str, Any], run: Run, begin_s: float, end_s: float) -> None:
+        """Has captures keep what they see between two instants of the run's time."""
+        begin, end = (entry["epoch_realtime_ns"] + round(1e9 * at) for at in (begin_s, end_s))
+        self._bench.keep_frames(begin, end)
+        captured = {self._directory.plan.network.names[capture.on] for capture in run.captures}
+        self._crew.tell(
+            lambda agent: agent.keep(begin, end) if agent.place.end_system in captured else None, _KEEP_S
+        )
 
     def _take_back(self, run: Run) -> None:
         """Ends what was prepared or begun; what was recorded of it belongs to no run."""
@@ -358,19 +373,28 @@ class _Campaign:
         """Ends the run on every agent; one that does not end it in time is given up."""
         abort, end = bool(trouble), time.monotonic() + seconds
 
-        def finish(agent: Agent) -> dict[str, Any]:
-            return agent.finish(abort=abort, seconds=max(end - time.monotonic(), _LEAST_S))
+        def finish(agent: Agent) -> tuple[dict[str, Any], AgentLostError | OSError | None]:
+            """Its report, and why its records did not come; side by side, while others still write theirs."""
+            report = agent.finish(abort=abort, seconds=max(end - time.monotonic(), _LEAST_S))
+            try:
+                self._fetch(agent, entry)
+            except (AgentLostError, OSError) as error:
+                return report, error
+            return report, None
 
         for agent, outcome in self._crew.outcomes(finish):
             name = agent.place.end_system
             try:
                 if isinstance(outcome, AgentLostError):
                     raise outcome
-                entry["agents"][name] = outcome
-                _tell_trials(entry["trials"], name, outcome)
-                if not outcome["complete"] and not trouble:
-                    trouble.append(f"{name}: {outcome['incomplete_reason']}")
-                self._collect(agent, entry)
+                report, missed = outcome
+                entry["agents"][name] = report
+                _tell_trials(entry["trials"], name, report)
+                if not report["complete"] and not trouble:
+                    trouble.append(f"{name}: {report['incomplete_reason']}")
+                if missed is not None:
+                    raise missed
+                _note_collected(agent, entry)
             except AgentLostError as error:
                 text = self._explain(error)
                 if text not in trouble:
@@ -383,12 +407,11 @@ class _Campaign:
                 trouble.append(f"{self._directory.root}: cannot be written: {error.strerror}")
                 self._miss(agent, entry)
 
-    def _collect(self, agent: Agent, entry: dict[str, Any], kept: KeptRecords | None = None) -> None:
-        """Fetches the records of an agent on another host, all of them, and notes that."""
+    def _fetch(self, agent: Agent, entry: Mapping[str, Any], kept: KeptRecords | None = None) -> None:
+        """Fetches the records of an agent on another host, all of them."""
         place = agent.place
         if not place.shares_run_directory:
             agent.collect(Collected(self._directory.spool(entry["index"], place.node)), kept)
-            entry.setdefault("collected", []).append(place.node)
 
     def _miss(self, agent: Agent, entry: dict[str, Any]) -> None:
         """Of an agent whose records were not fetched nothing is known; a part of them waits for the rest."""
@@ -414,7 +437,8 @@ class _Campaign:
                 if any(one.active for one in ours):
                     self._crew.hello(agent)
                 for one in ours:
-                    self._collect(agent, entry, one)
+                    self._fetch(agent, entry, one)
+                    _note_collected(agent, entry)
             except (AgentLostError, OSError):
                 if time.monotonic() > end:
                     return False
@@ -446,6 +470,12 @@ class _Campaign:
             if not error.gone or time.monotonic() > patience:
                 return str(error)
             time.sleep(0.02)
+
+
+def _note_collected(agent: Agent, entry: dict[str, Any]) -> None:
+    """The records of an agent on another host are here, all of them."""
+    if not agent.place.shares_run_directory:
+        entry.setdefault("collected", []).append(agent.place.node)
 
 
 def _tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from wiregauge import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace, BenchError
 from wiregauge.master.collecting import AlteredError, Collected
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.master.stalling import StalledError, in_time
 from wiregauge.master.versions import OURS
 from wiregauge.plan import Network, Run, as_json
 
@@ -44,6 +45,8 @@ _TRANSPORT: Final = {
     "Deadline Exceeded": "nobody answers in time",
 }
 """By a part of what gRPC says: what it means for the user."""
+_RECORDS_S: Final = 30.0
+"""How long an agent may send nothing of records that are fetched: longer than it waits for a disk, which it names."""
 _CLOCK_READINGS: Final = 32
 _RETRY_S: Final = 0.5
 """Time between attempts to reach an agent whose connection broke."""
@@ -54,7 +57,9 @@ _NETWORK: Final = (
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.initial_reconnect_backoff_ms", 250),
-    ("grpc.min_reconnect_backoff_ms", 250),
+    # This is also how long an attempt may take: a connection with certificates needs several ways there and back, and
+    # each may take long between distant hosts, and on a busy one.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 _PLAN: Final = b"wiregauge plan 1\0"
@@ -194,10 +199,12 @@ class Agent:
         run: Run,
         agents_on_host: int,
         distrusted: Mapping[str, str],
+        hold_s: float | None = None,
     ) -> list[StreamChoice]:
         """Has the agent open its access points and allocate what the run needs; the streams it will send, and how.
 
-        `distrusted` are backends not to choose, each with what was seen of it.
+        `distrusted` are backends not to choose, each with what was seen of it. With `hold_s` captures hold frames back
+        for so long and write those only that `keep` names by then.
         """
         self._plans += 1
         request = pb.PrepareRequest(
@@ -210,6 +217,7 @@ class Agent:
             agents_on_host=agents_on_host,
             distrusted=[pb.Distrust(backend=name, seen=seen) for name, seen in distrusted.items()],
             count=self._plans,
+            capture_hold_ms=0 if hold_s is None else round(1000 * hold_s),
         )
         if self.place.access is not None:
             text = _PLAN + self._session + request.SerializeToString(deterministic=True)
@@ -247,6 +255,12 @@ class Agent:
         return pb.StartRequest(
             epoch_realtime_ns=own, common_epoch_ns=epoch_realtime_ns if self.place.own_clock else 0
         )
+
+    def keep(self, from_ns: int, to_ns: int) -> None:
+        """Has captures keep what they saw in a stretch of time, by this host's clock. Raises as `describe`."""
+        offset = self.clock.offset_ns
+        request = pb.KeepRequest(from_realtime_ns=from_ns + offset, to_realtime_ns=to_ns + offset)
+        self._ask("Keep", request, pb.KeepReply)
 
     def relate_clock(self) -> ClockRelation:
         """The agent's clock against this host's, by the quickest of some readings over the control connection."""
@@ -322,6 +336,8 @@ class Agent:
         """Fetches the segment files of the last run, or records that are kept, and checks each against its hash.
 
         A connection that breaks is made anew, and what came is not fetched twice.
+
+        Raises AgentLostError, also where the agent is there and sends nothing.
         """
         ask = self._channel.unary_stream(
             f"{_SERVICE}Collect",
@@ -336,9 +352,14 @@ class Agent:
             del request.have[:]
             request.have.extend(pb.FilePart(file=name, bytes=size) for name, size in into.have().items())
             try:
-                for chunk in ask(request, metadata=self._metadata):
+                stream = ask(request, metadata=self._metadata)
+                for chunk in in_time(stream, max(_RECORDS_S, self.place.patience_s)):
                     into.take(chunk)
                     heard = time.monotonic()
+            except StalledError as error:
+                name = self.place.end_system
+                text = f"the agent of {name} hangs while its records are fetched: {error}"
+                raise AgentLostError(text, name) from error
             except AlteredError as error:
                 altered += 1
                 if altered > 1:

@@ -8,9 +8,10 @@ it. One that hears of this too late has not begun, and the others are taken back
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -32,6 +33,8 @@ _LEASE_MS: Final = 10_000
 """How long an agent may hear nothing before it ends its run and keeps what it has."""
 _LEASE_EACH_MS: Final = 250
 """What each agent adds to that: before a run and after it the first waits until the last has been asked."""
+_TOUCH_S: Final = 3.0
+"""Between two signs of life where nothing else is said to agents."""
 _ANNOUNCEMENTS: Final = 8
 
 Answer = TypeVar("Answer")
@@ -89,6 +92,38 @@ class Crew:
             for _, future in futures:
                 future.cancel()
 
+    def tell(self, action: Callable[[Agent], object], seconds: float) -> None:
+        """The action on all agents, without their answers; one that is slow is not waited for longer than `seconds`."""
+        futures = [self._callers.submit(_try, action, agent) for agent in self.agents]
+        wait(futures, timeout=seconds)
+
+    @contextlib.contextmanager
+    def in_touch(self) -> Iterator[None]:
+        """Every agent hears that somebody is there, however long something takes meanwhile.
+
+        Records of an hour take minutes to fetch and to track, far longer than a lease.
+        """
+        over = threading.Event()
+
+        def touch(callers: ThreadPoolExecutor) -> None:
+            pending: dict[int, Future[None]] = {}
+            while not over.wait(_TOUCH_S):
+                for place, agent in enumerate(self.agents):
+                    # One that does not answer keeps none of the others waiting.
+                    if place in pending and not pending[place].done():
+                        continue
+                    # It may be over by now.
+                    with contextlib.suppress(RuntimeError):
+                        pending[place] = callers.submit(_try, _touch, agent)
+
+        callers = ThreadPoolExecutor(min(_AT_ONCE, len(self.agents)) or 1, thread_name_prefix="touch")
+        threading.Thread(target=touch, args=(callers,), name="in touch", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+            callers.shutdown(wait=False, cancel_futures=True)
+
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
         replies = self.each(self.hello)
@@ -132,6 +167,15 @@ class Crew:
     def lead_s(self) -> float:
         """How far ahead the last start was announced."""
         return self._lead_ns / 1e9
+
+
+def _try(action: Callable[[Agent], object], agent: Agent) -> None:
+    with contextlib.suppress(AgentLostError):
+        action(agent)
+
+
+def _touch(agent: Agent) -> None:
+    agent.touch()
 
 
 def _announce(epoch_realtime_ns: int, agent: Agent) -> None:

@@ -25,6 +25,7 @@ _KEPT_BYTES: Final = 10
 """Of a record, when it is over: in the tables of records and messages, which are written before the segments go."""
 _RECORDS: Final = 5
 """Of a message on its way: intended, application and driver as it is sent; driver and application as it arrives."""
+_SEGMENTS: Final = ".arrows"
 _SHARE_OF_SEGMENTS: Final = _SEGMENT_BYTES / (_SEGMENT_BYTES + _KEPT_BYTES)
 
 
@@ -86,8 +87,10 @@ class DiskBound:
         if self._kept is None:
             # While a run goes on nothing is added but segments, and there may be many files.
             self._kept = _taken(root) - _taken(spool)
-        segments = _taken(spool)
-        taken = self._kept + segments / _SHARE_OF_SEGMENTS
+        segments = _taken(spool, _SEGMENTS)
+        # Captures stay as they are.
+        others = _taken(spool) - segments
+        taken = self._kept + others + segments / _SHARE_OF_SEGMENTS
         growth, self._before = max(taken - self._before, 0.0) if self._before else 0.0, taken
         if taken + _LOOKS_AHEAD * growth >= self.most:
             raise DiskExit(
@@ -111,11 +114,13 @@ def room(root: Path, runs: Sequence[Run], bound: int | None) -> str | None:
     return None
 
 
-def _taken(folder: Path) -> int:
-    """Bytes of the files in a folder."""
+def _taken(folder: Path, ending: str = "") -> int:
+    """Bytes of the files in a folder, or of those whose names end so."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
+            if not name.endswith(ending):
+                continue
             try:
                 total += (Path(place) / name).lstat().st_size
             except OSError:

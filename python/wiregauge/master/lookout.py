@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from wiregauge.benches.base import BenchError
-from wiregauge.master.alarms import AlarmExit, AlarmLimit, Alarms, sentence
+from wiregauge.master.alarms import MOST_KEPT, AlarmExit, AlarmLimit, Alarms, sentence
 from wiregauge.master.disk import DiskBound, room
 from wiregauge.master.hook import Hook
 from wiregauge.master.live import RunNow
@@ -23,10 +23,17 @@ from wiregauge.plan import Run
 if TYPE_CHECKING:
     from wiregauge.master.endpoint import Endpoint
 
-__all__ = ["Lookout"]
+__all__ = ["Keep", "Lookout"]
 
 _NETWORK: Final = "WIREGAUGE_HOST_NETWORK"
 """The descriptor of the network that a command had before it began anew inside an enclosure."""
+Keep = Callable[[float, float], object]
+"""Has captures keep the frames between two instants of the run's time, s."""
+_LEAST_BACK_S: Final = 4.0
+"""How long before it is seen something may have happened, beside the drain: a loss counts when nothing has come for two
+seconds, and live figures are of the second before."""
+_HEARD_S: Final = 4.0
+"""How long it may take until captures hear of an alarm: figures come once a second, and hosts may be busy."""
 _MOST_TOLD: Final = 20
 """Alarms of one second that get a line each."""
 
@@ -35,7 +42,8 @@ class Lookout:
     """Looks at a campaign, second by second.
 
     `on_alarm` are `exit` and commands as a user writes them; `metrics` is the address to serve at, `disk` the most
-    bytes that the run directory may come to.
+    bytes that the run directory may come to. Where `around_s` is given captures keep frames around alarms only, so long
+    before and after.
     """
 
     def __init__(
@@ -44,6 +52,7 @@ class Lookout:
         on_alarm: Sequence[str] = (),
         metrics: tuple[str, int] | None = None,
         disk: int | None = None,
+        around_s: float | None = None,
     ) -> None:
         self._limits = tuple(alarms)
         self._exits = "exit" in on_alarm
@@ -55,9 +64,17 @@ class Lookout:
 
             self._endpoint = Endpoint(metrics)
         self._bound = DiskBound(disk) if disk is not None else None
+        self._around_s = around_s
+        self._kept: list[list[float]] = []
+        self._back_s = _LEAST_BACK_S
         self._hooks: list[Hook] = []
         self._network: int | None = None
         self._alarms = Alarms(self._limits)
+
+    @property
+    def hold_s(self) -> float | None:
+        """How long captures hold frames back: until an alarm about them would have been raised and heard of."""
+        return None if self._around_s is None else self._around_s + self._back_s + _HEARD_S
 
     def before_enclosure(self) -> None:
         """Takes what only the host's own network has, and leaves it to the process that this one becomes."""
@@ -92,16 +109,25 @@ class Lookout:
             raise BenchError(said)
         tell(said)
 
-    def run_begins(self) -> None:
-        """The next run of the campaign: everything is counted anew."""
+    def run_begins(self, drain_s: float = 0.0) -> None:
+        """The next run of the campaign: everything is counted anew. A message may be under way for `drain_s`."""
+        self._back_s = _LEAST_BACK_S + drain_s
         self._alarms = Alarms(self._limits)
+        self._kept = []
         if self._bound is not None:
             self._bound.run_begins()
         self._hooks = [Hook(command, self._network) for command in self._commands]
 
-    def look(self, now: RunNow, share: float, tell: Callable[[str], object]) -> None:
-        """One second of a run; lines for the user are told. Raises Interrupted to end the run."""
+    def look(
+        self, now: RunNow, share: float, tell: Callable[[str], object], keep: Keep | None = None
+    ) -> None:
+        """One second of a run; lines for the user are told, and what surrounds an alarm is kept.
+
+        Raises Interrupted to end the run.
+        """
         fresh = self._alarms.look(now)
+        if keep is not None and self._around_s is not None and self._alarms.active:
+            self._keep(now.seconds, self._around_s, keep)
         if self._endpoint is not None:
             active = Counter(alarm for alarm, _ in self._alarms.active)
             self._endpoint.show(now, share, self._alarms.raised_by, active)
@@ -117,6 +143,15 @@ class Lookout:
             if self._exits:
                 raise AlarmExit(lines[0])
 
+    def _keep(self, second: float, around_s: float, keep: Keep) -> None:
+        """What surrounds the second that ended then; the alarm may be of something that began before it."""
+        begin, end = max(second - self._back_s - around_s, 0.0), second + around_s
+        if self._kept and begin <= self._kept[-1][1]:
+            self._kept[-1][1] = end
+        elif len(self._kept) < MOST_KEPT:
+            self._kept.append([begin, end])
+        keep(begin, end)
+
     def look_at_disk(self, root: Path) -> None:
         """Raises Interrupted where the run directory has come to its bound."""
         if self._bound is not None:
@@ -129,6 +164,7 @@ class Lookout:
         if self._limits:
             entry["alarms"] = {
                 **self._alarms.as_json(),
+                **({} if self._around_s is None else {"around_s": self._around_s, "kept": self._kept}),
                 "exit": self._exits,
                 "commands": [hook.as_json() for hook in self._hooks],
             }

@@ -10,6 +10,7 @@ from wiregauge.report.tables import Cell, Head, Section, Table
 
 __all__ = ["alarm_table"]
 
+_MOST_SPANS: Final = 20
 _HEADS: Final = ("run", "alarm", "flow", "from", "until", "at first", "worst")
 
 
@@ -58,6 +59,11 @@ def _note(run: object, alarms: Mapping[str, Any], shown: int) -> str:
             text += f"; its command was started {command.get('started')} times"
             if command.get("failed"):
                 text += f" and failed {command['failed']} times: {command.get('reason')}"
+    if alarms.get("around_s") is not None:
+        kept = alarms.get("kept") or []
+        spans = ", ".join(f"{begin:.0f} to {end:.0f} s" for begin, end in kept[:_MOST_SPANS])
+        more = f" and {len(kept) - _MOST_SPANS} more stretches" if len(kept) > _MOST_SPANS else ""
+        text += f"; captures kept frames of {spans or 'no stretch'}{more}"
     return f"{text}."
 
 

@@ -105,10 +105,11 @@ class LabBench(OnHosts):
         alarm: Sequence[AlarmLimit] = (),
         on_alarm: Sequence[str] = (),
         metrics: tuple[str, int] | None = None,
+        capture_around: float | None = None,
     ) -> None:
         self._wait = wait
         self._file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab
-        lookout = Lookout(alarm, on_alarm, metrics)
+        lookout = Lookout(alarm, on_alarm, metrics, around_s=capture_around)
         super().__init__(self._fitting, realtime=realtime, fix=fix, lookout=lookout)
 
     @classmethod

@@ -45,8 +45,9 @@ class Live(Bench):
         on_alarm: Sequence[str] = (),
         metrics: tuple[str, int] | None = None,
         disk: int | None = None,
+        capture_around: float | None = None,
     ) -> None:
-        self._lookout = Lookout(alarm, on_alarm, metrics, disk)
+        self._lookout = Lookout(alarm, on_alarm, metrics, disk, capture_around)
         self._realtime = realtime
         self._rootless = rootless
         # They are seen before the enclosure only.

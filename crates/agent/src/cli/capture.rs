@@ -1,11 +1,13 @@
 //! `wiregauge-agent capture`: a tap without a test, and the captures of switches on the netns bench.
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use wg_agent::recording::held_back::Asked;
 use wg_agent::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
 use wg_net::realtime;
 
@@ -54,7 +56,16 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
         see_all: options.promiscuous,
         by_hardware: options.hardware_timestamps,
     };
-    let capture = Capture::open(taps, &options.out, how).map_err(|e| host(e.to_string()))?;
+    let mut capture = Capture::open(taps, &options.out, how).map_err(|e| host(e.to_string()))?;
+    if let Some(patience) = options.hold {
+        let asked = Arc::new(Asked::default());
+        capture = capture.on_demand(Duration::from_millis(patience), Arc::clone(&asked));
+        // It ends with its input, or with the program.
+        std::thread::Builder::new()
+            .name("asked".into())
+            .spawn(move || listen(&asked))
+            .map_err(|e| host(format!("cannot start a thread: {e}")))?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let capturing = {
         let stop = Arc::clone(&stop);
@@ -64,6 +75,26 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
     wait_for_the_end().map_err(|e| host(format!("cannot wait for signals: {e}")))?;
     stop.store(true, Ordering::Relaxed);
     capturing.join().map_err(|_| (70, "the capture failed; this is a defect of wiregauge".to_owned()))
+}
+
+/// Hears on standard input what is to be kept.
+fn listen(asked: &Asked) {
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        match stretch(&line) {
+            Some([from, to]) => asked.ask(from, to),
+            None => {
+                eprintln!("wiregauge-agent: '{}': write keep FROM TO, in ns since 1970", line.escape_debug())
+            }
+        }
+    }
+}
+
+/// `keep FROM TO`.
+fn stretch(line: &str) -> Option<[i64; 2]> {
+    let mut words = line.split_whitespace();
+    let (word, from, to, rest) = (words.next()?, words.next()?, words.next()?, words.next());
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (word == "keep" && rest.is_none() && from <= to).then_some([from, to])
 }
 
 fn tap(named: &str, rate: Option<u64>) -> Result<CaptureInterface, Failure> {
@@ -100,7 +131,22 @@ fn described(stats: &CaptureStats) -> serde_json::Value {
         "ring_drops": stats.dropped,
         "unwritten": stats.unwritten,
         "hardware_timestamps": stats.by_hardware,
+        "passed_over": stats.passed_over,
+        "crowded_out": stats.crowded_out,
         "missing_hardware_timestamps": stats.untimestamped,
         "failure": stats.failure.clone().unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_a_stretch_or_nothing() {
+        assert_eq!(stretch("keep 5 7"), Some([5, 7]));
+        for wrong in ["", "keep", "keep 5", "keep 7 5", "keep 5 7 9", "drop 5 7", "keep five 7"] {
+            assert_eq!(stretch(wrong), None, "{wrong}");
+        }
+    }
 }

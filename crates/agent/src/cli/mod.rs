@@ -184,6 +184,10 @@ struct CaptureOptions {
     /// Network namespace of the interfaces.
     #[arg(long)]
     netns: Option<PathBuf>,
+    /// Hold frames back for so many milliseconds and write those only that a line `keep FROM TO` on standard input asks for
+    /// by then, both in ns since 1970.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    hold: Option<u64>,
     /// End when the program that started this one ends.
     #[arg(long)]
     die_with_parent: bool,

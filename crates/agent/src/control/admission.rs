@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tonic::{Request, Status};
 
 use super::campaigns::Campaign;
-use super::lock;
 use super::role::Setup;
-use super::service::AgentService;
+use super::service::{AgentService, answered};
 use super::session::{Holder, Session};
+use super::{lock, sending};
 use crate::proto;
 use crate::remote::callers::{Caller, Right};
 use crate::tools::mending::Mending;
@@ -75,9 +75,13 @@ impl AgentService {
             }
             self.end(&before).await;
         }
-        campaign
-            .claim(&who.name)
-            .map_err(|error| Status::failed_precondition(format!("nothing can be recorded here: {error}")))?;
+        let (claimed, name) = (campaign.clone(), who.name.clone());
+        let claim = answered(move || {
+            claimed.claim(&name).map_err(|error| {
+                Status::failed_precondition(format!("nothing can be recorded here: {error}"))
+            })
+        });
+        sending::in_time(claim).await?;
         let session = Arc::new(Session::new(Some(Holder::new(who, interface.clone())?), Some(campaign)));
         let mut remote = lock(&self.shared.remote);
         // Somebody may have come between.

@@ -1,6 +1,7 @@
 //! What a run is prepared from, out of a caller's request.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tonic::Status;
 use wg_net::transmit::Backend;
@@ -54,6 +55,8 @@ pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
             .collect(),
         servicing_core: usize::try_from(request.servicing_core).ok(),
         fifo_priority: request.fifo_priority,
+        hold: (request.capture_hold_ms > 0)
+            .then(|| Duration::from_millis(u64::from(request.capture_hold_ms))),
         planted_hardware: None,
         planted_clock: None,
         tsn_folder: None,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use wg_frame::time::{RunTime, Span};
 use wg_net::transmit::Backend;
@@ -18,6 +19,7 @@ use super::gate::Gate;
 use super::grants;
 use super::trial::{TrialClient, TrialServer, trial};
 use crate::proto;
+use crate::recording::held_back::Asked;
 use crate::recording::live::{LiveBoard, LiveFlow};
 use crate::recording::packet_capture::CaptureError;
 use crate::recording::planted_clock::PlantedHostClock;
@@ -69,6 +71,8 @@ pub struct Setup {
     pub servicing_core: Option<usize>,
     /// Their SCHED_FIFO priority; 0: ordinary scheduling.
     pub fifo_priority: u32,
+    /// How long a capture holds frames back before it drops those that nobody asked for; `None`: it keeps all.
+    pub hold: Option<Duration>,
     /// A clock in place of the interface's own, which is a test facility.
     pub planted_hardware: Option<PlantedHardware>,
     /// A clock in place of the host's own, likewise.
@@ -188,6 +192,8 @@ pub struct RunContext {
     pub access_points: Vec<String>,
     /// Flows whose figures may be watched while the run goes on.
     pub live: Vec<LiveFlow>,
+    /// The stretches of time of which captures keep frames that they hold back.
+    pub asked: Arc<Asked>,
     pub(super) board: Arc<LiveBoard>,
     pub(super) trials: Vec<(proto::StreamChoice, TrialClient)>,
     pub(super) counters: Vec<Arc<Counters>>,

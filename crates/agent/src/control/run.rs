@@ -14,6 +14,7 @@ use super::role::{Counters, Fault, OpenError, Role, RunContext, Setup, Timetable
 use super::supervision::{Commands, RunThreads, supervise};
 use super::trial::TrialClient;
 use crate::proto;
+use crate::recording::held_back::Asked;
 use crate::recording::live::{LiveBoard, LiveFigures};
 use crate::recording::planted_clock::PlantedClock;
 use crate::recording::{host_counters, record_writer};
@@ -48,6 +49,7 @@ pub struct ActiveRun {
     commands: Arc<Commands>,
     counters: Vec<Arc<Counters>>,
     board: Arc<LiveBoard>,
+    asked: Arc<Asked>,
     supervisor: Option<JoinHandle<proto::AgentReport>>,
     grants: Vec<proto::Grant>,
     access_points: Vec<String>,
@@ -115,6 +117,7 @@ impl ActiveRun {
             commands,
             counters,
             board: run.board,
+            asked: run.asked,
             supervisor: Some(supervisor),
             grants: run.grants,
             access_points: run.access_points,
@@ -187,6 +190,11 @@ impl ActiveRun {
             to_send: self.timetable.to_send,
             live: known.and_then(|known| self.board.newer_than(known)).map(Arc::unwrap_or_clone),
         }
+    }
+
+    /// Has captures keep the frames between two instants of this host's clock.
+    pub fn keep(&self, from: WallNanos, to: WallNanos) {
+        self.asked.ask(from.get(), to.get());
     }
 
     /// What brings its end about, also while somebody waits for it in [`Self::finish`].

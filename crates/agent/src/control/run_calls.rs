@@ -101,11 +101,6 @@ impl AgentService {
             return Err(Status::failed_precondition("a run is prepared or in progress; call Finish first"));
         }
         let prepared = session.begin(&place, planned_bps)?;
-        let made = self.shared.spool.place(&session.folder(), setup.run.index, setup.node);
-        setup.spool = made.map_err(|e| {
-            session.withdraw();
-            Status::failed_precondition(e.to_string())
-        })?;
         (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
         setup.tsn_folder.clone_from(&self.tsn_folder);
         let service = self.clone();
@@ -191,6 +186,30 @@ impl AgentService {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
+    /// Has captures keep what they saw around an alarm.
+    pub(super) fn keep_frames(
+        &self,
+        request: Request<proto::KeepRequest>,
+    ) -> Result<Response<proto::KeepReply>, Status> {
+        let session = self.session(&request)?;
+        session.alive();
+        let proto::KeepRequest { from_realtime_ns: from, to_realtime_ns: to } = request.into_inner();
+        if from > to {
+            return Err(Status::invalid_argument(format!("from_realtime_ns is {from}, after {to}, the end")));
+        }
+        let own = |at| {
+            let at = WallNanos::new(at);
+            self.planted_clock.map_or(at, |planted| planted.instant(at))
+        };
+        let run = session.active()?;
+        let run = lock(&run);
+        let run = run
+            .as_ref()
+            .ok_or_else(|| Status::failed_precondition("the run is over, or not prepared yet"))?;
+        run.keep(own(from), own(to));
+        Ok(Response::new(proto::KeepReply {}))
+    }
+
     /// Ends the run and reports.
     pub(super) async fn finish_run(
         &self,
@@ -248,9 +267,16 @@ impl AgentService {
         &self,
         session: &Session,
         prepared: Prepared,
-        setup: Setup,
+        mut setup: Setup,
         place: PathBuf,
     ) -> Result<proto::PrepareReply, Status> {
+        let (service, folder) = (self.clone(), session.folder());
+        let (index, node) = (setup.run.index, setup.node);
+        let made = sending::in_time(answered(move || {
+            let made = service.shared.spool.place(&folder, index, node);
+            made.map_err(|error| Status::failed_precondition(error.to_string()))
+        }));
+        setup.spool = made.await.inspect_err(|_| session.withdraw())?.into_inner();
         let roles = self.roles;
         let run = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
         let run = match run {
@@ -258,10 +284,14 @@ impl AgentService {
             Ok(Err(error)) => Err(refusal(&error)),
             Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
         };
-        let run = run.inspect_err(|_| {
-            self.shared.spool.discard(&place);
-            session.withdraw();
-        })?;
+        let run = match run {
+            Ok(run) => run,
+            Err(refused) => {
+                self.discard(place).await;
+                session.withdraw();
+                return Err(refused);
+            }
+        };
         let reply = proto::PrepareReply {
             grants: run.grants().to_vec(),
             access_points: run.access_points().to_vec(),
@@ -269,8 +299,18 @@ impl AgentService {
         };
         let Some(left) = session.prepared(&prepared, run) else { return Ok(reply) };
         let _ = tokio::task::spawn_blocking(move || drop(left)).await;
-        self.shared.spool.discard(&place);
+        self.discard(place).await;
         Err(Status::failed_precondition("the session ended while the run was prepared"))
+    }
+
+    /// Removes what was made for a run that does not begin.
+    async fn discard(&self, place: PathBuf) {
+        let service = self.clone();
+        let _ = sending::in_time(answered(move || {
+            service.shared.spool.discard(&place);
+            Ok(())
+        }))
+        .await;
     }
 
     fn with_prepared(

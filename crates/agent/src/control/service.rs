@@ -15,9 +15,9 @@ use tonic::{Request, Response, Status};
 use wg_net::clock;
 
 use super::campaigns::Campaign;
-use super::lock;
 use super::role::Role;
 use super::session::Session;
+use super::{lock, sending};
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
 use crate::recording::planted_clock::PlantedHostClock;
@@ -149,8 +149,14 @@ impl AgentService {
             // Spawned: a caller that waits no longer must not keep it from being done.
             let _ = tokio::task::spawn_blocking(move || mending.end_sessions(&live)).await;
         }
-        if let Some(campaign) = &session.campaign {
-            self.tidy(campaign);
+        if let Some(campaign) = session.campaign.clone() {
+            let service = self.clone();
+            // Whoever takes its place waits for it, but not for a disk that does not answer.
+            let _ = sending::in_time(answered(move || {
+                service.tidy(&campaign);
+                Ok(())
+            }))
+            .await;
         }
     }
 
@@ -229,6 +235,10 @@ impl Agent for AgentService {
         request: Request<proto::FinishRequest>,
     ) -> Result<Response<proto::FinishReply>, Status> {
         self.finish_run(request).await
+    }
+
+    async fn keep(&self, request: Request<proto::KeepRequest>) -> Result<Response<proto::KeepReply>, Status> {
+        self.keep_frames(request)
     }
 
     type CollectStream = Streamed<proto::Chunk>;

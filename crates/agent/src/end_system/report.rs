@@ -337,6 +337,8 @@ fn capture(stats: &CaptureStats) -> proto::TaskReport {
         ring_drops: stats.dropped,
         unwritten: stats.unwritten,
         hardware_timestamps: stats.by_hardware,
+        passed_over: stats.passed_over,
+        crowded_out: stats.crowded_out,
         failure: stats.failure.clone().unwrap_or_default(),
         ..proto::TaskReport::default()
     }

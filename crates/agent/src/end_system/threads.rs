@@ -105,6 +105,10 @@ impl Starter<'_> {
         let tap = CaptureInterface { interface: self.interface.clone(), name, rate_bps };
         let how = CaptureConfig { snap, see_all: false, by_hardware: false };
         let capture = Capture::open(vec![tap], &self.setup.spool.join(packet_capture::FILE), how)?;
+        let capture = match self.setup.hold {
+            Some(patience) => capture.on_demand(patience, Arc::clone(&self.run.asked)),
+            None => capture,
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let thread = {
             let stop = Arc::clone(&stop);

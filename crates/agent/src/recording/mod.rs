@@ -1,5 +1,6 @@
 //! What is written during a run, by threads of the lowest priority.
 
+pub mod held_back;
 pub mod host_counters;
 pub mod live;
 pub mod packet_capture;

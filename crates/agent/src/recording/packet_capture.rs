@@ -6,12 +6,15 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use wg_capture::pcapng::{self, Resolution, Statistics};
 use wg_capture::{CaptureFile, Direction, Timestamps};
 use wg_net::{Captured, HardwareTimestamping, Interface, NetError, PacketRing, RETIRE_MS, clock, realtime};
+
+use super::held_back::{Asked, HeldBack};
 
 /// Name of the file in the spool of an agent.
 pub const FILE: &str = "capture.pcapng";
@@ -23,6 +26,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(250);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// What a capture leaves free on the disk, bytes, for the records of the run that it only watches; of a small disk a quarter.
 const LEFT_FREE: u64 = 64 << 20;
+/// Bytes of frames that are held back at a time, at most.
+const MOST_HELD: usize = 64 << 20;
 /// After the end: until the kernel has handed over what was not full yet.
 const LAST_LOOK: Duration = Duration::from_millis(3 * RETIRE_MS as u64);
 
@@ -52,6 +57,10 @@ pub struct CaptureStats {
     pub by_hardware: u64,
     /// Received frames that an interface should have timestamped and did not; they are not in the file.
     pub untimestamped: u64,
+    /// Frames that were held back and that nobody asked for, and those of them that had to go early for want of room.
+    pub passed_over: u64,
+    /// See [`HeldBack::crowded_out`].
+    pub crowded_out: u64,
     /// Why the capture is not whole, as a clause about its file.
     pub failure: Option<String>,
 }
@@ -76,6 +85,8 @@ pub struct Capture {
     by_hardware: bool,
     file: CaptureFile,
     snap: u32,
+    /// Where only what somebody asks for is written.
+    held: Option<(HeldBack, Arc<Asked>)>,
     began: i64,
     stats: CaptureStats,
 }
@@ -135,9 +146,18 @@ impl Capture {
             by_hardware,
             file,
             snap,
+            held: None,
             began: clock::realtime().get(),
             stats: CaptureStats::default(),
         })
+    }
+
+    /// The same that holds frames back for so long and writes those only that somebody asks for by then.
+    #[must_use]
+    pub fn on_demand(mut self, patience: Duration, asked: Arc<Asked>) -> Self {
+        let patience = i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
+        self.held = Some((HeldBack::new(patience, MOST_HELD), asked));
+        self
     }
 
     /// Captures until `stop` is set and what came by then is in the file.
@@ -152,6 +172,7 @@ impl Capture {
                 moved |= self.take(number);
             }
             if looked.elapsed() >= LOOK_EVERY {
+                self.let_out(false);
                 self.leave_room();
                 looked = Instant::now();
             }
@@ -179,16 +200,36 @@ impl Capture {
         let interface = u32::try_from(number).unwrap_or(u32::MAX);
         let (file, snap) = (&mut self.file, self.snap);
         let (only_hardware, stats) = (self.by_hardware, &mut self.stats);
-        ring.read(|frame| {
+        let (mut blocks, mut frames, holds) = (Vec::new(), 0, self.held.is_some());
+        // A clock of an interface has a time of its own: what it timestamped came now.
+        let now = clock::realtime().get();
+        let mut span = [i64::MAX, i64::MIN];
+        let moved = ring.read(|frame| {
             stats.by_hardware += u64::from(frame.by_hardware);
             if only_hardware && !frame.by_hardware {
                 // Its time is another clock's: in one file with the others it would be nonsense.
                 stats.untimestamped += u64::from(!frame.is_outgoing);
                 return;
             }
-            file.frame(|out| put(out, interface, &frame, snap));
-        })
-        .is_some()
+            if !holds {
+                file.frame(|out| put(out, interface, &frame, snap));
+                return;
+            }
+            let at = if frame.by_hardware { now } else { frame.timestamp_ns };
+            span = [span[0].min(at), span[1].max(at)];
+            put(&mut blocks, interface, &frame, snap);
+            frames += 1;
+        });
+        if let Some((held, _)) = &mut self.held {
+            held.hold(span, blocks, frames);
+        }
+        moved.is_some()
+    }
+
+    /// Writes what was held back and asked for meanwhile.
+    fn let_out(&mut self, last: bool) {
+        let (Some((held, asked)), file) = (&mut self.held, &mut self.file) else { return };
+        held.let_out(clock::realtime().get(), asked, last, |blocks, frames| file.frames_of(blocks, frames));
     }
 
     /// Ends the file before the disk is full.
@@ -216,6 +257,10 @@ impl Capture {
     }
 
     fn end(mut self) -> CaptureStats {
+        self.let_out(true);
+        if let Some((held, _)) = &self.held {
+            (self.stats.passed_over, self.stats.crowded_out) = (held.passed_over(), held.crowded_out());
+        }
         let between = [self.began, clock::realtime().get()].map(|at| at.max(0).unsigned_abs());
         let mut written = self.file.frames();
         for (number, (ring, _)) in (0..).zip(&mut self.rings) {

@@ -45,7 +45,7 @@ impl Right {
     pub fn needed(call: &str) -> Option<Self> {
         match call {
             "Describe" | "ReadClock" | "Examine" => Some(Self::Observer),
-            "Hello" | "Prepare" | "TryStream" | "ReadInterface" | "Announce" | "Start" | "Watch"
+            "Hello" | "Prepare" | "TryStream" | "ReadInterface" | "Announce" | "Start" | "Watch" | "Keep"
             | "Finish" | "Collect" | "Release" | "ListRecords" | "DiscardRecords" | "Drain" | "Reach"
             | "StartClockPrograms" | "WatchClockPrograms" | "AskClockPrograms" | "StopClockPrograms" => {
                 Some(Self::Operator)

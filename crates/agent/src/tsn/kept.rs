@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use wg_plan::host_tsn::commands::{Before, Changes, Command, Program};
+use wg_plan::host_tsn::commands::{Before, Changes, Command, MacMerge, Program};
 
 use super::programs::Programs;
 use crate::remote::private_file;
@@ -100,6 +100,39 @@ pub(super) fn filters_in_hardware(told: &str) -> Option<bool> {
         // "off [fixed]"
         _ => None,
     }
+}
+
+/// What `ethtool --json --show-mm` tells of the MAC merge layer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct MacMergeShown {
+    pmac_enabled: bool,
+    tx_enabled: bool,
+    /// It sends fragments: the other end was seen to take them, or nobody asked.
+    #[serde(default)]
+    pub(super) tx_active: bool,
+    tx_min_frag_size: u16,
+    verify_enabled: bool,
+    /// INITIAL, VERIFYING, SUCCEEDED, FAILED or DISABLED.
+    #[serde(default)]
+    pub(super) verify_status: String,
+}
+
+impl MacMergeShown {
+    pub(super) const fn settings(&self) -> MacMerge {
+        MacMerge {
+            pmac_enabled: self.pmac_enabled,
+            tx_enabled: self.tx_enabled,
+            verify_enabled: self.verify_enabled,
+            tx_min_frag_size: self.tx_min_frag_size,
+        }
+    }
+}
+
+/// The MAC merge layer in what `ethtool --json --show-mm` prints.
+pub(super) fn mac_merge(told: &str) -> Option<MacMergeShown> {
+    let shown: Vec<MacMergeShown> = serde_json::from_str(told.trim()).ok()?;
+    shown.into_iter().next()
 }
 
 fn value_of<'a>(told: &'a str, name: &str) -> Option<&'a str> {

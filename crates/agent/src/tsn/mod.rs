@@ -12,6 +12,7 @@ mod support;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use wg_net::clock;
@@ -25,6 +26,11 @@ pub use self::support::findings;
 use crate::control::role::{Fault, OpenError, Setup};
 use crate::proto;
 use crate::tools::place::Place;
+
+/// Looks at a MAC merge layer until the other end counts as one that takes no fragments, and the time between them: a try of
+/// the verification takes 128 ms at most, and there are three after the link is up.
+const VERIFY_LOOKS: u32 = 30;
+const VERIFY_EVERY: Duration = Duration::from_millis(100);
 
 /// Settings that are in force until [`InForce::take_off`], or until this is dropped.
 #[derive(Debug)]
@@ -134,15 +140,42 @@ fn make_with(
     let kept = Kept { interface: interface.to_owned(), changes, before, place: Some(Place::of(interface)?) };
     kept.write(&file)?;
     let in_force = InForce { file: file.clone(), _lock: lock, done: false };
-    for command in commands::apply(&setup.network, run, setup.node, interface) {
-        if let Err(why) = programs.run(&command) {
-            let mut in_force = in_force;
-            in_force.done = true;
-            let left = take_off(&file, programs).err().map_or(String::new(), |left| format!("; {left}"));
-            return Err(format!("{interface} takes no such TSN settings: {why}{left}"));
-        }
+    let mut applied = commands::apply(&setup.network, run, setup.node, interface).into_iter();
+    let made = applied.try_for_each(|command| programs.run(&command).map(drop));
+    let made = made.and_then(|()| if changes.mac_merge { verified(interface, programs) } else { Ok(()) });
+    if let Err(why) = made {
+        let mut in_force = in_force;
+        in_force.done = true;
+        let left = take_off(&file, programs).err().map_or(String::new(), |left| format!("; {left}"));
+        return Err(format!("{interface} takes no such TSN settings: {why}{left}"));
     }
     Ok(Some((in_force, changes)))
+}
+
+/// Waits until fragments are sent: until the other end of the cable was seen to take them.
+fn verified(interface: &str, programs: &dyn Programs) -> Result<(), String> {
+    let mut status = String::new();
+    for look in 0..VERIFY_LOOKS {
+        if look > 0 {
+            programs.pause(VERIFY_EVERY);
+        }
+        let shown = read_mac_merge(interface, &programs.run(&commands::show_mac_merge(interface))?)?;
+        if shown.tx_active {
+            return Ok(());
+        }
+        status = shown.verify_status;
+    }
+    Err(format!(
+        "the other end of its cable was not seen to take fragments (verification: {}); let it take them \
+         (`ethtool --set-mm INTERFACE pmac-enabled on` on a Linux host), or write preemptable=\"off\"",
+        if status.is_empty() { "not told" } else { &status }
+    ))
+}
+
+fn read_mac_merge(interface: &str, told: &str) -> Result<kept::MacMergeShown, String> {
+    kept::mac_merge(told).ok_or_else(|| {
+        format!("ethtool tells nothing of the MAC merge layer of {interface}; use 6.3 or later")
+    })
 }
 
 /// What there is before anything is changed; refused where somebody set something.
@@ -168,6 +201,7 @@ fn look(changes: &Changes, interface: &str, programs: &dyn Programs) -> Result<B
                     format!("{interface} has no number of combined channels to set; leave channels out of <host-tsn>")
                 })?);
             }
+            Some("--json") => before.mac_merge = Some(read_mac_merge(interface, &told)?.settings()),
             _ => {
                 before.hardware_filters = Some(kept::filters_in_hardware(&told).ok_or_else(|| {
                     format!("the card of {interface} filters nothing (hw-tc-offload); write offload=\"off\"")
@@ -238,6 +272,9 @@ fn described(tsn: &HostTsn, changes: &Changes) -> proto::Grant {
     }
     if let Some(channels) = changes.channels {
         parts.push(format!("{channels} channels"));
+    }
+    if changes.mac_merge {
+        parts.push("preemption, which the other end takes part in".into());
     }
     proto::Grant { name: "host-tsn".into(), granted: true, detail: parts.join(", ") }
 }

@@ -2,7 +2,8 @@
 //! environment of their own.
 
 use std::path::PathBuf;
-use std::process::{Command as Process, Stdio};
+use std::process::{Command as Process, Output, Stdio};
+use std::time::Duration;
 
 use wg_plan::host_tsn::commands::{Command, Program};
 
@@ -16,6 +17,16 @@ pub(super) trait Programs {
     /// # Errors
     /// Why it did not do it, as a sentence.
     fn run(&self, command: &Command) -> Result<String, String>;
+
+    /// All that the program says, whether it did it or not: how to call it, which some say as an error.
+    fn said(&self, command: &Command) -> String {
+        self.run(command).unwrap_or_else(|refusal| refusal)
+    }
+
+    /// Waits, where something takes a while.
+    fn pause(&self, length: Duration) {
+        std::thread::sleep(length);
+    }
 }
 
 /// Those of this host.
@@ -26,8 +37,8 @@ pub(super) fn found(program: Program) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| PathBuf::from(folder).join(program.name())).find(|path| path.is_file())
 }
 
-impl Programs for Tools {
-    fn run(&self, command: &Command) -> Result<String, String> {
+impl Tools {
+    fn output(command: &Command) -> Result<Output, String> {
         let name = command.program.name();
         let package = match command.program {
             Program::Tc => "iproute2",
@@ -35,13 +46,25 @@ impl Programs for Tools {
         };
         let path = found(command.program)
             .ok_or_else(|| format!("this host has no program {name}; install the package {package}"))?;
-        let done = Process::new(path)
+        Process::new(path)
             .args(&command.arguments)
             .env_clear()
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("{name} cannot be started: {error}"))?;
+            .map_err(|error| format!("{name} cannot be started: {error}"))
+    }
+}
+
+impl Programs for Tools {
+    fn said(&self, command: &Command) -> String {
+        let both = |done: Output| [done.stdout, done.stderr].concat();
+        Self::output(command)
+            .map_or_else(|refusal| refusal, |done| String::from_utf8_lossy(&both(done)).into_owned())
+    }
+
+    fn run(&self, command: &Command) -> Result<String, String> {
+        let done = Self::output(command)?;
         let said = String::from_utf8_lossy(&done.stderr);
         // tc goes on where a message was too short for its arguments, and sends what fitted.
         if done.status.success() && !said.contains("ERROR") {
@@ -75,9 +98,18 @@ pub(super) fn explained(command: &Command, said: &str) -> String {
             command.line()
         );
     }
+    let merges = command.arguments.iter().any(|argument| argument.ends_with("-mm"));
+    if merges && said_so("bad command line") {
+        return "its ethtool knows no MAC merge layer; install 6.3 or later".into();
+    }
+    if said_so("\"fp\"") {
+        return "its tc knows no preemptable classes (fp); install iproute2 6.4 or later".into();
+    }
     let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
     let line = line.trim_start_matches("Error: ").trim_end_matches('.');
-    let cure = if said_so("Multi-queue device") || said_so("exceeds maximum") || said_so("queues") {
+    let cure = if said_so("does not support preemption") || (merges && said_so("Operation not supported")) {
+        "; the card or its driver cannot preempt: write preemptable=\"off\", or use another card"
+    } else if said_so("Multi-queue device") || said_so("exceeds maximum") || said_so("queues") {
         "; its interface has too few transmit queues"
     } else if said_so("PTP clock") || said_so("offload") || said_so("Operation not supported") {
         "; the card or its driver cannot do it: write offload=\"off\", or use another card"

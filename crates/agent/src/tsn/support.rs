@@ -1,10 +1,13 @@
 //! What this host has of what TSN settings need: the kernel's modules, the programs, the offset of TAI.
 
-use wg_plan::host_tsn::commands::Program;
+use wg_plan::host_tsn::commands::{Command, Program};
 
-use super::programs::found;
+use super::programs::{Programs, Tools, found};
 use crate::tools::doctor::Finding;
 use wg_net::{clock, host};
+
+/// The first kernel whose queue disciplines take preemptable classes.
+const PREEMPTS_SINCE: [u32; 2] = [6, 4];
 
 /// The kernel's parts, each with what it is for.
 const PARTS: [&str; 10] = [
@@ -60,7 +63,35 @@ pub fn findings() -> Vec<Finding> {
         ),
         ahead => granted("tai-offset", format!("{} s", ahead / 1_000_000_000)),
     };
-    vec![kernel, programs, tai]
+    vec![kernel, programs, preemption(&host::kernel_release(), &Tools), tai]
+}
+
+/// Whether kernel and programs know preemptable classes; what the card can, its settings show when they are made.
+pub(super) fn preemption(release: &str, programs: &dyn Programs) -> Finding {
+    const NAME: &str = "tsn-preemption";
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    let kernel = [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)];
+    if kernel < PREEMPTS_SINCE {
+        return refused(
+            NAME,
+            format!("kernel {release}; preemptable classes came with 6.4"),
+            "use a later kernel, for preemptable classes in <host-tsn>",
+        );
+    }
+    let knows = |program: Program, line: &str, word: &str| {
+        let arguments = line.split(' ').map(str::to_owned).collect();
+        programs.said(&Command { program, arguments }).contains(word)
+    };
+    if !knows(Program::Ethtool, "--help", "--set-mm") {
+        return refused(NAME, "ethtool has no --set-mm".into(), "install ethtool 6.3 or later");
+    }
+    if !knows(Program::Tc, "qdisc add dev lo root mqprio help", "[fp ") {
+        return refused(NAME, "tc has no fp".into(), "install iproute2 6.4 or later");
+    }
+    granted(
+        NAME,
+        format!("kernel {release}, ethtool and tc know it; `ethtool --show-mm INTERFACE` says of a card"),
+    )
 }
 
 /// Those of `parts` that are neither loaded nor on a list of modules.

@@ -5,9 +5,9 @@ use wg_frame::time::Span;
 use wg_plan::host_tsn::commands::{Command, Program};
 use wg_plan::{HostModel, Network, Node, NodeKind, Run, host_tsn};
 
-use super::kept::{Present, Root, channels, filters_in_hardware, read_present};
+use super::kept::{Present, Root, channels, filters_in_hardware, mac_merge, read_present};
 use super::programs::explained;
-use super::support::missing;
+use super::support::{missing, preemption};
 use super::*;
 
 /// A host whose programs are played: what `tc` shows follows from what it was told.
@@ -18,6 +18,8 @@ struct Played {
     filters: RefCell<bool>,
     /// Part of a command that fails.
     fails: Option<&'static str>,
+    /// Whether the other end of the cable takes fragments, seen at this look at the earliest.
+    verified_at: Option<usize>,
 }
 
 impl Played {
@@ -29,9 +31,26 @@ impl Played {
     fn done(&self) -> Vec<String> {
         self.lines.borrow().iter().filter(|line| !line.contains(" -j ")).cloned().collect()
     }
+
+    /// As of a card that was never set, until it is.
+    fn mac_merge(&self, interface: &str) -> String {
+        let lines = self.lines.borrow();
+        let set = lines.iter().rev().find(|line| line.contains("--set-mm"));
+        let on = set.is_some_and(|line| line.contains("tx-enabled on"));
+        let looks = lines.iter().filter(|line| line.contains("--show-mm")).count();
+        let active = on && self.verified_at.is_some_and(|at| looks >= at);
+        let status = if active { "SUCCEEDED" } else { "VERIFYING" };
+        format!(
+            r#"[ {{ "ifname": "{interface}", "pmac-enabled": {on}, "tx-enabled": {on}, "tx-active": {active},
+                "tx-min-frag-size": 60, "rx-min-frag-size": 60, "verify-enabled": {on}, "verify-time": 128,
+                "max-verify-time": 128, "verify-status": "{status}" }} ]"#
+        )
+    }
 }
 
 impl Programs for Played {
+    fn pause(&self, _: std::time::Duration) {}
+
     fn run(&self, command: &Command) -> Result<String, String> {
         let line = command.line();
         self.lines.borrow_mut().push(line.clone());
@@ -47,6 +66,9 @@ impl Programs for Played {
         } else if line.contains("-j qdisc show") {
             let clsact = if *self.filters.borrow() { r#",{"kind":"clsact","handle":"ffff:"}"# } else { "" };
             return Ok(format!("[{}{clsact}]", self.root.borrow()));
+        } else if line.contains("--show-mm") {
+            let interface = line.rsplit(' ').next().unwrap_or_default();
+            return Ok(self.mac_merge(interface));
         } else if line.contains("ethtool -l") {
             return Ok("Pre-set maximums:\nCombined:\t8\nCurrent hardware settings:\nCombined:\t6\n".into());
         }
@@ -94,6 +116,7 @@ fn setup(folder: &Path) -> Setup {
         distrusted: Vec::new(),
         servicing_core: None,
         fifo_priority: 0,
+        hold: None,
         planted_hardware: None,
         planted_clock: None,
         tsn_folder: Some(folder.to_owned()),
@@ -195,6 +218,88 @@ fn what_fails_half_way_is_taken_back() {
     assert!(!state_file(&folder.0, "lo").exists());
 }
 
+/// Of a card that preempts: frames of the low class give way.
+fn preempting(folder: &Path) -> Setup {
+    let mut setup = setup(folder);
+    let tsn = setup.network.nodes[0].tsn.as_mut().expect("it has some");
+    (tsn.channels, tsn.offload, tsn.shortest_fragment) = (None, TsnOffload::Full, Some(128));
+    tsn.classes[1].preemptable = true;
+    setup
+}
+
+const PREEMPTING: [&str; 3] = [
+    "ethtool --json --show-mm lo",
+    "ethtool --set-mm lo pmac-enabled on tx-enabled on verify-enabled on tx-min-frag-size 124",
+    "tc qdisc replace dev lo root handle 5747: mqprio num_tc 2 map 1 1 1 1 1 1 1 0 1 1 1 1 1 1 1 1 queues 1@0 1@1 hw 1 \
+     mode channel fp E P",
+];
+const NO_LONGER: [&str; 2] = [
+    "tc qdisc del dev lo root",
+    "ethtool --set-mm lo pmac-enabled off tx-enabled off verify-enabled off tx-min-frag-size 60",
+];
+
+#[test]
+fn a_run_begins_when_the_other_end_takes_fragments_and_the_layer_is_as_before_when_it_ends() {
+    let (folder, mut host) = (Folder::new("preempts"), Played::of_a_plain_host());
+    host.verified_at = Some(4);
+    let setup = preempting(&folder.0);
+    let (mut in_force, changes) =
+        make_with(&setup.run, &setup, ("lo", &folder.0), &host).expect("taken").expect("there are some");
+    assert_eq!(host.done()[..3], PREEMPTING);
+    assert!(host.done()[3..].iter().all(|line| line == PREEMPTING[0]), "it only looks on");
+    assert_eq!(host.done().len(), 3 + 3);
+    let tsn = setup.network.nodes[0].tsn.as_ref().expect("it has some");
+    assert!(described(tsn, &changes).detail.contains("preemption"));
+    in_force.done = true;
+    take_off(&state_file(&folder.0, "lo"), &host).expect("nothing is in the way");
+    assert_eq!(host.done()[6..], NO_LONGER);
+}
+
+#[test]
+fn another_end_that_takes_no_fragments_is_named_and_all_is_as_before() {
+    let (folder, host) = (Folder::new("deaf"), Played::of_a_plain_host());
+    let setup = preempting(&folder.0);
+    let refused = make_with(&setup.run, &setup, ("lo", &folder.0), &host).expect_err("nobody answers");
+    assert!(refused.contains("was not seen to take fragments (verification: VERIFYING)"), "{refused}");
+    let done = host.done();
+    assert_eq!(done[done.len() - 2..], NO_LONGER);
+    assert!(!state_file(&folder.0, "lo").exists());
+}
+
+#[test]
+fn a_host_that_cannot_preempt_is_changed_in_nothing() {
+    let folder = Folder::new("cannot");
+    let setup = preempting(&folder.0);
+    let mut host = Played::of_a_plain_host();
+    host.fails = Some("--show-mm");
+    make_with(&setup.run, &setup, ("lo", &folder.0), &host).expect_err("no such card");
+    assert_eq!(host.done(), PREEMPTING[..1]);
+}
+
+#[test]
+fn what_a_host_lacks_for_preemption_is_said_with_its_cure() {
+    struct Versions([&'static str; 2]);
+    impl Programs for Versions {
+        fn run(&self, command: &Command) -> Result<String, String> {
+            Ok(self.0[usize::from(command.program == Program::Ethtool)].into())
+        }
+    }
+    let new = ["Usage: ... mqprio [num_tc NUMBER]\n [fp FP0 FP1 FP2 ...]", "ethtool --set-mm DEVNAME"];
+    for (release, versions, lacks) in [
+        ("6.1.0-18-amd64", new, Some("kernel")),
+        ("5.19", new, Some("kernel")),
+        ("6.4.0", new, None),
+        ("7.0", new, None),
+        ("6.12.1", [new[0], "ethtool --show-eee"], Some("ethtool")),
+        ("6.12.1", ["Usage: ... mqprio [num_tc NUMBER]", new[1]], Some("tc")),
+    ] {
+        let found = preemption(release, &Versions(versions));
+        assert_eq!((found.name, found.granted), ("tsn-preemption", lacks.is_none()), "{}", found.detail);
+        assert!(lacks.is_none_or(|what| found.detail.starts_with(what)), "{}", found.detail);
+        assert_eq!(found.cure.is_empty(), found.granted);
+    }
+}
+
 #[test]
 fn nothing_is_made_where_it_is_not_allowed() {
     let folder = Folder::new("refused");
@@ -215,6 +320,10 @@ fn answers_of_the_programs_are_read() {
     assert_eq!(channels("Current hardware settings:\nCombined:\tn/a\n"), None);
     assert_eq!(filters_in_hardware("Features:\nhw-tc-offload: off\n"), Some(false));
     assert_eq!(filters_in_hardware("hw-tc-offload: off [fixed]\n"), None);
+    let shown = mac_merge(&Played::default().mac_merge("lo")).expect("as ethtool 6.3 prints it");
+    assert_eq!((shown.tx_active, shown.settings().tx_min_frag_size), (false, 60));
+    assert_eq!(mac_merge("[ ]"), None);
+    assert_eq!(mac_merge("MAC Merge layer state for lo:\npMAC enabled: on\n"), None);
 }
 
 #[test]
@@ -233,6 +342,15 @@ fn refusals_name_what_is_missing() {
     );
     let told = explained(&taprio, "Error: Device does not have a PTP clock.\n");
     assert!(told.contains("offload=\"off\""), "{told}");
+    let merge = command("--set-mm lo pmac-enabled on");
+    let told = explained(&merge, "ethtool: bad command line argument(s)\n");
+    assert!(told.contains("install 6.3 or later"), "{told}");
+    let told = explained(&merge, "netlink error: Operation not supported\n");
+    assert!(told.contains("cannot preempt: write preemptable=\"off\""), "{told}");
+    let told = explained(&taprio, "What is \"fp\"?\nUsage: ... taprio clockid CLOCKID\n");
+    assert!(told.contains("iproute2 6.4"), "{told}");
+    let told = explained(&taprio, "Error: Device does not support preemption.\n");
+    assert!(told.contains("cannot preempt"), "{told}");
 }
 
 #[test]

@@ -18,6 +18,10 @@ use crate::network::{Network, NodeIndex};
 pub const ROOT_HANDLE: u16 = 0x5747;
 /// Preference of the first filter of each direction, and of the action index: those of others are left alone.
 const FIRST_FILTER: u32 = 5_700;
+/// Bytes of the shortest fragment that is not the last, with its check sequence, where nobody says otherwise.
+const SHORTEST_FRAGMENT: u16 = 64;
+/// Bytes of a check sequence, which ethtool does not count.
+const CHECK_SEQUENCE: u16 = 4;
 /// Priorities of the kernel's table.
 const PRIORITIES: u8 = 16;
 
@@ -86,6 +90,22 @@ pub struct Changes {
     pub channels: Option<u16>,
     /// That the card filters.
     pub hardware_filters: bool,
+    /// Its MAC merge layer, which preempts. Absent in files of earlier versions.
+    #[serde(default)]
+    pub mac_merge: bool,
+}
+
+/// The MAC merge layer of an interface (IEEE Std 802.3-2022, clause 99), as `ethtool --set-mm` sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacMerge {
+    /// It takes fragments.
+    pub pmac_enabled: bool,
+    /// It sends fragments.
+    pub tx_enabled: bool,
+    /// It does so only where the other end has said that it takes them.
+    pub verify_enabled: bool,
+    /// Bytes of a fragment that is not the last, without its check sequence.
+    pub tx_min_frag_size: u16,
 }
 
 /// What was there before.
@@ -95,6 +115,9 @@ pub struct Before {
     pub channels: Option<u16>,
     /// Whether the card filtered.
     pub hardware_filters: Option<bool>,
+    /// Its MAC merge layer. Absent in files of earlier versions.
+    #[serde(default)]
+    pub mac_merge: Option<MacMerge>,
 }
 
 /// Whether this can be the name of an interface: what the kernel takes (`dev_valid_name`), and no option of a program.
@@ -112,6 +135,7 @@ pub fn changes(network: &Network, run: &Run, node: NodeIndex) -> Changes {
         filters: !egress(tsn, network, run, node).is_empty() || !tsn.ingress.is_empty(),
         channels: tsn.channels,
         hardware_filters: tsn.ingress.iter().any(|rule| rule.offload),
+        mac_merge: tsn.preempts(),
     }
 }
 
@@ -130,6 +154,10 @@ pub fn apply(network: &Network, run: &Run, node: NodeIndex, interface: &str) -> 
     }
     if changes.hardware_filters {
         commands.push(set_hardware_filters(interface, true));
+    }
+    // Before the queue discipline, whose preemptable classes a card takes only where its MAC merge layer is on.
+    if changes.mac_merge {
+        commands.push(set_mac_merge(interface, wanted(tsn)));
     }
     // First, because it resets the queue discipline at the root, and with it the timer of a schedule.
     if changes.filters {
@@ -161,6 +189,9 @@ pub fn undo(changes: &Changes, before: &Before, interface: &str) -> Vec<Command>
     if changes.root {
         commands.push(Command::tc(&format!("qdisc del dev {interface} root")));
     }
+    if let (true, Some(was)) = (changes.mac_merge, before.mac_merge) {
+        commands.push(set_mac_merge(interface, was));
+    }
     if let (true, Some(was)) = (changes.hardware_filters, before.hardware_filters) {
         commands.push(set_hardware_filters(interface, was));
     }
@@ -179,7 +210,41 @@ pub fn look(changes: &Changes, interface: &str) -> Vec<Command> {
     if changes.hardware_filters {
         commands.push(Command::new(Program::Ethtool, &format!("-k {interface}")));
     }
+    if changes.mac_merge {
+        commands.push(show_mac_merge(interface));
+    }
     commands
+}
+
+/// The command that tells of the MAC merge layer, as JSON.
+pub fn show_mac_merge(interface: &str) -> Command {
+    Command::new(Program::Ethtool, &format!("--json --show-mm {interface}"))
+}
+
+/// How the MAC merge layer has to be where some class is preemptable. What is not verified could be lost: another end that
+/// knows no fragments takes them for damaged frames.
+fn wanted(tsn: &HostTsn) -> MacMerge {
+    let fragment = tsn.shortest_fragment.unwrap_or(SHORTEST_FRAGMENT);
+    MacMerge {
+        pmac_enabled: true,
+        tx_enabled: true,
+        verify_enabled: true,
+        tx_min_frag_size: fragment.saturating_sub(CHECK_SEQUENCE),
+    }
+}
+
+fn set_mac_merge(interface: &str, layer: MacMerge) -> Command {
+    let on = |yes: bool| if yes { "on" } else { "off" };
+    Command::new(
+        Program::Ethtool,
+        &format!(
+            "--set-mm {interface} pmac-enabled {} tx-enabled {} verify-enabled {} tx-min-frag-size {}",
+            on(layer.pmac_enabled),
+            on(layer.tx_enabled),
+            on(layer.verify_enabled),
+            layer.tx_min_frag_size
+        ),
+    )
 }
 
 fn set_channels(interface: &str, channels: u16) -> Command {
@@ -209,10 +274,15 @@ fn root(tsn: &HostTsn, interface: &str) -> Command {
         .with((0..PRIORITIES).map(|priority| class_number(tsn, priority).to_string()))
         .and("queues")
         .with((0..tsn.classes.len()).map(|class| queues(tsn, class)));
-    match &tsn.schedule {
+    let command = match &tsn.schedule {
         Some(schedule) => scheduled(command, tsn, schedule),
         None => command.and(if tsn.offload == TsnOffload::Full { "hw 1 mode channel" } else { "hw 0" }),
+    };
+    if !tsn.preempts() {
+        return command;
     }
+    let kind = |class: &TrafficClass| if class.preemptable { "P" } else { "E" };
+    command.and("fp").with(tsn.classes.iter().map(|class| kind(class).to_owned()))
 }
 
 /// The class of one of the kernel's priorities. Those above 7 have no place in a tag: they go with priority 0.

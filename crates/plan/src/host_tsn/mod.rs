@@ -64,6 +64,11 @@ pub struct HostTsn {
 }
 
 impl HostTsn {
+    /// Whether frames of some class are sent in fragments.
+    pub fn preempts(&self) -> bool {
+        self.classes.iter().any(|class| class.preemptable)
+    }
+
     /// The class that frames of this priority belong to, by its place.
     pub fn class_of(&self, priority: u8) -> Option<usize> {
         self.classes.iter().position(|class| class.priorities.contains(&priority))

@@ -162,7 +162,7 @@ class HelloReply(_message.Message):
     def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature")
+    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature", "capture_hold_ms")
     NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
     RUN_JSON_FIELD_NUMBER: _ClassVar[int]
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +173,7 @@ class PrepareRequest(_message.Message):
     DISTRUSTED_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_HOLD_MS_FIELD_NUMBER: _ClassVar[int]
     network_json: bytes
     run_json: bytes
     end_system: str
@@ -183,7 +184,8 @@ class PrepareRequest(_message.Message):
     distrusted: _containers.RepeatedCompositeFieldContainer[Distrust]
     count: int
     signature: bytes
-    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    capture_hold_ms: int
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ..., capture_hold_ms: _Optional[int] = ...) -> None: ...
 
 class PortInterface(_message.Message):
     __slots__ = ("port", "interface")
@@ -347,6 +349,18 @@ class LiveFlow(_message.Message):
     worst_ns: int
     def __init__(self, flow: _Optional[int] = ..., sent: _Optional[int] = ..., refused: _Optional[int] = ..., received: _Optional[int] = ..., missing: _Optional[int] = ..., repeats: _Optional[int] = ..., late_ns: _Optional[int] = ..., arrives: _Optional[bool] = ..., round_trip: _Optional[bool] = ..., measured: _Optional[int] = ..., min_ns: _Optional[int] = ..., max_ns: _Optional[int] = ..., sum_ns: _Optional[int] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ..., worst_ns: _Optional[int] = ...) -> None: ...
 
+class KeepRequest(_message.Message):
+    __slots__ = ("from_realtime_ns", "to_realtime_ns")
+    FROM_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    TO_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    from_realtime_ns: int
+    to_realtime_ns: int
+    def __init__(self, from_realtime_ns: _Optional[int] = ..., to_realtime_ns: _Optional[int] = ...) -> None: ...
+
+class KeepReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class FinishRequest(_message.Message):
     __slots__ = ("abort",)
     ABORT_FIELD_NUMBER: _ClassVar[int]
@@ -450,7 +464,7 @@ class AccessPointReport(_message.Message):
     def __init__(self, protocol: _Optional[str] = ..., frames_sent: _Optional[int] = ..., frames_received: _Optional[int] = ..., send_errors: _Optional[int] = ..., socket_drops: _Optional[int] = ..., inbox_drops: _Optional[int] = ..., missing_tx_timestamps: _Optional[int] = ..., missing_rx_timestamps: _Optional[int] = ..., foreign_frames: _Optional[int] = ...) -> None: ...
 
 class TaskReport(_message.Message):
-    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats", "ring_drops", "unwritten", "hardware_timestamps", "failure")
+    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats", "ring_drops", "unwritten", "hardware_timestamps", "failure", "passed_over", "crowded_out")
     KIND_FIELD_NUMBER: _ClassVar[int]
     FLOW_FIELD_NUMBER: _ClassVar[int]
     PLANNED_FIELD_NUMBER: _ClassVar[int]
@@ -466,6 +480,8 @@ class TaskReport(_message.Message):
     UNWRITTEN_FIELD_NUMBER: _ClassVar[int]
     HARDWARE_TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
+    PASSED_OVER_FIELD_NUMBER: _ClassVar[int]
+    CROWDED_OUT_FIELD_NUMBER: _ClassVar[int]
     kind: str
     flow: int
     planned: int
@@ -481,7 +497,9 @@ class TaskReport(_message.Message):
     unwritten: int
     hardware_timestamps: int
     failure: str
-    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ..., ring_drops: _Optional[int] = ..., unwritten: _Optional[int] = ..., hardware_timestamps: _Optional[int] = ..., failure: _Optional[str] = ...) -> None: ...
+    passed_over: int
+    crowded_out: int
+    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ..., ring_drops: _Optional[int] = ..., unwritten: _Optional[int] = ..., hardware_timestamps: _Optional[int] = ..., failure: _Optional[str] = ..., passed_over: _Optional[int] = ..., crowded_out: _Optional[int] = ...) -> None: ...
 
 class CollectRequest(_message.Message):
     __slots__ = ("campaign", "run", "node", "have")

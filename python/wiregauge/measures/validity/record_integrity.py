@@ -131,7 +131,7 @@ def _clock_jumps(run: Evidence) -> Check:
 def captured(run: Evidence) -> Iterator[Check]:
     """Are the captures whole? No figure is made from them, but who reads one must know what it misses."""
     missing = []
-    frames = 0
+    frames = passed = 0
     # What only tapped a test ran none of its tasks.
     nodes = sorted({*(() if run.tapped else run.plan.captures), *run.captures})
     for node in nodes:
@@ -144,11 +144,17 @@ def captured(run: Evidence) -> Iterator[Check]:
                 missing.append(f"{file}: its task left no report")
             continue
         frames += number(task, "done")
+        passed += number(task, "passed_over")
+        crowded = number(task, "crowded_out")
         dropped, unwritten = number(task, "ring_drops"), number(task, "unwritten")
         why = [
             str(task.get("failure") or ""),
             f"{count_of(dropped, 'frame')} dropped by a full ring" if dropped else "",
             f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.get("failure") else "",
+            f"{count_of(crowded, 'frame')} held back for alarms had to go early: 64 MiB wait at most; "
+            "capture fewer bytes (snap), or a shorter time around alarms"
+            if crowded
+            else "",
         ]
         if any(why):
             missing.append(f"{file}: {'; '.join(text for text in why if text)}")
@@ -158,6 +164,7 @@ def captured(run: Evidence) -> Iterator[Check]:
         "Captures whole",
         "no frame dropped, none refused by the disk",
         (f"every frame in {files}" if run.virtual_time else f"{count_of(frames, 'frame')} in {files}")
+        + (f", {count_of(passed, 'frame')} left out, near no alarm" if passed else "")
         + (f", {len(missing)} not whole" if missing else "")
         if nodes
         else "none planned",
