@@ -39,6 +39,11 @@ pub(crate) fn body(data: &[u8]) {
     run.finish();
 }
 
+/// IEEE Std 802.3-2022, 4.2.7.1: 1518 bytes, and a tag on top.
+fn is_giant(frame: &Frame) -> bool {
+    frame.length > if frame.vlan == 0 { 1_518 } else { 1_522 }
+}
+
 struct Fate {
     came_by: usize,
     complete: RunTime,
@@ -160,18 +165,22 @@ impl Run {
             30..60 => GROUP,
             other => station(other),
         };
+        let source = station(input.byte());
+        // Up to the longest with a tag: of frames without one a giant.
+        let length = 64 + input.below(1_459) as u16;
+        let vlan = if self.tagged { u16::from(input.byte() % 4) } else { 0 };
         let frame = Frame {
             destination,
-            source: station(input.byte()),
-            length: 64 + input.below(1_459) as u16,
-            vlan: if self.tagged { u16::from(input.byte() % 4) } else { 0 },
+            source,
+            length,
+            vlan,
             virtual_link: 0,
             handle: Handle(self.fates.len() as u64),
             priority: input.byte() % 8,
             class: TrafficClass::BestEffort,
             network: NetworkId::A,
             sequence: 0,
-            marks: Marks::none(),
+            marks: if vlan == 0 { Marks::none() } else { Marks::TAGGED },
         };
         // Its first bit comes no sooner than the line into the port allows.
         let line = self.switch.line(port);
@@ -214,9 +223,17 @@ impl Run {
         }
     }
 
+    /// Who cuts through has decided before the end of a giant is there.
+    fn is_refused_giant(&self, frame: &Frame) -> bool {
+        self.mode == ForwardingMode::StoreAndForward && is_giant(frame)
+    }
+
     /// The rules as IEEE Std 802.1Q-2022, 8.6 has them, read again.
     fn note(&mut self, now: RunTime, arrival: Arrival) {
         let Arrival { port, frame, .. } = arrival;
+        if self.is_refused_giant(&frame) {
+            return;
+        }
         let everywhere: BTreeSet<usize> = (0..self.count).collect();
         let members = match (self.tagged, self.vlans.get(&frame.vlan)) {
             (false, _) => everywhere,
@@ -226,7 +243,7 @@ impl Run {
             return;
         }
         let vlan = if self.tagged { frame.vlan } else { 0 };
-        if self.learns {
+        if self.learns && !is_giant(&frame) {
             self.stations.insert((vlan, frame.source), (port, now));
         }
         let known = self
@@ -282,12 +299,14 @@ impl Run {
                     panic!("nothing cuts a transmission off")
                 }
                 Output::Dropped { port, frame, cause } => {
+                    let is_refused_giant = self.is_refused_giant(&frame);
                     let fate = &mut self.fates[frame.handle.0 as usize];
+                    assert_eq!(cause == Cause::WrongLength, is_refused_giant);
                     match cause {
                         Cause::Full(_) => {
                             assert!(fate.expected.contains(&port) && fate.ended.insert(port));
                         }
-                        Cause::ForeignVlan | Cause::NoEgress => {
+                        Cause::ForeignVlan | Cause::NoEgress | Cause::WrongLength => {
                             assert!(fate.expected.is_empty() && port == fate.came_by);
                             assert!(fate.ended.insert(usize::MAX), "dropped twice");
                         }
