@@ -29,6 +29,8 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 OF_OTHERS = {
     "--now": "systemctl",
     "--set-eee": "ethtool",
+    "--set-mm": "ethtool",
+    "--show-mm": "ethtool",
     "--net": "nsenter",
     "--target": "nsenter",
     "--address": "ray start",
