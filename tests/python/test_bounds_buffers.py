@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,10 +44,10 @@ def port(
     return written(net, flows, tasks, attributes='warm-up="0s" duration="60ms"')
 
 
-def delays(text: str, place: Path, **options: object) -> dict[str, Fraction]:
+def delays(text: str, place: Path, **options: Any) -> dict[str, Fraction]:
     file = place / "n.xml"
     file.write_text(text, encoding="utf-8")
-    answer = bounds.bound(bounds.read(file), **options)  # type: ignore[arg-type]
+    answer = bounds.bound(bounds.read(file), **options)
     exact = {flow.flow: flow.targets[0].delay_exact for flow in answer.flows}
     return {flow: Fraction(text) for flow, text in exact.items() if text is not None}
 
