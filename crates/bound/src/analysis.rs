@@ -344,7 +344,8 @@ fn analysed<N: Number>(
         if choice.rounded { "rounded" } else { "exact" },
         if choice.settings.grouping { "on" } else { "off" },
     );
-    let limits = judged(model, &ends);
+    let full = full_buffers(&layout, &total);
+    let limits = judged(model, &ends, &full);
     Ok(Answer {
         schema: BOUNDS_SCHEMA,
         name: model.name.clone(),
@@ -355,8 +356,7 @@ fn analysed<N: Number>(
         arithmetic,
         time_unit: model.unit.name(),
         assumptions: assumptions(model, choice, &layout),
-        notes: [notes(model, choice, (&loads, unproved), &flows), full_buffers(model, &layout, &total)]
-            .concat(),
+        notes: [notes(model, choice, (&loads, unproved), &flows), losses(model, &full)].concat(),
         flows,
         servers: server_bounds(model, &layout, &total, &loads),
         limits,
@@ -470,7 +470,8 @@ fn server_bounds<N: Number>(
     model.servers.iter().enumerate().map(bound).collect()
 }
 
-fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>]) -> Vec<Judged> {
+/// No limit is kept where frames may be lost: the bound is of those that arrive.
+fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>], full: &BTreeSet<(usize, u8)>) -> Vec<Judged> {
     let mut all = Vec::new();
     for limit in &model.limits {
         for flow in
@@ -490,6 +491,7 @@ fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>]) -> Vec<Judged> {
             if limit.flow.as_ref().is_some_and(|name| *name != flow.name) {
                 continue;
             }
+            let loses = flow.steps.iter().any(|step| full.contains(&(step.server, step.class)));
             for (target, delay) in flow.targets.iter().zip(ends) {
                 // A bound that is only enclosed keeps a limit where its upper end does.
                 let keeps = |delay: &N| match delay.exact() {
@@ -502,7 +504,7 @@ fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>]) -> Vec<Judged> {
                     at_most: limit.at_most.to_f64_down(),
                     written: limit.written.clone(),
                     delay: delay.as_ref().map(Number::upper).filter(|delay| delay.is_finite()),
-                    kept: delay.as_ref().is_some_and(keeps),
+                    kept: !loses && delay.as_ref().is_some_and(keeps),
                     line: limit.line,
                 });
             }
@@ -558,14 +560,19 @@ fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
     all
 }
 
-/// Servers whose buffers bound the delay.
-fn full_buffers<N: Number>(model: &Model, layout: &Layout, total: &Total<N>) -> Vec<String> {
+/// Servers, and classes there, whose buffers bound the delay.
+fn full_buffers<N: Number>(layout: &Layout, total: &Total<N>) -> BTreeSet<(usize, u8)> {
     let full = layout.nodes.iter().zip(&total.bounds).filter(|(_, bound)| bound.full);
-    let servers: BTreeSet<usize> = full.map(|(node, _)| node.server).collect();
+    full.map(|(node, _)| (node.server, node.class)).collect()
+}
+
+/// What is said of them.
+fn losses(model: &Model, full: &BTreeSet<(usize, u8)>) -> Vec<String> {
+    let servers: BTreeSet<usize> = full.iter().map(|(server, _)| *server).collect();
     let said = |server: usize| {
         format!(
-            "more may come to server \"{}\" at once than its buffer holds: what finds it full is lost, and delays there are \
-             of what finds room",
+            "more may come to server \"{}\" at once than its buffer holds: what finds it full is lost, delays there are of what \
+             finds room, and no limit of a flow through it is kept",
             model.servers[server].name
         )
     };

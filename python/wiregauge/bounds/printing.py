@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from wiregauge.bounds.analysing import Answer
+from wiregauge.bounds.analysing import Answer, Judged
 from wiregauge.terminal import print_table
 
 __all__ = ["show_text"]
@@ -46,7 +46,7 @@ def show_text(answer: Answer, console: Console) -> None:
                 limit.target,
                 limit.written,
                 _time(limit.delay, answer.time_unit),
-                "kept" if limit.kept else "EXCEEDED",
+                _verdict(limit),
             )
             for limit in answer.limits
         ]
@@ -56,3 +56,10 @@ def show_text(answer: Answer, console: Console) -> None:
         console.print(f"- {assumption}", markup=False, highlight=False)
     for note in answer.notes:
         console.print(f"Note: {note}", markup=False, highlight=False)
+
+
+def _verdict(limit: Judged) -> str:
+    if limit.kept:
+        return "kept"
+    within = limit.delay is not None and limit.delay <= limit.at_most
+    return "NOT KEPT: frames may be lost" if within else "EXCEEDED"
