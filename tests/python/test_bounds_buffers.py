@@ -92,6 +92,19 @@ def test_the_answer_says_where_a_buffer_bounds(tmp_path: Path) -> None:
     assert not any("than its buffer holds" in note for note in unordered.notes)
 
 
+@pytest.mark.parametrize(("size", "kept"), [("buffer-frames", False), ("buffer", True)])
+def test_no_limit_is_kept_where_frames_may_be_lost(tmp_path: Path, size: str, kept: bool) -> None:
+    """The bound of what finds room is far below the limit, and the rest never comes."""
+    text = port(f'priorities="fifo" {size}="{"20" if size == "buffer-frames" else "512KiB"}"')
+    limit = '<limits><limit flow="1" measure="latency.max" at-most="1s"/></limits></test>'
+    file = tmp_path / "n.xml"
+    file.write_text(text.replace("</test>", limit), encoding="utf-8")
+    answer = bounds.bound(bounds.read(file))
+    assert [one.kept for one in answer.limits] == [kept]
+    assert all(one.delay is not None and one.delay < one.at_most for one in answer.limits)
+    assert answer.kept is kept
+
+
 def judge(text: str, place: Path) -> tuple[int, int, int]:
     """Pairs that were compared, frames that were lost, and servers whose buffer bounds a delay."""
     place.mkdir(parents=True, exist_ok=True)
