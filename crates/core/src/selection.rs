@@ -278,14 +278,14 @@ macro_rules! each {
     ($selection:expr, $of:ident => $what:expr) => {
         match $selection {
             Selection::StrictPriority($of) => $what,
-            Selection::TimeTriggered($of) => apart(move || $what),
-            Selection::TrafficClasses($of) => apart(move || $what),
+            Selection::TimeTriggered($of) => out_of_line(move || $what),
+            Selection::TrafficClasses($of) => out_of_line(move || $what),
         }
     };
 }
 
 #[inline(never)]
-fn apart<R>(what: impl FnOnce() -> R) -> R {
+fn out_of_line<R>(what: impl FnOnce() -> R) -> R {
     what()
 }
 

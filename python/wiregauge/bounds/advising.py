@@ -335,6 +335,8 @@ def show_advice(advice: Advice, console: Console) -> None:
         return
     for one in advice.exceeded:
         delay = "no bound" if one.delay is None else f"a bound of {1e6 * one.delay:.3f} us"
+        if one.delay is not None and one.delay <= one.at_most:
+            delay += " for frames that find room, others may be lost"
         say(
             f"\nflow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} us are allowed "
             f"(line {one.line})"
