@@ -1,0 +1,104 @@
+"""The judge of bounds: the simulator, which shares with them the plan and the lengths of frames, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from simulation import Simulated, simulate
+from wiregauge import bounds
+from wiregauge.config import TestError
+
+Method = tuple[str, str, bool]
+METHODS: tuple[Method, ...] = (
+    ("tfa", "fifo", True),
+    ("tfa", "fifo", False),
+    ("tfa", "arbitrary", False),
+    ("sfa", "fifo", True),
+    ("sfa", "fifo", False),
+    ("sfa", "arbitrary", True),
+    ("pmoo", "arbitrary", True),
+)
+FIFO = tuple(method for method in METHODS if method[1] == "fifo")
+OVERLOADED = (
+    "its load is",
+    "of output jitter",
+    "a shaped class has an idle slope",
+    "would never leave",
+    "together take",
+)
+
+
+def worst(run: Simulated) -> dict[tuple[str, str], int]:
+    """The longest time from application to application of each flow and receiver, in ps."""
+    found: dict[tuple[str, str], int] = {}
+    for flow in run.plan.runs[0].flows:
+        sent = run.times("application-send", flow.id)
+        for receiver in (flow.to, *flow.also_to):
+            name = run.plan.network.names[receiver]
+            came = run.times("application-receive", flow.id, name)
+            late = [came[sequence] - sent[sequence] for sequence in came]
+            if late:
+                found[str(flow.id), name] = max(late)
+    return found
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a simulation said of the bounds of its network."""
+
+    compared: int = 0
+    """Pairs of a bound and a simulated maximum."""
+    tightest: float = 0.0
+    """Most of a bound that a simulated delay was."""
+    overflowed: int = 0
+    """Frames that found a buffer full."""
+    notes: tuple[str, ...] = ()
+    """Of the first answer."""
+
+
+def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged:
+    """Bounds and simulates a test in `place`; fails where a simulated delay is above a bound of it."""
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / "n.xml"
+    file.write_text(text, encoding="utf-8")
+    try:
+        source = bounds.read(file)
+        answers = [
+            bounds.bound(source, method, multiplexing=order, grouping=grouping)
+            for method, order, grouping in methods
+        ]
+    except TestError as error:
+        # A network that is drawn overloaded is no network to judge by.
+        if not any(reason in str(error) for reason in OVERLOADED):
+            raise
+        return Judged()
+    answers.append(bounds.bound(source, "plp", grouping=True))
+    never_above(answers[-1], answers[0])
+    run = simulate(text, place / "run")
+    seen = worst(run)
+    compared, tightest = 0, 0.0
+    for answer in answers:
+        for flow in answer.flows:
+            for target in flow.targets:
+                late = seen.get((flow.flow, target.target))
+                if late is None or target.delay is None:
+                    continue
+                compared += 1
+                tightest = max(tightest, late / 1e12 / target.delay)
+                assert late <= target.delay * 1e12, (
+                    f"{file}: flow {flow.flow} to {target.target} took {late} ps, and {answer.method} "
+                    f"{answer.multiplexing} grouping {answer.grouping} bounds it by {target.delay * 1e12:.0f} ps"
+                )
+    return Judged(compared, tightest, run.dropped("buffer-full"), tuple(answers[0].notes))
+
+
+def never_above(tight: bounds.Answer, loose: bounds.Answer) -> None:
+    """Linear programmes are never above total flow analysis, of any flow, exactly."""
+    for one, other in zip(tight.flows, loose.flows, strict=True):
+        for less, more in zip(one.targets, other.targets, strict=True):
+            if more.delay_exact is not None:
+                assert less.delay_exact is not None, one.flow
+                assert Fraction(less.delay_exact) <= Fraction(more.delay_exact), one.flow
