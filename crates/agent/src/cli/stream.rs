@@ -14,7 +14,7 @@ use wg_agent::end_system::stream_task::{distinct_lengths, dues, gap_of as denses
 use wg_agent::stream::FrameSpec;
 use wg_agent::stream::account::{Accounts, Expected};
 use wg_agent::stream::backend::{ChosenBackend, LaunchPolicy, StreamNeeds, StreamSender, choose};
-use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved};
+use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved, Waiting};
 use wg_agent::stream::receiver::{RxBackend, StreamReceiver};
 use wg_agent::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
 use wg_capture::Files;
@@ -348,7 +348,7 @@ fn send(
             pacing: if stream.exact_gaps { Pacing::Gap } else { Pacing::Rate },
             give_up_ns: None,
             ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
-            spin: true,
+            waiting: Waiting::Awake,
             stop: &AtomicBool::new(false),
         }
         .run(dues, &mut sent, &mut Unobserved)

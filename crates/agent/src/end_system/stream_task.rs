@@ -23,7 +23,7 @@ use crate::end_system::framing;
 use crate::end_system::servicing::SendStats;
 use crate::recording::record_ring::RecordProducer;
 use crate::stream::backend::{BackendError, ChosenBackend, LaunchPolicy, StreamNeeds, StreamSender, choose};
-use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, SendObserver, Unobserved};
+use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, SendObserver, Unobserved, Waiting};
 use crate::stream::{FrameSpec, TRANSMIT_TIME_OF_LOAD};
 
 /// Bursts of background load that are later than this are given up, ns: a host that cannot make the load must not
@@ -238,11 +238,13 @@ impl StreamTask {
         }
     }
 
-    /// Sends until its schedule ends. The messages of a sender task are recorded and counted by `observer`.
+    /// Sends until its schedule ends, `in_turn` with others that wait awake on its core. The messages of a sender task are
+    /// recorded and counted by `observer`.
     pub fn run(
         self,
         assignment: &Assignment,
         epoch: Epoch,
+        in_turn: bool,
         stop: &AtomicBool,
         observer: Option<(&mut RecordProducer, &Counters)>,
     ) -> Outcome {
@@ -269,7 +271,7 @@ impl StreamTask {
             pacing,
             give_up_ns: None,
             ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
-            spin: true,
+            waiting: if in_turn { Waiting::AwakeInTurn } else { Waiting::Awake },
             stop,
         };
         let sent = match (of, observer) {
@@ -286,7 +288,9 @@ impl StreamTask {
                 sender.run(dues(schedule, &lengths), &mut outcome.done, &mut Unobserved)
             }
             (Of::Load { until, spin }, _) => {
-                sender.spin = spin;
+                if !spin {
+                    sender.waiting = Waiting::Asleep;
+                }
                 sender.give_up_ns = (pacing == Pacing::Rate).then_some(GIVE_UP);
                 sender.run(bursts(schedule, until, burst), &mut outcome.done, &mut Unobserved)
             }

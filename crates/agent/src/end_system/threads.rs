@@ -278,6 +278,13 @@ impl Starter<'_> {
         Ok(thread)
     }
 
+    /// Whether threads of several streams may share a core: of this end system, or of others on the host.
+    fn is_in_turn(&self) -> bool {
+        let own =
+            self.assignment.sends.iter().filter(|task| task.stream).count() + self.assignment.loads.len();
+        own > 1 || sharing_a_core(self.setup.agents_on_host) > 1
+    }
+
     /// Starts the senders that are streams, and the injectors.
     pub(super) fn start_streams(&mut self) -> Result<Vec<Stream>, OpenError> {
         let mut streams = Vec::new();
@@ -307,7 +314,7 @@ impl Starter<'_> {
         let counters: Arc<Counters> = self.run.counters();
         let (priority, core) = (self.setup.fifo_priority, self.setup.servicing_core);
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
-        let assignment = Arc::clone(&self.assignment);
+        let (assignment, in_turn) = (Arc::clone(&self.assignment), self.is_in_turn());
         let thread = spawn("stream", move || {
             // It spins as long as it sends, so the servicing threads, which do not, go first. What is refused here was
             // refused to them, and they say so.
@@ -315,7 +322,7 @@ impl Starter<'_> {
             trial.serve(&gate, |frames| stream.try_out(frames));
             gate.wait().map(|epoch| {
                 records.begin(epoch);
-                stream.run(&assignment, epoch, &stop, Some((&mut records, &counters)))
+                stream.run(&assignment, epoch, in_turn, &stop, Some((&mut records, &counters)))
             })
         })?;
         Ok(Stream { info, stopper: None, thread })
@@ -331,7 +338,7 @@ impl Starter<'_> {
         let trial = self.run.trial(choice("inject", number, &stream));
         let (stopper, restful, priority) = (stream.stopper(), stream.is_restful(), self.setup.fifo_priority);
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
-        let assignment = Arc::clone(&self.assignment);
+        let (assignment, in_turn) = (Arc::clone(&self.assignment), self.is_in_turn());
         let thread = spawn("inject", move || {
             // All only help; without them the load is a little less steady. A thread that sleeps between its bursts may
             // go before ordinary ones; one that is always awake may not.
@@ -340,7 +347,7 @@ impl Starter<'_> {
                 let _ = realtime::fifo(priority / 4);
             }
             trial.serve(&gate, |frames| stream.try_out(frames));
-            gate.wait().map(|epoch| stream.run(&assignment, epoch, &stop, None))
+            gate.wait().map(|epoch| stream.run(&assignment, epoch, in_turn, &stop, None))
         })?;
         Ok(Stream { info, stopper, thread })
     }

@@ -12,8 +12,8 @@ use wg_core::pacing::{Pacer, Pacing};
 use wg_frame::probe::ProbeFlags;
 use wg_frame::template::Template;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
-use wg_net::clock;
 use wg_net::transmit::{Transmitter, Unlaunched};
+use wg_net::{clock, realtime};
 use wg_record::tracking::Sketch;
 
 use super::gaps::Gaps;
@@ -69,6 +69,18 @@ impl SendObserver for Unobserved {
     fn sent(&mut self, _: DueFrame, _: WallNanos, _: WallNanos) {}
 }
 
+/// How a sender waits for the next frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Asleep: the times are as exact as the host's timers.
+    Asleep,
+    /// Asleep, and awake shortly before.
+    Awake,
+    /// Like `Awake`, but whoever else is awake on this core gets it in turn: among real-time threads of one priority
+    /// nobody else would before this one sleeps, and their frames would be late by as much.
+    AwakeInTurn,
+}
+
 /// Longest single sleep, ns, so that a stop is noticed.
 const LONGEST_SLEEP: i64 = 20_000_000;
 /// Added before rounding down to a nanosecond, it rounds up.
@@ -90,8 +102,8 @@ pub struct PacedSender<'a> {
     pub give_up_ns: Option<i64>,
     /// How long before its launch time a frame is handed over, ns, where something else than this thread keeps the time.
     pub ahead_ns: Option<i64>,
-    /// Whether to stay awake shortly before a frame is due; else its time is as exact as the host's timers.
-    pub spin: bool,
+    /// What happens until a frame is due.
+    pub waiting: Waiting,
     /// Set to end early.
     pub stop: &'a AtomicBool,
 }
@@ -206,7 +218,7 @@ impl PacedSender<'_> {
             if now >= target {
                 return true;
             }
-            let until = if self.spin { target - lead.ns() } else { target };
+            let until = if self.waiting == Waiting::Asleep { target } else { target - lead.ns() };
             if until > now {
                 let until = until.min(now + LONGEST_SLEEP);
                 clock::sleep_until(WallNanos::new(until));
@@ -217,7 +229,11 @@ impl PacedSender<'_> {
                 if clock::realtime().get() >= target {
                     return true;
                 }
-                std::hint::spin_loop();
+                if self.waiting == Waiting::AwakeInTurn {
+                    realtime::yield_now();
+                } else {
+                    std::hint::spin_loop();
+                }
             }
         }
     }
@@ -289,7 +305,7 @@ mod tests {
             pacing,
             give_up_ns: None,
             ahead_ns: None,
-            spin: true,
+            waiting: Waiting::Awake,
             stop: &AtomicBool::new(false),
         }
         .run(dues, &mut stats, &mut observer)
