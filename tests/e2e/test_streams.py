@@ -267,3 +267,32 @@ def is_of(frame: bytes, flow: int, protocol: str) -> bool:
     at = 14 if protocol == "raw" else 42
     types = (b"\x88\xb5",) if protocol == "raw" else (b"\x08\x00",)
     return frame[12:14] in types and int.from_bytes(frame[at + 2 : at + 4]) == flow
+
+
+def test_more_than_a_host_can_do_ends_all_the_same(wiregauge: Runner, tmp_path: Path) -> None:
+    """Four end systems that all send to all at a rate beyond two cores.
+
+    Once a thread whose task had all buffers asked for frames so often that the task never ran, and nothing was sent
+    any more until the run was given up.
+    """
+    names = [f"h{number}" for number in range(4)]
+    ways = [(a, b) for a in names for b in names if a != b]
+    flows = "".join(
+        f'<flow id="{number}" protocol="raw" from="{a}" to="{b}"/>' for number, (a, b) in enumerate(ways, 1)
+    )
+    tasks = "".join(
+        f'<send flow="{number}" load="18%" frame="512B" pacing="rate"/><receive flow="{number}"/>'
+        for number in range(1, len(ways) + 1)
+    )
+    ends = "".join(f'<end-system name="{name}"/>' for name in names)
+    links = "".join(f'<link between="{name} sw" rate="100Mbit/s"/>' for name in names)
+    (tmp_path / "t.xml").write_text(
+        '<test xmlns="urn:wiregauge:test:2" name="all" seed="1" bench="netns">'
+        f'<network>{ends}<switch name="sw"/>{links}</network><flows>{flows}</flows>'
+        f'<tasks warm-up="100ms" duration="400ms">{tasks}</tasks></test>'
+    )
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code in (0, 1, 4), done.err
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    reasons = [manifest["reason"] or "", *(run["reason"] or "" for run in manifest["runs"])]
+    assert not any("still unsent" in reason for reason in reasons), reasons

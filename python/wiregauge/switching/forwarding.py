@@ -16,9 +16,14 @@ _LEAST = 8
 """Frames of a stream in the shortest trial, at least."""
 
 
-def pair(load: int, frame: int) -> tuple[Stream, ...]:
-    """Streams both ways between the first two ports (RFC 2544, 14)."""
-    return Stream(0, 1, load, frame), Stream(1, 0, load, frame)
+def pair(session: Session, load: int, frame: int) -> tuple[Stream, ...]:
+    """Streams both ways between the first two ports (RFC 2544, 14); in turn, where their senders share processors."""
+    half = (
+        0
+        if session.sizes.virtual
+        else round(5e8 / fps(session.device.rate_bps, frame) * _FULL / max(load, 1))
+    )
+    return Stream(0, 1, load, frame), Stream(1, 0, load, frame, offset_ns=half)
 
 
 def percent(ppm: float | None) -> str:
@@ -52,7 +57,7 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
         def measure(
             load: int, seconds: float, frame: int = frame, refused: list[str] = refused
         ) -> float | None:
-            outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(load, frame)))
+            outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(session, load, frame)))
             if outcome.refused:
                 refused.append(outcome.refused)
                 return None
@@ -128,7 +133,7 @@ def latency(session: Session, known: dict[str, Result]) -> Result:
             continue
         load = round(lower * 1e4)
         seconds = session.sizes.final_s(session.device.rate_bps, frame)
-        outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(load, frame)))
+        outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(session, load, frame)))
         if outcome.refused:
             result.notes.append(f"{frame} B: {outcome.refused}")
             continue
@@ -198,7 +203,7 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
         for step in range(10):
             load = round(top * (10 - step) / 10)
             seconds = session.sizes.final_s(session.device.rate_bps, frame)
-            outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(load, frame)))
+            outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(session, load, frame)))
             if outcome.refused:
                 result.notes.append(f"{frame} B at {percent(load)}: {outcome.refused}")
                 continue

@@ -38,12 +38,20 @@ def _slot(session: Session, load: int, frame: int) -> float:
 
 
 def _from_one(session: Session, source: int, load: int, frame: int) -> list[Stream]:
-    """One port to every other, in turn: its frames and those of a neighbour never meet at an output at once."""
+    """One port to every other, in turn: its frames and those of a neighbour never meet at an output at once.
+
+    Where senders share processors, ports also send in turn within the time of a frame.
+    """
     ports = ports_of(session)
     slot = _slot(session, load, frame)
+    phase = 0.0 if session.sizes.virtual else source / ports
     return [
         Stream(
-            source, (source + step) % ports, load // (ports - 1), frame, offset_ns=round((step - 1) * slot)
+            source,
+            (source + step) % ports,
+            load // (ports - 1),
+            frame,
+            offset_ns=round((step - 1 + phase) * slot),
         )
         for step in range(1, ports)
     ]

@@ -65,9 +65,13 @@ impl FlowStats {
 /// Messages in half a second beyond which the servicing thread checks them itself.
 const MAX_QUEUED: u64 = 10_000;
 
-/// Whether the servicing thread checks messages itself, when so many may arrive in half a second.
-pub fn checks_inline(in_half_a_second: u64) -> bool {
-    in_half_a_second > MAX_QUEUED
+/// The same where other agents' threads are on the core, all of which go before a task.
+const MAX_QUEUED_ON_SHARED_CORE: u64 = 1_000;
+
+/// Whether the servicing thread checks messages itself, when so many may arrive in half a second and `sharing` agents
+/// have its core.
+pub fn checks_inline(in_half_a_second: u64, sharing: u32) -> bool {
+    in_half_a_second > if sharing > 1 { MAX_QUEUED_ON_SHARED_CORE } else { MAX_QUEUED }
 }
 
 /// Where received messages are checked.

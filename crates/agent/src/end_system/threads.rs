@@ -128,7 +128,8 @@ impl Starter<'_> {
             .flows
             .iter()
             .any(|facts| facts.access == access && matches!(facts.role, FlowRole::RelayInTask(_)));
-        let inline = receiver_task::checks_inline(expected.at_once);
+        let sharing = sharing_a_core(self.setup.agents_on_host);
+        let inline = receiver_task::checks_inline(expected.at_once, sharing);
         // Nothing waits for a checker who is at hand.
         let at_once = if inline && !in_task { 0 } else { expected.at_once };
         let buffers = usize::try_from(at_once).unwrap_or(usize::MAX).clamp(256, MAX_BUFFERS);
@@ -165,7 +166,7 @@ impl Starter<'_> {
             counters: self.run.counters(),
             wake,
             stop: Arc::clone(&self.run.stop),
-            sharing: sharing_a_core(self.setup.agents_on_host),
+            sharing,
         };
         let servicing = self.start_servicing(access, Servicing::new(parts))?;
         Ok(AccessPoint { access, servicing, receiver, builder, relay_task })
@@ -316,9 +317,11 @@ impl Starter<'_> {
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
         let (assignment, in_turn) = (Arc::clone(&self.assignment), self.is_in_turn());
         let thread = spawn("stream", move || {
-            // It spins as long as it sends, so the servicing threads, which do not, go first. What is refused here was
-            // refused to them, and they say so.
-            grants::of_servicing_thread(if priority > 1 { priority - 1 } else { priority }, core);
+            // Where it keeps the core as long as it sends, the servicing threads, which do not, go first. Where it gives
+            // way it is one of them, or what they spin would be taken from its times. What is refused here was refused
+            // to them, and they say so.
+            let last = if priority > 1 && !in_turn { priority - 1 } else { priority };
+            grants::of_servicing_thread(last, core);
             trial.serve(&gate, |frames| stream.try_out(frames));
             gate.wait().map(|epoch| {
                 records.begin(epoch);

@@ -216,6 +216,10 @@ impl PacedSender<'_> {
             }
             let now = clock::realtime().get();
             if now >= target {
+                if self.waiting == Waiting::AwakeInTurn {
+                    // Who is behind would keep the core until it has caught up.
+                    realtime::yield_now();
+                }
                 return true;
             }
             let until = if self.waiting == Waiting::Asleep { target } else { target - lead.ns() };

@@ -42,7 +42,7 @@ const TAIL: i64 = 80_000;
 /// Longest sleep: how long a stop may go unnoticed.
 pub const LONGEST_SLEEP_MS: u32 = 20;
 const LONGEST_SLEEP: i64 = LONGEST_SLEEP_MS as i64 * 1_000_000;
-/// Spins between two offers of the core to others.
+/// Spins between two offers of the core to others, where only this agent's threads are on it.
 const SPINS_PER_YIELD: u32 = 8;
 /// Sends whose transmit timestamps may be outstanding; a power of two.
 const OUTSTANDING: usize = 8192;
@@ -176,6 +176,7 @@ pub struct Servicing {
     budget: Budget,
     awake_since: i64,
     spins: u32,
+    spins_per_yield: u32,
     longest_yield: i64,
     stats: AccessPointStats,
 }
@@ -239,6 +240,8 @@ impl Servicing {
             budget: Budget::new(clock::realtime().get(), parts.sharing),
             awake_since: clock::realtime().get(),
             spins: 0,
+            // Whoever else is awake there has a frame to send at an instant, and each spin it waits makes it late.
+            spins_per_yield: if parts.sharing > 1 { 1 } else { SPINS_PER_YIELD },
             longest_yield: 0,
             stats,
             assignment,
@@ -303,7 +306,7 @@ impl Servicing {
             return;
         }
         self.spins = self.spins.wrapping_add(1);
-        if self.spins.is_multiple_of(SPINS_PER_YIELD) {
+        if self.spins.is_multiple_of(self.spins_per_yield) {
             let before = clock::realtime().get();
             realtime::yield_now();
             self.longest_yield = self.longest_yield.max(clock::realtime().get() - before);

@@ -21,6 +21,8 @@ use crate::recording::record_ring::ArrivalTimes;
 /// A tag and the FCS.
 const TAG: usize = 4;
 const FCS: usize = 4;
+/// Pause in which a task gives buffers back.
+const FOR_BUFFERS: std::time::Duration = std::time::Duration::from_micros(200);
 
 impl Servicing {
     /// Receives up to `most` frames that wait already.
@@ -38,7 +40,7 @@ impl Servicing {
             self.take_back_buffers();
         }
         let Some(mut buffer) = self.pool.pop() else {
-            return self.receive_without_buffer();
+            return self.receive_without_buffer(block);
         };
         let at = match self.access {
             AccessKind::Udp => PAYLOAD_AT,
@@ -70,11 +72,14 @@ impl Servicing {
     }
 
     /// Every buffer is with a task that does not keep up: the frame is lost to the instrument, and counted.
-    fn receive_without_buffer(&mut self) -> bool {
+    fn receive_without_buffer(&mut self, block: bool) -> bool {
         let got = matches!(self.socket.receive(&mut [], false), Ok(Some(_)));
         if got {
             self.stats.frames_received += 1;
             self.stats.inbox_drops += 1;
+        } else if block {
+            // The task has a lower priority: as long as this thread is awake on the last core there is, no buffer comes back.
+            std::thread::sleep(FOR_BUFFERS);
         }
         got
     }
