@@ -21,6 +21,8 @@ __all__ = ["traversal"]
 _PROBE: Final = 20_370
 """Load of the probe frames, ppm: no simple part of any load, so that they come in every phase of the bursts."""
 _PROBES: Final = 4_000
+_LONGEST_S: Final = 20.0
+"""Of a quick trial of real frames over slow links; each figure has its n."""
 
 
 def traversal(session: Session, known: dict[str, Result]) -> Result:
@@ -109,7 +111,7 @@ def _measured(
         else f"{envelope.load_ppm / 1e4:g} % in bursts of {envelope.burst}, {output}"
     )
     seconds = _PROBES / (fps(session.device.rate_bps, frame) * _PROBE / 1e6)
-    seconds = round(seconds, 6) if session.sizes.virtual else max(1.0, round(seconds, 3))
+    seconds = round(seconds, 6) if session.sizes.virtual else min(max(1.0, round(seconds, 3)), _LONGEST_S)
     if not session.sizes.quick:
         seconds = 60.0
     outcome = session.ask(Trial(f"{frame} B, {what}", seconds, (probe, *cross)))

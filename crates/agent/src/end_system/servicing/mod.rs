@@ -24,7 +24,7 @@ use wg_record::{Crc, RecordFlags};
 use self::spin::{Budget, Expectation};
 use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
-use crate::end_system::assignment::Assignment;
+use crate::end_system::assignment::{Assignment, FlowRole};
 use crate::end_system::buffer::{Buffer, Incoming, Outgoing};
 use crate::end_system::outbox::Outboxes;
 use crate::end_system::receiver_task::{Inbox, ReceptionStats};
@@ -42,12 +42,15 @@ const TAIL: i64 = 80_000;
 /// Longest sleep: how long a stop may go unnoticed.
 pub const LONGEST_SLEEP_MS: u32 = 20;
 const LONGEST_SLEEP: i64 = LONGEST_SLEEP_MS as i64 * 1_000_000;
-/// Spins between two offers of the core to others, where only this agent's threads are on it.
-const SPINS_PER_YIELD: u32 = 8;
 /// Sends whose transmit timestamps may be outstanding; a power of two.
 const OUTSTANDING: usize = 8192;
 /// Frames received in a row while messages wait to be sent.
 const RECEIVE_BURST: usize = 4;
+
+/// Spins between two offers of the core to others. Where agents share it, each spin that somebody waits makes a frame late.
+const fn spins_per_yield(sharing: u32) -> u32 {
+    if sharing > 1 { 1 } else { 8 }
+}
 
 /// Sends of one flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -204,9 +207,7 @@ impl Servicing {
             .collect();
         let expected = (0_u16..)
             .zip(&assignment.flows)
-            .filter(|(_, f)| {
-                f.access == parts.access && f.role != crate::end_system::assignment::FlowRole::Unexpected
-            })
+            .filter(|(_, f)| f.access == parts.access && f.role != FlowRole::Unexpected)
             .map(|(at, _)| at)
             .collect();
         let stats = AccessPointStats {
@@ -240,8 +241,7 @@ impl Servicing {
             budget: Budget::new(clock::realtime().get(), parts.sharing),
             awake_since: clock::realtime().get(),
             spins: 0,
-            // Whoever else is awake there has a frame to send at an instant, and each spin it waits makes it late.
-            spins_per_yield: if parts.sharing > 1 { 1 } else { SPINS_PER_YIELD },
+            spins_per_yield: spins_per_yield(parts.sharing),
             longest_yield: 0,
             stats,
             assignment,
