@@ -212,10 +212,10 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let numbered = self.layer.as_mut().and_then(|layer| layer.number(frame));
         match numbered {
             None if self.streams.is_some() => self.send_stream(now, frame, more),
-            None => self.send_on(now, frame, networks_of(&frame), now, more),
+            None => self.send_on(now, &frame, networks_of(&frame), now, more),
             Some((frame, networks)) => {
                 let unscheduled = frame.class == TrafficClass::TimeTriggered;
-                self.copies(frame, networks, |host, port, frame| {
+                self.copies(&frame, networks, |host, port, frame| {
                     host.join(now, port, Contender { frame, due: now, unscheduled }, more);
                 });
             }
@@ -336,10 +336,12 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         if !self.contenders.is_empty() {
             self.settle(now);
         }
-        for (port, egress) in self.ports.iter_mut().enumerate() {
-            let (outputs, layer) = (&mut self.outputs, &mut self.layer);
-            let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
-            egress.handle_deadline(now, &mut self.device, effect);
+        if !self.is_at_rest() {
+            for (port, egress) in self.ports.iter_mut().enumerate() {
+                let (outputs, layer) = (&mut self.outputs, &mut self.layer);
+                let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
+                egress.handle_deadline(now, &mut self.device, effect);
+            }
         }
         if self.interrupt_at.is_due(now) {
             self.interrupt(now);
@@ -452,10 +454,16 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let arriving = self.arriving.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let own =
             handed.min(arriving).min(self.interrupt_at).min(due).min(self.contenders.deadline()).min(read);
-        if self.device.buffer.is_idle() && !self.device.follows {
+        if self.is_at_rest() {
             return own;
         }
         self.ports.iter().fold(own, |earliest, port| earliest.min(port.next_deadline(&self.device)))
+    }
+
+    /// Whether its ports have nothing to do by themselves.
+    #[inline]
+    fn is_at_rest(&self) -> bool {
+        self.device.buffer.is_idle() && !self.device.follows
     }
 
     /// Its virtual link layer.
@@ -528,7 +536,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
                 self.send_stream(now, frame, more);
                 return;
             }
-            self.send_on(now, frame, networks_of(&frame), now, more);
+            self.send_on(now, &frame, networks_of(&frame), now, more);
             return;
         };
         let outputs = &mut self.outputs;
@@ -536,7 +544,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             outputs.push_back(Output::lost_before_ports(frame, cause));
         });
         if let Some(Departure { frame, networks, due }) = departure {
-            self.send_on(now, frame, networks, due, more);
+            self.send_on(now, &frame, networks, due, more);
         }
     }
 
@@ -545,13 +553,13 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     fn send_stream(&mut self, now: RunTime, frame: Frame, more: bool) {
         let handled = self.streams.as_mut().map(|streams| streams.handle_frame(now, &frame));
         let Some(Handled::Copies(copies)) = handled else {
-            self.send_on(now, frame, networks_of(&frame), now, more);
+            self.send_on(now, &frame, networks_of(&frame), now, more);
             return;
         };
         for at in 0..copies.count() {
             let Some(streams) = &self.streams else { break };
             let copy = streams.copy(copies, at, &frame);
-            self.send_on(now, copy, networks_of(&copy), now, more || at + 1 < copies.count());
+            self.send_on(now, &copy, networks_of(&copy), now, more || at + 1 < copies.count());
         }
     }
 
@@ -563,23 +571,29 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             .filter(|layer| layer.next_deadline().is_due(now))
             .and_then(|layer| layer.poll_departure(now, &self.device.clock))
         {
-            self.send_on(now, departure.frame, departure.networks, departure.due, false);
+            self.send_on(now, &departure.frame, departure.networks, departure.due, false);
         }
     }
 
     /// Puts a frame, or a copy on each network, into the queues.
     #[inline]
-    fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime, more: bool) {
-        if let ([egress], None) = (&mut self.ports[..], &self.layer)
+    fn send_on(&mut self, now: RunTime, frame: &Frame, networks: Networks, due: RunTime, more: bool) {
+        if !more
             && networks.has(self.networks[0])
-            && !more
+            && (self.layer.is_none() || frame.network == self.networks[0])
             && self.contenders.is_empty()
-            && self.handed.front().is_none_or(|(at, _)| *at > now)
+            && !self.has_due(now)
+            && let [egress] = &mut self.ports[..]
         {
-            // Most hosts by far are like this.
-            let outputs = &mut self.outputs;
-            let effect = &mut |effect| outputs.push_back(Output::of(0, effect));
-            egress.handle_frame(now, frame, &mut self.device, effect);
+            // Most hosts by far have one port, and most frames find it idle.
+            if let Some(transmission) = egress.begin_at_once(now, frame, &self.device) {
+                if let Some(layer) = &mut self.layer {
+                    layer.passes(0, frame, due, now);
+                }
+                self.outputs.push_back(Output::Transmit { frame: *frame, port: 0, transmission });
+            } else {
+                self.enqueue(now, 0, Contender { frame: *frame, due, unscheduled: false });
+            }
             return;
         }
         self.copies(frame, networks, |host, port, frame| {
@@ -588,7 +602,6 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     }
 
     /// Hands a frame to its port, or keeps it while the frames that may come at this instant could go before it.
-    #[inline]
     fn join(&mut self, now: RunTime, port: usize, contender: Contender, more: bool) {
         if self.contenders.is_overdue(now) {
             self.settle(now);
@@ -602,7 +615,6 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    #[inline]
     fn enqueue(&mut self, now: RunTime, port: usize, contender: Contender) {
         let Contender { frame, due, unscheduled } = contender;
         let (outputs, layer) = (&mut self.outputs, &mut self.layer);
@@ -628,25 +640,27 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
-    fn copies(&mut self, frame: Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
+    fn copies(&mut self, frame: &Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
         let own = &self.networks[..self.ports.len()];
         let copies = own.iter().filter(|network| networks.has(**network)).count();
         if self.device.follows && copies > 1 {
-            self.outputs.push_back(Output::Follow { port: 0, frame, life: Life::Copied(copies as u32) });
+            self.outputs.push_back(Output::Follow {
+                port: 0,
+                frame: *frame,
+                life: Life::Copied(copies as u32),
+            });
         }
         let mut sent = false;
         for port in 0..self.ports.len() {
             let network = self.networks[port];
             if networks.has(network) {
                 sent = true;
-                let own = if frame.network == network { frame } else { Frame { network, ..frame } };
-                send(self, port, own);
+                send(self, port, Frame { network, ..*frame });
             }
         }
         if !sent {
-            self.outputs.push_back(Output::lost_before_ports(frame, Cause::NoEgress));
+            self.outputs.push_back(Output::lost_before_ports(*frame, Cause::NoEgress));
         }
     }
 

@@ -19,7 +19,8 @@ pub struct Fifo<T> {
 /// What is behind the first.
 #[derive(Clone, Debug)]
 struct Rest<T> {
-    items: VecDeque<T>,
+    /// None of them is empty.
+    items: VecDeque<Option<T>>,
 }
 
 impl<T> Default for Rest<T> {
@@ -61,29 +62,31 @@ impl<T> Fifo<T> {
     /// The youngest.
     #[inline]
     pub fn back(&self) -> Option<&T> {
-        self.rest.as_ref().and_then(|rest| rest.items.back()).or(self.first.as_ref())
+        self.rest.as_ref().and_then(|rest| rest.items.back()?.as_ref()).or(self.first.as_ref())
     }
 
     /// Puts `item` behind all others.
     #[inline]
     pub fn push_back(&mut self, item: T) {
-        if self.first.is_none() {
-            self.first = Some(item);
-        } else {
-            self.line_up(item);
-        }
+        // The place is found first, so that the item is put together there.
+        let place = if self.first.is_none() { &mut self.first } else { self.place_behind() };
+        *place = Some(item);
     }
 
+    /// An empty place behind all others.
     #[cold]
-    fn line_up(&mut self, item: T) {
-        self.rest.get_or_insert_default().items.push_back(item);
+    fn place_behind(&mut self) -> &mut Option<T> {
         self.behind += 1;
+        let items = &mut self.rest.get_or_insert_default().items;
+        items.push_back(None);
+        let last = items.len() - 1;
+        &mut items[last]
     }
 
     /// Puts `item` before all others.
     pub fn push_front(&mut self, item: T) {
         if let Some(second) = self.first.replace(item) {
-            self.rest.get_or_insert_default().items.push_front(second);
+            self.rest.get_or_insert_default().items.push_front(Some(second));
             self.behind += 1;
         }
     }
@@ -100,14 +103,14 @@ impl<T> Fifo<T> {
 
     #[cold]
     fn move_up(&mut self) {
-        self.first = self.rest.as_mut().and_then(|rest| rest.items.pop_front());
+        self.first = self.rest.as_mut().and_then(|rest| rest.items.pop_front()?);
         self.behind -= u32::from(self.first.is_some());
     }
 
     /// Takes the youngest.
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
-        let Some(last) = self.rest.as_mut().and_then(|rest| rest.items.pop_back()) else {
+        let Some(last) = self.rest.as_mut().and_then(|rest| rest.items.pop_back()?) else {
             return self.first.take();
         };
         self.behind -= 1;
@@ -116,13 +119,16 @@ impl<T> Fifo<T> {
 
     /// All of them, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.items.iter()))
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.items.iter().flatten()))
     }
 
     /// Takes all of them, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.behind = 0;
-        self.first.take().into_iter().chain(self.rest.iter_mut().flat_map(|rest| rest.items.drain(..)))
+        self.first
+            .take()
+            .into_iter()
+            .chain(self.rest.iter_mut().flat_map(|rest| rest.items.drain(..).flatten()))
     }
 
     /// Keeps those of which `stays` is true, in their order.
@@ -130,9 +136,9 @@ impl<T> Fifo<T> {
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.first = self.first.take().filter(&mut stays);
         let Some(rest) = &mut self.rest else { return };
-        rest.items.retain(stays);
+        rest.items.retain(|item| item.as_ref().is_some_and(&mut stays));
         if self.first.is_none() {
-            self.first = rest.items.pop_front();
+            self.first = rest.items.pop_front().flatten();
         }
         self.behind = rest.items.len() as u32;
     }

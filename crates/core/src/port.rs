@@ -244,6 +244,23 @@ impl<S: TransmissionSelection> Port<S> {
         self.take(now, &Newcomer { frame: &frame, queue, unscheduled: false }, device, effect);
     }
 
+    /// Begins `frame` at `now` as [`handle_frame`](Self::handle_frame) would, where nothing can keep it from being the next: the
+    /// line is free, nobody waits, the selection asks for nothing and no copies are followed. `None`: it has to be handed in.
+    /// Most frames by far begin so, and what else there may be stays out of their way.
+    #[inline]
+    pub(crate) fn begin_at_once<C>(
+        &mut self,
+        now: RunTime,
+        frame: &Frame,
+        device: &NodeShared<C>,
+    ) -> Option<Transmission> {
+        if !self.is_idle(now) || !self.selection.is_plain() || device.follows {
+            return None;
+        }
+        self.seen = now;
+        Some(self.occupy(now, self.queue_of(frame), frame))
+    }
+
     /// As [`handle_frame`](Self::handle_frame), for a frame that keeps to no schedule, as a babbling end system sends
     /// it: it is treated as the most urgent of all others.
     pub fn handle_unscheduled<C: LocalClock>(
@@ -592,10 +609,6 @@ impl<S: TransmissionSelection> Port<S> {
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "queues are eight and one for each of the windows' 16-bit flows"
-    )]
     fn begin<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -603,9 +616,20 @@ impl<S: TransmissionSelection> Port<S> {
         frame: &Frame,
         device: &NodeShared<C>,
     ) -> Transmission {
+        let transmission = self.occupy(now, queue, frame);
+        self.selection.handle_begin(&moment!(self, now, device), queue, frame);
+        transmission
+    }
+
+    /// A frame takes the line.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "queues are eight and one for each of the windows' 16-bit flows"
+    )]
+    fn occupy(&mut self, now: RunTime, queue: usize, frame: &Frame) -> Transmission {
         self.on_wire = Some(OnWire { frame: *frame, queue: queue as u16, since: now });
         self.line = Line::Taken;
-        self.selection.handle_begin(&moment!(self, now, device), queue, frame);
         Transmission(())
     }
 

@@ -188,6 +188,13 @@ pub trait TransmissionSelection {
         None
     }
 
+    /// Whether it counts nothing and has no queues of its own, and any frame may begin at any time: of one that comes to a free
+    /// line where nobody waits it then need not be told.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// Whether frames go by a schedule, or in fragments: only then the methods below are called.
     #[inline]
     fn has_schedule(&self) -> bool {
@@ -346,6 +353,10 @@ impl TransmissionSelection for Selection {
     }
     fn credit<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize) -> Option<&CreditCourse> {
         each!(self, of => of.credit(at, queue))
+    }
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        matches!(self, Self::StrictPriority(_))
     }
     #[inline(always)]
     fn has_schedule(&self) -> bool {

@@ -321,7 +321,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             }
         }
         self.release(now);
-        self.forward(now, arrival, more);
+        self.forward(now, &arrival, more);
     }
 
     /// A frame that the switch makes itself, for one of its ports. With `more` other inputs of this instant may follow.
@@ -333,7 +333,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             return;
         }
         self.release(now);
-        self.offer(now, port, (frame, now), more);
+        self.offer(now, port, &frame, now, more);
     }
 
     /// Does what is due at `now`: frames handed in early first, in the order of their instants, then every port whose
@@ -427,6 +427,15 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// When [`handle_deadline`](Self::handle_deadline) will have something to do.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
+        let nothing_waits = self.device.buffer.is_idle() && !self.device.follows;
+        if nothing_waits && self.stages.is_empty() && self.contenders.is_empty() {
+            return Deadline::NEVER;
+        }
+        self.earliest_deadline()
+    }
+
+    /// Of what waits.
+    fn earliest_deadline(&self) -> Deadline {
         let stage = self.stages.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let stage = stage.min(self.contenders.deadline());
         if self.device.buffer.is_idle() && !self.device.follows {
@@ -470,13 +479,20 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
 
     #[inline]
     fn release(&mut self, now: RunTime) {
+        if self.stages.front().is_some_and(|(at, _)| *at <= now) {
+            self.release_due(now);
+        }
+    }
+
+    #[cold]
+    fn release_due(&mut self, now: RunTime) {
         while let Some(&(at, stage)) = self.stages.front()
             && at <= now
         {
             self.stages.pop_front();
             match stage {
-                Stage::Arrival(arrival) => self.forward(now, arrival, true),
-                Stage::Copy { port, frame } => self.offer(now, port, (frame, now), true),
+                Stage::Arrival(arrival) => self.forward(now, &arrival, true),
+                Stage::Copy { port, frame } => self.offer(now, port, &frame, now, true),
             }
         }
     }
@@ -487,7 +503,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
-    fn forward(&mut self, now: RunTime, mut arrival: Arrival, more: bool) {
+    #[inline(always)]
+    fn forward(&mut self, now: RunTime, arrival: &Arrival, more: bool) {
         let fails_check = arrival.frame.marks.has(Marks::FCS_ERROR);
         let damaged = fails_check || !self.lengths.have(&arrival.frame);
         if damaged && self.mode == ForwardingMode::StoreAndForward {
@@ -495,38 +512,44 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.drop(arrival.port, arrival.frame, cause);
             return;
         }
-        arrival.frame.length = arrival.frame.length.max(SMALLEST_FRAME);
-        let Arrival { port, frame, .. } = arrival;
-        let (route, critical) = match self.ingress.judge(&self.device.clock, &arrival) {
+        let padded;
+        let arrival = if arrival.frame.length < SMALLEST_FRAME {
+            padded = Arrival { frame: Frame { length: SMALLEST_FRAME, ..arrival.frame }, ..*arrival };
+            &padded
+        } else {
+            arrival
+        };
+        let Arrival { port, ref frame, .. } = *arrival;
+        let (route, critical) = match self.ingress.judge(&self.device.clock, arrival) {
             Verdict::Refuse(cause) => {
-                self.drop(port, frame, cause);
+                self.drop(port, *frame, cause);
                 return;
             }
             Verdict::ToPort(egress) => (Route::Port(egress), true),
             Verdict::ToGroup(group) => (Route::Group(group), true),
-            Verdict::Bridge if !self.forwarding.carries(port, &frame) => {
-                self.drop(port, frame, Cause::ForeignVlan);
+            Verdict::Bridge if !self.forwarding.carries(port, frame) => {
+                self.drop(port, *frame, Cause::ForeignVlan);
                 return;
             }
             Verdict::BridgeAs { priority, drop_eligible } => {
-                self.bridge_as(now, &arrival, (priority, drop_eligible), more);
+                self.bridge_as(now, arrival, (priority, drop_eligible), more);
                 return;
             }
             Verdict::Bridge => {
                 if !damaged {
-                    self.forwarding.learn(now, port, &frame);
+                    self.forwarding.learn(now, port, frame);
                 }
-                if self.streams.is_some() && self.handle_stream(now, &arrival, more) {
+                if self.streams.is_some() && self.handle_stream(now, arrival, more) {
                     return;
                 }
-                (self.forwarding.route(now, &frame), false)
+                (self.forwarding.route(now, frame), false)
             }
         };
         if self.device.follows {
-            self.follow(route, &arrival, critical);
+            self.follow(route, arrival, critical);
         }
         if !self.spread(now, route, arrival, critical, more) {
-            self.drop(port, frame, Cause::NoEgress);
+            self.drop(port, *frame, Cause::NoEgress);
         }
     }
 
@@ -547,7 +570,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.forwarding.learn(now, port, &frame);
         }
         if self.streams.is_none() || !self.handle_stream(now, &arrival, more) {
-            self.bridge(now, arrival, more);
+            self.bridge(now, &arrival, more);
         }
     }
 
@@ -559,12 +582,12 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         match streams.handle_frame(complete, frame) {
             Handled::Foreign => return false,
             Handled::Discard(cause) => self.drop(port, *frame, cause),
-            Handled::Pass(frame) => self.bridge(now, Arrival { frame, ..*arrival }, more),
+            Handled::Pass(frame) => self.bridge(now, &Arrival { frame, ..*arrival }, more),
             Handled::Copies(copies) => {
                 for at in 0..copies.count() {
                     let Some(streams) = &self.streams else { break };
                     let frame = streams.copy(copies, at, frame);
-                    self.bridge(now, Arrival { frame, ..*arrival }, more);
+                    self.bridge(now, &Arrival { frame, ..*arrival }, more);
                 }
             }
         }
@@ -573,10 +596,10 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
 
     /// Forwards a frame of a stream, or one that was changed, by its address.
     #[inline(never)]
-    fn bridge(&mut self, now: RunTime, arrival: Arrival, more: bool) {
+    fn bridge(&mut self, now: RunTime, arrival: &Arrival, more: bool) {
         let route = self.forwarding.route(now, &arrival.frame);
         if self.device.follows {
-            self.follow(route, &arrival, false);
+            self.follow(route, arrival, false);
         }
         if !self.spread(now, route, arrival, false, more) {
             self.drop(arrival.port, arrival.frame, Cause::NoEgress);
@@ -585,21 +608,21 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
 
     /// Sends a copy out of every port of the route; whether there was any.
     #[inline(always)]
-    fn spread(&mut self, now: RunTime, route: Route, arrival: Arrival, critical: bool, more: bool) -> bool {
-        let Arrival { port, frame, .. } = arrival;
+    fn spread(&mut self, now: RunTime, route: Route, arrival: &Arrival, critical: bool, more: bool) -> bool {
+        let Arrival { port, ref frame, .. } = *arrival;
         let mut sent = false;
         if let Route::Port(egress) = route {
-            sent = egress != port && (critical || self.forwarding.carries(egress, &frame));
+            sent = egress != port && (critical || self.forwarding.carries(egress, frame));
             if sent {
                 self.send(now, egress, arrival, more);
             }
         } else {
             for word in 0..self.ports.len().div_ceil(64) {
-                let mut left = self.forwarding.members(route, &frame).map_or(0, |set| set.word(word));
+                let mut left = self.forwarding.members(route, frame).map_or(0, |set| set.word(word));
                 while left != 0 {
                     let egress = word * 64 + left.trailing_zeros() as usize;
                     left &= left - 1;
-                    if egress != port && (critical || self.forwarding.carries(egress, &frame)) {
+                    if egress != port && (critical || self.forwarding.carries(egress, frame)) {
                         sent = true;
                         self.send(now, egress, arrival, more);
                     }
@@ -621,22 +644,24 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    fn send(&mut self, now: RunTime, egress: usize, arrival: Arrival, more: bool) {
+    #[inline]
+    fn send(&mut self, now: RunTime, egress: usize, arrival: &Arrival, more: bool) {
+        let frame = &arrival.frame;
         let complete = arrival.complete + self.processing_delay;
         if self.mixed_rate_delay > Span::ZERO && !self.are_alike(egress, arrival.port) {
             let at = now.max(complete) + self.mixed_rate_delay;
-            self.keep(at, Stage::Copy { port: egress, frame: arrival.frame });
+            self.keep(at, Stage::Copy { port: egress, frame: *frame });
             return;
         }
         if self.mode == ForwardingMode::StoreAndForward || complete <= now {
-            self.offer(now, egress, (arrival.frame, now), more);
+            self.offer(now, egress, frame, now, more);
             return;
         }
         let alike = self.are_alike(egress, arrival.port);
         if alike && self.ports[egress].is_idle(now) {
-            self.offer(now, egress, (arrival.frame, complete), more);
+            self.offer(now, egress, frame, complete, more);
         } else {
-            self.keep(complete, Stage::Copy { port: egress, frame: arrival.frame });
+            self.keep(complete, Stage::Copy { port: egress, frame: *frame });
         }
     }
 
@@ -645,14 +670,15 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.ports[one].line() == self.ports[other].line()
     }
 
-    /// Hands a copy to its port, or keeps it while the frames that may come at this instant could go before it.
+    /// Hands a copy to its port, or keeps it while the frames that may come at this instant could go before it. From `complete`
+    /// on all of it can be forwarded.
     #[inline]
-    fn offer(&mut self, now: RunTime, port: usize, copy: (Frame, RunTime), more: bool) {
+    fn offer(&mut self, now: RunTime, port: usize, frame: &Frame, complete: RunTime, more: bool) {
         let alone = !more && self.contenders.is_empty();
-        if !alone && self.ports[port].is_idle(now) && self.ports[port].urgency(&copy.0, false).is_some() {
-            self.contenders.push(now, port, copy);
+        if !alone && self.ports[port].is_idle(now) && self.ports[port].urgency(frame, false).is_some() {
+            self.contenders.push(now, port, (*frame, complete));
         } else {
-            self.enqueue(now, port, copy.0);
+            self.enqueue(now, port, frame);
         }
     }
 
@@ -664,7 +690,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.contenders.settle(|port, (frame, _)| ports[port].urgency(frame, false).unwrap_or(0));
         for (port, (frame, complete)) in copies {
             if complete <= now || self.ports[port].is_idle(now) {
-                self.enqueue(now, port, frame);
+                self.enqueue(now, port, &frame);
             } else {
                 self.keep(complete, Stage::Copy { port, frame });
             }
@@ -672,13 +698,25 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     }
 
     #[inline]
-    fn enqueue(&mut self, now: RunTime, port: usize, frame: Frame) {
+    fn enqueue(&mut self, now: RunTime, port: usize, frame: &Frame) {
+        match self.ports[port].begin_at_once(now, frame, &self.device) {
+            Some(transmission) => {
+                self.outputs.push_back(Output::Transmit { frame: *frame, port, transmission })
+            }
+            None => self.line_up(now, port, frame),
+        }
+    }
+
+    /// Hands a frame to a port where it may have to wait.
+    #[inline(never)]
+    fn line_up(&mut self, now: RunTime, port: usize, frame: &Frame) {
         let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
         let egress = &mut self.ports[port];
-        egress.handle_frame(now, frame, &mut self.device, effect);
+        egress.handle_frame(now, *frame, &mut self.device, effect);
         self.waiting.set(port, !egress.is_at_rest(&self.device));
     }
 
+    #[cold]
     fn drop(&mut self, port: usize, frame: Frame, cause: Cause) {
         self.outputs.push_back(Output::Dropped { port, frame, cause });
     }

@@ -379,6 +379,16 @@ impl VirtualLinkLayer {
         }
     }
 
+    /// A frame that was due at `due` comes to `port` at `now`, where none waits, and its transmission begins: as
+    /// [`joins`](Self::joins) and [`begins`](Self::begins).
+    #[inline]
+    pub(crate) fn passes(&mut self, port: usize, frame: &Frame, due: RunTime, now: RunTime) {
+        if let Some(multiplexed) = self.multiplexed(port, frame) {
+            multiplexed.last = due;
+            multiplexed.account.handle_start(due, now);
+        }
+    }
+
     /// The frame that began last was aborted and waits again.
     pub(crate) fn waits_again(&mut self, port: usize, frame: &Frame) {
         if let Some(multiplexed) = self.multiplexed(port, frame) {

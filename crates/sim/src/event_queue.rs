@@ -106,10 +106,11 @@ impl Node {
 /// The next instant of every source.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    /// Level by level, the leaves first; the last node is the root.
+    /// Level by level, the root first and the leaves last: the children of a node follow those of the nodes before it, so that
+    /// node n is what the key at place n - 1 of all nodes is the least of.
     nodes: Vec<Node>,
-    /// Where each level begins in `nodes`.
-    levels: Vec<usize>,
+    /// Place of the first source, and from there on of the others.
+    leaves: usize,
     /// The least key of all.
     earliest: u64,
     /// Bits of a key that are the number of the source.
@@ -144,12 +145,13 @@ impl EventQueue {
         for (class, count) in counts.into_iter().enumerate() {
             starts[class + 1] = starts[class] + count;
         }
-        let (mut levels, mut nodes, mut count) = (Vec::new(), 0, starts[CLASSES].max(1));
-        while count > 1 || levels.is_empty() {
-            count = count.div_ceil(WIDTH);
-            levels.push(nodes);
-            nodes += count;
+        // The first node of the lowest level, and how many nodes that has room for.
+        let (mut lowest, mut room) = (0, 1);
+        while room * WIDTH < starts[CLASSES] {
+            lowest = lowest * WIDTH + 1;
+            room *= WIDTH;
         }
+        let nodes = lowest + starts[CLASSES].div_ceil(WIDTH).max(1);
         let all = ALL.into_iter().zip(counts);
         #[expect(clippy::cast_possible_truncation, reason = "nodes and links are numbered in 32 bits")]
         let sources = all
@@ -159,7 +161,7 @@ impl EventQueue {
         let limit = 1 << (u64::BITS - 1 - bits);
         Self {
             nodes: vec![Node::EMPTY; nodes],
-            levels,
+            leaves: lowest * WIDTH,
             earliest: NEVER,
             bits,
             base: 0,
@@ -215,7 +217,7 @@ impl EventQueue {
 
     #[inline]
     fn put(&mut self, source: usize, key: u64) {
-        let was = self.nodes[source / WIDTH].0[source % WIDTH];
+        let was = *self.key_at(self.leaves + source);
         if key < was {
             self.advance(source, key);
         } else if key > was {
@@ -223,15 +225,23 @@ impl EventQueue {
         }
     }
 
+    #[inline]
+    fn key_at(&mut self, place: usize) -> &mut u64 {
+        &mut self.nodes[place / WIDTH].0[place % WIDTH]
+    }
+
     /// A source comes earlier: it goes up as far as it is the least. It is compared to the top in any case: how
     /// far it goes cannot be guessed, and guessing wrong takes longer.
     #[inline]
     fn advance(&mut self, source: usize, key: u64) {
-        let mut at = source;
-        for level in &self.levels {
-            let place = &mut self.nodes[level + at / WIDTH].0[at % WIDTH];
-            *place = key.min(*place);
-            at /= WIDTH;
+        let mut place = self.leaves + source;
+        loop {
+            let own = self.key_at(place);
+            *own = key.min(*own);
+            if place < WIDTH {
+                break;
+            }
+            place = place / WIDTH - 1;
         }
         self.earliest = self.earliest.min(key);
     }
@@ -239,30 +249,37 @@ impl EventQueue {
     /// A source comes later: where it was the least, its neighbours are compared.
     #[inline]
     fn put_off(&mut self, source: usize, key: u64) {
-        let was = self.nodes[source / WIDTH].0[source % WIDTH];
-        let (mut at, mut key) = (source, key);
-        for depth in 0..self.levels.len() {
-            let number = self.levels[depth] + at / WIDTH;
-            self.nodes[number].0[at % WIDTH] = key;
-            at /= WIDTH;
-            let above = self.levels.get(depth + 1).map(|level| self.nodes[level + at / WIDTH].0[at % WIDTH]);
-            if above.unwrap_or(self.earliest) != was {
+        let (mut place, mut key) = (self.leaves + source, key);
+        let was = *self.key_at(place);
+        loop {
+            let node = &mut self.nodes[place / WIDTH];
+            node.0[place % WIDTH] = key;
+            key = node.least();
+            if place < WIDTH {
+                break;
+            }
+            place = place / WIDTH - 1;
+            if *self.key_at(place) != was {
                 return;
             }
-            key = self.nodes[number].least();
         }
-        self.earliest = key;
+        if self.earliest == was {
+            self.earliest = key;
+        }
     }
 
     /// The first source has no further instant.
     #[inline]
     fn take(&mut self, source: usize) {
-        let (mut at, mut key) = (source, NEVER);
-        for level in &self.levels {
-            let node = &mut self.nodes[level + at / WIDTH];
-            node.0[at % WIDTH] = key;
+        let (mut place, mut key) = (self.leaves + source, NEVER);
+        loop {
+            let node = &mut self.nodes[place / WIDTH];
+            node.0[place % WIDTH] = key;
             key = node.least();
-            at /= WIDTH;
+            if place < WIDTH {
+                break;
+            }
+            place = place / WIDTH - 1;
         }
         self.earliest = key;
     }

@@ -118,8 +118,11 @@ impl RedundancyManager {
         while self.unmatched.front().is_some_and(|first| exceeds(self.now, first.at, self.skew_max)) {
             self.unmatched.pop_front();
         }
-        let same_number = self.unmatched.iter().find(|first| first.number == number).copied();
-        if let Some(first) = same_number {
+        let of_number =
+            |unmatched: &Fifo<Forwarded>| unmatched.iter().find(|first| first.number == number).copied();
+        if !self.unmatched.is_empty()
+            && let Some(first) = of_number(&self.unmatched)
+        {
             self.unmatched.retain(|other| other.number != number);
             if first.network != network {
                 return Decision::SecondCopy { skew: self.now - first.at };
@@ -144,9 +147,10 @@ impl RedundancyManager {
     }
 }
 
-/// Whether `later − earlier` exceeds `span`, also where the difference is beyond what a [`Span`] holds.
+/// Whether `later − earlier`, neither less than zero, exceeds `span`, also where the difference is beyond what a [`Span`] holds.
+#[inline]
 fn exceeds(later: RunTime, earlier: RunTime, span: Span) -> bool {
-    i128::from(later.as_picos()) - i128::from(earlier.as_picos()) > i128::from(span.as_picos())
+    later.as_picos().abs_diff(earlier.as_picos()) > span.as_picos().unsigned_abs()
 }
 
 /// Whether `number` lies up to half a lap before `latest`. Zero, after a sender's reset, begins anew.

@@ -204,9 +204,11 @@ impl<F> Regulator<F> {
         }
         let count = self.fifos.len();
         let has_arrived = |at: &usize| self.fifos[*at].head().is_some_and(|arrived| arrived <= eligible_at);
-        let chosen = (0..count).map(|step| (self.turn + step) % count).find(has_arrived)?;
+        // Less than two rounds: a division would be slow.
+        let in_turn = |at: usize| if at < count { at } else { at - count };
+        let chosen = (0..count).map(|step| in_turn(self.turn + step)).find(has_arrived)?;
         let waiting = self.fifos[chosen].frames.pop_front()?;
-        self.turn = (chosen + 1) % count;
+        self.turn = in_turn(chosen + 1);
         if first >= self.gap_ends {
             self.gap_elapsed = self.gap_elapsed.max(clock.elapsed(first));
         }

@@ -110,14 +110,16 @@ pub struct HostConfig {
 
 impl HostConfig {
     /// From the application's call to `frame` in the egress queue.
+    #[inline]
     pub(super) fn transmit_of(&self, frame: &Frame) -> Span {
-        let own = self.stacks[frame.marks.stack()];
-        own.map_or(self.transmit, |stack| stack.transmit).of(frame.length)
+        let own = self.stacks[frame.marks.stack()].as_ref();
+        own.map_or(&self.transmit, |stack| &stack.transmit).of(frame.length)
     }
 
     /// From the lane's first look at `frame` to the application's possession of it.
+    #[inline]
     pub(super) fn receive_of(&self, frame: &Frame) -> Span {
-        let own = self.stacks[frame.marks.stack()];
-        own.map_or(self.receive, |stack| stack.receive).of(frame.length)
+        let own = self.stacks[frame.marks.stack()].as_ref();
+        own.map_or(&self.receive, |stack| &stack.receive).of(frame.length)
     }
 }

@@ -15,4 +15,9 @@ impl TransmissionSelection for StrictPriority {
     fn admission<C: LocalClock>(&self, _at: &Moment<'_, C>, _queue: usize, _frame: &Frame) -> Admission {
         Admission::Now
     }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
 }
