@@ -18,22 +18,20 @@ from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, RunResult
 from wiregauge.measures.schemas import filled
-from wiregauge.measures.shown import (
+from wiregauge.measures.shown import PooledShown, RunShown, Shown
+from wiregauge.measures.shown_flow import (
     BRIEF,
     BriefShown,
-    CitationShown,
     CorrectedShown,
     FlowMetShown,
     FlowRestShown,
     FlowShown,
-    PooledShown,
-    RunShown,
     ServedShown,
-    ServiceShown,
-    Shown,
     brief_summary,
-    summary_shown,
 )
+from wiregauge.measures.shown_run import CitationShown
+from wiregauge.measures.shown_service import ServiceShown
+from wiregauge.measures.shown_summary import summary_shown
 from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
 
 
