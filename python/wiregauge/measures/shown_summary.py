@@ -7,10 +7,10 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
+from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.quantities import percentile_names
 from wiregauge.measures.metrics.summary import Settling, Summary
 from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, filled
 
@@ -26,7 +26,7 @@ def determined(percentiles: Mapping[str, Percentile]) -> dict[str, Percentile]:
     return {name: found for name, found in percentiles.items() if found.value is not None}
 
 
-def intervals(found: Summary | PairLatency) -> dict[str, list[float | None]]:
+def _intervals(found: PairLatency) -> dict[str, list[float | None]]:
     return {name: ends(one) for name, one in determined(found.percentiles).items()}
 
 
@@ -79,12 +79,6 @@ class SummaryShown(TypedDict):
     mad: Figure
 
 
-def _interval_needs(summary: Summary) -> dict[str, int]:
-    needs = {"mean": summary.interval_needs}
-    needs |= {name: found.interval_needs for name, found in summary.percentiles.items()}
-    return {name: needed for name, needed in needs.items() if needed is not None}
-
-
 class SummaryRestShown(TypedDict):
     max: Annotated[Figure, From("maximum")]
     uncertainty: Annotated[
@@ -92,13 +86,8 @@ class SummaryRestShown(TypedDict):
     ]
     uncertainty_parts: Annotated[PartsShown | None, From("uncertainty")]
     n_effective: Figure
-    intervals: Annotated[dict[str, Interval], From(intervals)]
-    percentiles_n_effective: NotRequired[
-        Annotated[
-            dict[str, Figure],
-            From(lambda summary: {name: p.worth for name, p in determined(summary.percentiles).items()}),
-        ]
-    ]
+    intervals: dict[str, Interval]
+    percentiles_n_effective: NotRequired[dict[str, Figure]]
     of_sample: NotRequired[
         Annotated[
             list[str],
@@ -109,7 +98,6 @@ class SummaryRestShown(TypedDict):
         Annotated[
             dict[str, Annotated[int, Meta(ge=2)]],
             Meta(description="values that the mean or a percentile without any interval would need"),
-            From(_interval_needs),
         ]
     ]
     sd_interval: NotRequired[Interval | None]
@@ -122,10 +110,26 @@ class SummaryRestShown(TypedDict):
 
 def summary_shown(summary: Summary, *, sampled: bool) -> SummaryShown:
     """A summary, with its percentiles."""
-    names = percentile_names(summary)
-    rest = filled(SummaryRestShown, summary, of_sample=_of_sample(summary, names) if sampled else [])
-    percentiles = {name: summary.value(name) for name in names}
-    return cast(SummaryShown, {**filled(SummaryShown, summary), **percentiles, **rest})
+    told: dict[str, float | None] = {}
+    between: dict[str, list[float | None]] = {}
+    worth: dict[str, float | None] = {}
+    needs = {"mean": summary.interval_needs} if summary.interval_needs is not None else {}
+    for name, found in summary.percentiles.items():
+        told[name] = found.value
+        if found.value is not None:
+            between[name], worth[name] = [found.low, found.high], found.worth
+        if found.interval_needs is not None:
+            needs[name] = found.interval_needs
+    told = told or dict.fromkeys(QUANTILES)
+    rest = filled(
+        SummaryRestShown,
+        summary,
+        intervals=between,
+        percentiles_n_effective=worth,
+        of_sample=_of_sample(summary, tuple(told)) if sampled else [],
+        interval_needs=needs,
+    )
+    return cast(SummaryShown, {**filled(SummaryShown, summary), **told, **rest})
 
 
 def _of_sample(summary: Summary, percentiles: tuple[str, ...]) -> list[str]:
@@ -157,7 +161,7 @@ class PairShown(TypedDict):
 
 class PairRestShown(TypedDict):
     max: Annotated[float, From("maximum")]
-    intervals: Annotated[dict[str, Interval], From(intervals)]
+    intervals: Annotated[dict[str, Interval], From(_intervals)]
 
 
 def pair_shown(pair: PairLatency) -> PairShown:

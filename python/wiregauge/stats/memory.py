@@ -177,47 +177,61 @@ def _judged(n: int, variance: Floats, sums: Floats, *, skewed: bool) -> list[Mem
     telling = (variance > 0) & (power.max(axis=1) > _NOTHING * variance)
     found = [Memory(n, 1.0, 1.0, 1)] * len(sums)
     asked = np.flatnonzero(telling)
+    if not len(asked):
+        return found
+    known, each = _courses(sums.shape[1]), []
     for begin in range(0, len(asked), _AT_ONCE):
         some = asked[begin : begin + _AT_ONCE]
-        for row, one in zip(
-            some.tolist(), _weighed(n, variance[some], sums[some], power[some], skewed=skewed), strict=True
-        ):
-            found[row] = one
-    return found
-
-
-def _weighed(n: int, variance: Floats, sums: Floats, power: Floats, *, skewed: bool) -> list[Memory]:
-    """What all courses together say of each row."""
-    points = sums.shape[1]
-    known = _courses(points)
-    grouped = np.add.reduceat(power, known.starts, axis=1) * known.part
-    # A product for each row, and not one for all: another order of additions would depend on what is beside it.
-    scale = np.matmul(known.inverse, grouped[:, :, None])[:, :, 0] / known.held
-    likelihood = known.prior - 0.5 * (known.logs + known.held * np.log(scale))
-    share = np.exp(likelihood - likelihood.max(axis=1)[:, None])
-    share[share <= _NEGLIGIBLE * share.max(axis=1)[:, None]] = 0.0
-    share /= share.sum(axis=1)[:, None]
-    times = scale * known.at_zero / variance[:, None]
-    mean = (share * times).sum(axis=1)
-    unending = share[:, known.unending].sum(axis=1) > _UNENDING
-    endless = share[:, known.endless].sum(axis=1) > _DOUBT
-    # Then all hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
-    share[np.ix_(endless, ~known.endless)] = 0.0
-    share[endless] /= share[endless].sum(axis=1)[:, None]
-    half = half_widths(np.sqrt(times), share)
-    uneven, skew = _events(sums, np.minimum(n / mean, points))
+        each.append(_weighed(variance[some], power[some], known))
+    mean, half, unending, endless = (np.concatenate(column) for column in zip(*each, strict=True))
+    uneven, skew = _events(sums[asked], np.minimum(n / mean, sums.shape[1]))
     held = np.where(endless, _LOWEST, known.held)
     degrees = 1 / (1 / held + (1.0 if skewed else _EXACT) * uneven / 2)
     factor = special.stdtrit(np.maximum(degrees, 1.0), 0.975)
     if skewed:
         factor = factor + np.abs(skew) * (1 + 2 * factor**2) / 6
     safe = (half / _NORMAL * factor / _NORMAL) ** 2
-    return [
-        Memory(n, time, float(n), 2 * n) if lasts else Memory(n, time, longest, 1)
-        for time, longest, lasts in zip(
-            np.maximum(mean, 1.0).tolist(), np.maximum(safe, 1.0).tolist(), unending.tolist(), strict=True
-        )
-    ]
+    for row, time, longest, lasts in zip(
+        asked.tolist(),
+        np.maximum(mean, 1.0).tolist(),
+        np.maximum(safe, 1.0).tolist(),
+        unending.tolist(),
+        strict=True,
+    ):
+        found[row] = Memory(n, time, float(n), 2 * n) if lasts else Memory(n, time, longest, 1)
+    return found
+
+
+def _weighed(
+    variance: Floats, power: Floats, known: _Courses
+) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """What all courses together say of each row: values per independent one, the half-width of the mixture, whether the
+    memory is as long as the series, and whether all hangs on the lowest ordinates."""
+    grouped = np.add.reduceat(power, known.starts, axis=1) * known.part
+    # A product for each row, and not one for all: another order of additions would depend on what is beside it.
+    scale = np.matmul(known.inverse, grouped[:, :, None])[:, :, 0]
+    scale /= known.held
+    share = np.log(scale)
+    share *= known.held
+    share += known.logs
+    share *= -0.5
+    share += known.prior
+    share -= share.max(axis=1)[:, None]
+    np.exp(share, out=share)
+    # The likeliest is 1.
+    share *= share > _NEGLIGIBLE
+    share /= share.sum(axis=1)[:, None]
+    scale *= known.at_zero
+    scale /= variance[:, None]
+    times = scale
+    mean = (share * times).sum(axis=1)
+    unending = share[:, known.unending].sum(axis=1) > _UNENDING
+    endless = share[:, known.endless].sum(axis=1) > _DOUBT
+    if endless.any():
+        # All hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
+        share[np.ix_(endless, ~known.endless)] = 0.0
+        share[endless] /= share[endless].sum(axis=1)[:, None]
+    return mean, half_widths(np.sqrt(times), share), unending, endless
 
 
 def _events(sums: Floats, worth: Floats) -> tuple[Floats, Floats]:
