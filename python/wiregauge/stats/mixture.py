@@ -2,8 +2,8 @@
 
 The width is found to one part in 4096 of the way, on a logarithmic scale, from the narrowest distribution's to the
 widest's, by halving. Halving asks twelve times on which side of the end a width lies. So the end itself is found
-first, by a step or two of Halley's method, and answers all twelve; the question is put to the distributions where a width
-lies too near the end for that.
+first, by a step or two of Halley's method, and answers all twelve; the question is put to the distributions where a
+width lies too near the end for that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _TAIL = (
     -0.09359349895,
     0.02472007781,
 )
-"""A polynomial of t = 1 / (1 + 0.28 z), fitted for least relative error: the end need not be known better than `_NEAR`."""
+"""A polynomial of t = 1 / (1 + 0.28 z), fitted for least relative error; an end need not be known better than
+`_NEAR`."""
 
 
 def half_widths(deviations: Floats, share: Floats) -> Floats:
@@ -49,8 +50,8 @@ def half_widths(deviations: Floats, share: Floats) -> Floats:
     A row has the deviation and the share of each distribution; those without a share are no part of the mixture.
     """
     part = share > 0
-    low = _NORMAL * np.min(deviations, axis=1, initial=np.inf, where=part)
-    high = _NORMAL * np.max(deviations, axis=1, initial=0.0, where=part)
+    low = _NORMAL * np.where(part, deviations, np.inf).min(axis=1)
+    high = _NORMAL * np.where(part, deviations, 0.0).max(axis=1)
     end, error = _ends(deviations, share, low, high)
     near = np.maximum(_NEAR, 100 * error)
     close = np.zeros(len(end), dtype=np.bool_)
