@@ -26,6 +26,8 @@ _DENSITY = 0.3989422804014327
 _HALVINGS = 12
 _NEAR = 1e-6
 """Relative distance from the end below which a width is put to the distributions."""
+_FEW = 8
+"""Rows up to which a loop is sooner done than a call of NumPy for all of them."""
 _GOOD = 1e-7
 """Relative error of an end from which on no further step is needed."""
 _TAIL_SCALE = 0.28
@@ -54,16 +56,39 @@ def half_widths(deviations: Floats, share: Floats) -> Floats:
     high = _NORMAL * np.where(part, deviations, 0.0).max(axis=1)
     end, error = _ends(deviations, share, low, high)
     near = np.maximum(_NEAR, 100 * error)
+    if len(end) <= _FEW:
+        each = zip(low.tolist(), high.tolist(), end.tolist(), near.tolist(), strict=True)
+        widths, known = zip(*[_halvings(*one) for one in each], strict=True)
+        found, close = np.array(widths), np.array(known)
+    else:
+        found, close = _all_halvings(low, high, end, near)
+    for row in np.flatnonzero(close & (low < high)).tolist():
+        found[row] = _halved(deviations[row][part[row]], share[row][part[row]])
+    return found
+
+
+def _halvings(low: float, high: float, end: float, near: float) -> tuple[float, bool]:
+    """What halving ends at, and whether a width on the way lies too near the end to be told from it."""
+    close = False
+    for _ in range(_HALVINGS):
+        middle = sqrt(low * high)
+        close = close or not abs(middle / end - 1) > near
+        if middle < end:
+            low = middle
+        else:
+            high = middle
+    return high, close
+
+
+def _all_halvings(low: Floats, high: Floats, end: Floats, near: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """`_halvings` of many at once."""
     close = np.zeros(len(end), dtype=np.bool_)
-    first = low, high
     for _ in range(_HALVINGS):
         middle = np.sqrt(low * high)
         close |= ~(np.abs(middle / end - 1) > near)
         outside = middle < end
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    for row in np.flatnonzero(close & (first[0] < first[1])).tolist():
-        high[row] = _halved(deviations[row][part[row]], share[row][part[row]])
-    return np.asarray(high)
+    return high, close
 
 
 def _ends(deviations: Floats, share: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
