@@ -7,9 +7,10 @@ and counts, the second computes every shift, the third (`judging`) judges all of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.comparing.differences import differences, flow_differences
@@ -39,8 +40,11 @@ from wiregauge.measures.comparing.thresholds import (
     chosen,
 )
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
+from wiregauge.measures.large import are_many
 from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
+
+Floats = NDArray[np.float64]
 
 JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
 """Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
@@ -105,7 +109,10 @@ def compare(
     judged = sum(_count(pair, rules) for pair in flow_pairs)
     rules = _Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
     sides = _Sides(Evidence(base), Evidence(new))
-    drafts = [[_draft(pair, flow, rules, sides) for flow in flows] for pair, flows, _, _ in paired]
+    drafts = [
+        [_draft(pair, flow, rules, sides, in_full=not are_many(flows)) for flow in flows]
+        for pair, flows, _, _ in paired
+    ]
     every = [figure for row in drafts for draft in row for figure in draft.figures]
     shifts, sweeps, rate = judge_figures(every)
     verdicts = iter(shifts)
@@ -114,7 +121,12 @@ def compare(
             pair.base,
             pair.new,
             pair.axes,
-            tuple(_flow(pair, draft, [next(verdicts) for _ in draft.figures]) for draft in row),
+            _in_full(
+                pair,
+                [_flow(pair, draft, [next(verdicts) for _ in draft.figures]) for draft in row],
+                rules,
+                sides,
+            ),
             tuple(only_base),
             tuple(only_new),
         )
@@ -311,27 +323,100 @@ class _Draft:
     counts: dict[str, tuple[int, int, int, int, float]]
     figures: tuple[Figure, ...]
     dropped: tuple[Dropped, ...]
+    in_full: bool
 
 
-def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> _Draft:
+def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, in_full: bool) -> _Draft:
+    """With all figures, or with those that are judged and a few beside them (`Comparison`)."""
     figures: list[Figure] = []
     both, statistics, counts = {}, {}, {}
-    for name in _common(pair):
-        both[name], made = _measure(name, point, pair, rules, sides)
-        statistics[name] = tuple(figure.shift.statistic for figure in made)
+    common = _common(pair)
+    for name in common:
+        wanted = ("mean", "sd", *_supported(pair, name))
+        if not in_full:
+            judged = {one for one in wanted if rules.judges(pair, name, one)}
+            if not judged and name not in MAIN:
+                continue
+            wanted = ("mean", "sd", *(one for one in wanted[2:] if one in judged | _SHOWN_ALWAYS))
+        both[name], made = _measure(name, point, pair, rules, sides, wanted)
+        statistics[name] = wanted
         figures += made
     if pair.base.counts["sent"] and pair.new.counts["sent"]:
-        one = _one_measurement(pair, both)
+        one = _one_measurement(point, pair, common, both, sides)
         for name in SHARES:
             counts[name], figure = _share(name, point, pair, rules, sides, one_measurement=one)
             figures.append(figure)
-    return _Draft(pair, both, statistics, counts, tuple(figures), _dropped(pair, rules))
+    return _Draft(pair, both, statistics, counts, tuple(figures), _dropped(pair, rules), in_full)
 
 
-def _one_measurement(pair: FlowPair, both: Mapping[str, tuple[Side, Side, bool]]) -> bool:
+_SHOWN_ALWAYS = frozenset({"p50", "p99", "p99.9"})
+"""Percentiles of the main measures that tables show, judged or not."""
+MOST_OF_EACH = 20
+"""Flows with each verdict that are told in full where there are many."""
+
+
+def _in_full(
+    point: PointPair, flows: Sequence[FlowComparison], rules: _Rules, sides: _Sides
+) -> tuple[FlowComparison, ...]:
+    """All flows; of many those whose change is greatest with all their figures."""
+    by_verdict: dict[str, list[FlowComparison]] = {}
+    for flow in flows:
+        if not flow.in_full:
+            by_verdict.setdefault(flow.verdict, []).append(flow)
+    chosen = {
+        id(flow)
+        for some in by_verdict.values()
+        for flow in sorted(some, key=_moved, reverse=True)[:MOST_OF_EACH]
+    }
+    return tuple(_completed(point, flow, rules, sides) if id(flow) in chosen else flow for flow in flows)
+
+
+def _moved(flow: FlowComparison) -> float:
+    """How far a flow moved: by the figure that decided, else by its main measures."""
+    if flow.deciding is not None:
+        return flow.deciding[1].relative
+    return max(
+        (shift.relative for measure in flow.measures.values() for shift in measure.shifts), default=0.0
+    )
+
+
+def _completed(point: PointPair, flow: FlowComparison, rules: _Rules, sides: _Sides) -> FlowComparison:
+    """With the figures that are shown and not judged."""
+    pair = FlowPair(flow.base, flow.new, flow.matched_by)
+    measures = {}
+    for name in _common(pair):
+        wanted = ("mean", "sd", *_supported(pair, name))
+        known = flow.measures.get(name)
+        shifts = {shift.statistic: shift for shift in known.shifts} if known is not None else {}
+        left = [one for one in wanted if one not in shifts]
+        side, made = _measure(name, point, pair, rules, sides, left)
+        shifts |= {figure.shift.statistic: figure.shift for figure in made}
+        mean, sd, *quantiles = (shifts[one] for one in wanted)
+        measures[name] = MeasureShift(name, *side, mean, sd, tuple(quantiles))
+    return replace(flow, measures=measures, in_full=True)
+
+
+def _one_measurement(
+    point: PointPair,
+    pair: FlowPair,
+    common: Sequence[str],
+    both: Mapping[str, tuple[Side, Side, bool]],
+    sides: _Sides,
+) -> bool:
     """Whether both sides have the same measures, some at least, and all identical values of each."""
-    only_one = any(_has(pair.base, name) != _has(pair.new, name) for name in SERIES)
-    return bool(both) and not only_one and all(identical for _, _, identical in both.values())
+    if not common or any(_has(pair.base, name) != _has(pair.new, name) for name in SERIES):
+        return False
+    return all(
+        both[name][2] if name in both else _identical(*_series(name, point, pair, sides)) for name in common
+    )
+
+
+def _series(name: str, point: PointPair, pair: FlowPair, sides: _Sides) -> tuple[list[Floats], list[Floats]]:
+    return sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
+
+
+def _identical(base: Sequence[Floats], new: Sequence[Floats]) -> bool:
+    return len(base) == len(new) and all(map(np.array_equal, base, new))
 
 
 def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowComparison:
@@ -357,6 +442,7 @@ def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowCompa
         dropped=draft.dropped,
         verdict=verdict,
         reason=reason,
+        in_full=draft.in_full,
     )
 
 
@@ -366,11 +452,13 @@ def _key(pair: FlowPair, figure: str) -> tuple[str, str, str]:
 
 
 def _measure(
-    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides
+    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, statistics: Sequence[str]
 ) -> tuple[tuple[Side, Side, bool], list[Figure]]:
-    series = sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
-    samples = stats.Sample(series[0]), stats.Sample(series[1])
-    identical = len(series[0]) == len(series[1]) and all(map(np.array_equal, *series))
+    series = _series(name, point, pair, sides)
+    identical = _identical(*series)
+    first = stats.Sample(series[0])
+    # What the one remembers of its values need not be asked of the other again.
+    samples = first, first if identical else stats.Sample(series[1])
     bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
     tested = stats.Pair(*samples, bound)
 
@@ -422,7 +510,7 @@ def _measure(
             float(ascending[-1]),
         )
 
-    made = [figure(statistic) for statistic in ("mean", "sd", *_supported(pair, name))]
+    made = [figure(statistic) for statistic in statistics]
     return (side(0), side(1), identical), made
 
 
