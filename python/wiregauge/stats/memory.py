@@ -19,6 +19,8 @@ wrong. A block bootstrap needs this memory for the length of its blocks, and a t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
@@ -92,12 +94,15 @@ class Memory:
 
 def memory(values: Floats) -> Memory:
     """The memory of a series in measured order."""
+    return _too_short(len(values)) if len(values) < SHORTEST else _known(*_told(values), skewed=True)
+
+
+def _told(values: Floats) -> tuple[int, float, bytes]:
+    """What the memory of a series rests on: length, variance, and sums over blocks."""
     n = len(values)
-    if n < SHORTEST:
-        return _too_short(n)
     edges, sizes = _blocks(n)
     sums = np.add.reduceat(values, edges) - float(values.mean()) * sizes
-    return _known(n, float(np.var(values)), sums.tobytes(), skewed=True)
+    return n, float(np.var(values)), sums.tobytes()
 
 
 def memories(rows: Floats) -> list[Memory]:
@@ -113,12 +118,16 @@ def memories(rows: Floats) -> list[Memory]:
 def flag_memory(flags: Flags) -> Memory:
     """`memory` of a series of yes and no."""
     n = len(flags)
-    if n < SHORTEST:
-        return Memory(n, 1.0, 1.0, 1)
+    return Memory(n, 1.0, 1.0, 1) if n < SHORTEST else _known(*_told_of_flags(flags))
+
+
+def _told_of_flags(flags: Flags) -> tuple[int, float, bytes]:
+    """As `_told`."""
+    n = len(flags)
     share = np.count_nonzero(flags) / n
     edges, sizes = _blocks(n)
     sums = np.add.reduceat(flags, edges, dtype=np.int64) - share * sizes
-    return _known(n, share * (1 - share), sums.tobytes())
+    return n, share * (1 - share), sums.tobytes()
 
 
 def flag_memories(rows: Flags) -> list[Memory]:
@@ -160,8 +169,40 @@ def _blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return edges, np.diff(edges, append=n)
 
 
-@lru_cache(maxsize=512)
+_AHEAD: dict[tuple[int, float, bytes, bool], Memory] = {}
+
+
+@contextmanager
+def asked_ahead(series: Iterable[Floats | Flags]) -> Iterator[None]:
+    """Within the block `memory` and `flag_memory` of these series are known already.
+
+    Series of one length are judged together, which costs a tenth of asking for one after the other.
+    """
+    groups: dict[tuple[int, bool], dict[tuple[float, bytes], None]] = {}
+    for one in series:
+        if len(one) < SHORTEST:
+            continue
+        skewed = one.dtype != np.bool_
+        n, variance, told = _told(one.astype(np.float64)) if skewed else _told_of_flags(one.astype(np.bool_))
+        groups.setdefault((n, skewed), {})[variance, told] = None
+    for (n, skewed), keys in groups.items():
+        variances = np.array([variance for variance, _ in keys])
+        sums = np.stack([np.frombuffer(told, dtype=np.float64) for _, told in keys])
+        found = _judged(n, variances, sums, skewed=skewed)
+        _AHEAD.update(((n, *key, skewed), memory) for key, memory in zip(keys, found, strict=True))
+    try:
+        yield
+    finally:
+        _AHEAD.clear()
+
+
 def _known(n: int, variance: float, sums: bytes, *, skewed: bool = False) -> Memory:
+    ahead = _AHEAD.get((n, variance, sums, skewed))
+    return _alone(n, variance, sums, skewed=skewed) if ahead is None else ahead
+
+
+@lru_cache(maxsize=512)
+def _alone(n: int, variance: float, sums: bytes, *, skewed: bool) -> Memory:
     """`_judged`, remembered: of a flow half the series say the same.
 
     Times between points that lie a constant apart are above their percentiles together, and a percentile that few

@@ -6,7 +6,7 @@ and counts, the second computes every shift, the third (`judging`) judges all of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,8 +43,10 @@ from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
 from wiregauge.measures.large import are_many
 from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
+from wiregauge.stats.memory import asked_ahead
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
 """Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
@@ -109,10 +111,7 @@ def compare(
     judged = sum(_count(pair, rules) for pair in flow_pairs)
     rules = _Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
     sides = _Sides(Evidence(base), Evidence(new))
-    drafts = [
-        [_draft(pair, flow, rules, sides, in_full=not are_many(flows)) for flow in flows]
-        for pair, flows, _, _ in paired
-    ]
+    drafts = [_drafts(pair, flows, rules, sides) for pair, flows, _, _ in paired]
     every = [figure for row in drafts for draft in row for figure in draft.figures]
     shifts, sweeps, rate = judge_figures(every)
     verdicts = iter(shifts)
@@ -326,18 +325,67 @@ class _Draft:
     in_full: bool
 
 
+def _drafts(point: PointPair, flows: Sequence[FlowPair], rules: _Rules, sides: _Sides) -> list[_Draft]:
+    in_full = not are_many(flows)
+    found = []
+    for begin in range(0, len(flows), _TOGETHER):
+        some = flows[begin : begin + _TOGETHER]
+        with asked_ahead(
+            one for pair in some for one in _remembering(point, pair, rules, sides, in_full=in_full)
+        ):
+            found += [_draft(point, pair, rules, sides, in_full=in_full) for pair in some]
+    return found
+
+
+_TOGETHER = 500
+"""Flows whose series are asked together what they remember."""
+
+
+def _remembering(
+    point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, in_full: bool
+) -> Iterator[Floats | Flags]:
+    """The series of a pair whose memory will be asked for; very long ones are not held twice."""
+    for name in _common(pair):
+        wanted = _wanted(pair, name, rules, in_full=in_full)
+        series = _series(name, point, pair, sides)
+        if not wanted or max(map(len, (*series[0], *series[1]))) > _LONG:
+            continue
+        quantiles = [SHIFT_QUANTILES[one] for one in wanted[2:]]
+        samples = [stats.Sample(one) for one in series]
+        for sample in samples:
+            yield from sample.remembering(quantiles)
+        bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
+        judged = [
+            SHIFT_QUANTILES[one]
+            for one in wanted[2:]
+            if rules.threshold(pair, name, one) is None and rules.judges(pair, name, one)
+        ]
+        yield from stats.Pair(samples[0], samples[1], bound).remembering(judged)
+
+
+_LONG = 4096
+"""Values of a series above which it is asked alone."""
+
+
+def _wanted(pair: FlowPair, name: str, rules: _Rules, *, in_full: bool) -> tuple[str, ...]:
+    """The statistics of a measure: all, or those that are judged and a few beside them (`FlowComparison`)."""
+    every = ("mean", "sd", *_supported(pair, name))
+    if in_full:
+        return every
+    judged = {one for one in every if rules.judges(pair, name, one)}
+    if not judged and name not in MAIN:
+        return ()
+    return ("mean", "sd", *(one for one in every[2:] if one in judged | _SHOWN_ALWAYS))
+
+
 def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, in_full: bool) -> _Draft:
-    """With all figures, or with those that are judged and a few beside them (`Comparison`)."""
     figures: list[Figure] = []
     both, statistics, counts = {}, {}, {}
     common = _common(pair)
     for name in common:
-        wanted = ("mean", "sd", *_supported(pair, name))
-        if not in_full:
-            judged = {one for one in wanted if rules.judges(pair, name, one)}
-            if not judged and name not in MAIN:
-                continue
-            wanted = ("mean", "sd", *(one for one in wanted[2:] if one in judged | _SHOWN_ALWAYS))
+        wanted = _wanted(pair, name, rules, in_full=in_full)
+        if not wanted:
+            continue
         both[name], made = _measure(name, point, pair, rules, sides, wanted)
         statistics[name] = wanted
         figures += made
