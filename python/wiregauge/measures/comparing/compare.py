@@ -34,10 +34,18 @@ from wiregauge.measures.comparing.results import (
     Shift,
     Side,
 )
+from wiregauge.measures.comparing.rules import (
+    Rules,
+    common,
+    dropped,
+    has,
+    judged_figures,
+    supported,
+    wanted_statistics,
+)
 from wiregauge.measures.comparing.thresholds import (
     SHIFT_QUANTILES,
     Threshold,
-    chosen,
 )
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
 from wiregauge.measures.large import are_many
@@ -47,37 +55,6 @@ from wiregauge.stats.memory import asked_ahead
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
-"""Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """How shifts are judged: thresholds, whether nothing else is, and the level at which all hold together."""
-
-    thresholds: Sequence[Threshold]
-    equivalence: bool
-    joint_level: float = LEVEL
-
-    def threshold(self, pair: FlowPair, measure: str, statistic: str | None) -> Threshold | None:
-        return chosen(self.thresholds, (pair.base.plan.id, pair.new.plan.id), measure, statistic)
-
-    def judges(self, pair: FlowPair, measure: str, statistic: str | None) -> bool:
-        """A threshold takes the place of the default for its whole measure; what it does not name is shown only."""
-        if self.threshold(pair, measure, statistic) is not None:
-            return True
-        if self.equivalence or self.spoken(pair, measure):
-            return False
-        if statistic is None:
-            # Where nothing happened on either side nothing could have been found (Tarone, Biometrics 46, 1990).
-            return bool(pair.base.counts[measure] or pair.new.counts[measure])
-        return measure in MAIN and statistic in JUDGED_STATISTICS
-
-    def spoken(self, pair: FlowPair, measure: str) -> bool:
-        """Whether a threshold is about the measure at all."""
-        flows = (pair.base.plan.id, pair.new.plan.id)
-        return any(t.measure == measure and (t.flow is None or t.flow in flows) for t in self.thresholds)
 
 
 def compare(
@@ -107,9 +84,9 @@ def compare(
             f"{flow}no compared flow has {unmet[0].measure} on both sides, so the threshold of "
             f"{unmet[0].written} would judge nothing; leave it out"
         )
-    rules = _Rules(thresholds, equivalence)
-    judged = sum(_count(pair, rules) for pair in flow_pairs)
-    rules = _Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
+    rules = Rules(thresholds, equivalence)
+    judged = sum(judged_figures(pair, rules) for pair in flow_pairs)
+    rules = Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
     sides = _Sides(Evidence(base), Evidence(new))
     drafts = [_drafts(pair, flows, rules, sides) for pair, flows, _, _ in paired]
     every = [figure for row in drafts for draft in row for figure in draft.figures]
@@ -242,66 +219,7 @@ def _meets(threshold: Threshold, pair: FlowPair) -> bool:
     flows = (pair.base.plan.id, pair.new.plan.id)
     if threshold.flow is not None and threshold.flow not in flows:
         return False
-    return threshold.measure in SHARES or threshold.measure in _common(pair)
-
-
-def _common(pair: FlowPair) -> list[str]:
-    return [name for name in SERIES if _has(pair.base, name) and _has(pair.new, name)]
-
-
-def _has(flow: FlowResult, measure: str) -> bool:
-    return measure in flow.summaries and flow.summaries[measure].n > 0
-
-
-def _holds(n: int, statistic: str) -> bool:
-    """Whether n values support a statistic, at the lower tail as at the upper."""
-    q = SHIFT_QUANTILES.get(statistic)
-    return q is None or stats.supported(n, max(q, 1 - q))
-
-
-def _supported(pair: FlowPair, measure: str) -> list[str]:
-    """Quantiles that n supports on both sides."""
-    n = min(pair.base.summaries[measure].n, pair.new.summaries[measure].n)
-    return [name for name in SHIFT_QUANTILES if _holds(n, name)]
-
-
-def _dropped(pair: FlowPair, rules: _Rules) -> tuple[Dropped, ...]:
-    """What would be judged if both sides had it: measures of one side, percentiles that n does not support."""
-    found = []
-    for name in SERIES:
-        has = _has(pair.base, name), _has(pair.new, name)
-        spoken = rules.spoken(pair, name)
-        if has[0] != has[1]:
-            if spoken or (name in MAIN and not rules.equivalence):
-                found.append(Dropped(f"{name}: on the {'base' if has[0] else 'new'} side only", spoken))
-            continue
-        if not has[0]:
-            continue
-        sizes = pair.base.summaries[name].n, pair.new.summaries[name].n
-        for statistic, q in SHIFT_QUANTILES.items():
-            threshold = rules.threshold(pair, name, statistic)
-            named = threshold is not None and threshold.statistic is not None
-            held = [_holds(n, statistic) for n in sizes]
-            if all(held) or not rules.judges(pair, name, statistic) or not (any(held) or named):
-                continue
-            need = stats.samples_needed(max(q, 1 - q))
-            found.append(
-                Dropped(
-                    f"{name}.{statistic}: needs {need} values on either side, there are {sizes[0]} and {sizes[1]}",
-                    named,
-                )
-            )
-    return tuple(found)
-
-
-def _count(pair: FlowPair, rules: _Rules) -> int:
-    """Judged figures of a pair of flows."""
-    figures: list[tuple[str, str | None]] = [
-        (name, statistic) for name in _common(pair) for statistic in ("mean", "sd", *_supported(pair, name))
-    ]
-    if pair.base.counts["sent"] and pair.new.counts["sent"]:
-        figures += [(name, None) for name in SHARES]
-    return sum(rules.judges(pair, name, statistic) for name, statistic in figures)
+    return threshold.measure in SHARES or threshold.measure in common(pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +243,7 @@ class _Draft:
     in_full: bool
 
 
-def _drafts(point: PointPair, flows: Sequence[FlowPair], rules: _Rules, sides: _Sides) -> list[_Draft]:
+def _drafts(point: PointPair, flows: Sequence[FlowPair], rules: Rules, sides: _Sides) -> list[_Draft]:
     in_full = not are_many(flows)
     found = []
     for begin in range(0, len(flows), _TOGETHER):
@@ -342,11 +260,11 @@ _TOGETHER = 500
 
 
 def _remembering(
-    point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, in_full: bool
+    point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_full: bool
 ) -> Iterator[Floats | Flags]:
     """The series of a pair whose memory will be asked for; very long ones are not held twice."""
-    for name in _common(pair):
-        wanted = _wanted(pair, name, rules, in_full=in_full)
+    for name in common(pair):
+        wanted = wanted_statistics(pair, name, rules, in_full=in_full)
         series = _series(name, point, pair, sides)
         if not wanted or max(map(len, (*series[0], *series[1]))) > _LONG:
             continue
@@ -367,44 +285,31 @@ _LONG = 4096
 """Values of a series above which it is asked alone."""
 
 
-def _wanted(pair: FlowPair, name: str, rules: _Rules, *, in_full: bool) -> tuple[str, ...]:
-    """The statistics of a measure: all, or those that are judged and a few beside them (`FlowComparison`)."""
-    every = ("mean", "sd", *_supported(pair, name))
-    if in_full:
-        return every
-    judged = {one for one in every if rules.judges(pair, name, one)}
-    if not judged and name not in MAIN:
-        return ()
-    return ("mean", "sd", *(one for one in every[2:] if one in judged | _SHOWN_ALWAYS))
-
-
-def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, in_full: bool) -> _Draft:
+def _draft(point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_full: bool) -> _Draft:
     figures: list[Figure] = []
     both, statistics, counts = {}, {}, {}
-    common = _common(pair)
-    for name in common:
-        wanted = _wanted(pair, name, rules, in_full=in_full)
+    measures = common(pair)
+    for name in measures:
+        wanted = wanted_statistics(pair, name, rules, in_full=in_full)
         if not wanted:
             continue
         both[name], made = _measure(name, point, pair, rules, sides, wanted)
         statistics[name] = wanted
         figures += made
     if pair.base.counts["sent"] and pair.new.counts["sent"]:
-        one = _one_measurement(point, pair, common, both, sides)
+        one = _one_measurement(point, pair, measures, both, sides)
         for name in SHARES:
             counts[name], figure = _share(name, point, pair, rules, sides, one_measurement=one)
             figures.append(figure)
-    return _Draft(pair, both, statistics, counts, tuple(figures), _dropped(pair, rules), in_full)
+    return _Draft(pair, both, statistics, counts, tuple(figures), dropped(pair, rules), in_full)
 
 
-_SHOWN_ALWAYS = frozenset({"p50", "p99", "p99.9"})
-"""Percentiles of the main measures that tables show, judged or not."""
 MOST_OF_EACH = 20
 """Flows with each verdict that are told in full where there are many."""
 
 
 def _in_full(
-    point: PointPair, flows: Sequence[FlowComparison], rules: _Rules, sides: _Sides
+    point: PointPair, flows: Sequence[FlowComparison], rules: Rules, sides: _Sides
 ) -> tuple[FlowComparison, ...]:
     """All flows; of many those whose change is greatest with all their figures."""
     by_verdict: dict[str, list[FlowComparison]] = {}
@@ -428,12 +333,12 @@ def _moved(flow: FlowComparison) -> float:
     )
 
 
-def _completed(point: PointPair, flow: FlowComparison, rules: _Rules, sides: _Sides) -> FlowComparison:
+def _completed(point: PointPair, flow: FlowComparison, rules: Rules, sides: _Sides) -> FlowComparison:
     """With the figures that are shown and not judged."""
     pair = FlowPair(flow.base, flow.new, flow.matched_by)
     measures = {}
-    for name in _common(pair):
-        wanted = ("mean", "sd", *_supported(pair, name))
+    for name in common(pair):
+        wanted = ("mean", "sd", *supported(pair, name))
         known = flow.measures.get(name)
         shifts = {shift.statistic: shift for shift in known.shifts} if known is not None else {}
         left = [one for one in wanted if one not in shifts]
@@ -447,15 +352,15 @@ def _completed(point: PointPair, flow: FlowComparison, rules: _Rules, sides: _Si
 def _one_measurement(
     point: PointPair,
     pair: FlowPair,
-    common: Sequence[str],
+    measures: Sequence[str],
     both: Mapping[str, tuple[Side, Side, bool]],
     sides: _Sides,
 ) -> bool:
     """Whether both sides have the same measures, some at least, and all identical values of each."""
-    if not common or any(_has(pair.base, name) != _has(pair.new, name) for name in SERIES):
+    if not measures or any(has(pair.base, name) != has(pair.new, name) for name in SERIES):
         return False
     return all(
-        both[name][2] if name in both else _identical(*_series(name, point, pair, sides)) for name in common
+        both[name][2] if name in both else _identical(*_series(name, point, pair, sides)) for name in measures
     )
 
 
@@ -485,8 +390,8 @@ def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowCompa
         said=flow_differences(pair.base, pair.new),
         measures=measures,
         shares=shares,
-        only_base=tuple(n for n in SERIES if _has(pair.base, n) and not _has(pair.new, n)),
-        only_new=tuple(n for n in SERIES if _has(pair.new, n) and not _has(pair.base, n)),
+        only_base=tuple(n for n in SERIES if has(pair.base, n) and not has(pair.new, n)),
+        only_new=tuple(n for n in SERIES if has(pair.new, n) and not has(pair.base, n)),
         dropped=draft.dropped,
         verdict=verdict,
         reason=reason,
@@ -500,7 +405,7 @@ def _key(pair: FlowPair, figure: str) -> tuple[str, str, str]:
 
 
 def _measure(
-    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, statistics: Sequence[str]
+    name: str, point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, statistics: Sequence[str]
 ) -> tuple[tuple[Side, Side, bool], list[Figure]]:
     series = _series(name, point, pair, sides)
     identical = _identical(*series)
@@ -563,7 +468,7 @@ def _measure(
 
 
 def _share(
-    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, one_measurement: bool
+    name: str, point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, one_measurement: bool
 ) -> tuple[tuple[int, int, int, int, float], Figure]:
     """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do.
 
