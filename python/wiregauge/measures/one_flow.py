@@ -100,7 +100,7 @@ def judge_flow(
         planned=number(tracked, "planned") or flow.count,
         warm_up=early.height,
         last_seen=_last_seen(part, known.names) if lost else {},
-        drop_reasons=_alike(tuple(drops.items()) if isinstance(drops, dict) else ()),
+        drop_reasons=_counts_of(drops) if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
         loss=loss(
             lost,
@@ -212,11 +212,14 @@ def _numbered() -> pl.Expr:
     )
 
 
+def _counts_of(told: Mapping[str, object]) -> Mapping[str, int]:
+    """Counts by reason; of a run of many flows, nearly all with the same, as one object."""
+    return _alike(tuple((name, n if type(n) is int else number(told, name)) for name, n in told.items()))
+
+
 @lru_cache(maxsize=256)
-def _alike(counts: tuple[tuple[str, object], ...]) -> Mapping[str, int]:
-    """These counts; of a run of many flows, nearly all with the same, as one object."""
-    found = dict(counts)
-    return {str(name): number(found, name) for name in found}
+def _alike(counts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    return dict(counts)
 
 
 def _last_seen(part: Part, names: Sequence[str]) -> dict[str, int]:
