@@ -260,6 +260,7 @@ def _opened(
 ]:
     directory = RunDirectory.open(path)
     plan = judged_plan(directory.plan)
+    directory.forget_plan()
     runs = {int(run["index"]): run for run in directory.runs}
     tracked: dict[int, Mapping[str, object]] | None = None
     tracking_path = path / "tracking.json"
