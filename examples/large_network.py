@@ -39,7 +39,8 @@ def large_network(
     for number in range(flows):
         sender = number % end_systems
         receiver = (sender + 1 + number * 23 % min(reach, end_systems - 1)) % end_systems
-        bag_ms = 1 << number % (LONGEST_BAG + 1)
+        # The virtual links of a sender have all BAGs in turn: 65 of 1 ms would be more than a host can send.
+        bag_ms = 1 << (number + number // end_systems) % (LONGEST_BAG + 1)
         flow = number + 1
         test.flow(flow, protocol="rc", from_=ends[sender], to=ends[receiver], bag=f"{bag_ms}ms")
         offset_us = number * 7_919 % (bag_ms * 1_000)

@@ -414,7 +414,7 @@ def test_merged_sketches_are_those_of_all_values(runs: list[np.ndarray[Any, np.d
 def test_a_memory_beyond_a_stretch_is_seen() -> None:
     noise = np.random.default_rng(5).normal(size=64 * 1024)
     stretch = np.repeat(np.arange(64), 1024)
-    assert not sketches.outlasts(noise, stretch)
+    assert not sketches.outlasts(noise, sketches.halves_of(stretch))
     slow = np.repeat(np.random.default_rng(6).normal(size=64), 1024)
-    assert sketches.outlasts(noise + 0.3 * slow, stretch), "a small part that lasts"
-    assert sketches.outlasts(noise[:2048], stretch[:2048]), "too few stretches to tell"
+    assert sketches.outlasts(noise + 0.3 * slow, sketches.halves_of(stretch)), "a small part that lasts"
+    assert sketches.outlasts(noise[:2048], sketches.halves_of(stretch[:2048])), "too few stretches to tell"

@@ -211,7 +211,8 @@ def _test(
     round_trip: bool,
 ) -> Test:
     """The test that a probe is."""
-    from wiregauge.config.builder import Exchange, Test
+    from wiregauge.config.builder import Test
+    from wiregauge.config.builder_sync import Exchange
 
     here, other = hosts
     rates = [one.interface.rate_bps for one in hosts if one.interface is not None and one.interface.rate_bps]

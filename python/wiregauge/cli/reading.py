@@ -214,7 +214,9 @@ def compare(
     except comparing.MatchError as error:
         fail(str(error), BAD_INPUT)
     if as_json:
-        print(json.dumps(comparing.compare_json(found), indent=1))
+        for chunk in comparing.compare_chunks(found):
+            sys.stdout.write(chunk)
+        print()
     else:
         comparing.compare_text(found, Console())
     _leave(found.exit_code, out, partial(reports.write_compare, found), as_json=as_json)

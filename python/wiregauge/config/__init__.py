@@ -6,26 +6,11 @@ element, limit and cure. `builder.Test` makes the same without a file.
 
 from __future__ import annotations
 
-from wiregauge.config.builder import (
-    Clock,
-    Cluster,
-    Event,
-    Exchange,
-    Fault,
-    FaultyMaster,
-    FlowPath,
-    Frer,
-    Host,
-    OwnFrames,
-    Ptp,
-    ReceiveBuffer,
-    Stack,
-    StreamReservation,
-    Test,
-    Timestamps,
-    Window,
-)
+from wiregauge.config.builder import Test
+from wiregauge.config.builder_flows import Fault, FlowPath, Frer, StreamReservation, Window
+from wiregauge.config.builder_nodes import Clock, Event, Host, OwnFrames, ReceiveBuffer, Stack, Timestamps
 from wiregauge.config.builder_ptp import PtpClock, PtpDomain
+from wiregauge.config.builder_sync import Cluster, Exchange, FaultyMaster, Ptp
 from wiregauge.config.builder_tsn import (
     Ats,
     Cbs,

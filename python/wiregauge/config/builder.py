@@ -22,13 +22,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
 from lxml import etree
 
+from wiregauge.config.builder_flows import Fault, FlowPath, Frer, StreamReservation, Window
+from wiregauge.config.builder_nodes import Clock, Event, Host, OwnFrames, ReceiveBuffer, Stack, Timestamps
 from wiregauge.config.builder_ptp import PtpClock, PtpDomain
+from wiregauge.config.builder_sync import Cluster, Exchange, FaultyMaster, Ptp
 from wiregauge.config.builder_tsn import TAGS, HostTsn, Part, SwitchTsn, parts_of
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.loading import Loaded, compile_tree
@@ -37,204 +40,6 @@ from wiregauge.files import write_whole
 
 Value = str | int | None
 """An attribute; None leaves it out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A planted fault of a relay; `sequence` as in the test language (`"5 17 100-110"`) or as numbers."""
-
-    kind: str
-    sequence: str | Iterable[int]
-    to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """A node's oscillator; `temperature` has (at, drift) pairs."""
-
-    offset: str | None = None
-    drift: str | None = None
-    wander: str | None = None
-    granularity: str | None = None
-    temperature: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReceiveBuffer:
-    """What holds the received frames of a class (`tt`, `rc`, `be`) until they are read."""
-
-    slots: int | None = None
-    fifo: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """What a protocol's way through the operating system costs."""
-
-    transmit: str | None = None
-    transmit_per_byte: str | None = None
-    receive: str | None = None
-    receive_per_byte: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """Figures of an end system's host that replace those of its model.
-
-    `receive_buffers` by class, `stacks` by protocol."""
-
-    transmit: str | None = None
-    transmit_per_byte: str | None = None
-    receive: str | None = None
-    receive_per_byte: str | None = None
-    interface_delay: str | None = None
-    interface_receive_delay: str | None = None
-    interrupt_latency: str | None = None
-    interrupts: str | None = None
-    interrupt_frames: int | None = None
-    interrupt_wait: str | None = None
-    send_wake_up: str | None = None
-    receive_wake_up: str | None = None
-    relay_wake_up: str | None = None
-    backlog: int | None = None
-    ring: int | None = None
-    egress: str | None = None
-    background: str | None = None
-    card_read: str | None = None
-    card_read_per_byte: str | None = None
-    receive_buffers: Mapping[str, ReceiveBuffer] = field(default_factory=dict)
-    stacks: Mapping[str, Stack] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Timestamps:
-    """Errors of the timestamps of a simulated node."""
-
-    application_error: str | None = None
-    driver_error: str | None = None
-    wire_error: str | None = None
-    read_cost: str | None = None
-    subtract_read_cost: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something a simulated host does now and then by itself."""
-
-    period: str
-    duration: str
-    latency: str
-    offset: str | None = None
-    ramp_to: str | None = None
-    threads: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OwnFrames:
-    """Frames that a simulated switch sends by itself; `ports` with spaces between."""
-
-    period: str
-    offset: str | None = None
-    frame: str | None = None
-    priority: int | None = None
-    ports: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Two-way exchanges with the reference; `to` names end systems with spaces between."""
-
-    period: str | None = None
-    to: str | None = None
-    protocol: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ptp:
-    """linuxptp on every end system."""
-
-    timestamps: str | None = None
-    steer: str | None = None
-    interval: str | None = None
-    kp: str | None = None
-    ki: str | None = None
-    domain: int | None = None
-    transport: str | None = None
-    delay: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The window of one output port of a time-triggered flow, set by hand."""
-
-    port: str
-    offset: str
-    length: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FaultyMaster:
-    """A synchronisation master that fails on purpose."""
-
-    name: str
-    behaviour: str
-    by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Devices that synchronise by AS6802; names with spaces between."""
-
-    masters: str
-    compression_masters: str
-    clients: str | None = None
-    integrity: str | None = None
-    cycle: str | None = None
-    cycles: int | None = None
-    precision: str | None = None
-    max_drift: str | None = None
-    max_delay: str | None = None
-    faulty_masters: int | None = None
-    domain: int | None = None
-    priority: int | None = None
-    sync_threshold: int | None = None
-    stable_cycles: int | None = None
-    unstable_cycles: int | None = None
-    powered_within: str | None = None
-    faulty: Sequence[FaultyMaster] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Frer:
-    """Frame replication and elimination (IEEE Std 802.1CB): a copy of each frame goes every path of the flow."""
-
-    recovery: str | None = None
-    history_length: int | None = None
-    reset: str | None = None
-    individual: str | None = None
-    replicate_at: str | None = None
-    eliminate_at: str | None = None
-    latent_difference: int | None = None
-    latent_period: str | None = None
-    latent_reset: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamReservation:
-    """Bandwidth that every port on the path of a flow gives it (IEEE Std 802.1Q, clauses 34 and 35)."""
-
-    class_: str
-    max_frame_size: str | None = None
-    interval_frames: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FlowPath:
-    """The path of a flow to one of its receivers: the switches and hubs it passes."""
-
-    via: str
-    to: str | None = None
-    network: str | None = None
 
 
 class Test:

@@ -16,7 +16,12 @@ from wiregauge.measures.metrics.hops import Passages
 from wiregauge.plan import Switch
 from wiregauge.plan.tsn import settings_of
 
-__all__ = ["gate_waits"]
+__all__ = ["gate_waits", "has_gates"]
+
+
+def has_gates(campaign: CampaignPlan) -> bool:
+    """Whether any switch has settings of which gates may be part: most networks have none, and thousands of flows."""
+    return any(isinstance(node.kind, Switch) and node.kind.tsn for node in campaign.network.nodes)
 
 
 def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None) -> dict[str, int]:

@@ -9,11 +9,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.gate_waits import gate_waits
+from wiregauge.measures.gate_waits import gate_waits, has_gates
 from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
@@ -200,6 +201,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
         repeated=directory.plan.repeats > 1,
         paired=in_full if are_many(plan.flows) and not _limits_pairs(directory.plan.limits) else None,
     )
+    gated = has_gates(directory.plan)
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False
     for some, table, through in shards(directory, plan, one_in):
@@ -222,14 +224,14 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             )
             for result in judged:
                 flow = result.plan
-                found[flow.id, flow.receiver] = replace(
+                found[flow.id, flow.receiver] = _with_met(
                     with_contracts(result, contracts),
-                    elimination=elimination.get(flow.id, {}),
-                    policing=policing.get(flow.id, {}),
-                    credit=credit_met(directory.plan.network, flow, shaped),
+                    elimination=elimination.get(flow.id),
+                    policing=policing.get(flow.id),
+                    credit=credit_met(directory.plan.network, flow, shaped) if shaped else None,
                     gates=gate_waits(directory.plan, flow, through.get(flow.id))
-                    if flow.id not in one_in
-                    else {},
+                    if gated and flow.id not in one_in
+                    else None,
                 )
     flows = [found[flow.id, flow.receiver] for flow in plan.flows] if has_table else []
     if tracked is not None:
@@ -294,6 +296,12 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
         ptp_domains=ptp_domains,
         credits=shaped,
     )
+
+
+def _with_met(flow: FlowResult, **met: object) -> FlowResult:
+    """The flow with what else it met on its way, by field; nothing is as it is."""
+    known: dict[str, Any] = {name: value for name, value in met.items() if value}
+    return replace(flow, **known) if known else flow
 
 
 def _limits_pairs(limits: Sequence[LimitPlan]) -> bool:

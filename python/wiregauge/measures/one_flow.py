@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 
 import numpy as np
@@ -48,6 +48,8 @@ class Known:
     """By flow: frames that left a switch although it is not remembered that they came."""
     repeated: bool
     """Results are pooled with those of other runs, and keep what that needs."""
+    main: Sequence[str] = field(default_factory=lambda: tuple(MAIN))
+    """Measures of which is told how they change over the run."""
     paired: Collection[int] | None = None
     """Flows of which also what lies between every two points is told, and not only what has a name; None: all."""
 
@@ -83,10 +85,11 @@ def judge_flow(
     series = {name: found.series for name, found in extracted.items()}
     main = flow.main
     summaries = yield from _summaries(extracted, flow, between, known.timestamp_ns)
-    for name in MAIN:
+    for name in known.main:
         if name in summaries:
             steady, begins = character(series[name].value, known.among)
-            summaries[name] = replace(summaries[name], stationarity=steady, settling=begins)
+            if steady is not None or begins is not None:
+                summaries[name] = replace(summaries[name], stationarity=steady, settling=begins)
     begins = summaries[main].settling
     blind = tuple(sorted({flow.source, flow.destination} & set(known.unseen)))
     service = None if blind else (yield from serve(part, flow, gone, unknown, frames))
@@ -97,9 +100,7 @@ def judge_flow(
         planned=number(tracked, "planned") or flow.count,
         warm_up=early.height,
         last_seen=_last_seen(part, known.names) if lost else {},
-        drop_reasons=_shared(
-            {str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {}
-        ),
+        drop_reasons=_counts_of(drops) if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
         loss=loss(
             lost,
@@ -211,9 +212,9 @@ def _numbered() -> pl.Expr:
     )
 
 
-def _shared(counts: dict[str, int]) -> Mapping[str, int]:
-    """These counts; of a run of many flows, nearly all with the same, as one object."""
-    return _alike(tuple(counts.items()))
+def _counts_of(told: Mapping[str, object]) -> Mapping[str, int]:
+    """Counts by reason; of a run of many flows, nearly all with the same, as one object."""
+    return _alike(tuple((name, n if type(n) is int else number(told, name)) for name, n in told.items()))
 
 
 @lru_cache(maxsize=256)

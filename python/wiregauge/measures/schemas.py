@@ -7,10 +7,9 @@ what `From` says; `filled` reads them off the results, and `json_schema` makes t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -56,93 +55,63 @@ class From:
 
 def filled(kind: type[T], source: object, **given: object) -> T:
     """The object of a `TypedDict`, read off `source`, in the order of the type's keys; `given` are those it has not."""
-    made = _filler(cast(Any, kind), cast(Any, type(source)), tuple(given))(source)
-    if given:
-        made.update(given)
-    return cast(T, made)
+    return cast(T, _filler(cast(Any, kind), cast(Any, type(source)), tuple(given))(source, given))
 
 
 @cache
-def _filler(kind: type, of: type, given: tuple[str, ...]) -> Read:
-    """What makes such an object. A run of many flows has millions: plain attributes are read in one call."""
+def _filler(kind: type, of: type, given: tuple[str, ...]) -> Callable[[Any, Mapping[str, object]], Any]:
+    """What makes such an object: an expression that is compiled once. A run of many flows has millions of objects."""
     hints = hints_of(kind, include_extras=True)
-    readers = {key: _reader(key, hint, of) for key, hint in hints.items() if key not in given}
-    # An attribute that is there for sure stands in for what is computed, so that keys keep their order.
-    plain = {key: where for key, (where, _) in readers.items() if where is not None}
-    computed = [(key, read) for key, (where, read) in readers.items() if where is None]
-    if not plain:
-        return lambda source: {**dict.fromkeys(hints), **{key: read(source) for key, read in computed}}
-    filler = next(iter(plain.values()))
-    keys = tuple(hints)
-    if len(keys) == 1:
-        (key,), get = keys, attrgetter(filler)
-        return lambda source: {key: get(source)}
-    get = attrgetter(*(plain.get(key, filler) for key in keys))
-
-    def fill(source: Any) -> dict[str, Any]:
-        made = dict(zip(keys, get(source), strict=True))
-        for key, read in computed:
-            made[key] = read(source)
-        return made
-
-    return fill
+    known: dict[str, Read] = {"_str": str, "_list": list}
+    values = {key: f"given[{key!r}]" for key in (*hints, *given) if key in given or key not in hints}
+    for number, (key, hint) in enumerate(hints.items()):
+        if key not in given:
+            values[key] = _value(key, hint, of, known, f"_{number}")
+    ordered = (f"{key!r}: {values[key]}" for key in dict.fromkeys((*hints, *given)))
+    made: Callable[[Any, Mapping[str, object]], Any] = eval(
+        f"lambda source, given: {{{', '.join(ordered)}}}", dict(known)
+    )
+    return made
 
 
-def _reader(key: str, hint: Any, of: type) -> tuple[str | None, Read]:
-    """The attribute that is the value as it is, or None; and what reads the value in any case."""
+def _value(key: str, hint: Any, of: type, known: dict[str, Read], name: str) -> str:
+    """The expression of a value; what it calls is `known` by `name`."""
     if get_origin(hint) is NotRequired:
         (hint,) = get_args(hint)
     where = next((mark.where for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, From)), None)
     if callable(where):
-        return None, where
+        known[name] = where
+        return f"{name}(source)"
     if where is None:
         if get_origin(hint) is Literal and len(get_args(hint)) == 1:
-            return None, lambda _: get_args(hint)[0]
+            return repr(get_args(hint)[0])
         where = key if hasattr(of, key) else re.sub(r"_(ns|s|ppm|bps)$", "", key)
-    made = _made(hint)
-    if "." not in where:
-        read: Read = attrgetter(where)
-        if made is None:
-            return where, read
-    else:
-        read = partial(_along, tuple(where.split(".")))
-        if made is None:
-            return None, read
-    return None, lambda source: made(read(source))
+    first, *others = where.split(".")
+    value = f"source.{first}"
+    for other in others:
+        value = f"(None if (v := {value}) is None else v.{other})"
+    return _made(hint, value, known, name)
 
 
-def _along(path: tuple[str, ...], source: Any) -> Any:
-    for name in path:
-        if source is None:
-            return None
-        source = getattr(source, name)
-    return source
-
-
-def _made(hint: Any) -> Read | None:
-    """What makes a value of this type; None where it is taken as it is."""
-    if is_typeddict(hint):
-        return partial(filled, hint)
+def _made(hint: Any, value: str, known: dict[str, Read], name: str) -> str:
+    """The expression that makes a `value` of this type."""
     origin, inner = get_origin(hint), get_args(hint)
+    if is_typeddict(hint):
+        known[name] = partial(filled, hint)
+        return f"{name}({value})"
     if origin is Annotated:
-        return _made(inner[0])
+        return _made(inner[0], value, known, name)
     if origin in (Union, UnionType):
-        made = next(filter(None, (_made(one) for one in inner if one is not NoneType)), None)
-        return None if made is None else lambda value: None if value is None else made(value)
+        each = (_made(one, "w", known, name) for one in inner if one is not NoneType)
+        made = next((one for one in each if one != "w"), None)
+        return value if made is None else f"(None if (w := {value}) is None else {made})"
     if origin is list:
-        each = _made(inner[0])
-        return list if each is None else partial(_list_of, each)
+        one = _made(inner[0], "x", known, name)
+        return f"_list({value})" if one == "x" else f"(lambda all: [{one} for x in all])({value})"
     if origin is dict:
-        return partial(_dict_of, _made(inner[1]))
-    return None
-
-
-def _list_of(made: Read, values: Iterable[Any]) -> list[Any]:
-    return [made(value) for value in values]
-
-
-def _dict_of(made: Read | None, values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): value if made is None else made(value) for name, value in values.items()}
+        one = _made(inner[1], "y", known, name)
+        return f"(lambda all: {{_str(k): {one} for k, y in all.items()}})({value})"
+    return value
 
 
 def json_schema(document: type, title: str, *, closed: bool = False, **rest: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,22 +19,20 @@ from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, RunResult
 from wiregauge.measures.schemas import filled
-from wiregauge.measures.shown import (
+from wiregauge.measures.shown import PooledShown, RunShown, Shown
+from wiregauge.measures.shown_flow import (
     BRIEF,
     BriefShown,
-    CitationShown,
     CorrectedShown,
     FlowMetShown,
     FlowRestShown,
     FlowShown,
-    PooledShown,
-    RunShown,
     ServedShown,
-    ServiceShown,
-    Shown,
     brief_summary,
-    summary_shown,
 )
+from wiregauge.measures.shown_run import CitationShown
+from wiregauge.measures.shown_service import ServiceShown
+from wiregauge.measures.shown_summary import summary_shown
 from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
 
 
@@ -63,10 +62,10 @@ def show_chunks(
 def details(judgement: Judgement, run: RunResult) -> Iterator[bytes]:
     """All figures of each flow of a run as JSON, a line for each."""
     cited = citations(judgement.manifest) or ()
-    load = run_load(run.plan)
+    load, names = run_load(run.plan), _names()
     encoder = msgspec.json.Encoder()
     for flow in run.flows:
-        yield encoder.encode(_flow(flow, load, cited)) + b"\n"
+        yield encoder.encode(_flow(flow, load, cited, names)) + b"\n"
 
 
 def details_file(run: int) -> str:
@@ -130,12 +129,13 @@ def _flows(
     cited: Sequence[Citation],
     known: dict[int, _Encoded] | None,
 ) -> Iterator[object]:
+    names = _names()
     for flow in flows:
         if known is None:
-            yield _flow(flow, load_percent, cited)
+            yield _flow(flow, load_percent, cited, names)
             continue
         if id(flow) not in known:
-            known[id(flow)] = _Encoded(json.dumps(_flow(flow, load_percent, cited), allow_nan=False))
+            known[id(flow)] = _Encoded(json.dumps(_flow(flow, load_percent, cited, names), allow_nan=False))
         yield known[id(flow)]
 
 
@@ -173,14 +173,27 @@ def json_chunks(value: object, depth: int = 4) -> Iterator[str]:
         yield json.dumps(value, allow_nan=False)
 
 
-def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> FlowShown:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The measures that are defined now, with their keys: thousands of flows share them."""
+
+    series: Mapping[str, str]
+    singles: Mapping[str, str]
+
+
+def _names() -> _Names:
+    return _Names({name: f"{name}_ns" for name in SERIES}, {name: DEFINITIONS[name].key for name in SINGLES})
+
+
+def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation], names: _Names) -> FlowShown:
     sampled = flow.sampled is not None
-    found = {name: flow.summaries.get(name) for name in SERIES}
     series = {
-        f"{name}_ns": summary_shown(summary, sampled=sampled) if summary is not None else None
-        for name, summary in found.items()
+        key: summary_shown(summary, sampled=sampled)
+        if (summary := flow.summaries.get(name)) is not None
+        else None
+        for name, key in names.series.items()
     }
-    singles = {name: figure_of(flow, name) for name in SINGLES}
+    singles = {name: figure_of(flow, name) for name in names.singles}
     intervals = {f"{name}_interval": figure.interval for name, figure in singles.items()}
     corrected = [filled(CorrectedShown, one) for one in corrections(flow, load_percent, cited)]
     return cast(
@@ -191,7 +204,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Flo
             **filled(FlowMetShown, flow),
             **series,
             **filled(FlowRestShown, flow, corrected=corrected),
-            **{DEFINITIONS[name].key: figure.value for name, figure in singles.items()},
+            **{key: singles[name].value for name, key in names.singles.items()},
             **filled(ServedShown, flow),
             **{name: list(ends) if ends is not None else None for name, ends in intervals.items()},
             **filled(ServiceShown, flow),

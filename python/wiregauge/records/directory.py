@@ -184,6 +184,8 @@ class RunDirectory:
 
     def save(self) -> None:
         """Replaces the manifest as a whole."""
+        if "plan" not in self.manifest:
+            raise ValueError("a manifest without its plan is not saved")
         with self._noting:
             files = self.manifest.get("files")
             content = (
@@ -298,6 +300,11 @@ class RunDirectory:
         except PlanError as error:
             kind = RunDirectoryError if isinstance(error, OtherPlanError) else DamagedError
             raise kind(f"{self.root / _MANIFEST}, plan: {error}") from None
+
+    def forget_plan(self) -> None:
+        """Lets the plan go: it is on the disk, and of very many flows hundreds of megabytes. Nothing is saved after."""
+        self.manifest.pop("plan", None)
+        self.__dict__.pop("plan", None)
 
     @property
     def traits(self) -> Traits:

@@ -24,6 +24,7 @@ from wiregauge.measures.comparing.text import (
     decided_text,
     error_rates,
     greatest,
+    in_full_text,
     points_of,
     signed,
     sweep_text,
@@ -41,7 +42,8 @@ _STATISTICS = ("mean", "p50", "p99", "p99.9")
 
 def write_compare(comparison: Comparison, path: Path) -> Path:
     """Writes the page of a comparison as one file; returns its path. Raises RunDirectoryError when it cannot."""
-    shapes = pair_shapes(comparison)
+    told = comparison.in_full
+    shapes = pair_shapes(told)
     missing = unmatched(comparison)
     used = {measure for flow in comparison.flows for measure in flow.measures}
     text = render(
@@ -57,11 +59,12 @@ def write_compare(comparison: Comparison, path: Path) -> Path:
             )
         ],
         missing=[(name, texts) for name, texts in zip(comparison.names, missing, strict=True) if texts],
-        tables=[table for name in MAIN if (table := main_table(comparison, name)).size],
+        in_full=in_full_text(comparison),
+        tables=[table for name in MAIN if (table := main_table(told, name)).size],
         shares=share_table(comparison),
-        quantiles=quantile_table(comparison),
-        others=other_table(comparison),
-        rates=rate_table(comparison),
+        quantiles=quantile_table(told),
+        others=other_table(told),
+        rates=rate_table(told),
         rules=_rules(comparison),
         sweeps=[(sweep.verdict, sweep_text(sweep)) for sweep in comparison.sweeps],
         error_rate=error_rates(comparison),

@@ -10,7 +10,8 @@ from wiregauge.measures.definitions.units import count_of, share, untapped
 from wiregauge.measures.metrics.percentiles import needed_for
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.summary import Summary
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
+from wiregauge.report.checked import limit_table
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, loss_text, micro
 
 MOST_ROWS = 8
 """Rows of a table that are in view at once; the others are below a fold."""

@@ -21,7 +21,7 @@ from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.large import is_large, narrowed
 from wiregauge.records import seal, uncollected
-from wiregauge.report import corrected, generated, served, tables
+from wiregauge.report import checked, corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
 from wiregauge.report.all_flows import all_flows
 from wiregauge.report.bounded import Bounded
@@ -138,11 +138,11 @@ def page(
         bounds=bounds.table if bounds is not None else None,
         bound_figures=[figure.id for figure in bounds.figures] if bounds is not None else [],
         bound_alarms=bounds.alarms if bounds is not None else [],
-        checks=tables.check_table(whole),
+        checks=checked.check_table(whole),
         explained=flow_sections(explanation),
         unexplained=explanation.left_out,
-        limits=tables.limit_table(judgement),
-        grants=tables.grant_table(judgement),
+        limits=checked.limit_table(judgement),
+        grants=checked.grant_table(judgement),
         facts=_facts(judgement),
         host=_strings(judgement.manifest.get("host")),
         bench_facts=_bench_facts(judgement),

@@ -128,6 +128,7 @@ class Trials:
                     manifest["reason"] or "nothing was run", stopped=self._stopped is not None
                 )
             self._tidy(directory)
+            directory.forget_plan()
             self._observer.judging_began()
             try:
                 return judged(directory.root, self._told)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor, sqrt
 
 import numpy as np
@@ -78,7 +79,11 @@ def scaled_ranks(n: int, q: float | Fraction, worth: float) -> tuple[int | None,
 
     None where the interval is open.
     """
-    whole = max(1, min(n, floor(worth)))
+    return _scaled_ranks(n, q, max(1, min(n, floor(worth))))
+
+
+@lru_cache(maxsize=8192)
+def _scaled_ranks(n: int, q: float | Fraction, whole: int) -> tuple[int | None, int | None]:
     ranks = quantile_ranks(whole, q)
     scale = (n + 1) / (whole + 1)
     low = max(floor(ranks.low * scale), 1) if ranks.low is not None else None

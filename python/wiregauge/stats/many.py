@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wiregauge.stats.intervals import QuantileInterval, interval_of, is_clustered
 from wiregauge.stats.memory import Memory, flag_memories, memories
-from wiregauge.stats.moments import MeanEstimate, around_deviation, estimated
+from wiregauge.stats.moments import MeanEstimate, around_deviation, estimated, half_width
 from wiregauge.stats.quantiles import upper
 
 __all__ = [
@@ -71,10 +71,17 @@ def deviation_intervals(
     if not len(some):
         return found
     squares = (rows[some] - rows[some].mean(axis=1)[:, None]) ** 2
-    estimates = mean_estimates(squares, known(squares, some) if known is not None else None)
-    for row, spread, estimate in zip(some.tolist(), spreads[some].tolist(), estimates, strict=True):
-        if estimate.half_width is not None and estimate.mean != 0:
-            found[row] = around_deviation(spread, estimate.half_width / estimate.mean)
+    columns = zip(
+        some.tolist(),
+        spreads[some].tolist(),
+        squares.mean(axis=1).tolist(),
+        np.std(squares, axis=1, ddof=1).tolist(),
+        known(squares, some) if known is not None else memories(squares),
+        strict=True,
+    )
+    for row, spread, mean, deviation, memory in columns:
+        if memory.known and mean != 0:
+            found[row] = around_deviation(spread, half_width(deviation, memory) / mean)
     return found
 
 

@@ -19,6 +19,8 @@ wrong. A block bootstrap needs this memory for the length of its blocks, and a t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
@@ -92,12 +94,15 @@ class Memory:
 
 def memory(values: Floats) -> Memory:
     """The memory of a series in measured order."""
+    return _too_short(len(values)) if len(values) < SHORTEST else _known(*_told(values), skewed=True)
+
+
+def _told(values: Floats) -> tuple[int, float, bytes]:
+    """What the memory of a series rests on: length, variance, and sums over blocks."""
     n = len(values)
-    if n < SHORTEST:
-        return _too_short(n)
     edges, sizes = _blocks(n)
     sums = np.add.reduceat(values, edges) - float(values.mean()) * sizes
-    return _known(n, float(np.var(values)), sums.tobytes(), skewed=True)
+    return n, float(np.var(values)), sums.tobytes()
 
 
 def memories(rows: Floats) -> list[Memory]:
@@ -113,12 +118,16 @@ def memories(rows: Floats) -> list[Memory]:
 def flag_memory(flags: Flags) -> Memory:
     """`memory` of a series of yes and no."""
     n = len(flags)
-    if n < SHORTEST:
-        return Memory(n, 1.0, 1.0, 1)
+    return Memory(n, 1.0, 1.0, 1) if n < SHORTEST else _known(*_told_of_flags(flags))
+
+
+def _told_of_flags(flags: Flags) -> tuple[int, float, bytes]:
+    """As `_told`."""
+    n = len(flags)
     share = np.count_nonzero(flags) / n
     edges, sizes = _blocks(n)
     sums = np.add.reduceat(flags, edges, dtype=np.int64) - share * sizes
-    return _known(n, share * (1 - share), sums.tobytes())
+    return n, share * (1 - share), sums.tobytes()
 
 
 def flag_memories(rows: Flags) -> list[Memory]:
@@ -160,8 +169,40 @@ def _blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return edges, np.diff(edges, append=n)
 
 
-@lru_cache(maxsize=512)
+_AHEAD: dict[tuple[int, float, bytes, bool], Memory] = {}
+
+
+@contextmanager
+def asked_ahead(series: Iterable[Floats | Flags]) -> Iterator[None]:
+    """Within the block `memory` and `flag_memory` of these series are known already.
+
+    Series of one length are judged together, which costs a tenth of asking for one after the other.
+    """
+    groups: dict[tuple[int, bool], dict[tuple[float, bytes], None]] = {}
+    for one in series:
+        if len(one) < SHORTEST:
+            continue
+        skewed = one.dtype != np.bool_
+        n, variance, told = _told(one.astype(np.float64)) if skewed else _told_of_flags(one.astype(np.bool_))
+        groups.setdefault((n, skewed), {})[variance, told] = None
+    for (n, skewed), keys in groups.items():
+        variances = np.array([variance for variance, _ in keys])
+        sums = np.stack([np.frombuffer(told, dtype=np.float64) for _, told in keys])
+        found = _judged(n, variances, sums, skewed=skewed)
+        _AHEAD.update(((n, *key, skewed), memory) for key, memory in zip(keys, found, strict=True))
+    try:
+        yield
+    finally:
+        _AHEAD.clear()
+
+
 def _known(n: int, variance: float, sums: bytes, *, skewed: bool = False) -> Memory:
+    ahead = _AHEAD.get((n, variance, sums, skewed))
+    return _alone(n, variance, sums, skewed=skewed) if ahead is None else ahead
+
+
+@lru_cache(maxsize=512)
+def _alone(n: int, variance: float, sums: bytes, *, skewed: bool) -> Memory:
     """`_judged`, remembered: of a flow half the series say the same.
 
     Times between points that lie a constant apart are above their percentiles together, and a percentile that few
@@ -177,47 +218,61 @@ def _judged(n: int, variance: Floats, sums: Floats, *, skewed: bool) -> list[Mem
     telling = (variance > 0) & (power.max(axis=1) > _NOTHING * variance)
     found = [Memory(n, 1.0, 1.0, 1)] * len(sums)
     asked = np.flatnonzero(telling)
+    if not len(asked):
+        return found
+    known, each = _courses(sums.shape[1]), []
     for begin in range(0, len(asked), _AT_ONCE):
         some = asked[begin : begin + _AT_ONCE]
-        for row, one in zip(
-            some.tolist(), _weighed(n, variance[some], sums[some], power[some], skewed=skewed), strict=True
-        ):
-            found[row] = one
-    return found
-
-
-def _weighed(n: int, variance: Floats, sums: Floats, power: Floats, *, skewed: bool) -> list[Memory]:
-    """What all courses together say of each row."""
-    points = sums.shape[1]
-    known = _courses(points)
-    grouped = np.add.reduceat(power, known.starts, axis=1) * known.part
-    # A product for each row, and not one for all: another order of additions would depend on what is beside it.
-    scale = np.matmul(known.inverse, grouped[:, :, None])[:, :, 0] / known.held
-    likelihood = known.prior - 0.5 * (known.logs + known.held * np.log(scale))
-    share = np.exp(likelihood - likelihood.max(axis=1)[:, None])
-    share[share <= _NEGLIGIBLE * share.max(axis=1)[:, None]] = 0.0
-    share /= share.sum(axis=1)[:, None]
-    times = scale * known.at_zero / variance[:, None]
-    mean = (share * times).sum(axis=1)
-    unending = share[:, known.unending].sum(axis=1) > _UNENDING
-    endless = share[:, known.endless].sum(axis=1) > _DOUBT
-    # Then all hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
-    share[np.ix_(endless, ~known.endless)] = 0.0
-    share[endless] /= share[endless].sum(axis=1)[:, None]
-    half = half_widths(np.sqrt(times), share)
-    uneven, skew = _events(sums, np.minimum(n / mean, points))
+        each.append(_weighed(variance[some], power[some], known))
+    mean, half, unending, endless = (np.concatenate(column) for column in zip(*each, strict=True))
+    uneven, skew = _events(sums[asked], np.minimum(n / mean, sums.shape[1]))
     held = np.where(endless, _LOWEST, known.held)
     degrees = 1 / (1 / held + (1.0 if skewed else _EXACT) * uneven / 2)
     factor = special.stdtrit(np.maximum(degrees, 1.0), 0.975)
     if skewed:
         factor = factor + np.abs(skew) * (1 + 2 * factor**2) / 6
     safe = (half / _NORMAL * factor / _NORMAL) ** 2
-    return [
-        Memory(n, time, float(n), 2 * n) if lasts else Memory(n, time, longest, 1)
-        for time, longest, lasts in zip(
-            np.maximum(mean, 1.0).tolist(), np.maximum(safe, 1.0).tolist(), unending.tolist(), strict=True
-        )
-    ]
+    for row, time, longest, lasts in zip(
+        asked.tolist(),
+        np.maximum(mean, 1.0).tolist(),
+        np.maximum(safe, 1.0).tolist(),
+        unending.tolist(),
+        strict=True,
+    ):
+        found[row] = Memory(n, time, float(n), 2 * n) if lasts else Memory(n, time, longest, 1)
+    return found
+
+
+def _weighed(
+    variance: Floats, power: Floats, known: _Courses
+) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """What all courses together say of each row: values per independent one, the half-width of the mixture, whether the
+    memory is as long as the series, and whether all hangs on the lowest ordinates."""
+    grouped = np.add.reduceat(power, known.starts, axis=1) * known.part
+    # A product for each row, and not one for all: another order of additions would depend on what is beside it.
+    scale = np.matmul(known.inverse, grouped[:, :, None])[:, :, 0]
+    scale /= known.held
+    share = np.log(scale)
+    share *= known.held
+    share += known.logs
+    share *= -0.5
+    share += known.prior
+    share -= share.max(axis=1)[:, None]
+    np.exp(share, out=share)
+    # The likeliest is 1.
+    share *= share > _NEGLIGIBLE
+    share /= share.sum(axis=1)[:, None]
+    scale *= known.at_zero
+    scale /= variance[:, None]
+    times = scale
+    mean = (share * times).sum(axis=1)
+    unending = share[:, known.unending].sum(axis=1) > _UNENDING
+    endless = share[:, known.endless].sum(axis=1) > _DOUBT
+    if endless.any():
+        # All hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
+        share[np.ix_(endless, ~known.endless)] = 0.0
+        share[endless] /= share[endless].sum(axis=1)[:, None]
+    return mean, half_widths(np.sqrt(times), share), unending, endless
 
 
 def _events(sums: Floats, worth: Floats) -> tuple[Floats, Floats]:

@@ -102,9 +102,14 @@ def mean_estimate(values: Floats) -> MeanEstimate | None:
     return estimated(float(values.mean()), standard_deviation(values), memory(values))
 
 
+def half_width(spread: float, known: Memory) -> float:
+    """The 95 % half-width of a mean by the standard deviation of its values and what they remember."""
+    return NORMAL * spread * sqrt(known.safe_time / known.n)
+
+
 def estimated(mean: float, spread: float | None, known: Memory) -> MeanEstimate:
     """The estimate of a mean by the standard deviation of its values and what they remember."""
     n = known.n
-    half = NORMAL * spread * sqrt(known.safe_time / n) if spread is not None and known.known else None
+    half = half_width(spread, known) if spread is not None and known.known else None
     worth = max(2.0, known.worth) if n >= 2 else float(n)
     return MeanEstimate(mean, half, worth, max(known.needed, 2))

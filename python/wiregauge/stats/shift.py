@@ -18,7 +18,7 @@ per resample.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, log, log1p, sqrt
@@ -92,6 +92,19 @@ class Sample:
     def n(self) -> int:
         """Values in all repeats."""
         return len(self.pooled)
+
+    def remembering(self, quantiles: Iterable[float]) -> Iterator[Floats | Flags]:
+        """The series whose memory is asked for by mean, standard deviation and these quantiles."""
+        yield from self.runs
+        if self.n > 1:
+            yield from self._squares.runs
+        for q in quantiles:
+            yield from self._beyond(q)
+
+    def _beyond(self, q: float) -> list[Flags]:
+        """Which values lie beyond a quantile, by repeat."""
+        at = quantile(self.ascending, q)
+        return [values > at if q >= 0.5 else values < at for values in self.runs]
 
     def supports(self, q: float) -> bool:
         """Whether n is enough to print the quantile, at its lower end as at its upper."""
@@ -184,11 +197,7 @@ class Sample:
 
     def _worths(self, q: float) -> list[float]:
         if q not in self._worth:
-            at = quantile(self.ascending, q)
-            upper = q >= 0.5
-            self._worth[q] = [
-                flag_memory(values > at if upper else values < at).safe_worth for values in self.runs
-            ]
+            self._worth[q] = [flag_memory(flags).safe_worth for flags in self._beyond(q)]
         return self._worth[q]
 
     def _between_ranks(self, q: float, level: float) -> tuple[float | None, float | None]:

@@ -210,25 +210,34 @@ def narrowed(interval: tuple[float, float], spread: float, whole: float, gain: f
     return whole / factor, whole * factor
 
 
-def outlasts(values: Floats, stretch: Integers) -> bool:
+Halves = tuple[Integers, Integers, Integers]
+"""Where whole stretches begin, have their middle and end."""
+
+
+def halves_of(stretch: Integers) -> Halves:
+    """The halves of the whole stretches of a series; `stretch` names that of each value."""
+    starts = (
+        np.flatnonzero(np.concatenate([[True], stretch[1:] != stretch[:-1]])) if len(stretch) else stretch
+    )
+    sizes = np.diff(np.append(starts, len(stretch)))
+    begins, lengths = starts[sizes >= HALF], sizes[sizes >= HALF]
+    return begins, begins + lengths // 2, begins + lengths
+
+
+def outlasts(values: Floats, halves: Halves) -> bool:
     """Whether values resemble each other beyond the end of the stretch of the series they come from.
 
-    `stretch` names the stretch of each value. The means of the two halves of a stretch resemble each other where a
+    The means of the two halves of a stretch resemble each other where a
     memory is as long as they are, however small its part in a single value: averaging takes the rest away. Too few
     whole stretches to tell count as yes, for then the sample's own worth is the safe one.
     """
-    if not len(values):
+    begins, middles, ends = halves
+    if len(begins) < 4:
         return True
-    starts = np.flatnonzero(np.concatenate([[True], stretch[1:] != stretch[:-1]]))
-    sizes = np.diff(np.append(starts, len(values)))
-    whole = starts[sizes >= HALF]
-    lengths = sizes[sizes >= HALF]
-    if len(whole) < 4:
-        return True
-    sums = np.concatenate([[0.0], np.cumsum(values - values.mean())])
-    middle = whole + lengths // 2
-    first = (sums[middle] - sums[whole]) / (middle - whole)
-    second = (sums[whole + lengths] - sums[middle]) / (whole + lengths - middle)
+    sums = np.zeros(len(values) + 1)
+    np.cumsum(values - values.mean(), out=sums[1:])
+    first = (sums[middles] - sums[begins]) / (middles - begins)
+    second = (sums[ends] - sums[middles]) / (ends - middles)
     if first.std() == 0 or second.std() == 0:
         return False
-    return bool(np.corrcoef(first, second)[0, 1] > max(RESEMBLING, 2 / sqrt(len(whole))))
+    return bool(np.corrcoef(first, second)[0, 1] > max(RESEMBLING, 2 / sqrt(len(begins))))

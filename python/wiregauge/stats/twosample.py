@@ -12,7 +12,7 @@ finding. Repeats that differ by more than their messages explain are compared by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, exp, floor, inf, sqrt
@@ -234,6 +234,36 @@ class Pair:
         """Whether the quantile `q` moved."""
         return QuantileTest(self, q)
 
+    def remembering(self, quantiles: Iterable[float]) -> Iterator[Flags]:
+        """The series of yes and no whose memory tests of these quantiles ask for."""
+        for q in quantiles:
+            for by in {self.instrument, -self.instrument}:
+                _, _, *both = self.split(q, by)
+                for flags in both:
+                    yield from flags
+
+    def split(self, q: float, by: float) -> tuple[float, bool, list[Flags], list[Flags]]:
+        """A cut at the quantile `q` of both, the new one less `by`; whether it counts as beyond itself; and what lies
+        beyond it on either side, by repeat."""
+        merged = self.merged(by)
+        n = len(merged)
+        cut = float(merged[rank(n, q) - 1])
+        above = n - int(np.searchsorted(merged, cut, side="right"))
+        reaching = n - int(np.searchsorted(merged, cut, side="left"))
+        wanted = float((1 - exact(q)) * n)
+        within = abs(reaching - wanted) < abs(above - wanted)
+
+        def beyond(values: Floats, less: float) -> NDArray[np.bool_]:
+            shifted = values - less if less else values
+            return np.asarray(shifted >= cut if within else shifted > cut)
+
+        return (
+            cut,
+            within,
+            [beyond(values, 0.0) for values in self.base.runs],
+            [beyond(values, by) for values in self.new.runs],
+        )
+
     def merged(self, by: float) -> Floats:
         """Both samples in ascending order, the new one less `by`."""
         if by not in self._merged:
@@ -293,26 +323,8 @@ class QuantileTest:
 
     def _at(self, by: float) -> tuple[float, bool, ShareTest]:
         """The cut, whether it counts as beyond itself, and what lies beyond it on either side."""
-        merged = self.pair.merged(by)
-        n = len(merged)
-        cut = float(merged[rank(n, self.q) - 1])
-        above = n - int(np.searchsorted(merged, cut, side="right"))
-        reaching = n - int(np.searchsorted(merged, cut, side="left"))
-        wanted = float((1 - exact(self.q)) * n)
-        within = abs(reaching - wanted) < abs(above - wanted)
-
-        def beyond(values: Floats, less: float) -> NDArray[np.bool_]:
-            shifted = values - less if less else values
-            return np.asarray(shifted >= cut if within else shifted > cut)
-
-        return (
-            cut,
-            within,
-            ShareTest(
-                events([beyond(values, 0.0) for values in self.pair.base.runs]),
-                events([beyond(values, by) for values in self.pair.new.runs]),
-            ),
-        )
+        cut, within, base, new = self.pair.split(self.q, by)
+        return cut, within, ShareTest(events(base), events(new))
 
     @property
     def beyond(self) -> tuple[float, bool, ShareTest]:

@@ -4,6 +4,7 @@ from wiregauge.measures.comparing.compare import compare
 from wiregauge.measures.comparing.matching import MatchError
 from wiregauge.measures.comparing.results import Comparison, FlowComparison, MeasureShift, ShareShift, Shift
 from wiregauge.measures.comparing.shown import (
+    compare_chunks,
     compare_json,
     compare_schema_path,
     trend_json,
@@ -27,6 +28,7 @@ __all__ = [
     "TrendPoint",
     "TrendSeries",
     "compare",
+    "compare_chunks",
     "compare_headline",
     "compare_json",
     "compare_schema_path",

@@ -6,10 +6,11 @@ and counts, the second computes every shift, the third (`judging`) judges all of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.comparing.differences import differences, flow_differences
@@ -33,45 +34,27 @@ from wiregauge.measures.comparing.results import (
     Shift,
     Side,
 )
+from wiregauge.measures.comparing.rules import (
+    Rules,
+    common,
+    dropped,
+    has,
+    judged_figures,
+    supported,
+    wanted_statistics,
+)
 from wiregauge.measures.comparing.thresholds import (
     SHIFT_QUANTILES,
     Threshold,
-    chosen,
 )
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
+from wiregauge.measures.large import are_many
 from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
+from wiregauge.stats.memory import asked_ahead
 
-JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
-"""Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """How shifts are judged: thresholds, whether nothing else is, and the level at which all hold together."""
-
-    thresholds: Sequence[Threshold]
-    equivalence: bool
-    joint_level: float = LEVEL
-
-    def threshold(self, pair: FlowPair, measure: str, statistic: str | None) -> Threshold | None:
-        return chosen(self.thresholds, (pair.base.plan.id, pair.new.plan.id), measure, statistic)
-
-    def judges(self, pair: FlowPair, measure: str, statistic: str | None) -> bool:
-        """A threshold takes the place of the default for its whole measure; what it does not name is shown only."""
-        if self.threshold(pair, measure, statistic) is not None:
-            return True
-        if self.equivalence or self.spoken(pair, measure):
-            return False
-        if statistic is None:
-            # Where nothing happened on either side nothing could have been found (Tarone, Biometrics 46, 1990).
-            return bool(pair.base.counts[measure] or pair.new.counts[measure])
-        return measure in MAIN and statistic in JUDGED_STATISTICS
-
-    def spoken(self, pair: FlowPair, measure: str) -> bool:
-        """Whether a threshold is about the measure at all."""
-        flows = (pair.base.plan.id, pair.new.plan.id)
-        return any(t.measure == measure and (t.flow is None or t.flow in flows) for t in self.thresholds)
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 def compare(
@@ -101,11 +84,11 @@ def compare(
             f"{flow}no compared flow has {unmet[0].measure} on both sides, so the threshold of "
             f"{unmet[0].written} would judge nothing; leave it out"
         )
-    rules = _Rules(thresholds, equivalence)
-    judged = sum(_count(pair, rules) for pair in flow_pairs)
-    rules = _Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
+    rules = Rules(thresholds, equivalence)
+    judged = sum(judged_figures(pair, rules) for pair in flow_pairs)
+    rules = Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
     sides = _Sides(Evidence(base), Evidence(new))
-    drafts = [[_draft(pair, flow, rules, sides) for flow in flows] for pair, flows, _, _ in paired]
+    drafts = [_drafts(pair, flows, rules, sides) for pair, flows, _, _ in paired]
     every = [figure for row in drafts for draft in row for figure in draft.figures]
     shifts, sweeps, rate = judge_figures(every)
     verdicts = iter(shifts)
@@ -114,7 +97,12 @@ def compare(
             pair.base,
             pair.new,
             pair.axes,
-            tuple(_flow(pair, draft, [next(verdicts) for _ in draft.figures]) for draft in row),
+            _in_full(
+                pair,
+                [_flow(pair, draft, [next(verdicts) for _ in draft.figures]) for draft in row],
+                rules,
+                sides,
+            ),
             tuple(only_base),
             tuple(only_new),
         )
@@ -231,66 +219,7 @@ def _meets(threshold: Threshold, pair: FlowPair) -> bool:
     flows = (pair.base.plan.id, pair.new.plan.id)
     if threshold.flow is not None and threshold.flow not in flows:
         return False
-    return threshold.measure in SHARES or threshold.measure in _common(pair)
-
-
-def _common(pair: FlowPair) -> list[str]:
-    return [name for name in SERIES if _has(pair.base, name) and _has(pair.new, name)]
-
-
-def _has(flow: FlowResult, measure: str) -> bool:
-    return measure in flow.summaries and flow.summaries[measure].n > 0
-
-
-def _holds(n: int, statistic: str) -> bool:
-    """Whether n values support a statistic, at the lower tail as at the upper."""
-    q = SHIFT_QUANTILES.get(statistic)
-    return q is None or stats.supported(n, max(q, 1 - q))
-
-
-def _supported(pair: FlowPair, measure: str) -> list[str]:
-    """Quantiles that n supports on both sides."""
-    n = min(pair.base.summaries[measure].n, pair.new.summaries[measure].n)
-    return [name for name in SHIFT_QUANTILES if _holds(n, name)]
-
-
-def _dropped(pair: FlowPair, rules: _Rules) -> tuple[Dropped, ...]:
-    """What would be judged if both sides had it: measures of one side, percentiles that n does not support."""
-    found = []
-    for name in SERIES:
-        has = _has(pair.base, name), _has(pair.new, name)
-        spoken = rules.spoken(pair, name)
-        if has[0] != has[1]:
-            if spoken or (name in MAIN and not rules.equivalence):
-                found.append(Dropped(f"{name}: on the {'base' if has[0] else 'new'} side only", spoken))
-            continue
-        if not has[0]:
-            continue
-        sizes = pair.base.summaries[name].n, pair.new.summaries[name].n
-        for statistic, q in SHIFT_QUANTILES.items():
-            threshold = rules.threshold(pair, name, statistic)
-            named = threshold is not None and threshold.statistic is not None
-            held = [_holds(n, statistic) for n in sizes]
-            if all(held) or not rules.judges(pair, name, statistic) or not (any(held) or named):
-                continue
-            need = stats.samples_needed(max(q, 1 - q))
-            found.append(
-                Dropped(
-                    f"{name}.{statistic}: needs {need} values on either side, there are {sizes[0]} and {sizes[1]}",
-                    named,
-                )
-            )
-    return tuple(found)
-
-
-def _count(pair: FlowPair, rules: _Rules) -> int:
-    """Judged figures of a pair of flows."""
-    figures: list[tuple[str, str | None]] = [
-        (name, statistic) for name in _common(pair) for statistic in ("mean", "sd", *_supported(pair, name))
-    ]
-    if pair.base.counts["sent"] and pair.new.counts["sent"]:
-        figures += [(name, None) for name in SHARES]
-    return sum(rules.judges(pair, name, statistic) for name, statistic in figures)
+    return threshold.measure in SHARES or threshold.measure in common(pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,27 +240,136 @@ class _Draft:
     counts: dict[str, tuple[int, int, int, int, float]]
     figures: tuple[Figure, ...]
     dropped: tuple[Dropped, ...]
+    in_full: bool
 
 
-def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> _Draft:
+def _drafts(point: PointPair, flows: Sequence[FlowPair], rules: Rules, sides: _Sides) -> list[_Draft]:
+    in_full = not are_many(flows)
+    found = []
+    for begin in range(0, len(flows), _TOGETHER):
+        some = flows[begin : begin + _TOGETHER]
+        with asked_ahead(
+            one for pair in some for one in _remembering(point, pair, rules, sides, in_full=in_full)
+        ):
+            found += [_draft(point, pair, rules, sides, in_full=in_full) for pair in some]
+    return found
+
+
+_TOGETHER = 500
+"""Flows whose series are asked together what they remember."""
+
+
+def _remembering(
+    point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_full: bool
+) -> Iterator[Floats | Flags]:
+    """The series of a pair whose memory will be asked for; very long ones are not held twice."""
+    for name in common(pair):
+        wanted = wanted_statistics(pair, name, rules, in_full=in_full)
+        series = _series(name, point, pair, sides)
+        if not wanted or max(map(len, (*series[0], *series[1]))) > _LONG:
+            continue
+        quantiles = [SHIFT_QUANTILES[one] for one in wanted[2:]]
+        samples = [stats.Sample(one) for one in series]
+        for sample in samples:
+            yield from sample.remembering(quantiles)
+        bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
+        judged = [
+            SHIFT_QUANTILES[one]
+            for one in wanted[2:]
+            if rules.threshold(pair, name, one) is None and rules.judges(pair, name, one)
+        ]
+        yield from stats.Pair(samples[0], samples[1], bound).remembering(judged)
+
+
+_LONG = 4096
+"""Values of a series above which it is asked alone."""
+
+
+def _draft(point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_full: bool) -> _Draft:
     figures: list[Figure] = []
     both, statistics, counts = {}, {}, {}
-    for name in _common(pair):
-        both[name], made = _measure(name, point, pair, rules, sides)
-        statistics[name] = tuple(figure.shift.statistic for figure in made)
+    measures = common(pair)
+    for name in measures:
+        wanted = wanted_statistics(pair, name, rules, in_full=in_full)
+        if not wanted:
+            continue
+        both[name], made = _measure(name, point, pair, rules, sides, wanted)
+        statistics[name] = wanted
         figures += made
     if pair.base.counts["sent"] and pair.new.counts["sent"]:
-        one = _one_measurement(pair, both)
+        one = _one_measurement(point, pair, measures, both, sides)
         for name in SHARES:
             counts[name], figure = _share(name, point, pair, rules, sides, one_measurement=one)
             figures.append(figure)
-    return _Draft(pair, both, statistics, counts, tuple(figures), _dropped(pair, rules))
+    return _Draft(pair, both, statistics, counts, tuple(figures), dropped(pair, rules), in_full)
 
 
-def _one_measurement(pair: FlowPair, both: Mapping[str, tuple[Side, Side, bool]]) -> bool:
+MOST_OF_EACH = 20
+"""Flows with each verdict that are told in full where there are many."""
+
+
+def _in_full(
+    point: PointPair, flows: Sequence[FlowComparison], rules: Rules, sides: _Sides
+) -> tuple[FlowComparison, ...]:
+    """All flows; of many those whose change is greatest with all their figures."""
+    by_verdict: dict[str, list[FlowComparison]] = {}
+    for flow in flows:
+        if not flow.in_full:
+            by_verdict.setdefault(flow.verdict, []).append(flow)
+    chosen = {
+        id(flow)
+        for some in by_verdict.values()
+        for flow in sorted(some, key=_moved, reverse=True)[:MOST_OF_EACH]
+    }
+    return tuple(_completed(point, flow, rules, sides) if id(flow) in chosen else flow for flow in flows)
+
+
+def _moved(flow: FlowComparison) -> float:
+    """How far a flow moved: by the figure that decided, else by its main measures."""
+    if flow.deciding is not None:
+        return flow.deciding[1].relative
+    return max(
+        (shift.relative for measure in flow.measures.values() for shift in measure.shifts), default=0.0
+    )
+
+
+def _completed(point: PointPair, flow: FlowComparison, rules: Rules, sides: _Sides) -> FlowComparison:
+    """With the figures that are shown and not judged."""
+    pair = FlowPair(flow.base, flow.new, flow.matched_by)
+    measures = {}
+    for name in common(pair):
+        wanted = ("mean", "sd", *supported(pair, name))
+        known = flow.measures.get(name)
+        shifts = {shift.statistic: shift for shift in known.shifts} if known is not None else {}
+        left = [one for one in wanted if one not in shifts]
+        side, made = _measure(name, point, pair, rules, sides, left)
+        shifts |= {figure.shift.statistic: figure.shift for figure in made}
+        mean, sd, *quantiles = (shifts[one] for one in wanted)
+        measures[name] = MeasureShift(name, *side, mean, sd, tuple(quantiles))
+    return replace(flow, measures=measures, in_full=True)
+
+
+def _one_measurement(
+    point: PointPair,
+    pair: FlowPair,
+    measures: Sequence[str],
+    both: Mapping[str, tuple[Side, Side, bool]],
+    sides: _Sides,
+) -> bool:
     """Whether both sides have the same measures, some at least, and all identical values of each."""
-    only_one = any(_has(pair.base, name) != _has(pair.new, name) for name in SERIES)
-    return bool(both) and not only_one and all(identical for _, _, identical in both.values())
+    if not measures or any(has(pair.base, name) != has(pair.new, name) for name in SERIES):
+        return False
+    return all(
+        both[name][2] if name in both else _identical(*_series(name, point, pair, sides)) for name in measures
+    )
+
+
+def _series(name: str, point: PointPair, pair: FlowPair, sides: _Sides) -> tuple[list[Floats], list[Floats]]:
+    return sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
+
+
+def _identical(base: Sequence[Floats], new: Sequence[Floats]) -> bool:
+    return len(base) == len(new) and all(map(np.array_equal, base, new))
 
 
 def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowComparison:
@@ -352,11 +390,12 @@ def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowCompa
         said=flow_differences(pair.base, pair.new),
         measures=measures,
         shares=shares,
-        only_base=tuple(n for n in SERIES if _has(pair.base, n) and not _has(pair.new, n)),
-        only_new=tuple(n for n in SERIES if _has(pair.new, n) and not _has(pair.base, n)),
+        only_base=tuple(n for n in SERIES if has(pair.base, n) and not has(pair.new, n)),
+        only_new=tuple(n for n in SERIES if has(pair.new, n) and not has(pair.base, n)),
         dropped=draft.dropped,
         verdict=verdict,
         reason=reason,
+        in_full=draft.in_full,
     )
 
 
@@ -366,11 +405,13 @@ def _key(pair: FlowPair, figure: str) -> tuple[str, str, str]:
 
 
 def _measure(
-    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides
+    name: str, point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, statistics: Sequence[str]
 ) -> tuple[tuple[Side, Side, bool], list[Figure]]:
-    series = sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
-    samples = stats.Sample(series[0]), stats.Sample(series[1])
-    identical = len(series[0]) == len(series[1]) and all(map(np.array_equal, *series))
+    series = _series(name, point, pair, sides)
+    identical = _identical(*series)
+    first = stats.Sample(series[0])
+    # What the one remembers of its values need not be asked of the other again.
+    samples = first, first if identical else stats.Sample(series[1])
     bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
     tested = stats.Pair(*samples, bound)
 
@@ -422,12 +463,12 @@ def _measure(
             float(ascending[-1]),
         )
 
-    made = [figure(statistic) for statistic in ("mean", "sd", *_supported(pair, name))]
+    made = [figure(statistic) for statistic in statistics]
     return (side(0), side(1), identical), made
 
 
 def _share(
-    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, one_measurement: bool
+    name: str, point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, one_measurement: bool
 ) -> tuple[tuple[int, int, int, int, float], Figure]:
     """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do.
 

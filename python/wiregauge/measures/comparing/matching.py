@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -129,15 +129,26 @@ def match_flows(
             pairs.append(FlowPair(flow, partner, "number"))
     rest = list(waiting.values())
     for role in (_role_with_protocol, _role):
-        for flow in list(left):
-            same = [other for other in rest if role(other.plan) == role(flow.plan)]
-            rivals = [other for other in left if role(other.plan) == role(flow.plan)]
-            if len(same) == 1 and len(rivals) == 1:
-                pairs.append(FlowPair(flow, same[0], "role"))
-                left.remove(flow)
-                rest.remove(same[0])
+        known = [_by_role(flows, role) for flows in (left, rest)]
+        alone = [
+            (rivals[0], known[1][key][0])
+            for key, rivals in known[0].items()
+            if len(rivals) == 1 == len(known[1].get(key, ()))
+        ]
+        pairs += [FlowPair(flow, other, "role") for flow, other in alone]
+        met = {id(flow) for both in alone for flow in both}
+        left, rest = ([flow for flow in flows if id(flow) not in met] for flows in (left, rest))
     order = {id(flow): place for place, flow in enumerate(base)}
     return sorted(pairs, key=lambda pair: order[id(pair.base)]), left, rest
+
+
+def _by_role(
+    flows: Sequence[FlowResult], role: Callable[[FlowPlan], tuple[object, ...]]
+) -> dict[tuple[object, ...], list[FlowResult]]:
+    found: dict[tuple[object, ...], list[FlowResult]] = {}
+    for flow in flows:
+        found.setdefault(role(flow.plan), []).append(flow)
+    return found
 
 
 def _role(plan: FlowPlan) -> tuple[str, str, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from wiregauge.measures.comparing.thresholds import Threshold
@@ -137,7 +137,10 @@ class ShareShift:
 
 @dataclass(frozen=True, slots=True)
 class FlowComparison:
-    """One flow beside its partner. `said` is what differs between the two besides the figures."""
+    """One flow beside its partner. `said` is what differs between the two besides the figures.
+
+    Where it is not told `in_full`, `measures` are those that are judged, with the figures that are.
+    """
 
     base: FlowResult
     new: FlowResult
@@ -150,6 +153,7 @@ class FlowComparison:
     dropped: tuple[Dropped, ...]
     verdict: Verdict
     reason: str
+    in_full: bool = True
 
     @property
     def deciding(self) -> tuple[str, Shift] | None:
@@ -239,6 +243,16 @@ class Comparison:
         return tuple(flow for point in self.points for flow in point.flows)
 
     @property
+    def in_full(self) -> Comparison:
+        """With the flows that are told in full alone: all, unless there are very many. Verdicts stay those of all."""
+        if all(flow.in_full for flow in self.flows):
+            return self
+        points = [
+            replace(point, flows=tuple(flow for flow in point.flows if flow.in_full)) for point in self.points
+        ]
+        return replace(self, points=tuple(points))
+
+    @property
     def besides(self) -> tuple[str, ...]:
         """All that differs besides figures: of the campaigns, then of the paired flows, alike ones in one sentence."""
         found: dict[str, list[str]] = {}
@@ -248,7 +262,7 @@ class Comparison:
         return (
             *self.said,
             *(
-                f"flow {', '.join(dict.fromkeys(labels))}: {line}"
+                f"flow {_listed(list(dict.fromkeys(labels)))}: {line}"
                 + (f" (at {len(labels)} points)" if len(labels) > len(set(labels)) else "")
                 for line, labels in found.items()
             ),
@@ -287,6 +301,15 @@ class Comparison:
             failed=self.verdict == "worse" or (self.equivalence and self.verdict == "better"),
             undecided=self.open or (self.equivalence and self.verdict == "undecided"),
         )
+
+
+_MOST_LABELS = 100
+"""Flows that are named in one sentence."""
+
+
+def _listed(labels: Sequence[str]) -> str:
+    left = len(labels) - _MOST_LABELS
+    return ", ".join(labels[:_MOST_LABELS]) + (f" and {left} more" if left > 0 else "")
 
 
 def combined(verdicts: Sequence[Verdict]) -> Verdict:

@@ -5,9 +5,9 @@ docs/reference/compare.md explains them. Keys may be added within schema 1, none
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -25,6 +25,7 @@ from wiregauge.measures.definitions.definition import Unit
 from wiregauge.measures.metrics.results import Judgement, PointResult
 from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Share, filled, json_schema
 from wiregauge.measures.schemas import Verdict as JudgedVerdict
+from wiregauge.measures.show import json_chunks
 from wiregauge.stats import POWER
 
 
@@ -207,6 +208,9 @@ class FlowShown(TypedDict):
         dict[str, Verdict],
         From(lambda flow: {name: shift.verdict for name, shift in flow.judged if shift.verdict}),
     ]
+    in_full: NotRequired[
+        Annotated[bool, Meta(description="false: of very many flows, only with what is judged in `measures`")]
+    ]
     measures: dict[str, MeasureShown]
     shares: Annotated[dict[str, ShareShown], From(_shares)]
     rates: Annotated[
@@ -359,6 +363,15 @@ class TrendShown(TypedDict):
 def compare_json(comparison: Comparison) -> ComparisonShown:
     """The whole comparison; keys may be added within schema 1, none is renamed or removed."""
     return filled(ComparisonShown, comparison)
+
+
+def compare_chunks(comparison: Comparison) -> Iterator[str]:
+    """The text of `compare_json` in parts: of many flows one is made at a time."""
+    points = [
+        filled(PointShown, point, flows=(filled(FlowShown, flow) for flow in point.flows))
+        for point in comparison.points
+    ]
+    yield from json_chunks(filled(ComparisonShown, comparison, points=points))
 
 
 def trend_json(trend: Trend) -> TrendShown:

@@ -201,6 +201,17 @@ def greatest(comparison: Comparison, verdict: str) -> str:
     return f"{shift_text(name, shift)} of flow {flow.label}{where}"
 
 
+def in_full_text(comparison: Comparison) -> str:
+    """Which flows are told in full; empty where all are."""
+    told = comparison.in_full
+    if told is comparison:
+        return ""
+    return (
+        f"Told in full are {len(told.flows)} of {count_of(len(comparison.flows), 'flow')}: with each verdict those "
+        "that moved most. Verdicts, error rate and shares are of all; --json has the judged figures of each."
+    )
+
+
 def compare_text(comparison: Comparison, console: Console) -> None:
     """Prints verdict, what differs besides, what changed, and a row per point and flow. Nothing is cut off unsaid."""
     colour = COLOURS[comparison.verdict]
@@ -244,9 +255,12 @@ def compare_text(comparison: Comparison, console: Console) -> None:
         for text in texts
     ]
     _list(console, "not compared", missing)
-    wide = _table(comparison, wide=True)
+    told = comparison.in_full
+    wide = _table(told, wide=True)
     fits = console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width
-    console.print(wide if fits else _table(comparison, wide=False))
+    console.print(wide if fits else _table(told, wide=False))
+    if told is not comparison:
+        console.print(in_full_text(comparison), soft_wrap=True)
     console.print(
         f"error rate: {error_rates(comparison)}; clock and timestamp errors included",
         soft_wrap=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from wiregauge.measures.explaining.around import Surroundings
@@ -27,6 +28,9 @@ OVERHEAD = 20
 """Bytes a frame occupies a line beyond its length: preamble, start delimiter and gap."""
 LONGEST = 9_100
 """Bytes of the longest frame that can be in progress when a message comes to a port."""
+
+_LEFT = ("flow", "sequence", "returning", "length")
+"""What is told of a frame that left meanwhile."""
 
 Key = tuple[int, int]
 
@@ -161,8 +165,9 @@ def _steps(
     for flow, rows in wanted:
         mine = [way for way in ways if way.flow is flow]
         here = climbed.filter(pl.col("way").is_in([way.number for way in mine]))
+        messages = here.partition_by("sequence", as_dict=True)
         for sequence in rows["sequence"].to_list():
-            message = here.filter(pl.col("sequence") == sequence)
+            message = messages.get((sequence,), here.clear())
             found[flow.id, flow.receiver, int(sequence)] = steps_of(message, mine, directory.plan, usual)
     return found
 
@@ -192,19 +197,20 @@ def _partners(
     nodes = sorted({step.node for _, step, _ in waits})
     leaving = pl.col("point").is_in(["switch-out", "wire-send"]) & pl.col("node").is_in(nodes)
     records = on_one_clock(read_spans(path, spans, leaving), names, clocks).sort("time")
-    by_port = records.partition_by("node", "port", as_dict=True)
+    by_port = {
+        port: (own["time"].to_numpy(), list(own.select(*_LEFT, "time").iter_rows()))
+        for port, own in records.partition_by("node", "port", as_dict=True).items()
+    }
     found: dict[tuple[int, int, int], tuple[Partner, ...]] = {}
     for (key, step, rate), (low, high) in zip(waits, spans, strict=True):
         here = by_port.get((step.node, step.port or 0))
         if here is None:
             continue
         begin, end = round(step.start * 1e3), round((step.start + step.took) * 1e3)
+        times, rows = here
+        first, last = np.searchsorted(times, low, "left"), np.searchsorted(times, high, "right")
         listed = []
-        for flow, sequence, returning, length, time in (
-            here.filter(pl.col("time").is_between(low, high))
-            .select("flow", "sequence", "returning", "length", "time")
-            .iter_rows()
-        ):
+        for flow, sequence, returning, length, time in rows[first:last]:
             held = min(time + _occupied(length, rate), end) - max(time, begin)
             if held > 0 and not (flow == key[0] and sequence == key[2]):
                 listed.append(

@@ -62,6 +62,14 @@ class Rows:
     _columns: dict[str, Column] = field(default_factory=dict)
     _made: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     _names: frozenset[str] | None = None
+    _whole: bool | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether no row is one of a sample."""
+        if self._whole is None:
+            self._whole = not self.has("stretch") or not self.column("stretch").values.any()
+        return self._whole
 
     def column(self, name: str, expression: pl.Expr | None = None) -> Column:
         """A column by its name; or what `expression` makes of the rows, which is remembered by that name."""
@@ -121,7 +129,7 @@ class Part:
     @property
     def sampled(self) -> bool:
         """Whether others are missing between them."""
-        if not self.height or not self.rows.has("stretch"):
+        if not self.height or self.rows.whole:
             return False
         return bool(self.rows.column("stretch").values[self.begin])
 

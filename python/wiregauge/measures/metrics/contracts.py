@@ -6,12 +6,14 @@ So the frames are taken from the records, each network by itself, in the order t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from wiregauge.measures.metrics import patterns
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -20,6 +22,9 @@ from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Conformity, share_of
 
 __all__ = ["bag_violations", "with_contracts"]
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 PREAMBLE_BYTES = 8
 """Preamble and start delimiter, which leave before the frame."""
@@ -45,8 +50,7 @@ def bag_violations(
     on_wire = (pl.col("point").cast(pl.String) == "wire-send") & ~pl.col("returning")
     rows = read_columns(records, (*_COLUMNS, "node"), on_wire).filter(of).drop("node")
     found: dict[int, Conformity] = {}
-    for (number, _port), sent in sorted(rows.partition_by("flow", "port", as_dict=True).items()):
-        one = _conformity(sent, links[number])
+    for number, one in _conformities(rows, links):
         best = found.get(number)
         if best is None or one.outside.count > best.outside.count:
             found[number] = one
@@ -59,22 +63,41 @@ def with_contracts(flow: FlowResult, found: Mapping[int, Conformity]) -> FlowRes
     if of_frames is None or flow.service is None:
         return flow
     kept = tuple(of_frames if one.of == of_frames.of else one for one in flow.service.conformity)
+    if all(one is other for one, other in zip(kept, flow.service.conformity, strict=True)):
+        return flow
     return replace(flow, service=replace(flow.service, conformity=kept))
 
 
-def _conformity(sent: pl.DataFrame, flow: FlowPlan) -> Conformity:
+def _conformities(rows: pl.DataFrame, links: Mapping[int, FlowPlan]) -> Iterator[tuple[int, Conformity]]:
+    """By flow and port, in their order: how the frames keep the contract."""
+    flows, ports, times, lengths = (rows[name].cast(pl.Int64).to_numpy() for name in _COLUMNS[:4])
+    numbers, own = np.unique(flows, return_inverse=True)
+    plans = [links[number] for number in numbers.tolist()]
+    rates = np.array([plan.link_bps or 0 for plan in plans], dtype=np.int64)[own]
+    on_wire = np.where(rates > 0, (lengths + PREAMBLE_BYTES) * 8 * 10**12 // np.maximum(rates, 1), 0)
+    through = times + on_wire
+    order = np.lexsort((through, ports, flows))
+    flows, ports, through, lengths = flows[order], ports[order], through[order], lengths[order]
+    measured = ~rows["warm_up"].to_numpy()[order]
+    seams = np.flatnonzero((flows[1:] != flows[:-1]) | (ports[1:] != ports[:-1])) + 1
+    for begin, end in pairwise([0, *seams.tolist(), len(flows)] if len(flows) else []):
+        number = int(flows[begin])
+        yield (
+            number,
+            _conformity(through[begin:end], lengths[begin:end], measured[begin:end], links[number]),
+        )
+
+
+def _conformity(through: Integers, lengths: Integers, measured: Flags, flow: FlowPlan) -> Conformity:
+    """Of the frames of one flow on one network, in the order in which their last bits leave."""
     lmax, bag, jitter = (
         flow.lmax or 0,
         round((flow.bag_ns or 0) * 1000),
         round((flow.bag_jitter_ns or 0) * 1000),
     )
-    lengths = sent["length"].cast(pl.Int64).to_numpy()
-    rate = flow.link_bps
-    on_wire = (lengths + PREAMBLE_BYTES) * 8 * 10**12 // rate if rate else np.zeros_like(lengths)
-    through = sent["time"].to_numpy() + on_wire
-    order = np.argsort(through, kind="stable")
     charged = np.full_like(lengths, lmax) if flow.polices_frames else lengths
-    refused, early = patterns.policed(through[order], charged[order], lmax, bag, jitter)
-    measured = ~sent["warm_up"].to_numpy()[order]
-    worst = float(early[measured].max()) / 1000 if measured.any() else None
-    return Conformity("bag", share_of(refused[measured]), (0.0, jitter / 1000), worst)
+    refused, early = patterns.policed(through, charged, lmax, bag, jitter)
+    if not measured.all():
+        refused, early = refused[measured], early[measured]
+    worst = float(early.max()) / 1000 if len(early) else None
+    return Conformity("bag", share_of(refused), (0.0, jitter / 1000), worst)

@@ -260,11 +260,12 @@ def _opened(
 ]:
     directory = RunDirectory.open(path)
     plan = judged_plan(directory.plan)
+    directory.forget_plan()
     runs = {int(run["index"]): run for run in directory.runs}
     tracked: dict[int, Mapping[str, object]] | None = None
     tracking_path = path / "tracking.json"
     if directory.inventory.find(tracking_path) is not None:
-        tracking, _ = read_json(tracking_path)
+        tracking, _ = read_json(tracking_path, sound=directory.inventory.verified)
         entries = tracking.get("runs")
         if not isinstance(entries, list) or not all(
             isinstance(run, dict) and isinstance(run.get("index"), int) for run in entries

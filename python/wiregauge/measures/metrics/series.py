@@ -289,7 +289,7 @@ def _spaced(part: Part, name: str, missing: str, left_out: Mapping[str, int]) ->
     stretch = part.stretch()
     if stretch is None:
         times = ascending(column.present())
-        return Extracted(Series(times[1:] / 1e12, np.diff(times) / 1000), excluded)
+        return Extracted(Series(times[1:] / 1e12, (times[1:] - times[:-1]) / 1000), excluded)
     table = part.frame.select(name, "stretch").drop_nulls(name).sort(name)
     ordered, stretch = table[name].to_numpy(), table["stretch"].to_numpy()
     seam = sampling.seams(stretch)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -218,6 +219,8 @@ def serve(
 
 def share_of(flags: Flags, unknown: Flags | None = None) -> Share:
     """The share of messages to which something happened, in the order of sending; to `unknown` ones it may have."""
+    if not flags.any() and (unknown is None or not unknown.any()):
+        return _none_of(len(flags))
     worth = stats.flags_worth(flags)
     count = int(np.count_nonzero(flags))
     bound = stats.share_bound(count, len(flags), worth)
@@ -226,6 +229,13 @@ def share_of(flags: Flags, unknown: Flags | None = None) -> Share:
         return share
     worst = share_of(flags | unknown)
     return replace(share, high=worst.high, most=worst.count)
+
+
+@lru_cache(maxsize=1024)
+def _none_of(n: int) -> Share:
+    """What happened to none of so many messages."""
+    bound = stats.share_bound(0, n, float(n))
+    return Share(0, n, bound.low, bound.high, float(n))
 
 
 def losses_of(lost: Flags, sequence: Integers, unknown: Flags | None = None) -> Losses:
@@ -383,7 +393,8 @@ def _distances(part: Part, name: str, of: Flags | None) -> Integers:
         of = column.known if of is None else of & column.known
     times = column.values if of is None else column.values[of]
     if stretch is None:
-        return np.diff(ascending(times))
+        ordered = ascending(times)
+        return ordered[1:] - ordered[:-1]
     order = np.argsort(times, kind="stable")
     inside = ~sampling.seams((stretch if of is None else stretch[of])[order])
     return np.diff(times[order])[inside]

@@ -117,8 +117,11 @@ def shifted(summary: Summary, measure: str, by: float, *, negative: int, clock_n
         minimum=moved(summary.minimum),
         mean=moved(summary.mean),
         maximum=moved(summary.maximum),
+        # What is not supported stays what it is, and all flows share it.
         percentiles={
             name: replace(p, value=moved(p.value), low=moved(p.low), high=moved(p.high))
+            if p.value is not None
+            else p
             for name, p in summary.percentiles.items()
         },
         uncertainty=replace(known, clock=clock_ns) if known is not None else None,

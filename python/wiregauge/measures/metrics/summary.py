@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from wiregauge.measures.metrics.percentiles import Percentile
 
@@ -103,9 +104,9 @@ class Summary:
 
     def value(self, statistic: str) -> float | None:
         """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""
-        simple = {"min": self.minimum, "mean": self.mean, "sd": self.sd, "mad": self.mad, "max": self.maximum}
-        if statistic in simple:
-            return simple[statistic]
+        simple = _SIMPLE.get(statistic)
+        if simple is not None:
+            return simple(self)
         percentile = self.percentiles.get(statistic)
         return percentile.value if percentile else None
 
@@ -117,3 +118,12 @@ class Summary:
         """p99.9 - min (RFC 8219, 7.3.1); None where n does not support p99.9."""
         top = self.value("p99.9")
         return top - self.minimum if top is not None and self.minimum is not None else None
+
+
+_SIMPLE: dict[str, Callable[[Summary], float | None]] = {
+    "min": attrgetter("minimum"),
+    "mean": attrgetter("mean"),
+    "sd": attrgetter("sd"),
+    "mad": attrgetter("mad"),
+    "max": attrgetter("maximum"),
+}

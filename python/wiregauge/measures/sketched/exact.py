@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -31,6 +32,8 @@ from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
 from wiregauge.measures.sketched.service import service_of_all
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
+
+Floats = NDArray[np.float64]
 
 __all__ = ["exact"]
 
@@ -152,7 +155,7 @@ def _gain(extracted: Extracted, n: int) -> float:
     whole is taken to be worth what the sample is: it is not less.
     """
     values, stretch = extracted.series.value, extracted.stretch
-    if stretch is None or not len(values) or sketches.outlasts(values, stretch):
+    if stretch is None or not len(values) or sketches.outlasts(values, sketches.halves_of(stretch)):
         return 1.0
     return max(n / len(values), 1.0)
 
@@ -174,6 +177,7 @@ def _summary(
     """The summary of all values, from their sketch and what the sample says of their dependence."""
     deviation, n = sketch.deviation(), sketch.n
     worth = min((sample.n_effective or 1.0) * gain, float(n))
+    halves = sketches.halves_of(extracted.stretch) if gain > 1 and extracted.stretch is not None else None
     known = sample.uncertainty
     if known is not None and deviation is not None:
         known = Uncertainty(sketches.mean_half_width(deviation, worth), known.clock, known.timestamp)
@@ -187,7 +191,7 @@ def _summary(
         sd=deviation,
         maximum=sketch.maximum,
         percentiles={
-            name: percentile(sketch, q, _worth(sample, name, q, extracted, sketch, gain))
+            name: percentile(sketch, q, _worth(sample, name, q, extracted.series.value, halves, sketch, gain))
             for name, q in quantiles.items()
         },
         n_effective=worth,
@@ -198,14 +202,22 @@ def _summary(
     )
 
 
-def _worth(sample: Summary, name: str, q: float, extracted: Extracted, sketch: Sketch, gain: float) -> float:
+def _worth(
+    sample: Summary,
+    name: str,
+    q: float,
+    values: Floats,
+    halves: sketches.Halves | None,
+    sketch: Sketch,
+    gain: float,
+) -> float:
     """Independent values that all are worth for a percentile."""
     sampled = sample.percentiles.get(name)
     own = sampled.worth if sampled is not None else None
     worth = own if own is not None else (sample.n_effective or 1.0)
-    if gain > 1 and extracted.stretch is not None:
-        beyond = (extracted.series.value > sketch.quantile(q)).astype(np.float64)
-        gain = 1.0 if sketches.outlasts(beyond, extracted.stretch) else gain
+    if halves is not None:
+        beyond = (values > sketch.quantile(q)).astype(np.float64)
+        gain = 1.0 if sketches.outlasts(beyond, halves) else gain
     return min(worth * gain, float(sketch.n))
 
 

@@ -1,0 +1,182 @@
+"""Of what `show --json` holds: a flow, beside its distributions and its service."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import Annotated, Literal, NotRequired, TypedDict, cast
+
+from msgspec import Meta
+
+from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.quantities import percentile_names
+from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, Share, filled
+from wiregauge.measures.shown_summary import (
+    JitterShown,
+    PairShown,
+    SummaryShown,
+    determined,
+    ends,
+    pair_shown,
+)
+
+OrLost = float | Literal["lost"] | None
+
+
+def _or_lost(value: float | None) -> OrLost:
+    return "lost" if value is not None and isinf(value) else value
+
+
+class LossShown(TypedDict):
+    ratio: Share | None
+    low: Share
+    high: Share
+    one_sided: bool
+    assumption: Annotated[str | None, From(lambda loss: loss.assumption or None)]
+
+
+class HopShown(TypedDict):
+    switch: str
+    port: Count
+    n: Count
+    min: Annotated[Figure, From("minimum")]
+    mean: Figure
+    uncertainty: Annotated[Figure, From("half_width")]
+    p99: Figure
+    max: Annotated[Figure, From("maximum")]
+
+
+class CorrectedShown(TypedDict):
+    measure: Annotated[str, Meta(extra_json_schema={"enum": ["latency", "driver_latency"]})]
+    calibration: Annotated[str, From("constant.calibration")]
+    overhead_ns: Annotated[float, From("constant.overhead_ns")]
+    overhead_uncertainty_ns: Annotated[Positive, From("constant.uncertainty_ns")]
+    error_ns: Annotated[Figure, From("constant.error_ns")]
+    unresolved: bool
+    n: Count
+    min: Annotated[Figure, From("minimum")]
+    mean: Figure
+    p50: Figure
+    p99: Figure
+    max: Annotated[Figure, From("maximum")]
+    uncertainty: Figure
+
+
+class SampledShown(TypedDict):
+    one_in: Annotated[int, Meta(ge=2)]
+    stretch: Annotated[int, Meta(ge=1), From(lambda _: sampling.STRETCH)]
+    held: Annotated[Count, From("rows")]
+    of: Count
+    figures: Annotated[list[str], From(lambda _: list(sampling.FIGURES))]
+    settling: Count
+
+
+def _goodput_interval(flow: FlowResult) -> list[float | None] | None:
+    goodput = flow.service.goodput if flow.service is not None else None
+    return ends(goodput) if goodput is not None else None
+
+
+FlowShown = TypedDict(
+    "FlowShown",
+    {
+        "flow": Annotated[int, Meta(ge=1, le=65_534), From("plan.id")],
+        "protocol": Annotated[str, From("plan.protocol")],
+        "from": Annotated[str, From("plan.source")],
+        "to": Annotated[str, From("plan.destination")],
+        "relayed": Annotated[bool, From("plan.relayed")],
+        "payload": Annotated[int | None, Meta(description="bytes"), From("plan.payload")],
+        "planned": Count,
+        "warm_up": Count,
+    },
+)
+"""Besides the counters, which follow."""
+
+
+class FlowMetShown(TypedDict):
+    """What its messages met; the measures with a distribution follow."""
+
+    unseen: NotRequired[
+        Annotated[
+            list[str],
+            Meta(
+                description="ends of the flow where a run made from captures has no tap; sent counts what any tap "
+                "saw, and what was delivered or lost is not known"
+            ),
+        ]
+    ]
+    outcomes: dict[str, Count]
+    loss: LossShown
+    last_seen: dict[str, Count]
+    drop_reasons: dict[str, Count]
+    reorder_extent: Count
+    late_sends: Count
+    settling: NotRequired[Count]
+
+
+def _jitter(of: str) -> From:
+    def found(flow: FlowResult) -> JitterShown | None:
+        summary = flow.summaries.get(of)
+        return filled(JitterShown, summary) if summary is not None else None
+
+    return From(found)
+
+
+class ServedShown(TypedDict):
+    period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("period")]]
+    receive_period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("receive_period")]]
+    pairs: NotRequired[
+        Annotated[list[PairShown], From(lambda flow: [pair_shown(pair) for pair in flow.pairs])]
+    ]
+    goodput_interval: NotRequired[Annotated[Interval | None, From(_goodput_interval)]]
+
+
+def _sampled(flow: FlowResult) -> SampledShown | None:
+    return filled(SampledShown, flow.sampled, settling=flow.settling) if flow.sampled is not None else None
+
+
+def _with_loss_intervals(flow: FlowResult) -> dict[str, list[OrLost]]:
+    return {name: [_or_lost(end) for end in ends(p)] for name, p in determined(flow.with_loss).items()}
+
+
+class FlowRestShown(TypedDict):
+    pdv_ns: Annotated[Figure, From(lambda flow: flow.summaries["latency"].pdv())]
+    range_ns: Annotated[Figure, From(lambda flow: flow.summaries["latency"].span())]
+    percentiles_with_loss_ns: Annotated[
+        dict[str, OrLost], From(lambda flow: {name: _or_lost(p.value) for name, p in flow.with_loss.items()})
+    ]
+    percentiles_with_loss_intervals: NotRequired[
+        Annotated[
+            dict[str, Annotated[list[OrLost], Meta(min_length=2, max_length=2)]], From(_with_loss_intervals)
+        ]
+    ]
+    hops: NotRequired[list[HopShown]]
+    corrected: NotRequired[list[CorrectedShown]]
+    redundant_discarded: NotRequired[Count]
+    lost_copies: NotRequired[dict[str, Count]]
+    sampled: NotRequired[Annotated[SampledShown | None, From(_sampled)]]
+    goodput_bps: Figure
+
+
+class BriefShown(TypedDict):
+    """What is told of every flow of a run with very many, besides its counters and a few distributions."""
+
+    unseen: list[str]
+    outcomes: dict[str, Count]
+    loss: LossShown
+    late_sends: Count
+    goodput_bps: Figure
+
+
+BRIEF = ("latency", "rtt", "period")
+"""Distributions that are told of every such flow."""
+
+
+def brief_summary(summary: Summary | None) -> SummaryShown | None:
+    """A summary of such a flow: `uncertainty` is of its mean, and intervals stand with its other figures."""
+    if summary is None:
+        return None
+    percentiles = {name: summary.value(name) for name in percentile_names(summary)}
+    total = summary.uncertainty.total if summary.uncertainty is not None else None
+    made = {**filled(SummaryShown, summary), **percentiles, "max": summary.maximum, "uncertainty": total}
+    return cast(SummaryShown, made)

@@ -1,0 +1,153 @@
+"""Of what `show --json` holds: the parts of a run beside its flows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypedDict
+
+from msgspec import Meta
+
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.results import LimitResult
+from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive
+
+_CLOCK_POINTS = 40
+
+
+class CheckShown(TypedDict):
+    name: str
+    limit: str
+    observed: str
+    grade: Annotated[
+        str,
+        Meta(extra_json_schema={"enum": ["ok", "note", "degraded", "invalid"]}),
+        From(lambda check: check.grade.name.lower()),
+    ]
+    reason: str
+
+
+class CitationShown(TypedDict):
+    id: Annotated[str, From("number")]
+    calibration: Annotated[str, From("kind")]
+    made: str
+    used: bool
+    reason: Annotated[str | None, From(lambda cited: cited.reason or None)]
+    headline: str
+
+
+class LimitShown(TypedDict):
+    flow: int | None
+    to: str | None
+    measure: str
+    bound: Annotated[str, Meta(extra_json_schema={"enum": ["at-most", "at-least"]})]
+    written: str
+    value: float
+    observed: Figure
+    unit: Annotated[
+        str, Meta(extra_json_schema={"enum": ["ns", "messages", "bit/s", "share", "1/s", "events"]})
+    ]
+    result: Literal["pass", "fail", "undecided"]
+    margin: Figure
+    n: Count
+    interval: Annotated[Interval | None, From(_limit_interval)]
+    missing: Count
+    holds: bool
+    reason: str
+
+
+class LoadShown(TypedDict):
+    on: str
+    to: str
+    intended: Positive
+    offered: Figure
+
+
+def _limit_interval(limit: LimitResult) -> list[float | None] | None:
+    return [limit.low, limit.high] if (limit.low, limit.high) != (None, None) else None
+
+
+class OffsetShown(TypedDict):
+    at_s: float
+    offset_ns: float
+    uncertainty_ns: Positive
+
+
+def _offsets(clock: ClockResult) -> list[OffsetShown]:
+    """At most so many points as a picture needs; each is offset and half-width at a time of the node's clock."""
+    step = max(len(clock.t) // _CLOCK_POINTS, 1)
+    each = (column[::step].tolist() for column in (clock.t, clock.offset, clock.half_width))
+    return [
+        {"at_s": at, "offset_ns": offset, "uncertainty_ns": width}
+        for at, offset, width in zip(*each, strict=True)
+    ]
+
+
+class ClockShown(TypedDict):
+    node: str
+    reference: str
+    method: str
+    timestamps: str
+    n: Count
+    missing: Annotated[Count, From("lost")]
+    delay_ns: float
+    asymmetry_ns: Positive
+    asymmetry_stated: Annotated[bool, From("stated")]
+    drift_ppm: Figure
+    drift_uncertainty_ppm: Figure
+    uncertainty_ns: Positive
+    offsets: Annotated[list[OffsetShown], From(_offsets)]
+
+
+class SynchroniserShown(TypedDict):
+    node: str
+    part: str
+    faulty: bool
+    state: str
+    synchronised: bool
+    synchronised_at_ns: Figure
+    losses: Count
+    cliques: list[Count]
+    membership: Count
+
+
+class ClusterShown(TypedDict):
+    domain: Count
+    priority: Count
+    precision_ns: Figure
+    precision_bound_ns: Positive
+    startup_ns: Figure
+    startup_bound_ns: Positive
+    devices: list[SynchroniserShown]
+
+
+class PtpClockShown(TypedDict):
+    node: str
+    part: str
+    states: list[str]
+    grandmaster: str | None
+    synchronised: bool
+    synchronised_at_ns: Figure
+    losses: Count
+    offset_ns: Figure
+    error_ns: Positive
+    apart_ns: Positive
+    refused: Count
+
+
+class PtpDomainShown(TypedDict):
+    number: Count
+    max_offset_ns: Positive
+    grandmaster: str | None
+    grandmaster_changes: Count
+    synchronised_at_ns: Figure
+    precision_ns: Figure
+    clocks: list[PtpClockShown]
+
+
+class CreditShown(TypedDict):
+    node: str
+    port: Count
+    traffic_class: Count
+    max_bit: float
+    max_at_ns: Positive
+    min_bit: float
+    min_at_ns: Positive
