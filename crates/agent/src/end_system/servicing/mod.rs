@@ -42,15 +42,12 @@ const TAIL: i64 = 80_000;
 /// Longest sleep: how long a stop may go unnoticed.
 pub const LONGEST_SLEEP_MS: u32 = 20;
 const LONGEST_SLEEP: i64 = LONGEST_SLEEP_MS as i64 * 1_000_000;
+/// Spins between two offers of the core to others.
+const SPINS_PER_YIELD: u32 = 8;
 /// Sends whose transmit timestamps may be outstanding; a power of two.
 const OUTSTANDING: usize = 8192;
 /// Frames received in a row while messages wait to be sent.
 const RECEIVE_BURST: usize = 4;
-
-/// Spins between two offers of the core to others. Where agents share it, each spin that somebody waits makes a frame late.
-const fn spins_per_yield(sharing: u32) -> u32 {
-    if sharing > 1 { 1 } else { 8 }
-}
 
 /// Sends of one flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -179,7 +176,6 @@ pub struct Servicing {
     budget: Budget,
     awake_since: i64,
     spins: u32,
-    spins_per_yield: u32,
     longest_yield: i64,
     stats: AccessPointStats,
 }
@@ -241,7 +237,6 @@ impl Servicing {
             budget: Budget::new(clock::realtime().get(), parts.sharing),
             awake_since: clock::realtime().get(),
             spins: 0,
-            spins_per_yield: spins_per_yield(parts.sharing),
             longest_yield: 0,
             stats,
             assignment,
@@ -306,7 +301,7 @@ impl Servicing {
             return;
         }
         self.spins = self.spins.wrapping_add(1);
-        if self.spins.is_multiple_of(self.spins_per_yield) {
+        if self.spins.is_multiple_of(SPINS_PER_YIELD) {
             let before = clock::realtime().get();
             realtime::yield_now();
             self.longest_yield = self.longest_yield.max(clock::realtime().get() - before);
