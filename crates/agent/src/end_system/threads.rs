@@ -279,10 +279,10 @@ impl Starter<'_> {
         Ok(thread)
     }
 
-    /// Whether threads of several streams may share a core: of this end system, or of others on the host.
+    /// Whether threads of several senders may share a core: of this end system, or of others on the host. Injectors have
+    /// no core of their own and a lower priority, so that nobody can take turns with them.
     fn is_in_turn(&self) -> bool {
-        let own =
-            self.assignment.sends.iter().filter(|task| task.stream).count() + self.assignment.loads.len();
+        let own = self.assignment.sends.iter().filter(|task| task.stream).count();
         own > 1 || sharing_a_core(self.setup.agents_on_host) > 1
     }
 
@@ -341,7 +341,7 @@ impl Starter<'_> {
         let trial = self.run.trial(choice("inject", number, &stream));
         let (stopper, restful, priority) = (stream.stopper(), stream.is_restful(), self.setup.fifo_priority);
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
-        let (assignment, in_turn) = (Arc::clone(&self.assignment), self.is_in_turn());
+        let assignment = Arc::clone(&self.assignment);
         let thread = spawn("inject", move || {
             // All only help; without them the load is a little less steady. A thread that sleeps between its bursts may
             // go before ordinary ones; one that is always awake may not.
@@ -350,7 +350,7 @@ impl Starter<'_> {
                 let _ = realtime::fifo(priority / 4);
             }
             trial.serve(&gate, |frames| stream.try_out(frames));
-            gate.wait().map(|epoch| stream.run(&assignment, epoch, in_turn, &stop, None))
+            gate.wait().map(|epoch| stream.run(&assignment, epoch, false, &stop, None))
         })?;
         Ok(Stream { info, stopper, thread })
     }
