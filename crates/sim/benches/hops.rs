@@ -7,7 +7,8 @@
 //! Speeds are per second of processor time, as Linux counts it for the one thread, system calls included: what others do on
 //! the machine is not in it. Best of three, the two sinks in turn.
 //!
-//! `cargo bench -p wg-sim --bench hops [-- SECONDS]` simulates so many seconds (60) of traffic.
+//! `cargo bench -p wg-sim --bench hops -- [SECONDS] [small|udp|large]` simulates so many seconds (60) of traffic, in all three
+//! networks or in one.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -36,6 +37,8 @@ struct Size {
 
 const SMALL: Size = Size { end_systems: 58, switches: 8, flows: 265, reach: 57, backbone: RATE };
 const LARGE: Size = Size { end_systems: 1_000, switches: 50, flows: 4_500, reach: 7, backbone: 10 * RATE };
+/// What the three networks are called on the command line.
+const NAMES: [&str; 3] = ["small", "udp", "large"];
 const RATE: u64 = 100_000_000;
 /// A build without optimisation measures nothing: it only shows, in the tests, that this runs.
 const SMOKE: bool = cfg!(debug_assertions);
@@ -67,7 +70,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut nanos = Vec::new();
     // As many hops of each.
     let (millis, fewer) = (1_000 * seconds, if SMOKE { 20 } else { (1_000 * seconds / 16).max(1_000) });
-    for (size, (protocol, what), millis) in [(SMALL, rc, millis), (SMALL, udp, millis), (LARGE, rc, fewer)] {
+    let only = std::env::args().find(|argument| NAMES.contains(&argument.as_str()));
+    let networks = [(SMALL, rc, millis), (SMALL, udp, millis), (LARGE, rc, fewer)];
+    for (name, (size, (protocol, what), millis)) in NAMES.into_iter().zip(networks) {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         let Size { end_systems, switches, flows, .. } = size;
         println!(
             "{end_systems} end systems, {switches} switches, {flows} {what}, {} Mbit/s, {millis} ms simulated",
