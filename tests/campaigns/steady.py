@@ -192,6 +192,9 @@ def measured(world: World, rate: int, seconds: float, every_s: float) -> tuple[l
         f"{flow['sent']} sent, {flow['lost']} lost, {flow['unknown']} unknown, {judged['validity']}, "
         f"{sum(file.stat().st_size for file in place.rglob('*') if file.is_file()) / 1e6:.0f} MB kept\n"
     )
+    for check in run["checks"]:
+        if check["grade"] != "ok":
+            sys.stdout.write(f"{check['grade']}: {check['name']}: {check['reason'] or check['observed']}\n")
     trouble = (
         "" if manifest["state"] == "complete" else f"the run is not whole: {manifest['reason']} {err[-200:]}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,22 @@ def simulated(test: Path, place: Path, jobs: int) -> dict[str, Any]:
     return dict(trial(test, place, jobs).manifest)
 
 
+@pytest.fixture(scope="module")
+def simulated_first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """A run directory of the first example, and what is judged of its runs."""
+    place = tmp_path_factory.mktemp("first") / "r"
+    simulated(ROOT / "examples" / "first.xml", place, 1)
+    runs: Any = measures.show_json(measures.judge(place))["runs"]
+    return place, runs
+
+
+@pytest.fixture
+def first(simulated_first: tuple[Path, list[Any]], tmp_path: Path) -> tuple[Path, list[Any]]:
+    """A copy of its own for a test that changes something."""
+    place, runs = simulated_first
+    return shutil.copytree(place, tmp_path / "r"), runs
+
+
 def timeless(value: Any) -> Any:
     """Without what a clock on the wall says."""
     if isinstance(value, dict):
@@ -55,51 +72,45 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "4" / name).read_bytes(), name
 
 
-def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> None:
+def test_tables_that_are_gone_are_made_anew_and_that_is_said(first: tuple[Path, list[Any]]) -> None:
     """Those a killed `track` struck off the list: one that is on the list and gone is damage."""
-    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
-    tables = [tmp_path / "r" / name for name in ("tracking.json", "messages/run-0000.parquet")]
+    place, _ = first
+    tables = [place / name for name in ("tracking.json", "messages/run-0000.parquet")]
     whole = [table.read_bytes() for table in tables]
-    directory = RunDirectory.open(tmp_path / "r")
+    directory = RunDirectory.open(place)
     directory.hold()
     begin_replacing(directory, 0)
     directory.close()
     for table in tables:
         table.unlink()
-    done = CliRunner().invoke(app, ["show", str(tmp_path / "r")])
+    done = CliRunner().invoke(app, ["show", str(place)])
     assert done.exit_code == 0, done.output
-    assert (
-        done.stderr
-        == f"wiregauge: {tmp_path / 'r'}: tables were missing and were made again from the records\n"
-    )
+    assert done.stderr == f"wiregauge: {place}: tables were missing and were made again from the records\n"
     assert tables[1].read_bytes() == whole[1]
 
 
 @pytest.mark.parametrize("name", ["tracking.json", "messages/run-0000.parquet"])
-def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(tmp_path: Path, name: str) -> None:
-    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
-    before = measures.show_json(measures.judge(tmp_path / "r"))
-    (tmp_path / "r" / name).unlink()
+def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(
+    first: tuple[Path, list[Any]], name: str
+) -> None:
+    place, before = first
+    (place / name).unlink()
     command = [sys.executable, "-m", "wiregauge"]
-    shown = subprocess.run(
-        [*command, "show", str(tmp_path / "r")], capture_output=True, text=True, check=False
-    )
+    shown = subprocess.run([*command, "show", str(place)], capture_output=True, text=True, check=False)
     assert shown.returncode == 4
-    assert f"{name}: is missing; `wiregauge track {tmp_path / 'r'}` makes it again" in shown.stderr
+    assert f"{name}: is missing; `wiregauge track {place}` makes it again" in shown.stderr
     assert shown.stdout == ""
-    assert not (tmp_path / "r" / name).exists()
-    subprocess.run([*command, "track", str(tmp_path / "r")], capture_output=True, check=True)
-    assert measures.show_json(measures.judge(tmp_path / "r"))["runs"] == before["runs"]
+    assert not (place / name).exists()
+    subprocess.run([*command, "track", str(place)], capture_output=True, check=True)
+    assert measures.show_json(measures.judge(place))["runs"] == before
 
 
 @pytest.mark.parametrize("state", ["listed", "not listed", "killed"])
 @pytest.mark.parametrize("content", ["{", '{"schema": 1, "runs": 3}'])
 def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
-    tmp_path: Path, state: str, content: str
+    first: tuple[Path, list[Any]], state: str, content: str
 ) -> None:
-    place = tmp_path / "r"
-    simulated(ROOT / "examples" / "first.xml", place, 1)
-    before = measures.show_json(measures.judge(place))
+    place, before = first
     (place / "tracking.json").write_text(content, encoding="utf-8")
     directory = RunDirectory.open(place)
     if state == "not listed":
@@ -125,12 +136,11 @@ def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
         (place / "tracking.json").unlink()
     cured = wiregauge("show")
     assert cured.returncode == (4 if state == "killed" else 0), cured.stderr
-    assert measures.show_json(measures.judge(place))["runs"] == before["runs"]
+    assert measures.show_json(measures.judge(place))["runs"] == before
 
 
-def test_a_reader_that_stops_reading_is_no_failed_limit(tmp_path: Path) -> None:
-    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
-    command = [sys.executable, "-m", "wiregauge", "show", str(tmp_path / "r")]
+def test_a_reader_that_stops_reading_is_no_failed_limit(first: tuple[Path, list[Any]]) -> None:
+    command = [sys.executable, "-m", "wiregauge", "show", str(first[0])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as shown:
         assert shown.stdout is not None
         shown.stdout.close()

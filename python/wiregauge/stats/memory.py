@@ -19,11 +19,14 @@ wrong. A block bootstrap needs this memory for the length of its blocks, and a t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +172,10 @@ def _blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return edges, np.diff(edges, append=n)
 
 
-_AHEAD: dict[tuple[int, float, bytes, bool], Memory] = {}
+_Key = tuple[int, float, bytes, bool]
+_NOTHING_AHEAD: Final[Mapping[_Key, Memory]] = MappingProxyType({})
+_ahead: ContextVar[Mapping[_Key, Memory]] = ContextVar("ahead", default=_NOTHING_AHEAD)
+"""What a block of `asked_ahead` knows: of its own thread alone, and of the innermost block."""
 
 
 @contextmanager
@@ -185,19 +191,21 @@ def asked_ahead(series: Iterable[Floats | Flags]) -> Iterator[None]:
         skewed = one.dtype != np.bool_
         n, variance, told = _told(one.astype(np.float64)) if skewed else _told_of_flags(one.astype(np.bool_))
         groups.setdefault((n, skewed), {})[variance, told] = None
+    known: dict[_Key, Memory] = {}
     for (n, skewed), keys in groups.items():
         variances = np.array([variance for variance, _ in keys])
         sums = np.stack([np.frombuffer(told, dtype=np.float64) for _, told in keys])
         found = _judged(n, variances, sums, skewed=skewed)
-        _AHEAD.update(((n, *key, skewed), memory) for key, memory in zip(keys, found, strict=True))
+        known.update(((n, *key, skewed), memory) for key, memory in zip(keys, found, strict=True))
+    token = _ahead.set(known)
     try:
         yield
     finally:
-        _AHEAD.clear()
+        _ahead.reset(token)
 
 
 def _known(n: int, variance: float, sums: bytes, *, skewed: bool = False) -> Memory:
-    ahead = _AHEAD.get((n, variance, sums, skewed))
+    ahead = _ahead.get().get((n, variance, sums, skewed))
     return _alone(n, variance, sums, skewed=skewed) if ahead is None else ahead
 
 

@@ -234,7 +234,7 @@ fn late_records(count: u32) -> Vec<Record> {
 /// What was due by then is no sign of what was sent: a sender far behind its schedule has not begun anew.
 #[test]
 fn a_late_sender_is_late_and_not_restarted() {
-    const COUNT: u32 = 9_000;
+    const COUNT: u32 = 3_000;
     let as_made = late_records(COUNT);
     let mut by_time = as_made.clone();
     by_time.sort_by_key(|record| record.time);
