@@ -149,7 +149,11 @@ $(AGENT_STATIC): $(SOURCES)
 deb: $(AGENT_STATIC)
 	"$$(tools/prerequisites --python)" tools/make_deb.py $(AGENT_STATIC)
 
-check-deploy: setup deb wheel
+# The builds take a quarter of an hour: what is missing is said before them.
+check-deploy:
+	@command -v mmdebstrap >/dev/null || \
+		{ echo "check-deploy: mmdebstrap is missing, which makes the clean system the package is installed on; install it" >&2; exit 2; }
+	@$(MAKE) --no-print-directory setup deb wheel
 	$(BIN)/python -m pytest tests/e2e/test_deployed.py -m deploy
 
 studies: setup
