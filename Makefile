@@ -151,8 +151,7 @@ deb: $(AGENT_STATIC)
 
 # The builds take a quarter of an hour: what is missing is said before them.
 check-deploy:
-	@command -v mmdebstrap >/dev/null || \
-		{ echo "check-deploy: mmdebstrap is missing, which makes the clean system the package is installed on; install it" >&2; exit 2; }
+	@tools/prerequisites mmdebstrap
 	@$(MAKE) --no-print-directory setup deb wheel
 	$(BIN)/python -m pytest tests/e2e/test_deployed.py -m deploy
 

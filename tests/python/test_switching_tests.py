@@ -311,6 +311,26 @@ def outcome(trial: Trial, *streams: Seen, refused: str = "", grade: str = "VALID
     return Outcome(refused, grade, streams or tuple(map(seen, trial.streams)), 0.1)
 
 
+def test_traversal_says_what_was_not_measured_and_no_rate_above_the_line(tmp_path: Path) -> None:
+    """Waits that hardly grow with the burst would give a service curve faster than the line."""
+    waits = {"bursts of 1,": 9e5, "bursts of 8,": 9.1e5}
+
+    def does(trial: Trial) -> Outcome:
+        if "bursts of 32" in trial.name or "another output" in trial.name:
+            return outcome(trial, refused="INVALID: sends left late")
+        wait = next((wait for burst, wait in waits.items() if burst in trial.name), 2e3)
+        first, *others = map(seen, trial.streams)
+        return outcome(trial, replace(first, latency=replace(first.latency, maximum=wait)), *others)
+
+    empty, curve, same, other = results(tmp_path, "traversal", does)["traversal"].conclusion
+    assert empty.startswith("512 B, empty: ")
+    assert curve.startswith(
+        "rate-latency service curve: rate 1000 Mbit/s, the line's: the greatest wait grows"
+    )
+    assert same.endswith("µs more, not counting 50 % in bursts of 32: refused")
+    assert other == "foreign traffic for another output: not known, no trial counts"
+
+
 @pytest.mark.parametrize(
     ("free", "full", "offered", "refused", "said"),
     [

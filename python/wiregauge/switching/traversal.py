@@ -6,6 +6,7 @@ known. What is found are parameters of a rate-latency service curve, as network 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,8 @@ _PROBE: Final = 20_370
 _PROBES: Final = 4_000
 _LONGEST_S: Final = 20.0
 """Of a quick trial of real frames over slow links; each figure has its n."""
+_FIT: Final = 0.01
+"""Share by which a fit may miss the rate of the line without a word."""
 
 
 def traversal(session: Session, known: dict[str, Result]) -> Result:
@@ -58,17 +61,20 @@ def traversal(session: Session, known: dict[str, Result]) -> Result:
         result.notes.append(f"bursts are not tried: {why}")
         result.conclusion.append(f"empty: {_range(base)}")
         return result
-    worst: list[tuple[Envelope, float]] = []
-    other = 0.0
-    for envelope in session.envelopes:
-        seen = _measured(session, frame, "the same output", envelope, result, base.minimum)
-        if seen is not None and seen.maximum is not None:
-            worst.append((envelope, seen.maximum - base.minimum))
-    for envelope in session.envelopes:
-        seen = _measured(session, frame, "another output", envelope, result, base.minimum)
-        if seen is not None and seen.maximum is not None:
-            other = max(other, seen.maximum - base.minimum)
-    _conclude(frame, base, worst, other, result)
+    result.conclusion.append(f"{frame} B, empty: {_range(base)}")
+    waits: dict[str, list[tuple[Envelope, float]]] = {"the same output": [], "another output": []}
+    for output, found in waits.items():
+        for envelope in session.envelopes:
+            seen = _measured(session, frame, output, envelope, result, base.minimum)
+            if seen is not None and seen.maximum is not None:
+                found.append((envelope, seen.maximum - base.minimum))
+    _conclude_curve(session.device.rate_bps, frame, base, waits["the same output"], result)
+    for output, found in waits.items():
+        result.conclusion.append(_most(output, found, session.envelopes))
+    result.notes.append(
+        "From the application of the sender to that of the receiver, hosts and links included. Bursts of foreign "
+        "traffic come from two ports at once, half of each."
+    )
     return result
 
 
@@ -105,11 +111,7 @@ def _measured(
     cross: tuple[Stream, ...] = ()
     if envelope is not None:
         cross = _cross(session, frame, envelope, 1 if output == "the same output" else 3)
-    what = (
-        "empty"
-        if envelope is None
-        else f"{envelope.load_ppm / 1e4:g} % in bursts of {envelope.burst}, {output}"
-    )
+    what = "empty" if envelope is None else f"{_named(envelope)}, {output}"
     seconds = _PROBES / (fps(session.device.rate_bps, frame) * _PROBE / 1e6)
     seconds = round(seconds, 6) if session.sizes.virtual else min(max(1.0, round(seconds, 3)), _LONGEST_S)
     if not session.sizes.quick:
@@ -144,39 +146,50 @@ def _range(seen: Latency) -> str:
     return f"{least / 1e3:.5g} to {most / 1e3:.5g} µs"
 
 
-def _conclude(
-    frame: int,
-    base: Latency,
-    worst: list[tuple[Envelope, float]],
-    other: float,
-    result: Result,
+def _named(envelope: Envelope) -> str:
+    return f"{envelope.load_ppm / 1e4:g} % in bursts of {envelope.burst}"
+
+
+def _most(output: str, found: list[tuple[Envelope, float]], asked: Sequence[Envelope]) -> str:
+    """The greatest wait behind foreign traffic, and of which traffic there is none."""
+    measured = {envelope for envelope, _ in found}
+    missing = [_named(envelope) for envelope in asked if envelope not in measured]
+    if not found:
+        return f"foreign traffic for {output}: not known, no trial counts"
+    line = f"foreign traffic for {output}: at most {max(wait for _, wait in found) / 1e3:.5g} µs more"
+    return f"{line}, not counting {', '.join(missing)}: refused" if missing else line
+
+
+def _conclude_curve(
+    line_bps: int, frame: int, base: Latency, worst: list[tuple[Envelope, float]], result: Result
 ) -> None:
-    result.conclusion.append(f"{frame} B, empty: {_range(base)}")
-    bursts = {envelope.burst for envelope, _ in worst}
-    if len(bursts) > 1:
-        bits = np.array(
-            [8 * _standing(envelope) * (frame + WIRE_EXTRA) for envelope, _ in worst], dtype=np.float64
-        )
-        waits = np.array([wait for _, wait in worst], dtype=np.float64)
-        slope, ahead = np.polyfit(bits, waits, 1)
-        if slope > 0:
-            rate = 1e9 / float(slope)
-            result.conclusion.append(
-                f"rate-latency service curve: rate {rate / 1e6:.4g} Mbit/s, from how the greatest wait grows with the "
-                f"burst; latency {(base.maximum or 0.0) / 1e3:.5g} µs of the empty device"
-            )
-            result.notes.append(
-                f"Greatest wait = what stands at the output when a burst is in / rate "
-                f"{'+' if ahead >= 0 else '-'} {abs(float(ahead)) / 1e3:.4g} µs."
-            )
-    elif worst:
-        result.notes.append("With bursts of one size the rate of the service curve is not told.")
-    if worst:
-        result.conclusion.append(
-            f"foreign traffic for the same output: at most {max(wait for _, wait in worst) / 1e3:.5g} µs more"
-        )
-    result.conclusion.append(f"foreign traffic for another output: at most {other / 1e3:.5g} µs more")
+    """The service curve, from how waits at one output grow with the burst.
+
+    An output sends no faster than its line: a fit that says so is of waits that were too few or too noisy, and the line's
+    rate is the most that can be told.
+    """
+    if len({envelope.burst for envelope, _ in worst}) < 2:
+        if worst:
+            result.notes.append("With bursts of one size the rate of the service curve is not told.")
+        return
+    bits = np.array(
+        [8 * _standing(envelope) * (frame + WIRE_EXTRA) for envelope, _ in worst], dtype=np.float64
+    )
+    waits = np.array([wait for _, wait in worst], dtype=np.float64)
+    slope, ahead = np.polyfit(bits, waits, 1)
+    if slope <= 0:
+        return
+    fitted = 1e9 / float(slope)
+    told = f"rate {min(fitted, line_bps) / 1e6:.4g} Mbit/s, "
+    if fitted > line_bps * (1 + _FIT):
+        told += f"the line's: the greatest wait grows with the burst as at {fitted / 1e6:.4g} Mbit/s, faster than the line"
+    else:
+        told += "from how the greatest wait grows with the burst"
+    latency = (base.maximum or 0.0) / 1e3
+    result.conclusion.append(
+        f"rate-latency service curve: {told}; latency {latency:.5g} µs of the empty device"
+    )
     result.notes.append(
-        "From the application of the sender to that of the receiver, hosts and links included. Bursts of foreign "
-        "traffic come from two ports at once, half of each."
+        f"Greatest wait = what stands at the output when a burst is in / {fitted / 1e6:.4g} Mbit/s "
+        f"{'+' if ahead >= 0 else '-'} {abs(float(ahead)) / 1e3:.4g} µs."
     )
