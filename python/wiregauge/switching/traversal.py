@@ -165,8 +165,8 @@ def _conclude_curve(
 ) -> None:
     """The service curve, from how waits at one output grow with the burst.
 
-    An output sends no faster than its line: a fit that says so is of waits that were too few or too noisy, and the line's
-    rate is the most that can be told.
+    An output sends no faster than its line: a fit that says so is of waits that were too few or too noisy, and the
+    line's rate is the most that can be told.
     """
     if len({envelope.burst for envelope, _ in worst}) < 2:
         if worst:
@@ -182,7 +182,8 @@ def _conclude_curve(
     fitted = 1e9 / float(slope)
     told = f"rate {min(fitted, line_bps) / 1e6:.4g} Mbit/s, "
     if fitted > line_bps * (1 + _FIT):
-        told += f"the line's: the greatest wait grows with the burst as at {fitted / 1e6:.4g} Mbit/s, faster than the line"
+        told += "the line's: the greatest wait grows with the burst as at "
+        told += f"{fitted / 1e6:.4g} Mbit/s, faster than the line"
     else:
         told += "from how the greatest wait grows with the burst"
     latency = (base.maximum or 0.0) / 1e3
