@@ -267,10 +267,8 @@ impl Follower {
         while self.boundaries.pop_front().is_some() {
             self.hand_over();
         }
-        let mut tracked = self.tracker.finish();
-        let last = (std::mem::take(&mut tracked.messages), std::mem::take(&mut tracked.passages));
-        drop(self.rows.send(last));
-        tracked
+        let Self { tracker, rows, .. } = self;
+        tracker.finish_in_parts(|messages, passages| drop(rows.send((messages, passages))))
     }
 }
 

@@ -51,6 +51,8 @@ const INTENDED: usize = 1 << 22;
 const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
 /// Messages all windows of a run hold together at most: of more flows each has fewer.
 const MOST_OPEN: usize = 1 << 24;
+/// Flow numbers whose last rows are handed over together.
+const FLOWS_AT_ONCE: FlowId = 1 << 10;
 /// Frames in the switches that are remembered of all flows of a run, while none has fewer than a few.
 const IN_SWITCHES: usize = 1 << 22;
 
@@ -290,26 +292,48 @@ impl Tracker {
 
     /// Judges every message from the records so far.
     pub fn finish(self) -> Tracked {
-        let mut messages = self.messages;
+        let mut rows = (Vec::new(), Vec::new());
+        let tracked = self.finish_in_parts(|messages, passages| {
+            rows.0.extend(messages);
+            rows.1.extend(passages);
+        });
+        let (messages, passages) = rows;
+        Tracked { messages, passages, ..tracked }
+    }
+
+    /// Likewise; the rows left are handed over in parts, flow by flow in ascending order, so that those of a run of many
+    /// flows, whose messages may all be open at its end, are never all in memory. Trackers of one run have the same parts.
+    pub(crate) fn finish_in_parts(mut self, mut hand_over: impl FnMut(Vec<Message>, Vec<Passage>)) -> Tracked {
+        let (mut messages, mut passages) = self.take_rows();
+        messages.sort_by_key(|message| message.flow);
+        passages.sort_by_key(|passage| passage.flow);
+        let (mut messages, mut passages) =
+            (messages.into_iter().peekable(), passages.into_iter().peekable());
         let mut unplanned = self.unplanned;
         let mut summaries = Vec::new();
         let mut distributions = Distributions::default();
-        for (receivers, passing) in self.flows.into_iter().zip(self.passing) {
-            let mut id = None;
-            for flow in receivers {
-                let mut closed = Closed { rows: messages.as_mut(), unplanned: &mut unplanned };
-                let (mut summary, series) = flow.finish(&mut closed).into_parts();
-                if id.replace(summary.flow).is_none() {
-                    summary.unpaired_departures = passing.unpaired_departures();
+        let mut left = self.flows.into_iter().zip(self.passing).peekable();
+        for last in (FLOWS_AT_ONCE - 1..=FlowId::MAX).step_by(usize::from(FLOWS_AT_ONCE)) {
+            let mut rows = self.messages.as_ref().map(|_| Vec::new());
+            while let Some((receivers, passing)) = left.next_if(|(_, passing)| passing.flow() <= last) {
+                let id = passing.flow();
+                if let Some(rows) = &mut rows {
+                    rows.extend(std::iter::from_fn(|| messages.next_if(|message| message.flow <= id)));
                 }
-                distributions.flows.push((summary.flow, summary.to, series));
-                summaries.push(summary);
+                for (place, flow) in receivers.into_iter().enumerate() {
+                    let mut closed = Closed { rows: rows.as_mut(), unplanned: &mut unplanned };
+                    let (mut summary, series) = flow.finish(&mut closed).into_parts();
+                    if place == 0 {
+                        summary.unpaired_departures = passing.unpaired_departures();
+                    }
+                    distributions.flows.push((summary.flow, summary.to, series));
+                    summaries.push(summary);
+                }
+                let hops = passing.into_hops().into_iter();
+                distributions.hops.extend(hops.map(|((node, port), sketch)| (id, node, port, sketch)));
             }
-            let hops = passing.into_hops().into_iter();
-            distributions.hops.extend(
-                id.into_iter()
-                    .flat_map(|id| hops.clone().map(move |((node, port), sketch)| (id, node, port, sketch))),
-            );
+            let gone = std::iter::from_fn(|| passages.next_if(|passage| passage.flow <= last)).collect();
+            hand_over(rows.unwrap_or_default(), gone);
         }
         let summary = RunSummary {
             index: self.run_index,
@@ -322,12 +346,7 @@ impl Tracker {
             clock_jumps: Vec::new(),
             damaged_segments: Vec::new(),
         };
-        Tracked {
-            messages: messages.unwrap_or_default(),
-            passages: self.passages.unwrap_or_default(),
-            distributions,
-            summary,
-        }
+        Tracked { messages: Vec::new(), passages: Vec::new(), distributions, summary }
     }
 }
 

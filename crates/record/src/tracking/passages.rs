@@ -188,6 +188,10 @@ impl Passing {
     }
 
     /// Frames that left a switch unremembered.
+    pub(super) fn flow(&self) -> u16 {
+        self.flow
+    }
+
     pub(super) fn unpaired_departures(&self) -> u64 {
         self.unpaired
     }

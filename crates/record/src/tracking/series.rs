@@ -140,15 +140,16 @@ impl FlowSeries {
         }
     }
 
-    /// Takes what still waits.
+    /// Takes what still waits, and needs its memory no longer.
     pub(super) fn finish(&mut self) {
         for (measure, spaced) in [Measure::ReceivePeriod, Measure::BagSpacing, Measure::BagJitter]
             .into_iter()
             .zip(&mut self.spaced)
         {
-            self.sketches[measure as usize].add_all(spaced);
-            spaced.clear();
+            self.sketches[measure as usize].add_all(&std::mem::take(spaced));
         }
+        // What is left is kept until all flows are through.
+        self.waiting = Vec::new();
     }
 
     /// Takes an arrival at the application of the outward leg.

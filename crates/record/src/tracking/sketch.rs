@@ -26,13 +26,20 @@ pub struct Sketch {
 /// Values that are counted one by one, before counts get pages: a run of many flows has many sketches of few values.
 const FEW: u64 = 1 << 10;
 
-/// Counts by bucket number, from the lowest page that has any to the highest.
+/// Counts by bucket number.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     /// Number and count of buckets, ascending, while there are no pages.
-    few: Vec<(u32, u32)>,
+    few: Vec<(u16, u16)>,
     /// Values in `few`.
     taken: u64,
+    pages: Option<Box<Pages>>,
+}
+
+/// From the lowest page that has any counts to the highest.
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    /// Number of the first bucket.
     from: usize,
     /// The low halves: half the memory stays in cache twice as long.
     counts: Vec<u32>,
@@ -171,7 +178,7 @@ impl Counts {
     #[inline]
     fn count(&mut self, magnitude: u64) {
         let number = number(magnitude);
-        match self.counts.get_mut(number.wrapping_sub(self.from)) {
+        match self.pages.as_mut().and_then(|pages| pages.counts.get_mut(number.wrapping_sub(pages.from))) {
             Some(count) if *count < u32::MAX => *count += 1,
             _ => self.add(number, 1),
         }
@@ -184,26 +191,35 @@ impl Counts {
         reason = "buckets are fewer than 2^16, and their counts here at most `FEW`"
     )]
     fn add(&mut self, number: usize, by: u64) {
-        if self.counts.is_empty() {
+        if self.pages.is_none() {
             self.taken += by;
             if self.taken <= FEW {
-                let key = number as u32;
+                let key = number as u16;
                 match self.few.binary_search_by_key(&key, |(number, _)| *number) {
-                    Ok(at) => self.few[at].1 += by as u32,
-                    Err(at) => self.few.insert(at, (key, by as u32)),
+                    Ok(at) => self.few[at].1 += by as u16,
+                    Err(at) => self.few.insert(at, (key, by as u16)),
                 }
                 return;
             }
-            for (number, count) in std::mem::take(&mut self.few) {
-                self.add_to_page(number as usize, count.into());
-            }
         }
-        self.add_to_page(number, by);
+        let pages = self.pages.get_or_insert_default();
+        for (number, count) in std::mem::take(&mut self.few) {
+            pages.add(number.into(), count.into());
+        }
+        pages.add(number, by);
     }
 
+    /// Buckets that are not empty.
+    fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+        let few = self.few.iter().map(|&(number, count)| (number.into(), count.into()));
+        few.chain(self.pages.iter().flat_map(|pages| pages.numbered()))
+    }
+}
+
+impl Pages {
     /// Adds to the count of a bucket, making room for its page.
     #[expect(clippy::cast_possible_truncation, reason = "the rest is in `high`")]
-    fn add_to_page(&mut self, number: usize, by: u64) {
+    fn add(&mut self, number: usize, by: u64) {
         let page = number / BUCKETS * BUCKETS;
         if self.counts.is_empty() {
             self.from = page;
@@ -227,13 +243,12 @@ impl Counts {
 
     /// Buckets that are not empty.
     fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
-        let few = self.few.iter().map(|&(number, count)| (number as usize, count.into()));
         let counts = self.counts.iter().enumerate().map(|(place, &low)| {
             let number = self.from + place;
             let high = if self.high.is_empty() { None } else { self.high.get(&number) };
             (number, u64::from(low) + (high.copied().unwrap_or_default() << 32))
         });
-        few.chain(counts.filter(|(_, count)| *count > 0))
+        counts.filter(|(_, count)| *count > 0)
     }
 }
 
@@ -267,6 +282,7 @@ mod tests {
     #[test]
     fn buckets_join_without_gap_and_are_a_thousandth_wide() {
         let highest = number(i64::MAX.unsigned_abs());
+        assert!(highest <= usize::from(u16::MAX));
         assert_eq!(bounds(highest).1, i64::MAX);
         for bucket in 0..=highest {
             let (low, high) = bounds(bucket);

@@ -6,12 +6,13 @@ use std::process::Command;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
+use wg_plan::{Flow, Send};
 use wg_record::parquet::read_records;
 use wg_record::segment::{SegmentInfo, SegmentWriter, segment_files};
 use wg_record::tracking::Tracker;
-use wg_record::{Record, RecordError, process_run, retrack};
+use wg_record::{Point, Record, RecordError, process_run, retrack};
 
-use crate::scenario::{network, records, run};
+use crate::scenario::{ONE_WAY, network, record, records, run};
 use crate::support::{Scratch, samples, tables, write_messages, write_records};
 
 fn write_segments(dir: &Path, run_index: u32, epoch_realtime_ns: i64, records: &[Record]) -> Vec<PathBuf> {
@@ -81,6 +82,40 @@ proptest! {
             Err(error) => prop_assert!(error.to_string().contains("records.parquet"), "{}", error),
         }
     }
+}
+
+/// Messages that are open when the records end come out flow by flow, whatever the division.
+#[test]
+fn many_flows_whose_messages_are_open_at_the_end_are_in_order() {
+    let scratch = Scratch::new();
+    let (network, mut run) = (network(), run(3, 0));
+    let ids = (1..65_000).step_by(307);
+    let flow = run.flows.iter().find(|flow| flow.id == ONE_WAY).unwrap().clone();
+    let send = run.sends[0].clone();
+    run.flows = ids.clone().map(|id| Flow { id, ..flow.clone() }).collect();
+    run.sends = ids.clone().map(|flow| Send { flow, ..send.clone() }).collect();
+    run.relays.clear();
+    let numbered = (0..3_u32).flat_map(|number| ids.clone().map(move |id| (id, number)));
+    let all: Vec<Record> = (0..)
+        .zip(numbered)
+        .flat_map(|(k, (id, number))| {
+            let arrival = record(id, number, 1, Point::ApplicationReceive, k * 1_000 + 500);
+            [record(id, number, 0, Point::ApplicationSend, k * 1_000), arrival]
+        })
+        .collect();
+    let files = write_segments(&scratch.path().join("spool"), run.index, 9, &all);
+    let stored = scratch.path().join("records/run-0004.parquet");
+    let [first, again] = ["first", "again"].map(|name| tables(scratch.path(), name));
+    let summary = process_run(&network, &run, &files, &stored, &first).unwrap();
+    assert_eq!(retrack(&network, &run, &[stored], &[], &again).unwrap(), summary);
+    assert_eq!(fs::read(&again.messages).unwrap(), fs::read(&first.messages).unwrap());
+
+    let mut tracker = Tracker::new(&network, &run);
+    tracker.observe_all(&all);
+    let of_rows: Vec<(u16, u32)> = tracker.finish().messages.iter().map(|m| (m.flow, m.sequence)).collect();
+    let expected: Vec<(u16, u32)> = ids.flat_map(|id| (0..3).map(move |number| (id, number))).collect();
+    assert_eq!(of_rows, expected);
+    assert_eq!(columns_of(&first.messages).1, expected.len() as i64);
 }
 
 #[test]
