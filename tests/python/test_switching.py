@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -25,6 +26,7 @@ from wiregauge.switching import (
     Sizes,
     StopError,
     Store,
+    Stream,
     Trial,
     carry_out,
     chosen,
@@ -32,6 +34,7 @@ from wiregauge.switching import (
     schema_path,
 )
 from wiregauge.switching.search import Goal, search
+from wiregauge.switching.trials import Bench
 
 QUICK = Goal(0.1, 1.0, 1.0)
 SWITCH = """<test xmlns="urn:wiregauge:test:2" name="secret" seed="1">
@@ -303,3 +306,12 @@ def test_a_stopped_command_keeps_its_trials_and_goes_on(
     sheet = json.loads((out / "datasheet.json").read_text())
     assert (sheet["state"], sheet["trials"]) == ("complete", 6)
     assert len(list((out / "trials").iterdir())) == 6
+
+
+def test_bursts_leave_by_paced_streams(tmp_path: Path) -> None:
+    # One by one by an ordinary task, the last of 16 would be late.
+    bench = Bench(plain_device(4, "10Mbit/s"), cast(Any, None), tmp_path, model=False)
+    streams = (Stream(0, 1, 20_000, 512), Stream(2, 1, 250_000, 512, burst=16))
+    root = ElementTree.fromstring(bench.test(Trial("a", 1.0, streams)).to_xml())
+    sends = [one for one in root.iter() if one.tag.endswith("}send") and one.get("count") != "1"]
+    assert [(one.get("burst"), one.get("pacing")) for one in sends] == [(None, "rate"), ("16", "rate")]

@@ -284,7 +284,7 @@ class Bench:
             load=None if period else _share(one.load_ppm),
             period=period,
             frame=f"{one.frame}B",
-            pacing=None if one.burst > 1 else "rate",
+            pacing="rate",
             offset=f"{one.offset_ns}ns" if one.offset_ns else None,
             count=one.count or None,
             burst=one.burst if one.burst > 1 else None,
