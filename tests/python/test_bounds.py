@@ -274,6 +274,7 @@ def test_examples_stay_below_their_bounds(example: str, tmp_path: Path) -> None:
         ("preemption", "its ports have preemption, which no curve here has"),
         ("asynchronous", "its ports have asynchronous shaping"),
         ("cyclic", "its ports have cyclic queuing"),
+        ("ladder-frer", "it has member streams"),
         ("ring-frer", "it has member streams"),
         ("ptp", "its messages go out of every port"),
         ("synchronised", "its control frames go before all others"),

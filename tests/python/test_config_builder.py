@@ -178,7 +178,11 @@ def switch_tsn() -> list[SwitchTsn]:
             hold_advance="100us",
             release_advance="1us",
         ),
-        SwitchTsn(rest, cyclic=CyclicQueuing("1 2", "500us", base_time="1us"), ingress=[stream_filter()]),
+        SwitchTsn(
+            rest,
+            cyclic=CyclicQueuing("1 2", "500us", base_time="1us"),
+            ingress=[stream_filter(), Ingress(97, gate_of=98, meter_of=98)],
+        ),
     ]
 
 
@@ -323,7 +327,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         "individual": "match",
     }
     recovery |= {"latent_difference": 2, "latent_period": "1s", "latent_reset": "9s"}
-    frer = Frer(replicate_at="f1", eliminate_at="t2", **recovery)
+    frer = Frer(replicate_at="t1", eliminate_at="f2", intermediate_recovery="on", **recovery)
     copies = [FlowPath("f1:2 f2"), FlowPath("f1:3 f2")]
     test.flow(8, protocol="udp", from_="t1", to="t2", frer=frer, paths=copies).receive(8)
     test.send(8, period="5ms", payload="64B")

@@ -81,6 +81,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
           </stream-gate>
           <police rate="10Mbit/s" burst="4kB" excess-rate="1Mbit/s" excess-burst="4kB"/>
         </ingress>
+        <ingress flow="97" max-sdu="1500B"/>
     </switch-tsn></switch>
     <end-system name="q1"/><end-system name="q2"/><end-system name="q3"/><switch name="bc"/><switch name="tc"/>
     <hub name="hub"/>
@@ -280,6 +281,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "individual": {"individual": "match"},
         "replicate-at": {"replicate-at": "r1"},
         "eliminate-at": {"eliminate-at": "r2"},
+        "intermediate-recovery": {"eliminate-at": "r2", "intermediate-recovery": "on"},
         "latent-difference": {"latent-difference": "5"},
         "latent-period": {"latent-period": "3s"},
         "latent-reset": {"latent-reset": "60s"},
@@ -329,6 +331,8 @@ OTHER: dict[str, dict[str, Edit]] = {
         "fields": {"identify": "ip", "fields": "source-ip destination-port"},
         "max-sdu": {"max-sdu": "1400B"},
         "block-oversize": {"block-oversize": "on"},
+        "gate-of": {"gate-of": "80"},
+        "meter-of": {"meter-of": "80"},
     },
     "stream-gate": {
         "base-time": {"base-time": "1us"},
@@ -656,6 +660,7 @@ WHICH: dict[tuple[str, str], int] = {
     ("stream-gate-entry", "state"): 1,
     ("stream-gate-entry", "priority"): 2,
     **{("ingress", name): 1 for name in ("identify", "fields", "max-sdu", "block-oversize")},
+    **{("ingress", name): 2 for name in ("gate-of", "meter-of")},
     **{("stream-gate", name): 1 for name in ("close-on-invalid", "close-on-octets")},
     **{
         ("police", name): 1

@@ -102,6 +102,15 @@ def test_elimination_is_limited_and_shown(tmp_path: Path) -> None:
     assert found == ["fail", "fail"]
 
 
+def test_a_ladder_saves_what_two_ways_lose(tmp_path: Path) -> None:
+    [judged] = trial(EXAMPLES / "ladder-frer.xml", tmp_path / "run").runs
+    assert all(limit.holds for limit in judged.limits)
+    over, apart = judged.flows
+    assert over.counts["lost"] < apart.counts["lost"]
+    # What is lost was lost on links: copies that were removed are no reason.
+    assert {quantity(one, "elimination.discarded").value > 0 for one in (over, apart)} == {True}
+
+
 def test_links_that_all_copies_take_are_warned_of(tmp_path: Path) -> None:
     assert not load(EXAMPLES / "ring-frer.xml").campaign.warnings
     behind = RING.replace('<switch name="r[1-6]"', '<switch name="s"/>\n    <switch name="r[1-6]"')

@@ -121,6 +121,42 @@ def test_octets_of_an_interval_are_counted_anew_in_each(tmp_path: Path) -> None:
     assert counters(run, 1)["not_passing"] == 120
 
 
+def test_streams_of_two_ports_share_a_meter(tmp_path: Path) -> None:
+    """What the bucket has room for is of the frames of both, in the order in which their last bits come in."""
+    both = sends(1, "10ms", 900, 200, burst="10") + sends(2, "7ms", 400, 250, burst="5")
+    meter = '<ingress flow="1"><police rate="5Mbit/s" burst="4096B"/></ingress><ingress flow="2" {}/>'
+    run = simulate(filtered(meter.format('meter-of="1"'), both), tmp_path)
+    tokens, last = Fraction(4096), Fraction(0)
+    green: dict[int, set[int]] = {1: set(), 2: set()}
+    lengths = {1: frame(900, tagged=True), 2: frame(400, tagged=True)}
+    came = [(at, flow, key) for flow in lengths for key, at in run.times("switch-in", flow, "s").items()]
+    assert len({at for at, _, _ in came}) == len(came) == 450
+    for at, flow, key in sorted(came):
+        tokens = min(Fraction(4096), tokens + (at - last) * Fraction(5_000_000, 8 * 10**12))
+        last = Fraction(at)
+        if tokens >= lengths[flow]:
+            tokens -= lengths[flow]
+            green[flow].add(key)
+    for flow, fine in green.items():
+        assert 0 < len(fine) < len(run.times("switch-in", flow, "s"))
+        assert passed(run, flow) == fine
+        assert counters(run, flow)["passed"] == len(fine)
+    # With a bucket each, the second stream takes nothing from the first.
+    own = simulate(filtered(meter.format('max-sdu="1500B"'), both), tmp_path / "own")
+    assert len(passed(own, 1)) > len(green[1])
+
+
+def test_streams_share_the_octets_of_a_gate(tmp_path: Path) -> None:
+    """Each interval has room for five data units of 150 B: those of the first stream come first, and take four."""
+    gate = '<stream-gate><stream-gate-entry state="open" for="10ms" max-octets="750B"/></stream-gate>'
+    rule = f'<ingress flow="2" gate-of="1"/><ingress flow="1">{gate}</ingress>'
+    both = sends(1, "10ms", 150, 100, burst="4") + sends(2, "10ms", 150, 100, burst="4", offset="5ms")
+    run = simulate(filtered(rule, both), tmp_path)
+    assert passed(run, 1) == set(range(100))
+    assert passed(run, 2) == set(range(0, 100, 4))
+    assert counters(run, 2)["not_passing"] == 75
+
+
 def test_a_longer_service_data_unit_is_dropped_and_may_block_its_stream(tmp_path: Path) -> None:
     """Of a tagged raw frame the service data unit is the payload."""
     tasks = sends(1, "1ms", 200, 20)

@@ -320,8 +320,13 @@ fn analysed<N: Number>(
         Multiplexing::Fifo => Settings { shift: Shift::Delay, ..choice.settings },
         Multiplexing::Arbitrary => choice.settings,
     };
-    let total: Total<N> = tfa::analyse(model, &layout, of_servers)
-        .map_err(|cycle| no_fixed_point(model, choice, &cycle.servers))?;
+    let total: Result<Total<N>, _> = tfa::analyse(model, &layout, of_servers);
+    let one_by_one = choice.method == Method::Sfa && !choice.settings.grouping;
+    let (total, without_total) = match total {
+        Ok(total) => (total, false),
+        Err(_) if one_by_one => (Total::nothing(&layout), true),
+        Err(cycle) => return Err(no_fixed_point(model, choice, &cycle.servers)),
+    };
     let mut unproved = None;
     let ends: Vec<Vec<Option<N>>> = match choice.method {
         Method::Tfa => total_delays(model, &layout, &total),
@@ -335,8 +340,10 @@ fn analysed<N: Number>(
             let value = |end: Option<Rational>| end.as_ref().map(N::of);
             found.ends.into_iter().map(|ends| ends.into_iter().map(value).collect()).collect()
         }
-        Method::Sfa | Method::Pmoo => separate::analyse::<N>(model, &layout, choice, &total)
-            .map_err(|servers| no_fixed_point(model, choice, &servers))?,
+        Method::Sfa | Method::Pmoo => {
+            separate::analyse::<N>(model, &layout, choice, (!without_total).then_some(&total))
+                .map_err(|servers| no_fixed_point(model, choice, &servers))?
+        }
     };
     let mut flows = flow_bounds(model, &layout, &ends, (choice.method == Method::Tfa).then_some(&total));
     flows.extend(model.scheduled.iter().map(scheduled));
@@ -346,6 +353,12 @@ fn analysed<N: Number>(
     );
     let full = full_buffers(&layout, &total);
     let limits = judged(model, &ends, &full);
+    let mut notes = [notes(model, choice, (&loads, unproved), &flows), losses(model, &full)].concat();
+    if without_total {
+        notes.push(
+            "servers have no bounds: total flow analysis finds no delays that hold together".to_owned(),
+        );
+    }
     Ok(Answer {
         schema: BOUNDS_SCHEMA,
         name: model.name.clone(),
@@ -356,7 +369,7 @@ fn analysed<N: Number>(
         arithmetic,
         time_unit: model.unit.name(),
         assumptions: assumptions(model, choice, &layout),
-        notes: [notes(model, choice, (&loads, unproved), &flows), losses(model, &full)].concat(),
+        notes,
         flows,
         servers: server_bounds(model, &layout, &total, &loads),
         limits,

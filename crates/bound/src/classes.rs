@@ -106,7 +106,7 @@ impl<N: Number> Values<N> {
     /// What leaves a node at most, where a class below may be sent although it has frames.
     pub(crate) fn departure(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Arrival<N>> {
         let came = self.aggregate(layout, node, shifts)?;
-        let late = self.service(layout, node, shifts).and_then(|service| self.stay(&came, &service));
+        let late = self.service(layout, node, shifts).and_then(|service| self.stay(&came, &service, false));
         let late = late.map(|late| came.delayed(&late));
         let Some(Rule::Shaped(slope)) = self.rule(node) else { return late };
         let wait = self.longest_credit_wait(layout, node, slope, shifts)?;

@@ -3,7 +3,7 @@
 //! A node is one class of one port; what the classes beside it leave it is its service curve, as total flow analysis has
 //! proved it: a maximum of rate-latency curves, of which each is a row. The network is cut into trees: of each node the
 //! link to the next node in the order of the file stays, the others are cut. Where a flow is cut it begins anew, with a
-//! burst that a programme bounds. In a tree rooted at the last node of a piece every node has as many dates as it is far
+//! burst that a programme bounds; separated flow analysis bounds it as a whole. In a tree rooted at the last node of a piece every node has as many dates as it is far
 //! from the root, and two; a date at one node is the date at the next at which what had come by then has left, which is
 //! what serving in order means. Delays known from total and separated flow analysis are rows of the programme, so it is
 //! never above them.
@@ -311,13 +311,27 @@ impl Analysis<'_> {
         for (flow, of_flow) in self.model.flows.iter().zip(ways) {
             let mut of_targets = Vec::new();
             for (target, way) in flow.targets.iter().zip(of_flow) {
-                let waits = flow.path(target.last).into_iter().map(|step| &flow.steps[step].wait);
+                let steps = flow.path(target.last);
+                let waits = steps.iter().map(|step| &flow.steps[*step].wait);
                 let waits = waits.fold(target.wait.clone(), |sum, wait| &sum + wait);
-                of_targets.push(way.iter().try_fold(waits, |sum, task| Some(&sum + solved[task].as_ref()?)));
+                let programmes =
+                    way.iter().try_fold(Rational::ZERO, |sum, task| Some(&sum + solved[task].as_ref()?));
+                let hops: Vec<usize> =
+                    steps.iter().map(|step| self.layout.first[ends.len()] + step).collect();
+                let least = programmes.into_iter().chain(self.apart(&hops)).min();
+                of_targets.push(least.map(|least| &least + &waits));
             }
             ends.push(of_targets);
         }
         ends
+    }
+
+    /// The delay along hops by separated flow analysis, also over links that are cut: the pieces pay for their bursts one by
+    /// one, which this does not.
+    fn apart(&self, hops: &[usize]) -> Option<Rational> {
+        let (values, total) = self.separated.as_ref()?;
+        let steady = hops[1..].iter().all(|hop| self.step(*hop).variation.is_zero());
+        if steady { crate::separate::in_order(values, self.layout, total, hops) } else { None }
     }
 
     /// The pieces on the way to each target of a flow, from the last, and how much of each.

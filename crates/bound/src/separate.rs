@@ -14,7 +14,7 @@ use crate::nodes::Layout;
 use crate::number::Number;
 use crate::tfa::{self, Total, Values};
 
-/// Delays to each target of each flow.
+/// Delays to each target of each flow. Flows that are bounded one by one need no total flow analysis.
 ///
 /// # Errors
 /// The servers of a cycle that no fixed point is proved for, or that the method does not look at.
@@ -22,7 +22,7 @@ pub(crate) fn analyse<N: Number>(
     model: &Model,
     layout: &Layout,
     choice: Choice,
-    total: &Total<N>,
+    total: Option<&Total<N>>,
 ) -> Result<Vec<Vec<Option<N>>>, Vec<usize>> {
     let alone = choice.method == Method::Sfa && !choice.settings.grouping;
     if !alone && let Some(cycle) = layout.order.iter().find(|together| together.len() > 1) {
@@ -33,16 +33,19 @@ pub(crate) fn analyse<N: Number>(
         choice,
         values: Values::of(model, layout, choice.settings),
         services: Vec::new(),
-        delays: total.bounds.iter().map(|bound| bound.delay.clone()).collect(),
+        delays: total.into_iter().flat_map(|total| &total.bounds).map(|bound| bound.delay.clone()).collect(),
         shifts: None,
         known: BTreeMap::new(),
     };
-    separated.services =
-        (0..layout.nodes.len()).map(|node| separated.values.service(layout, node, &total.shifts)).collect();
     if alone {
         let own: Total<N> = tfa::analyse(model, layout, choice.settings).map_err(|cycle| cycle.servers)?;
         separated.shifts = Some(own.shifts);
     }
+    let Some(shifts) = total.map(|total| &total.shifts).or(separated.shifts.as_ref()) else {
+        return Err(Vec::new());
+    };
+    separated.services =
+        (0..layout.nodes.len()).map(|node| separated.values.service(layout, node, shifts)).collect();
     let mut ends = Vec::with_capacity(model.flows.len());
     for (index, flow) in model.flows.iter().enumerate() {
         let mut delays = Vec::with_capacity(flow.targets.len());

@@ -58,6 +58,14 @@ pub(crate) struct Total<N> {
     pub shifts: Vec<Option<N>>,
 }
 
+impl<N> Total<N> {
+    /// Of a network for which nothing is proved.
+    pub(crate) fn nothing(layout: &Layout) -> Self {
+        let bounds = layout.nodes.iter().map(|_| Bound::none()).collect();
+        Self { bounds, shifts: layout.hops.iter().map(|_| None).collect() }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoFixedPoint {
@@ -166,11 +174,14 @@ impl<N: Number> Values<N> {
             .fold(N::zero(), |longest, frame| longest.greater(frame))
     }
 
-    /// How long what comes so may stay at a node that serves so.
-    pub(crate) fn stay(&self, curve: &Arrival<N>, service: &Service<N>) -> Option<N> {
+    /// How long what comes so may stay at a node that serves so; of one flow alone, whose frames keep their order.
+    pub(crate) fn stay(&self, curve: &Arrival<N>, service: &Service<N>, is_alone: bool) -> Option<N> {
         match self.settings.multiplexing {
             Multiplexing::Fifo => curve.delay(service),
-            Multiplexing::Arbitrary => curve.busy_period(service),
+            Multiplexing::Arbitrary => {
+                let busy = curve.busy_period(service)?;
+                if is_alone { curve.delay(service) } else { Some(busy) }
+            }
         }
     }
 
@@ -251,7 +262,8 @@ impl<N: Number> Values<N> {
         let (Some(curve), Some(service)) = (self.aggregate(layout, node, shifts), service) else {
             return (Bound::none(), None);
         };
-        let (delay, backlog) = (self.stay(&curve, &service), curve.backlog(&service));
+        let is_alone = layout.nodes[node].groups.iter().map(|group| group.hops.len()).sum::<usize>() == 1;
+        let (delay, backlog) = (self.stay(&curve, &service, is_alone), curve.backlog(&service));
         let bound = match self.buffered(layout, node, shifts) {
             Some((wait, held)) => Bound {
                 full: delay.as_ref().is_none_or(|delay| wait.compare(delay).is_lt()),

@@ -236,7 +236,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
                     self.outputs.push_back(Output::lost(port, frame, cause));
                     return;
                 }
-                Handled::Foreign | Handled::Copies(_) => {}
+                // It relays nothing.
+                Handled::Foreign | Handled::Copies(_) | Handled::Branches(_) => {}
             }
         }
         if let Some(layer) = &mut self.layer {

@@ -583,6 +583,16 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             Handled::Foreign => return false,
             Handled::Discard(cause) => self.drop(port, *frame, cause),
             Handled::Pass(frame) => self.bridge(now, &Arrival { frame, ..*arrival }, more),
+            Handled::Branches(branches) => {
+                for at in 0..branches.count() {
+                    let Some(streams) = &mut self.streams else { break };
+                    match streams.relay(complete, branches, at, frame) {
+                        Handled::Pass(frame) => self.bridge(now, &Arrival { frame, ..*arrival }, more),
+                        Handled::Discard(cause) => self.drop(port, *frame, cause),
+                        Handled::Foreign | Handled::Copies(_) | Handled::Branches(_) => {}
+                    }
+                }
+            }
             Handled::Copies(copies) => {
                 for at in 0..copies.count() {
                     let Some(streams) = &self.streams else { break };

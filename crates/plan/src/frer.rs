@@ -1,4 +1,7 @@
-//! Member streams of a flow (IEEE Std 802.1CB): whether its paths part once and meet once, and share nothing in between.
+//! Member streams of a flow (IEEE Std 802.1CB): whether its paths part once and meet once and share nothing in between, or
+//! meet and part as they like where switches on the way take part.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::campaign::{Frer, Hop, Route};
 use crate::diagnostic::Place;
@@ -55,7 +58,11 @@ impl Resolver<'_> {
         tree.dedup();
         let linked = self.topology.is_on(from, network) && self.topology.is_on(receiver, network);
         let whole = routes.len() == paths.len();
-        let parted = if whole { self.disjoint(&routes, paths) } else { None };
+        let parted = match whole {
+            false => None,
+            true if frer.intermediate => self.joined(&routes, paths),
+            true => self.disjoint(&routes, paths),
+        };
         self.warn_of_shared(place, &routes, parted);
         let functions = parted.and_then(|shared| self.functions(frer, &routes, shared, (from, receiver)));
         let reach = Reach { linked, routes, tree, missing: Vec::new() };
@@ -66,15 +73,45 @@ impl Resolver<'_> {
         (reach, functions)
     }
 
-    /// How many links the paths share before they part, and after they met. In between they may share no link and no node.
+    /// How many links the paths share before they part, and after they met. In between they may meet and part at will, but
+    /// no frame may go in a circle.
+    fn joined(&mut self, routes: &[Route], paths: &[PathStatement]) -> Option<(usize, usize)> {
+        for (number, route) in routes.iter().enumerate() {
+            if let Some(other) = routes[..number].iter().position(|earlier| earlier.hops == route.hops) {
+                let message =
+                    format!("the path is that of another member stream{}", on_line(paths[other].place.line));
+                self.found.error(&paths[number].place, message, "different paths", "lead it another way");
+                return None;
+            }
+        }
+        // Links in the order in which frames come to them: what is never reached without one of its own kind is on a circle.
+        let mut before: BTreeMap<Hop, BTreeSet<Hop>> = BTreeMap::new();
+        for route in routes {
+            route.hops.iter().for_each(|hop| _ = before.entry(*hop).or_default());
+            for pair in route.hops.windows(2) {
+                before.entry(pair[1]).or_default().insert(pair[0]);
+            }
+        }
+        while let Some(first) = before.iter().find(|(_, others)| others.is_empty()).map(|(hop, _)| *hop) {
+            before.remove(&first);
+            before.values_mut().for_each(|others| _ = others.remove(&first));
+        }
+        if let Some(hop) = before.keys().next() {
+            let names = [hop.from, hop.to].map(|end| self.topology.name(end.node).to_owned());
+            let message = format!(
+                "the paths together lead in a circle, over the link from \"{}\" to \"{}\"",
+                names[0], names[1]
+            );
+            let cure = "remove one of the paths that lead over it";
+            self.found.error(&paths[0].place, message, "no circle", cure);
+            return None;
+        }
+        Some(shared(routes))
+    }
+
+    /// Likewise; in between they may share no link and no node.
     fn disjoint(&mut self, routes: &[Route], paths: &[PathStatement]) -> Option<(usize, usize)> {
-        let first = &routes[0].hops;
-        let alike = |hops: &mut dyn Iterator<Item = (&Hop, &Hop)>| hops.take_while(|(a, b)| a == b).count();
-        let shortest = routes.iter().map(|route| route.hops.len()).min().unwrap_or(0);
-        let others = || routes[1..].iter();
-        let head = others().map(|route| alike(&mut first.iter().zip(&route.hops))).min().unwrap_or(0);
-        let tail = others().map(|route| alike(&mut first.iter().rev().zip(route.hops.iter().rev()))).min();
-        let tail = tail.unwrap_or(0).min(shortest.saturating_sub(head));
+        let (head, tail) = shared(routes);
         for (number, route) in routes.iter().enumerate() {
             let (place, own) = (&paths[number].place, &route.hops[head..route.hops.len() - tail]);
             for (other, earlier) in routes[..number].iter().enumerate() {
@@ -96,7 +133,7 @@ impl Resolver<'_> {
                         "the path shares \"{}\" with that of another member stream{line}, and parts from it again",
                         self.topology.name(node)
                     );
-                    let cure = "let the paths part once, meet once and share nothing in between";
+                    let cure = "let the paths part once, meet once and share nothing in between, or write intermediate-recovery=\"on\"";
                     self.found.error(place, message, "disjoint paths", cure);
                     return None;
                 }
@@ -149,16 +186,40 @@ impl Resolver<'_> {
         };
         let replicate_at = at(&frer.replicate_at, from, &before, "before they part");
         let eliminate_at = at(&frer.eliminate_at, to, &after, "after they meet");
-        #[expect(clippy::cast_possible_truncation, reason = "at most 8 paths")]
-        let paths = routes.len() as u32;
-        Some(Frer {
+        let mut functions = Frer {
             replicate_at: replicate_at?,
             eliminate_at: eliminate_at?,
+            intermediate: frer.intermediate,
             history_length: frer.history_length,
             reset: frer.reset,
             individual: frer.individual,
-            latent_errors: frer.latent.map(|latent| wg_core::frer::LatentErrorConfig { paths, ..latent }),
-        })
+            latent_errors: None,
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "at most 8 paths")]
+        let paths = functions.removed(routes).len() as u32;
+        if frer.latent.is_some() && paths < 2 {
+            let message = format!(
+                "1 stream comes to \"{}\": no copy can be missing there",
+                self.topology.name(functions.eliminate_at)
+            );
+            let cure =
+                "write eliminate-at=\"…\" with the switch where the paths meet, or remove latent-difference";
+            self.found.error(&frer.place, message, "2 streams", cure);
+            return None;
+        }
+        functions.latent_errors =
+            frer.latent.map(|latent| wg_core::frer::LatentErrorConfig { paths, ..latent });
+        if frer.intermediate && functions.junctions(routes).is_empty() {
+            let message = "intermediate-recovery has no effect: no paths meet or part on their way";
+            self.found.error(
+                &frer.place,
+                message,
+                "",
+                "remove it, or add paths over links between the others",
+            );
+            return None;
+        }
+        Some(functions)
     }
 
     /// Streams have group addresses, which learning switches and hubs would flood.
@@ -179,4 +240,15 @@ impl Resolver<'_> {
         }
         debug_assert!(frer.replicate_at != frer.eliminate_at);
     }
+}
+
+/// How many links all routes share at their beginning, and at their end.
+fn shared(routes: &[Route]) -> (usize, usize) {
+    let first = &routes[0].hops;
+    let alike = |hops: &mut dyn Iterator<Item = (&Hop, &Hop)>| hops.take_while(|(a, b)| a == b).count();
+    let shortest = routes.iter().map(|route| route.hops.len()).min().unwrap_or(0);
+    let others = || routes[1..].iter();
+    let head = others().map(|route| alike(&mut first.iter().zip(&route.hops))).min().unwrap_or(0);
+    let tail = others().map(|route| alike(&mut first.iter().rev().zip(route.hops.iter().rev()))).min();
+    (head, tail.unwrap_or(0).min(shortest.saturating_sub(head)))
 }

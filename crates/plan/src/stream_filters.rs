@@ -29,9 +29,32 @@ pub struct StreamFilter {
     /// When its frames pass; absent: always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<FilterGate>,
+    /// The flow whose filter has the gate that they pass, where it is not their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_of: Option<FlowId>,
     /// How many pass; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<FlowMeter>,
+    /// The flow whose filter has the meter that counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter_of: Option<FlowId>,
+}
+
+impl StreamFilter {
+    /// Its gate, its own or that of another of these filters.
+    pub fn gate_among<'a>(&'a self, filters: &'a [Self]) -> Option<&'a FilterGate> {
+        self.gate.as_ref().or_else(|| of(filters, self.gate_of)?.gate.as_ref())
+    }
+
+    /// Its meter, likewise.
+    pub fn meter_among<'a>(&'a self, filters: &'a [Self]) -> Option<&'a FlowMeter> {
+        self.meter.as_ref().or_else(|| of(filters, self.meter_of)?.meter.as_ref())
+    }
+}
+
+/// The filter of a flow.
+fn of(filters: &[StreamFilter], flow: Option<FlowId>) -> Option<&StreamFilter> {
+    filters.iter().find(|filter| Some(filter.flow) == flow)
 }
 
 /// How a switch knows the frames of a stream (IEEE Std 802.1CB-2017, 6.4, 6.5 and 6.7).
@@ -209,7 +232,7 @@ fn check_rates(
     run: &Run,
     found: &mut Findings,
 ) {
-    let Some(meter) = &filter.meter else { return };
+    let Some(meter) = filter.meter_among(&site.tsn().filters) else { return };
     let Some(line) = site.lines().get(&port).copied() else { return };
     let line = run.link_rate.unwrap_or(line).bits_per_second();
     for (rate, of) in [(meter.rate_bps, "rate"), (meter.excess_rate_bps, "excess-rate")] {
@@ -239,6 +262,7 @@ fn check_priority(site: &Site<'_>, (filter, place): (&StreamFilter, &Place), fou
 /// Frames that can never pass: a test may want that.
 fn warn_of_lengths(site: &Site<'_>, filter: &StreamFilter, flow: &Flow, run: &Run, found: &mut Findings) {
     let Some(length) = longest_frame(run, flow) else { return };
+    let all = &site.tsn().filters;
     let sdu = length.saturating_sub(if flow.vlan.is_some() { 22 } else { 18 });
     let whose = format!("flow {} at \"{}\"", flow.id, site.name());
     if let Some(most) = filter.max_sdu
@@ -248,7 +272,7 @@ fn warn_of_lengths(site: &Site<'_>, filter: &StreamFilter, flow: &Flow, run: &Ru
             "the service data units of {whose} have {sdu} B, {most} B may enter: all are dropped there"
         ));
     }
-    if let Some(meter) = &filter.meter
+    if let Some(meter) = filter.meter_among(all)
         && length > meter.burst.max(meter.excess_burst)
     {
         let most = meter.burst.max(meter.excess_burst);
@@ -256,7 +280,8 @@ fn warn_of_lengths(site: &Site<'_>, filter: &StreamFilter, flow: &Flow, run: &Ru
             "the frames of {whose} have {length} B, more than the {most} B of its buckets: all are red there"
         ));
     }
-    let entries = || filter.gate.iter().flat_map(|gate| &gate.entries).filter(|entry| entry.open);
+    let gate = filter.gate_among(all);
+    let entries = || gate.iter().flat_map(|gate| &gate.entries).filter(|entry| entry.open);
     if entries().count() > 0 && entries().all(|entry| entry.max_octets.is_some_and(|most| sdu > most)) {
         found.warn(format!(
             "the service data units of {whose} have {sdu} B, more than max-octets of its gate: all are dropped there"

@@ -10,6 +10,10 @@
 )]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -82,17 +86,21 @@ fn compile_plan(py: Python<'_>, tree_json: &str, below: PathBuf, scheduling: &st
 /// keeps it from one. Raises what `solve` raises.
 #[pyfunction]
 #[pyo3(signature = (source, question, solve = None))]
-fn bound_network(py: Python<'_>, source: &str, question: &str, solve: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut raised = None;
-    let reply = py.detach(|| {
-        let Some(solve) = solve else { return wg_bound::bounds_json(source, question) };
+fn bound_network(
+    py: Python<'_>,
+    source: String,
+    question: String,
+    solve: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    interruptible(py, move |stopped| {
+        let mut raised = None;
+        let Some(solve) = solve else { return Ok(wg_bound::bounds_json(&source, &question)) };
         let mut call = |scaled: &wg_bound::Scaled| {
             let wg_bound::Scaled { starts, columns, values, limits, objective } = scaled;
-            if raised.is_some() {
+            if raised.is_some() || stopped.load(Ordering::Acquire) {
                 return None;
             }
             let told = Python::attach(|py| {
-                py.check_signals()?;
                 let parts =
                     (starts.clone(), columns.clone(), values.clone(), limits.clone(), objective.clone());
                 solve.call1(py, parts)?.extract::<Option<Vec<f64>>>(py)
@@ -102,9 +110,44 @@ fn bound_network(py: Python<'_>, source: &str, question: &str, solve: Option<Py<
                 None
             })
         };
-        wg_bound::bounds_json_with(source, question, Some(&mut call))
-    });
-    raised.map_or(Ok(reply), Err)
+        let reply = wg_bound::bounds_json_with(&source, &question, Some(&mut call));
+        raised.map_or(Ok(reply), Err)
+    })
+}
+
+/// How often a long computation looks for signals.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Computes on another thread, so that a signal ends the wait: fractions may take hours, and know of no signals. What was
+/// left goes on until it is done or the process ends, and is told that nobody waits.
+fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    compute: impl FnOnce(&AtomicBool) -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    let (sender, mut receiver) = mpsc::sync_channel(1);
+    let told = stopped.clone();
+    let thread = move || drop(sender.send(compute(&told)));
+    std::thread::Builder::new().name("compute".to_owned()).spawn(thread)?;
+    loop {
+        let received;
+        (receiver, received) = py.detach(move || {
+            let received = receiver.recv_timeout(LOOK);
+            (receiver, received)
+        });
+        match received {
+            Ok(computed) => return computed,
+            Err(RecvTimeoutError::Timeout) => {}
+            // The one way not to send is a panic.
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(NativeError::new_err("the computation failed"));
+            }
+        }
+        if let Err(signal) = py.check_signals() {
+            stopped.store(true, Ordering::Release);
+            return Err(signal);
+        }
+    }
 }
 
 /// Writes a network in the form `output-ports` (JSON) or `physical` (XML) of network-calculus tools.

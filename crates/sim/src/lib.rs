@@ -43,7 +43,7 @@ pub use engine::simulate;
 pub use error::SimError;
 pub use journeys::{Journeys, Longest, Passage, journeys};
 pub use report::{
-    AccessPointReport, AgentReport, FrerReport, PortReport, RecoveryReport, SimReport, SwitchReport,
-    TaskReport,
+    AccessPointReport, AgentReport, FrerReport, JunctionReport, PortReport, RecoveryReport, SimReport,
+    SwitchReport, TaskReport,
 };
 pub use sink::{Kept, Sink, Spool, Watched};

@@ -175,6 +175,25 @@ pub struct FrerReport {
     /// When it first did, ps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_latent_error_ps: Option<i64>,
+    /// Where copies were removed on the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub junctions: Vec<JunctionReport>,
+}
+
+/// What intermediate recovery of a flow counted at a switch, of one stream that leaves it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JunctionReport {
+    /// The switch.
+    pub node: String,
+    /// The number of the member stream as which frames go on.
+    pub stream: usize,
+    /// Frames that came, by member stream.
+    pub came: Vec<u64>,
+    /// Sequence recovery.
+    pub recovery: RecoveryReport,
+    /// Individual recovery, by member stream; empty where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub individual: Vec<RecoveryReport>,
 }
 
 /// What the filter of a stream counted up to the end, warm-up included: the counters of IEEE Std 802.1Q-2022, 8.6.5.3.

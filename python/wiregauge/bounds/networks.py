@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ def read(path: Path, run: int = 0) -> Source:
 def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
     """The same of a text that is, or would be, the file `path`."""
     file = str(path)
+    data = data.removeprefix(codecs.BOM_UTF8)
     if data.lstrip()[:1] in (b"{", b"["):
         try:
             text = data.decode("utf-8")

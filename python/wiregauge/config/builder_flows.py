@@ -36,6 +36,7 @@ class Frer:
     individual: str | None = None
     replicate_at: str | None = None
     eliminate_at: str | None = None
+    intermediate_recovery: str | None = None
     latent_difference: int | None = None
     latent_period: str | None = None
     latent_reset: str | None = None

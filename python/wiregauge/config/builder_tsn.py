@@ -155,6 +155,8 @@ class Ingress:
     fields: str | None = None
     max_sdu: str | None = None
     block_oversize: str | None = None
+    gate_of: int | None = None
+    meter_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

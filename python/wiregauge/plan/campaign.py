@@ -193,6 +193,8 @@ class Frer(Plan, frozen=True, kw_only=True):
 
     replicate_at: NodeIndex
     eliminate_at: NodeIndex
+    intermediate: bool = False
+    """Switches on the way remove copies where paths meet and make them where paths part."""
     history_length: int | None = None
     """None: match recovery."""
     reset: Picoseconds

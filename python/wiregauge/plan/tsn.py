@@ -211,7 +211,10 @@ class StreamFilter(Plan, frozen=True):
     max_sdu: int | None = None
     block_oversize: bool = False
     gate: FilterGate | None = None
+    gate_of: FlowId | None = None
+    """The flow whose filter has the gate, where it is not its own."""
     meter: FlowMeter | None = None
+    meter_of: FlowId | None = None
 
 
 class PortTsn(Plan, frozen=True, kw_only=True):

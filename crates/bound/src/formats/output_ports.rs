@@ -234,6 +234,7 @@ pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
     let mut model = Model {
         name: network.name.clone().unwrap_or_default(),
         wishes: wishes(&mut reading, file.network, &network),
+        notes: unknown(text, &file, &network),
         ..Model::default()
     };
     let mut assumed = Vec::new();
@@ -253,6 +254,16 @@ pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
                 service.iter().map(|piece| piece.rate.clone()).max()
             }
         };
+        let rate = service.iter().map(|piece| &piece.rate).max();
+        let (slower, given) =
+            (capacity.as_ref().zip(rate).is_some_and(|(most, rate)| most < rate), rate.cloned());
+        if slower {
+            model.notes.push(format!(
+                "the capacity of server \"{}\" is below the rate that it guarantees: its link is taken to be as fast as that",
+                shown(&written.name)
+            ));
+        }
+        let capacity = if slower { given } else { capacity };
         let line = reading.line(raw);
         model.servers.push(Server { capacity, line, ..Server::new(written.name, service) });
     }
@@ -333,8 +344,78 @@ fn wishes<'a>(reading: &mut Reading<'a>, raw: &'a RawValue, network: &Network<'a
         }
         None => None,
     };
-    let shaped = network.analysis_option.as_ref().map(|all| all.iter().any(|option| option == "IS"));
-    Wishes { multiplexing, grouping: shaped, packetizer: network.packetizer.unwrap_or(false) }
+    let options = network.analysis_option.as_ref();
+    let asks = |word: &str| options.map(|all| all.iter().any(|option| option == word));
+    // Either says that frames are received whole, and what both leave out would be too little.
+    let packetizer = network.packetizer == Some(true) || asks("PK") == Some(true);
+    Wishes { multiplexing, grouping: asks("IS"), packetizer }
+}
+
+/// Members of the format, by what they are of.
+const FILE: &[&str] = &["network", "flows", "servers"];
+const NETWORK: &[&str] = &[
+    "name",
+    "packetizer",
+    "multiplexing",
+    "analysis_option",
+    "analysis_options",
+    "capacity",
+    "max_packet_length",
+    "min_packet_length",
+    "time_unit",
+    "data_unit",
+    "rate_unit",
+];
+const FLOW: &[&str] = &[
+    "name",
+    "path",
+    "path_name",
+    "multicast",
+    "arrival_curve",
+    "max_packet_length",
+    "min_packet_length",
+    "time_unit",
+    "data_unit",
+    "rate_unit",
+];
+const SERVER: &[&str] = &["name", "service_curve", "capacity", "time_unit", "data_unit", "rate_unit"];
+/// Options of analyses that are known; of these `IS` and `PK` change a bound.
+const OPTIONS: &[&str] = &["IS", "PK", "CEIL", "FIFO", "ARBITRARY"];
+/// Most members that are named.
+const MOST_NAMED: usize = 10;
+
+/// Names members that change nothing: one that is misspelt would leave a bound as if it were not there.
+fn unknown(text: &str, file: &File<'_>, network: &Network<'_>) -> Vec<String> {
+    let others = |text: &str, known: &[&str]| -> Vec<String> {
+        let members: BTreeMap<String, serde::de::IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
+        members.into_keys().filter(|name| !known.contains(&name.as_str())).collect()
+    };
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut add = |what: &str, names: Vec<String>| {
+        found.extend(names.into_iter().map(|name| (what.to_owned(), shown(&name))));
+    };
+    add("the file", others(text, FILE));
+    add("the network", others(file.network.get(), NETWORK));
+    file.flows.iter().for_each(|raw| add("a flow", others(raw.get(), FLOW)));
+    file.servers.iter().for_each(|raw| add("a server", others(raw.get(), SERVER)));
+    found.sort();
+    found.dedup();
+    let mut notes: Vec<String> = found
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(what, name)| {
+            format!("\"{name}\" of {what} is no member that is known here: it changes nothing")
+        })
+        .collect();
+    if found.len() > MOST_NAMED {
+        notes.push(format!("{} more members are not known here", found.len() - MOST_NAMED));
+    }
+    let options =
+        network.analysis_option.iter().flatten().filter(|option| !OPTIONS.contains(&option.as_str()));
+    notes.extend(options.map(|option| {
+        format!("the analysis option \"{}\" is not known here: it changes nothing", shown(option))
+    }));
+    notes
 }
 
 /// Writes a model as an output-port network, in seconds, bits and bits per second; what is not whole is written as the

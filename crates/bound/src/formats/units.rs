@@ -101,6 +101,10 @@ pub fn split(text: &str, kind: Kind) -> Result<(Rational, Option<Rational>), Str
     if rest.is_empty() {
         return Ok((number, None));
     }
+    // What goes on with digits was cut where the number became too large or too small.
+    if rest.starts_with(|letter: char| letter.is_ascii_digit()) {
+        return Err(format!("\"{}\" is out of range", shown(text)));
+    }
     match unit(rest, kind) {
         Some(worth) => Ok((number, Some(worth))),
         None => Err(format!("\"{}\" is no unit of {}", shown(rest), kind.name())),

@@ -4,6 +4,10 @@
 //! frame in each member stream; where its member streams end, it passes individual recovery (7.5), if there is one, and
 //! sequence recovery (7.4.2), and what passes is the frame again that it was before.
 //!
+//! A system on the way of a stream may do both and keep the number: where several of its member streams come together, sequence
+//! recovery removes copies before they go on as one, and where they part, each gets a copy. [`Relay`] says so of one
+//! stream that comes; Annex C of the standard has networks of such systems.
+//!
 //! The tag is put into the frame as it is: one that was padded to the smallest frame stays padded, and is longer by the
 //! whole tag. Systems that number frames before they are padded send shorter ones.
 
@@ -56,6 +60,28 @@ pub struct Elimination {
     pub latent: Option<LatentErrorConfig>,
 }
 
+/// Copies of several member streams that go on as one from here.
+#[derive(Clone, Debug)]
+pub struct Junction {
+    /// The stream as it goes on.
+    pub stream: StreamId,
+    /// Destination addresses of the streams that come.
+    pub members: Vec<MacAddress>,
+    /// How copies are told.
+    pub recovery: RecoveryConfig,
+    /// How repetitions within a stream that comes are told, where they are.
+    pub individual: Option<RecoveryConfig>,
+}
+
+/// A member stream on its way: the streams that it goes on as.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    /// The stream as it comes.
+    pub stream: StreamId,
+    /// Destination addresses of those that leave.
+    pub leaves: Vec<MacAddress>,
+}
+
 /// A table that cannot work: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamTableError {
@@ -74,6 +100,8 @@ pub enum Handled {
     Foreign,
     /// It becomes these: see [`StreamTable::copy`].
     Copies(Copies),
+    /// It goes on as these, or some of them: see [`StreamTable::relay`].
+    Branches(Branches),
     /// It goes on as this one.
     Pass(Frame),
     /// It is discarded.
@@ -95,11 +123,26 @@ impl Copies {
     }
 }
 
+/// The streams that a frame goes on as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branches {
+    relay: u32,
+    count: u16,
+}
+
+impl Branches {
+    /// How many they are.
+    pub const fn count(self) -> usize {
+        self.count as usize
+    }
+}
+
 /// What is done to the frames of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Function {
     Replicate(u32),
     Eliminate { elimination: u32, member: u32 },
+    Relay(u32),
 }
 
 #[derive(Debug)]
@@ -118,6 +161,14 @@ struct Eliminator {
     latent: Option<LatentErrors>,
 }
 
+/// A stream that leaves a relay.
+#[derive(Clone, Copy, Debug)]
+struct Branch {
+    destination: MacAddress,
+    /// The junction that it leaves by, and which of its members comes; `None`: nothing else goes on as it.
+    junction: Option<(u32, u32)>,
+}
+
 /// The functions of one system.
 #[derive(Debug, Default)]
 pub struct StreamTable {
@@ -125,6 +176,8 @@ pub struct StreamTable {
     functions: Box<[(StreamId, Function)]>,
     replicators: Box<[Replicator]>,
     eliminators: Box<[Eliminator]>,
+    relays: Box<[Box<[Branch]>]>,
+    junctions: Box<[Eliminator]>,
 }
 
 /// What an elimination function counted.
@@ -159,31 +212,64 @@ impl StreamTable {
             let members = members.into_boxed_slice();
             replicators.push(Replicator { members, generator: SequenceGenerator::new() });
         }
-        for Elimination { stream, members, recovery, individual, latent } in eliminations {
+        for config in eliminations {
             let elimination = eliminators.len() as u32;
-            for (member, &destination) in (0..).zip(&members) {
-                let id = StreamId { destination, vlan: stream.vlan };
+            for (member, &destination) in (0..).zip(&config.members) {
+                let id = StreamId { destination, vlan: config.stream.vlan };
                 functions.push((id, Function::Eliminate { elimination, member }));
             }
-            let own = |config: RecoveryConfig| Recovery::new(RecoveryConfig { individual: true, ..config });
-            let individual = individual.map(|config| members.iter().map(|_| own(config)).collect());
-            eliminators.push(Eliminator {
-                stream,
-                came: members.iter().map(|_| 0).collect(),
-                individual: individual.transpose()?.unwrap_or_default(),
-                recovery: Recovery::new(recovery)?,
-                latent: latent.map(LatentErrors::new),
-            });
+            eliminators.push(Eliminator::new(config)?);
         }
-        functions.sort_by_key(|(stream, _)| *stream);
-        if let Some(pair) = functions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(StreamTableError::Twice(pair[0].0));
-        }
-        Ok(Self {
+        let mut table = Self {
             functions: functions.into(),
             replicators: replicators.into(),
             eliminators: eliminators.into(),
-        })
+            ..Self::default()
+        };
+        table.sort()?;
+        Ok(table)
+    }
+
+    /// And with functions on the way of streams.
+    ///
+    /// # Errors
+    /// [`StreamTableError`] for the first that cannot work.
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than there are addresses for")]
+    pub fn with_relays(
+        mut self,
+        junctions: Vec<Junction>,
+        relays: Vec<Relay>,
+    ) -> Result<Self, StreamTableError> {
+        let leaving = |leaves: MacAddress, comes: StreamId| {
+            let mut found = (0..).zip(&junctions);
+            found.find_map(|(number, Junction { stream, members, .. })| {
+                let is_it = stream.destination == leaves && stream.vlan == comes.vlan;
+                let member = members.iter().position(|member| *member == comes.destination);
+                is_it.then_some((number, member? as u32))
+            })
+        };
+        let mut functions = self.functions.to_vec();
+        let mut branches: Vec<Box<[Branch]>> = Vec::new();
+        for Relay { stream, leaves } in relays {
+            functions.push((stream, Function::Relay(branches.len() as u32)));
+            let branch = |destination| Branch { destination, junction: leaving(destination, stream) };
+            branches.push(leaves.into_iter().map(branch).collect());
+        }
+        (self.functions, self.relays) = (functions.into(), branches.into());
+        let made = junctions.into_iter().map(|Junction { stream, members, recovery, individual }| {
+            Eliminator::new(Elimination { stream, members, recovery, individual, latent: None })
+        });
+        self.junctions = made.collect::<Result<_, _>>()?;
+        self.sort()?;
+        Ok(self)
+    }
+
+    fn sort(&mut self) -> Result<(), StreamTableError> {
+        self.functions.sort_by_key(|(stream, _)| *stream);
+        match self.functions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(StreamTableError::Twice(pair[0].0)),
+            None => Ok(()),
+        }
     }
 
     /// Whether it has none.
@@ -207,6 +293,11 @@ impl StreamTable {
             Function::Eliminate { elimination, member } => {
                 self.eliminators[elimination as usize].handle_frame(now, member as usize, frame)
             }
+            Function::Relay(relay) => {
+                #[expect(clippy::cast_possible_truncation, reason = "a flow has few member streams")]
+                let count = self.relays[relay as usize].len() as u16;
+                Handled::Branches(Branches { relay, count })
+            }
         }
     }
 
@@ -223,10 +314,25 @@ impl StreamTable {
         }
     }
 
+    /// What becomes of `frame`, all of which is in at `now`, in branch `at`, less than their [count](Branches::count): it
+    /// passes, with its number, or is discarded. To be called once for each.
+    ///
+    /// Panics when it is none.
+    pub fn relay(&mut self, now: RunTime, branches: Branches, at: usize, frame: &Frame) -> Handled {
+        let Branch { destination, junction } = self.relays[branches.relay as usize][at];
+        if let Some((junction, member)) = junction {
+            let decision = self.junctions[junction as usize].decide(now, member as usize, frame);
+            if let Some(cause) = cause_of(decision) {
+                return Handled::Discard(cause);
+            }
+        }
+        Handled::Pass(Frame { destination, ..*frame })
+    }
+
     /// The system restarts: numbers begin anew and any number is accepted. What was counted stays counted.
     pub fn handle_restart(&mut self) {
         self.replicators.iter_mut().for_each(|replicator| replicator.generator.handle_reset());
-        for eliminator in &mut self.eliminators {
+        for eliminator in self.eliminators.iter_mut().chain(&mut self.junctions) {
             eliminator.individual.iter_mut().for_each(Recovery::handle_restart);
             eliminator.recovery.handle_restart();
         }
@@ -237,33 +343,62 @@ impl StreamTable {
         let eliminators = self.eliminators.iter_mut();
         eliminators.map(|eliminator| eliminator.eliminated(now)).collect()
     }
+
+    /// What its junctions counted, likewise.
+    pub fn joined(&mut self, now: RunTime) -> Vec<Eliminated> {
+        self.junctions.iter_mut().map(|junction| junction.eliminated(now)).collect()
+    }
+}
+
+/// Why a frame is discarded; `None`: it passes.
+const fn cause_of(decision: Decision) -> Option<Cause> {
+    match decision {
+        Decision::Pass => None,
+        Decision::Repeated => Some(Cause::SecondCopy),
+        Decision::Rogue => Some(Cause::Rogue),
+        Decision::Tagless => Some(Cause::Integrity),
+    }
 }
 
 impl Eliminator {
+    fn new(config: Elimination) -> Result<Self, RecoveryError> {
+        let Elimination { stream, members, recovery, individual, latent } = config;
+        let own = |config: RecoveryConfig| Recovery::new(RecoveryConfig { individual: true, ..config });
+        let individual = individual.map(|config| members.iter().map(|_| own(config)).collect());
+        Ok(Self {
+            stream,
+            came: members.iter().map(|_| 0).collect(),
+            individual: individual.transpose()?.unwrap_or_default(),
+            recovery: Recovery::new(recovery)?,
+            latent: latent.map(LatentErrors::new),
+        })
+    }
+
     fn handle_frame(&mut self, now: RunTime, member: usize, frame: &Frame) -> Handled {
+        if let Some(cause) = cause_of(self.decide(now, member, frame)) {
+            return Handled::Discard(cause);
+        }
+        let tagged = frame.marks.has(Marks::R_TAG);
+        Handled::Pass(Frame {
+            destination: self.stream.destination,
+            sequence: 0,
+            length: if tagged { frame.length - TAG } else { frame.length },
+            marks: frame.marks.without(Marks::R_TAG),
+            ..*frame
+        })
+    }
+
+    fn decide(&mut self, now: RunTime, member: usize, frame: &Frame) -> Decision {
         self.test(now);
         self.came[member] += 1;
-        let tagged = frame.marks.has(Marks::R_TAG);
-        let number = tagged.then_some(frame.sequence);
+        let number = frame.marks.has(Marks::R_TAG).then_some(frame.sequence);
         let decision = match self.individual.get_mut(member) {
             None => Decision::Pass,
             Some(recovery) => recovery.handle_frame(now, number),
         };
-        let decision = match decision {
+        match decision {
             Decision::Pass => self.recovery.handle_frame(now, number),
             discarded => discarded,
-        };
-        match decision {
-            Decision::Pass => Handled::Pass(Frame {
-                destination: self.stream.destination,
-                sequence: 0,
-                length: if tagged { frame.length - TAG } else { frame.length },
-                marks: frame.marks.without(Marks::R_TAG),
-                ..*frame
-            }),
-            Decision::Repeated => Handled::Discard(Cause::SecondCopy),
-            Decision::Rogue => Handled::Discard(Cause::Rogue),
-            Decision::Tagless => Handled::Discard(Cause::Integrity),
         }
     }
 

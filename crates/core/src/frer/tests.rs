@@ -294,3 +294,84 @@ proptest! {
         prop_assert_eq!(core.counters().rogue + core.counters().lost, 0);
     }
 }
+
+/// One stream comes by two ways to a junction and leaves as one; the other branch of the first is not asked.
+#[test]
+fn a_relay_keeps_numbers_and_removes_copies_where_streams_join() {
+    use wg_frame::ethernet::MacAddress;
+
+    use crate::cause::Cause;
+    use crate::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
+    use crate::frer::{Handled, Junction, Relay, StreamId, StreamTable, StreamTableError};
+
+    let address = |member: u8| MacAddress([3, 0, 0, 0, 0, member]);
+    let stream = |member| StreamId { destination: address(member), vlan: 5 };
+    let reset = Span::from_picos(RESET);
+    let recovery = RecoveryConfig {
+        algorithm: Algorithm::Vector { history_length: 4 },
+        reset,
+        take_no_sequence: false,
+        individual: false,
+    };
+    let joined = || Junction {
+        stream: stream(1),
+        members: std::vec![address(1), address(4)],
+        recovery,
+        individual: None,
+    };
+    let relays = || {
+        std::vec![
+            Relay { stream: stream(1), leaves: std::vec![address(1), address(3)] },
+            Relay { stream: stream(4), leaves: std::vec![address(1)] },
+        ]
+    };
+    let none = || StreamTable::new(Vec::new(), Vec::new()).unwrap();
+    let twice = [relays(), relays()].concat();
+    assert_eq!(
+        none().with_relays(std::vec![joined()], twice).unwrap_err(),
+        StreamTableError::Twice(stream(1))
+    );
+    let mut table = none().with_relays(std::vec![joined()], relays()).unwrap();
+    let frame = |member, number, marks| Frame {
+        destination: address(member),
+        source: MacAddress([2; 6]),
+        length: 100,
+        vlan: 5,
+        virtual_link: 0,
+        handle: Handle(7),
+        priority: 0,
+        class: TrafficClass::BestEffort,
+        sequence: number,
+        network: NetworkId::A,
+        marks,
+    };
+    let mut relayed = |ms, member, number, marks| {
+        let frame = frame(member, number, marks);
+        let Handled::Branches(branches) = table.handle_frame(at(ms), &frame) else { panic!("a relay") };
+        let what = (0..branches.count()).map(|branch| match table.relay(at(ms), branches, branch, &frame) {
+            Handled::Pass(own) => {
+                assert_eq!(Frame { destination: frame.destination, ..own }, frame, "nothing else changes");
+                Ok(own.destination)
+            }
+            Handled::Discard(cause) => Err(cause),
+            other => panic!("{other:?}"),
+        });
+        what.collect::<Vec<_>>()
+    };
+    let (one, three) = (Ok(address(1)), Ok(address(3)));
+    assert_eq!(relayed(0, 1, 10, Marks::R_TAG), [one, three]);
+    assert_eq!(relayed(0, 4, 10, Marks::R_TAG), [Err(Cause::SecondCopy)]);
+    assert_eq!(relayed(0, 4, 11, Marks::R_TAG), [one]);
+    assert_eq!(relayed(0, 1, 11, Marks::R_TAG), [Err(Cause::SecondCopy), three]);
+    assert_eq!(relayed(0, 4, 30, Marks::R_TAG), [Err(Cause::Rogue)]);
+    assert_eq!(relayed(0, 4, 12, Marks::none()), [Err(Cause::Integrity)]);
+    let counted = table.joined(at(1));
+    assert_eq!((counted.len(), &counted[0].came[..]), (1, &[2, 4][..]));
+    assert_eq!((counted[0].recovery.passed, counted[0].recovery.discarded), (2, 3));
+    table.handle_restart();
+    assert!(table.eliminated(at(1)).is_empty());
+    let Handled::Branches(branches) = table.handle_frame(at(2), &frame(4, 500, Marks::R_TAG)) else {
+        panic!("a relay")
+    };
+    assert!(matches!(table.relay(at(2), branches, 0, &frame(4, 500, Marks::R_TAG)), Handled::Pass(_)));
+}

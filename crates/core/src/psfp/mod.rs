@@ -4,7 +4,8 @@
 //! address and VLAN (6.5), or headers of its datagrams (6.7). Its filter limits the length of service data units, then its [gate](StreamGate) passes it or not,
 //! then its [meter](FlowMeter) colours it. A frame that is no stream's passes as if there were no filters.
 //!
-//! One filter is of one stream and has its own gate and meter: the standard lets several share one, which is left out.
+//! One filter is of one stream. Several may share a gate, whose octets and closing are then of all their frames together, or a
+//! meter, whose tokens are.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -34,6 +35,15 @@ pub enum Identification {
     Headers(u16),
 }
 
+/// A gate or meter of a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instance<T> {
+    /// Of its own.
+    Own(T),
+    /// That of another filter, by its number.
+    Of(usize),
+}
+
 /// The filter of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamFilterConfig {
@@ -46,9 +56,9 @@ pub struct StreamFilterConfig {
     /// A longer one blocks the stream for good (`StreamBlockedDueToOversizeFrameEnable`).
     pub block_oversize: bool,
     /// Its gate.
-    pub gate: Option<StreamGateConfig>,
+    pub gate: Option<Instance<StreamGateConfig>>,
     /// Its meter.
-    pub meter: Option<MeterConfig>,
+    pub meter: Option<Instance<MeterConfig>>,
 }
 
 /// The counters of a filter (IEEE Std 802.1Q-2022, 8.6.5.3), under the names they have there.
@@ -87,6 +97,18 @@ pub enum PsfpError {
     /// Two filters for one stream at one port.
     #[error("stream filter {0} is for a stream that has one at that port; give each stream one")]
     Twice(usize),
+    /// The filter whose gate or meter one shares has none of its own.
+    #[error(
+        "stream filter {filter} shares the {part} of filter {of}, which has none of its own; give it one"
+    )]
+    NothingToShare {
+        /// In the order they were given.
+        filter: usize,
+        /// "gate" or "meter".
+        part: &'static str,
+        /// The other filter.
+        of: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -95,8 +117,9 @@ struct Filter {
     block_oversize: bool,
     /// `StreamBlockedDueToOversizeFrame`.
     blocked: bool,
-    gate: Option<StreamGate>,
-    meter: Option<FlowMeter>,
+    /// Places in the tables of all gates and all meters.
+    gate: Option<usize>,
+    meter: Option<usize>,
     counters: Counters,
 }
 
@@ -105,6 +128,8 @@ struct Filter {
 pub struct StreamFilters {
     places: BTreeMap<(usize, Identification), usize>,
     filters: Vec<Filter>,
+    gates: Vec<StreamGate>,
+    meters: Vec<FlowMeter>,
     /// A stream is known by its source: a second look-up is due.
     by_source: bool,
     /// A stream is known by its headers: a third one.
@@ -117,8 +142,15 @@ impl StreamFilters {
     /// # Errors
     /// [`PsfpError`] for the first that cannot work.
     pub fn new(configs: Vec<StreamFilterConfig>) -> Result<Self, PsfpError> {
-        let mut own =
-            Self { places: BTreeMap::new(), filters: Vec::new(), by_source: false, by_headers: false };
+        let mut own = Self {
+            places: BTreeMap::new(),
+            filters: Vec::new(),
+            gates: Vec::new(),
+            meters: Vec::new(),
+            by_source: false,
+            by_headers: false,
+        };
+        let (mut gates, mut meters) = (Vec::new(), Vec::new());
         for (number, config) in configs.into_iter().enumerate() {
             for stream in config.streams {
                 if own.places.insert((config.port, stream), number).is_some() {
@@ -127,15 +159,23 @@ impl StreamFilters {
                 own.by_source |= matches!(stream, Identification::Source(..));
                 own.by_headers |= matches!(stream, Identification::Headers(_));
             }
-            let gate = config.gate.map(StreamGate::new).transpose();
+            gates.push(config.gate);
+            meters.push(config.meter);
             own.filters.push(Filter {
                 max_sdu: config.max_sdu.unwrap_or(u16::MAX),
                 block_oversize: config.block_oversize,
                 blocked: false,
-                gate: gate.map_err(|error| PsfpError::Gate { filter: number, error })?,
-                meter: config.meter.map(FlowMeter::new),
+                gate: None,
+                meter: None,
                 counters: Counters::default(),
             });
+        }
+        let gate =
+            |filter, config| StreamGate::new(config).map_err(|error| PsfpError::Gate { filter, error });
+        let gates_of = instances("gate", gates, &mut own.gates, gate)?;
+        let meters_of = instances("meter", meters, &mut own.meters, |_, config| Ok(FlowMeter::new(config)))?;
+        for (filter, (gate, meter)) in own.filters.iter_mut().zip(gates_of.into_iter().zip(meters_of)) {
+            (filter.gate, filter.meter) = (gate, meter);
         }
         Ok(own)
     }
@@ -179,7 +219,7 @@ impl Ingress for StreamFilters {
             return Verdict::Refuse(cause);
         }
         let mut priority = None;
-        if let Some(gate) = &mut filter.gate {
+        if let Some(gate) = filter.gate.and_then(|gate| self.gates.get_mut(gate)) {
             let cause = match gate.handle_frame(clock.read(complete), octets) {
                 Passage::Pass(internal) => {
                     priority = internal;
@@ -194,7 +234,7 @@ impl Ingress for StreamFilters {
             }
         }
         let mut drop_eligible = false;
-        if let Some(meter) = &mut filter.meter {
+        if let Some(meter) = filter.meter.and_then(|meter| self.meters.get_mut(meter)) {
             let came_so = frame.marks.has(Marks::DROP_ELIGIBLE);
             match meter.handle_frame(complete, frame.length, came_so) {
                 Colour::Green => {}
@@ -217,12 +257,41 @@ impl Ingress for StreamFilters {
     }
 
     fn handle_restart(&mut self) {
-        for filter in &mut self.filters {
-            filter.blocked = false;
-            filter.gate.iter_mut().for_each(StreamGate::handle_restart);
-            filter.meter.iter_mut().for_each(FlowMeter::handle_restart);
-        }
+        self.filters.iter_mut().for_each(|filter| filter.blocked = false);
+        self.gates.iter_mut().for_each(StreamGate::handle_restart);
+        self.meters.iter_mut().for_each(FlowMeter::handle_restart);
     }
+}
+
+/// Makes the gates or meters of filters; returns the place of each filter's in `made`.
+fn instances<C, T>(
+    part: &'static str,
+    configs: Vec<Option<Instance<C>>>,
+    made: &mut Vec<T>,
+    make: impl Fn(usize, C) -> Result<T, PsfpError>,
+) -> Result<Vec<Option<usize>>, PsfpError> {
+    let mut places = Vec::new();
+    let mut shared = Vec::new();
+    for (filter, config) in configs.into_iter().enumerate() {
+        places.push(match config {
+            None => None,
+            Some(Instance::Own(config)) => {
+                made.push(make(filter, config)?);
+                Some(made.len() - 1)
+            }
+            Some(Instance::Of(of)) => {
+                shared.push((filter, of));
+                None
+            }
+        });
+    }
+    // What is shared is of its own, so no chain can lead back to where it began.
+    let own = places.clone();
+    for (filter, of) in shared {
+        let place = own.get(of).copied().flatten();
+        places[filter] = Some(place.ok_or(PsfpError::NothingToShare { filter, part, of })?);
+    }
+    Ok(places)
 }
 
 #[cfg(test)]

@@ -104,7 +104,8 @@ fn a_frame_keeps_its_code_point_through_an_internal_priority() {
     }];
     let stream = Identification::Destination(THERE, 5);
     let meter = MeterConfig { excess_burst: 200, ..MeterConfig::default() };
-    let config = StreamFilterConfig { gate: Some(gate(entries)), meter: Some(meter), ..filter(0, stream) };
+    let (gate, meter) = (Some(Instance::Own(gate(entries))), Some(Instance::Own(meter)));
+    let config = StreamFilterConfig { gate, meter, ..filter(0, stream) };
     let mut filters = StreamFilters::new(vec![config]).unwrap();
     let mut judge = || filters.judge(&TrueTime, &arrival(0, 0, own));
     assert_eq!(judge(), Verdict::BridgeAs { priority: Some(6), drop_eligible: true });
@@ -115,9 +116,28 @@ fn filters_that_cannot_work_are_refused() {
     let stream = Identification::Destination(THERE, 5);
     let twice = StreamFilters::new(vec![filter(0, stream), filter(1, stream), filter(0, stream)]);
     assert_eq!(twice.unwrap_err(), PsfpError::Twice(2));
-    let empty = StreamFilterConfig { gate: Some(gate(vec![])), ..filter(0, stream) };
+    let empty = StreamFilterConfig { gate: Some(Instance::Own(self::gate(vec![]))), ..filter(0, stream) };
     let error = StreamFilters::new(vec![empty]).unwrap_err();
     assert_eq!(error, PsfpError::Gate { filter: 0, error: StreamGateError::Empty });
+}
+
+#[test]
+fn what_is_shared_belongs_to_somebody() {
+    let stream = |vlan| Identification::Destination(THERE, vlan);
+    let sharing = |vlan, of| StreamFilterConfig { meter: Some(Instance::Of(of)), ..filter(0, stream(vlan)) };
+    let own = Some(Instance::Own(MeterConfig { committed_burst: 100, ..MeterConfig::default() }));
+    let own = || StreamFilterConfig { meter: own.clone(), ..filter(0, stream(1)) };
+    for (configs, of) in [
+        (vec![filter(0, stream(1)), sharing(2, 0)], 0),
+        (vec![own(), sharing(2, 2), sharing(3, 0)], 2),
+        (vec![own(), sharing(2, 7)], 7),
+        (vec![own(), sharing(2, 1)], 1),
+    ] {
+        let error = StreamFilters::new(configs).unwrap_err();
+        assert_eq!(error, PsfpError::NothingToShare { filter: 1, part: "meter", of });
+    }
+    // One after it will do.
+    assert!(StreamFilters::new(vec![sharing(2, 1), own()]).is_ok());
 }
 
 proptest! {
@@ -177,8 +197,12 @@ proptest! {
             StreamFilterConfig {
                 max_sdu: Some(max_sdu),
                 block_oversize,
-                gate: Some(gate(vec![entry(true), entry(false)])),
-                meter: Some(MeterConfig { committed_burst, committed_rate_bps: 1_000_000_000, ..MeterConfig::default() }),
+                gate: Some(Instance::Own(gate(vec![entry(true), entry(false)]))),
+                meter: Some(Instance::Own(MeterConfig {
+                    committed_burst,
+                    committed_rate_bps: 1_000_000_000,
+                    ..MeterConfig::default()
+                })),
                 ..filter(0, Identification::Destination(THERE, u16::try_from(number).unwrap() + 1))
             }
         };
@@ -200,5 +224,56 @@ proptest! {
             }
         }
         prop_assert_eq!(together.counters().collect::<Vec<_>>(), said);
+    }
+
+    /// Filters that share gate and meter say to each frame what one filter of all their streams says.
+    #[test]
+    fn filters_that_share_are_as_one(
+        lines in prop::collection::vec((any::<bool>(), 1_i64..60, prop::option::of(0_u32..600)), 1..5),
+        (close_on_invalid, close_on_octets, mark_all_red, first) in any::<(bool, bool, bool, bool)>(),
+        buckets in [0_u32..900, 0_u32..900],
+        frames in prop::collection::vec((0_i64..40, 0_u16..3, 64_u16..400), 1..120),
+        restart in 0_usize..120,
+    ) {
+        let entry = |&(open, length, max_octets): &(bool, i64, Option<u32>)| StreamGateEntry {
+            open, priority: None, length: Span::from_picos(length), max_octets,
+        };
+        let lines = lines.iter().map(entry).collect();
+        let gate = Instance::Own(StreamGateConfig { close_on_invalid, close_on_octets, ..gate(lines) });
+        let meter = Instance::Own(MeterConfig {
+            committed_burst: buckets[0],
+            committed_rate_bps: 1_000_000_000_000,
+            excess_burst: buckets[1],
+            excess_rate_bps: 1_000_000_000_000,
+            mark_all_red,
+            ..MeterConfig::default()
+        });
+        let stream = |number: u16| Identification::Destination(THERE, number + 1);
+        let own = |streams| StreamFilterConfig {
+            streams, gate: Some(gate.clone()), meter: Some(meter.clone()), ..filter(0, stream(0))
+        };
+        let owner = if first { 0 } else { 2 };
+        let sharing = |number| StreamFilterConfig {
+            gate: Some(Instance::Of(owner.into())), meter: Some(Instance::Of(owner.into())), ..filter(0, stream(number))
+        };
+        let config = |number| if number == owner { own(vec![stream(number)]) } else { sharing(number) };
+        let mut each = StreamFilters::new((0..3).map(config).collect()).unwrap();
+        let mut all = StreamFilters::new(vec![own((0..3).map(stream).collect())]).unwrap();
+        let mut now = 0;
+        for (place, (step, number, length)) in frames.into_iter().enumerate() {
+            now += step;
+            if place == restart {
+                each.handle_restart();
+                all.handle_restart();
+            }
+            let came = arrival(0, now, frame(HERE, THERE, number + 1, length));
+            prop_assert_eq!(each.judge(&TrueTime, &came), all.judge(&TrueTime, &came));
+        }
+        let sum = |of: fn(&Counters) -> u64| each.counters().map(|counted| of(&counted)).sum::<u64>();
+        let whole = all.counters().next().unwrap();
+        prop_assert_eq!(sum(|one| one.matching), whole.matching);
+        prop_assert_eq!(sum(|one| one.not_passing), whole.not_passing);
+        prop_assert_eq!(sum(|one| one.red), whole.red);
+        prop_assert_eq!(sum(|one| one.yellow), whole.yellow);
     }
 }

@@ -1,10 +1,13 @@
 //! Frame replication and elimination of a flow (IEEE Std 802.1CB-2017): where, and how copies are told.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 use wg_core::frer::{Algorithm, LatentErrorConfig, RecoveryConfig};
 use wg_frame::time::Span;
 
 use super::flows::{Flow, FlowId};
+use super::routes::{Hop, Route};
 use crate::network::{MacAddress, NodeIndex};
 
 /// What is done to the frames of a flow whose routes are those of its member streams.
@@ -14,6 +17,9 @@ pub struct Frer {
     pub replicate_at: NodeIndex,
     /// Where the copies are removed: its receiver, or a switch that all routes pass after they met.
     pub eliminate_at: NodeIndex,
+    /// Switches on the way remove copies where routes meet and make them where routes part: each link carries one copy.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub intermediate: bool,
     /// Sequence numbers that vector recovery remembers; absent for match recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
@@ -25,6 +31,13 @@ pub struct Frer {
     /// Whether missing copies are noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latent_errors: Option<LatentErrorConfig>,
+}
+
+/// What a switch on the way of a flow's member streams does: of each stream that leaves, those that it is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamJunction {
+    /// Numbers of member streams: the one that leaves, and those that come for it, ascending.
+    pub leaves: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 /// The algorithm of individual recovery.
@@ -68,17 +81,70 @@ impl Frer {
 
     /// The address that frames of member stream `member` of `flow`, counted from 0, have on each link of its route.
     pub fn addresses(&self, flow: &Flow, member: usize) -> Vec<MacAddress> {
-        let Some(route) = flow.routes.get(member) else { return Vec::new() };
-        let mut own = 0;
-        let address = |hop: &super::Hop| {
-            if hop.from.node == self.replicate_at {
-                own = member + 1;
-            }
-            if hop.from.node == self.eliminate_at {
-                own = 0;
-            }
-            Self::address(flow.id, own)
+        let streams = flow.routes.get(member).map(|route| self.streams(&flow.routes, route, member));
+        streams.unwrap_or_default().into_iter().map(|stream| Self::address(flow.id, stream)).collect()
+    }
+
+    /// The stream that frames of a route are of on each of its links: 0 before they are copied and after the copies are removed, in
+    /// between the number of the route, from 1. With intermediate recovery one stream has the frames of all routes on a link,
+    /// and the number of the first of them.
+    fn streams(&self, routes: &[Route], route: &Route, member: usize) -> Vec<usize> {
+        let mut is_copied = false;
+        let stream = |hop: &Hop| {
+            is_copied |= hop.from.node == self.replicate_at;
+            is_copied &= hop.from.node != self.eliminate_at;
+            let shares = |other: &Route| self.intermediate && other.hops.contains(hop);
+            let first = routes.iter().position(shares).unwrap_or(member);
+            if is_copied { first + 1 } else { 0 }
         };
-        route.hops.iter().map(address).collect()
+        route.hops.iter().map(stream).collect()
+    }
+
+    /// The streams that leave where copies are made.
+    pub fn made(&self, routes: &[Route]) -> BTreeSet<usize> {
+        self.on_links(routes)
+            .filter(|(hop, _)| hop.from.node == self.replicate_at)
+            .map(|(_, own)| own)
+            .collect()
+    }
+
+    /// The streams that come where copies are removed.
+    pub fn removed(&self, routes: &[Route]) -> BTreeSet<usize> {
+        self.on_links(routes)
+            .filter(|(hop, _)| hop.to.node == self.eliminate_at)
+            .map(|(_, own)| own)
+            .collect()
+    }
+
+    /// What is done between where copies are made and where they are removed, by switch.
+    pub fn junctions(&self, routes: &[Route]) -> BTreeMap<NodeIndex, StreamJunction> {
+        let mut all: BTreeMap<NodeIndex, StreamJunction> = BTreeMap::new();
+        for (member, route) in routes.iter().enumerate() {
+            let streams = self.streams(routes, route, member);
+            for (hop, pair) in route.hops.iter().zip(streams.windows(2)) {
+                if let [into, out] = *pair
+                    && into > 0
+                    && out > 0
+                {
+                    let here = all.entry(hop.to.node).or_default();
+                    here.leaves.entry(out).or_default().insert(into);
+                }
+            }
+        }
+        all.retain(|_, junction| {
+            let comes: usize = junction.leaves.values().map(BTreeSet::len).sum();
+            // One stream comes for each that leaves, and leaves as one.
+            let plain = junction.leaves.values().flatten().collect::<BTreeSet<_>>().len();
+            comes > plain || comes > junction.leaves.len()
+        });
+        all
+    }
+
+    /// Every link of every route with the stream there.
+    fn on_links<'a>(&'a self, routes: &'a [Route]) -> impl Iterator<Item = (&'a Hop, usize)> {
+        routes
+            .iter()
+            .enumerate()
+            .flat_map(|(member, route)| route.hops.iter().zip(self.streams(routes, route, member)))
     }
 }

@@ -23,7 +23,7 @@ pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, V
 pub use self::flows::{
     Flow, FlowId, LAST_FLOW, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
 };
-pub use self::frer::{Frer, IndividualRecovery};
+pub use self::frer::{Frer, IndividualRecovery, StreamJunction};
 pub use self::ptp::{PtpClock, PtpDomain, PtpProfile, PtpRole, PtpServo};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{

@@ -1,5 +1,7 @@
 //! Replication and elimination (IEEE Std 802.1CB) at one point: whether copies can be told at the pace of the flow.
 
+use std::collections::BTreeSet;
+
 use wg_core::frer::Algorithm;
 use wg_core::line::LineRate;
 use wg_frame::time::Span;
@@ -35,7 +37,8 @@ impl PointCheck<'_> {
             let message = format!("flow {} has <frer>, whose streams have addresses of their own", flow.id);
             found.error(&flow.place, message, "", "remove the addresses of the flow");
         }
-        for node in [frer.replicate_at, frer.eliminate_at] {
+        let junctions = flow.used().flat_map(|(_, reach)| frer.junctions(&reach.routes).into_keys());
+        for node in BTreeSet::from_iter(junctions.chain([frer.replicate_at, frer.eliminate_at])) {
             let NodeKind::Switch(switch) = &self.topology.network.nodes[usize::from(node)].kind else {
                 continue;
             };

@@ -283,9 +283,11 @@ impl PointCheck<'_> {
                     / u128::from(send.shortest().as_picos().max(1).unsigned_abs());
                 flows.push(self.model.flows[send.send.flow].id);
             };
-            let members = flow.used().filter(|_| flow.frer.is_some()).flat_map(|(_, reach)| &reach.routes);
+            // With intermediate recovery one is on each link.
+            let one_each = flow.frer.is_none_or(|frer| frer.intermediate);
+            let members = flow.used().filter(|_| !one_each).flat_map(|(_, reach)| &reach.routes);
             let copies = members.flat_map(|route| route.hops.iter().copied());
-            let plain = self.hops(send.send.flow).filter(|_| flow.frer.is_none());
+            let plain = self.hops(send.send.flow).filter(|_| one_each);
             for hop in plain.chain(copies) {
                 match self.topology.is_hub(hop.from.node) {
                     // What leaves a hub came in by it: once on the medium.

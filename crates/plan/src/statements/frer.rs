@@ -16,6 +16,7 @@ pub(crate) struct FrerStatement {
     pub(crate) replicate_at: Option<Maybe<String>>,
     /// Outer `None`: not written, at the receiver.
     pub(crate) eliminate_at: Option<Maybe<String>>,
+    pub(crate) intermediate: bool,
     /// `None`: match recovery.
     pub(crate) history_length: Option<u32>,
     pub(crate) reset: Span,
@@ -33,6 +34,7 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
     let mut reader = Reader::new(element, found);
     let replicate_at = element.get("replicate-at").map(|written| reader.name_of("replicate-at", written));
     let eliminate_at = element.get("eliminate-at").map(|written| reader.name_of("eliminate-at", written));
+    let intermediate = super::host_tsn::on(&mut reader, "intermediate-recovery");
     let by_match = reader.optional_choice("recovery", &[("vector", false), ("match", true)]).flatten();
     let by_match = by_match.is_some_and(|by_match| by_match.value);
     let (shortest, longest) = (RecoveryConfig::SHORTEST_HISTORY, RecoveryConfig::LONGEST_HISTORY);
@@ -62,6 +64,7 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
     FrerStatement {
         replicate_at,
         eliminate_at,
+        intermediate,
         history_length: (!by_match).then_some(history_length),
         reset,
         individual: individual.and_then(|individual| individual.value),

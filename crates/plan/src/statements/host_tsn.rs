@@ -413,7 +413,8 @@ fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
     let gate = super::network::only(element, "stream-gate", found).map(|gate| stream_gate(gate, found));
     let meter = super::network::only(element, "police", found).map(|police| meter(police, found));
     let mut reader = Reader::new(element, found);
-    refuse_of_switch(&mut reader, &["identify", "max-sdu", "block-oversize"]);
+    let of_switch = ["identify", "fields", "max-sdu", "block-oversize", "gate-of", "meter-of"];
+    refuse_of_switch(&mut reader, &of_switch);
     let flow = reader.flow_id("flow");
     let offload = on(&mut reader, "offload");
     if gate.is_none() && meter.is_none() {

@@ -5,6 +5,7 @@ use wg_frame::time::Span;
 use super::host_tsn::{BURST, check_cycle, on, several, whole_time};
 use super::network::only;
 use super::switch_tsn::BASE;
+use crate::campaign::FlowId;
 use crate::diagnostic::{Findings, Place};
 use crate::ip_stream::HeaderField;
 use crate::port_tsn::MOST_PORT_ENTRIES;
@@ -29,6 +30,24 @@ pub(super) fn stream_filters(element: &Element, found: &mut Findings) -> (Vec<St
         if filters[..number].iter().any(|other| other.flow == one.flow) {
             let message = format!("flow {} has a stream filter already", one.flow);
             found.error(place, message, "1 <ingress> per flow", "keep one of them");
+        }
+        for (attribute, part, of, has) in [
+            (
+                "gate-of",
+                "<stream-gate>",
+                one.gate_of,
+                (|filter| filter.gate.is_some()) as fn(&StreamFilter) -> bool,
+            ),
+            ("meter-of", "<police>", one.meter_of, |filter| filter.meter.is_some()),
+        ] {
+            if let Some(of) = of
+                && !filters.iter().any(|filter| filter.flow == of && has(filter))
+            {
+                let message =
+                    format!("{attribute}=\"{of}\": flow {of} has no {part} of its own in this <switch-tsn>");
+                let cure = format!("name a flow whose <ingress> here has a {part}, or write one in this");
+                found.error(place, message, "", cure);
+            }
         }
     }
     (filters, places)
@@ -57,8 +76,11 @@ fn filter(element: &Element, found: &mut Findings) -> Option<StreamFilter> {
         let cure = "add max-sdu, or remove block-oversize";
         reader.found.error(&reader.place, "block-oversize has no effect without max-sdu", "", cure);
     }
-    if gate.is_none() && meter.is_none() && max_sdu.is_none() {
-        let cure = "add max-sdu, <stream-gate> or <police>, or remove the filter";
+    let gate_of = shared(&mut reader, "gate-of", "<stream-gate>", gate.is_some())?;
+    let meter_of = shared(&mut reader, "meter-of", "<police>", meter.is_some())?;
+    let asks = [gate.is_some(), gate_of.is_some(), meter.is_some(), meter_of.is_some(), max_sdu.is_some()];
+    if !asks.contains(&true) {
+        let cure = "add max-sdu, <stream-gate>, gate-of, <police> or meter-of, or remove the filter";
         reader.found.error(&reader.place, "nothing is asked of the frames of the flow", "at least 1", cure);
         return None;
     }
@@ -66,7 +88,24 @@ fn filter(element: &Element, found: &mut Findings) -> Option<StreamFilter> {
     let meter = meter.map_or(Some(None), |meter| meter.map(Some))?;
     let identify = identify.map_or_else(Identify::default, |identify| identify.value);
     let fields = fields(&mut reader, identify)?;
-    Some(StreamFilter { flow: flow?.value, identify, fields, max_sdu, block_oversize, gate, meter })
+    let flow = flow?.value;
+    Some(StreamFilter { flow, identify, fields, max_sdu, block_oversize, gate, gate_of, meter, meter_of })
+}
+
+/// The flow whose gate or meter this one shares; `Some(None)`: it has its own, or none.
+fn shared(
+    reader: &mut Reader<'_>,
+    attribute: &'static str,
+    part: &str,
+    has_own: bool,
+) -> Option<Option<FlowId>> {
+    let Some(written) = reader.element.get(attribute) else { return Some(None) };
+    if has_own {
+        let why = format!("stands beside a {part} of its own");
+        reader.refuse(attribute, written, &why, "1 of them", "remove one of them");
+        return None;
+    }
+    reader.flow_id(attribute).map(|flow| Some(flow.value))
 }
 
 /// Fields that IP stream identification compares, ascending.

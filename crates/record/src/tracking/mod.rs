@@ -303,12 +303,14 @@ impl Tracker {
 
     /// Likewise; the rows left are handed over in parts, flow by flow in ascending order, so that those of a run of many
     /// flows, whose messages may all be open at its end, are never all in memory. Trackers of one run have the same parts.
-    pub(crate) fn finish_in_parts(mut self, mut hand_over: impl FnMut(Vec<Message>, Vec<Passage>)) -> Tracked {
+    pub(crate) fn finish_in_parts(
+        mut self,
+        mut hand_over: impl FnMut(Vec<Message>, Vec<Passage>),
+    ) -> Tracked {
         let (mut messages, mut passages) = self.take_rows();
         messages.sort_by_key(|message| message.flow);
         passages.sort_by_key(|passage| passage.flow);
-        let (mut messages, mut passages) =
-            (messages.into_iter().peekable(), passages.into_iter().peekable());
+        let (mut messages, mut passages) = (messages.into_iter().peekable(), passages.into_iter().peekable());
         let mut unplanned = self.unplanned;
         let mut summaries = Vec::new();
         let mut distributions = Distributions::default();

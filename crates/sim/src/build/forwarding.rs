@@ -154,7 +154,8 @@ fn entering<'a>(network: &Network, run: &'a Run) -> Vec<Vec<(&'a Flow, u16)>> {
 fn copied<'a>(network: &Network, run: &'a Run) -> Vec<Vec<&'a Flow>> {
     let mut copied: Vec<Vec<&Flow>> = network.nodes.iter().map(|_| Vec::new()).collect();
     for (flow, frer) in run.flows.iter().filter_map(|flow| Some((flow, flow.frer?))) {
-        for node in BTreeSet::from([frer.replicate_at, frer.eliminate_at]) {
+        let junctions = frer.junctions(&flow.routes).into_keys();
+        for node in BTreeSet::from_iter(junctions.chain([frer.replicate_at, frer.eliminate_at])) {
             copied.get_mut(usize::from(node)).into_iter().for_each(|here| here.push(flow));
         }
     }

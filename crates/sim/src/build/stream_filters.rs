@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use wg_core::clock::LocalTime;
 use wg_core::psfp::{
-    Identification, MeterConfig, StreamFilterConfig, StreamFilters, StreamGateConfig, StreamGateEntry,
+    Identification, Instance, MeterConfig, StreamFilterConfig, StreamFilters, StreamGateConfig,
+    StreamGateEntry,
 };
 use wg_plan::{
     FilterGate, FilterGateEntry, Flow, FlowId, FlowMeter, Identify, IpHeaders, Network, NodeIndex,
@@ -27,7 +28,7 @@ pub(super) fn filters(
     model: &SwitchModel,
     flows: &BTreeMap<FlowId, Vec<&Flow>>,
 ) -> Result<(Option<StreamFilters>, Filtered), SimError> {
-    let (mut configs, mut names) = (Vec::new(), Vec::new());
+    let (mut entering, mut names) = (Vec::new(), Filtered::new());
     for (index, &(number, _)) in ports[usize::from(node)].iter().enumerate() {
         for filter in model.filters_of(number) {
             let enters = |flow: &&&Flow| {
@@ -35,11 +36,27 @@ pub(super) fn filters(
                 hops.any(|hop| hop.to.node == node && hop.to.port == number)
             };
             if let Some(flow) = flows.get(&filter.flow).into_iter().flatten().find(enters) {
-                configs.push(config(world, network, filter, flow, index));
+                entering.push((filter, *flow, index));
                 names.push((flow.id, number));
             }
         }
     }
+    let place_of = |other: FlowId| names.iter().position(|(flow, _)| *flow == other);
+    let configs: Vec<StreamFilterConfig> = entering
+        .into_iter()
+        .map(|(filter, flow, port)| {
+            let gate_of = filter.gate_of.and_then(place_of).map(Instance::Of);
+            let meter_of = filter.meter_of.and_then(place_of).map(Instance::Of);
+            StreamFilterConfig {
+                port,
+                streams: streams(world, network, filter, flow),
+                max_sdu: filter.max_sdu,
+                block_oversize: filter.block_oversize,
+                gate: filter.gate.as_ref().map(|own| Instance::Own(gate(own))).or(gate_of),
+                meter: filter.meter.as_ref().map(|own| Instance::Own(meter(own))).or(meter_of),
+            }
+        })
+        .collect();
     if configs.is_empty() {
         return Ok((None, names));
     }
@@ -48,15 +65,10 @@ pub(super) fn filters(
     Ok((Some(filters), names))
 }
 
-fn config(
-    world: &World,
-    network: &Network,
-    filter: &StreamFilter,
-    flow: &Flow,
-    port: usize,
-) -> StreamFilterConfig {
+/// What the frames of a flow are known by.
+fn streams(world: &World, network: &Network, filter: &StreamFilter, flow: &Flow) -> Vec<Identification> {
     let vlan = flow.vlan.map_or(0, |tag| tag.id);
-    let streams = match filter.identify {
+    match filter.identify {
         Identify::Destination => vec![Identification::Destination(destination(flow, &world.addresses), vlan)],
         Identify::Source => {
             let own = world.addresses[usize::from(flow.from)];
@@ -67,14 +79,6 @@ fn config(
             let alike = headers.iter().flat_map(|headers| world.headers.alike(headers, &filter.fields));
             alike.map(Identification::Headers).collect()
         }
-    };
-    StreamFilterConfig {
-        port,
-        streams,
-        max_sdu: filter.max_sdu,
-        block_oversize: filter.block_oversize,
-        gate: filter.gate.as_ref().map(gate),
-        meter: filter.meter.as_ref().map(meter),
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a node does with the copies of streams (IEEE Std 802.1CB): numbers and makes them, or removes them.
 
-use wg_core::frer::{Elimination, Replication, StreamId, StreamTable};
+use std::collections::BTreeMap;
+
+use wg_core::frer::{Elimination, Junction, Relay, Replication, StreamId, StreamTable};
+use wg_frame::ethernet::MacAddress;
 use wg_plan::{Flow, Frer, NodeIndex, Run};
 
 use crate::error::SimError;
@@ -8,24 +11,45 @@ use crate::error::SimError;
 /// The functions of `node`, where copies of `flows` are made or removed; none of most.
 pub(super) fn streams(flows: &[&Flow], node: NodeIndex) -> Result<Option<StreamTable>, SimError> {
     let (mut replications, mut eliminations) = (Vec::new(), Vec::new());
+    let (mut junctions, mut relays) = (Vec::new(), Vec::new());
     for (flow, frer) in flows.iter().filter_map(|flow| Some((*flow, flow.frer?))) {
         if frer.replicate_at == node {
-            replications.push(Replication { stream: stream(flow), members: members(flow) });
+            let members = addresses(flow, frer.made(&flow.routes));
+            replications.push(Replication { stream: stream(flow, 0), members });
         }
         if frer.eliminate_at == node {
             eliminations.push(Elimination {
-                stream: stream(flow),
-                members: members(flow),
+                stream: stream(flow, 0),
+                members: addresses(flow, frer.removed(&flow.routes)),
                 recovery: frer.recovery(),
                 individual: frer.individual_recovery(),
                 latent: frer.latent_errors,
             });
         }
+        if let Some(junction) = frer.junctions(&flow.routes).remove(&node) {
+            let mut leaves: BTreeMap<usize, Vec<MacAddress>> = BTreeMap::new();
+            for (&out, comes) in &junction.leaves {
+                for into in comes {
+                    leaves.entry(*into).or_default().push(Frer::address(flow.id, out));
+                }
+                if comes.len() > 1 {
+                    junctions.push(Junction {
+                        stream: stream(flow, out),
+                        members: addresses(flow, comes.iter().copied()),
+                        recovery: frer.recovery(),
+                        individual: frer.individual_recovery(),
+                    });
+                }
+            }
+            let relay = |(into, leaves)| Relay { stream: stream(flow, into), leaves };
+            relays.extend(leaves.into_iter().map(relay));
+        }
     }
-    if replications.is_empty() && eliminations.is_empty() {
+    if replications.is_empty() && eliminations.is_empty() && relays.is_empty() {
         return Ok(None);
     }
     StreamTable::new(replications, eliminations)
+        .and_then(|table| table.with_relays(junctions, relays))
         .map(Some)
         .map_err(|error| SimError::plan(format!("node {node}: {error}")))
 }
@@ -36,10 +60,22 @@ pub(crate) fn eliminated_at(run: &Run, node: NodeIndex) -> Vec<u16> {
     run.flows.iter().filter(here).map(|flow| flow.id).collect()
 }
 
-fn stream(flow: &Flow) -> StreamId {
-    StreamId { destination: Frer::address(flow.id, 0), vlan: flow.vlan.map_or(0, |tag| tag.id) }
+/// Which flow's copies come together where on their way, and as which member stream they go on, in the order of
+/// [`StreamTable::joined`].
+pub(crate) fn joined_at(run: &Run, node: NodeIndex) -> Vec<(u16, usize)> {
+    let mut all = Vec::new();
+    for (flow, frer) in run.flows.iter().filter_map(|flow| Some((flow, flow.frer?))) {
+        let junction = frer.junctions(&flow.routes).remove(&node).unwrap_or_default();
+        let joined = junction.leaves.into_iter().filter(|(_, comes)| comes.len() > 1);
+        all.extend(joined.map(|(out, _)| (flow.id, out)));
+    }
+    all
 }
 
-fn members(flow: &Flow) -> Vec<wg_frame::ethernet::MacAddress> {
-    (1..=flow.routes.len()).map(|member| Frer::address(flow.id, member)).collect()
+fn stream(flow: &Flow, member: usize) -> StreamId {
+    StreamId { destination: Frer::address(flow.id, member), vlan: flow.vlan.map_or(0, |tag| tag.id) }
+}
+
+fn addresses(flow: &Flow, members: impl IntoIterator<Item = usize>) -> Vec<MacAddress> {
+    members.into_iter().map(|member| Frer::address(flow.id, member)).collect()
 }

@@ -7,11 +7,11 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{Network, Run};
 
 use super::Engine;
-use crate::build::streams::eliminated_at;
+use crate::build::streams::{eliminated_at, joined_at};
 use crate::clusters::{ClusterState, Synchroniser};
 use crate::report::{
-    AccessPointReport, AgentReport, ClusterReport, FilterReport, FrerReport, PortReport, SimReport,
-    SwitchReport, SynchroniserReport, TaskReport,
+    AccessPointReport, AgentReport, ClusterReport, FilterReport, FrerReport, JunctionReport, PortReport,
+    SimReport, SwitchReport, SynchroniserReport, TaskReport,
 };
 use crate::sink::Sink;
 use crate::world::{ACCESS_POINTS, CoreIndex, Reception, World};
@@ -114,7 +114,8 @@ impl<S: Sink> Engine<'_, S> {
 
     /// What elimination functions counted up to the end.
     fn frer(&mut self, network: &Network, run: &Run) -> BTreeMap<u16, FrerReport> {
-        let mut reports = BTreeMap::new();
+        let mut reports: BTreeMap<u16, FrerReport> = BTreeMap::new();
+        let mut junctions = Vec::new();
         for (index, node) in (0..).zip(&network.nodes) {
             let streams = match self.world.nodes[usize::from(index)].place {
                 CoreIndex::Host(at) => self.world.hosts[at as usize].core.streams(),
@@ -131,9 +132,24 @@ impl<S: Sink> Engine<'_, S> {
                     individual: counted.individual.into_iter().map(Into::into).collect(),
                     latent_errors: counted.latent.map(|(errors, _)| errors),
                     first_latent_error_ps: counted.latent.and_then(|(_, first)| Some(first?.as_picos())),
+                    junctions: Vec::new(),
                 };
                 (flow, report)
             }));
+            let joined = joined_at(run, index).into_iter().zip(streams.joined(self.now));
+            junctions.extend(joined.map(|((flow, stream), counted)| {
+                let report = JunctionReport {
+                    node: node.name.clone(),
+                    stream,
+                    came: counted.came,
+                    recovery: counted.recovery.into(),
+                    individual: counted.individual.into_iter().map(Into::into).collect(),
+                };
+                (flow, report)
+            }));
+        }
+        for (flow, junction) in junctions {
+            reports.entry(flow).or_default().junctions.push(junction);
         }
         reports
     }

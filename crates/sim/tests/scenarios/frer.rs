@@ -71,6 +71,7 @@ fn both_ways(network: &Network, id: u16, [from, to]: [NodeIndex; 2], at_switches
     let frer = Frer {
         replicate_at: node(from),
         eliminate_at: node(to),
+        intermediate: false,
         history_length: Some(8),
         reset: Span::from_millis(2_000),
         individual: None,
@@ -296,4 +297,103 @@ fn latent_errors_are_signalled_though_nothing_is_lost() {
     let (count, first) = signalled(vec![cut(0, 9_900, None)], 4);
     assert_eq!(first, Some(15_000_000_000));
     assert!(count.is_some_and(|count| count > 3));
+}
+
+/// The ladder of annex C of the standard, with a rung: links by the nodes at their ends, sender 0 and receiver 1.
+const LADDER: [[u16; 2]; 9] = [[0, 2], [2, 3], [2, 4], [3, 4], [3, 5], [4, 6], [5, 7], [6, 7], [7, 1]];
+/// Every way through it, over the rung in both directions.
+const WAYS: [&[u16]; 4] =
+    [&[0, 2, 3, 5, 7, 1], &[0, 2, 4, 6, 7, 1], &[0, 2, 3, 4, 6, 7, 1], &[0, 2, 4, 3, 5, 7, 1]];
+
+fn ladder(replicate_at: u16, eliminate_at: u16) -> (Network, Flow) {
+    let host =
+        |index| Node::new(index, format!("h{index}"), NodeKind::EndSystem { host: HostModel::ideal() });
+    let nodes =
+        (0..2).map(host).chain((2..8).map(|index| Node::new(index, format!("s{index}"), switch()))).collect();
+    let mut used = [0; 8];
+    let mut end = |node: u16| {
+        used[usize::from(node)] += 1;
+        Attachment { node, port: used[usize::from(node)] }
+    };
+    let links: Vec<Link> = LADDER
+        .iter()
+        .map(|nodes| Link {
+            ends: nodes.map(&mut end),
+            rate: LineRate::GIGABIT,
+            delay: Span::from_nanos(500),
+            network: NetworkId::A,
+        })
+        .collect();
+    let hop = |pair: &[u16]| {
+        let joins = |link: &&Link| pair.iter().all(|node| link.ends.iter().any(|end| end.node == *node));
+        let (number, link) = (0..).zip(&links).find(|(_, link)| joins(link)).expect("a link");
+        let hop = Hop { link: number, from: link.ends[0], to: link.ends[1] };
+        if hop.from.node == pair[0] { hop } else { hop.reversed() }
+    };
+    let routes: Vec<Route> = WAYS
+        .iter()
+        .map(|way| Route { network: NetworkId::A, hops: way.windows(2).map(hop).collect() })
+        .collect();
+    let frer = Frer {
+        replicate_at,
+        eliminate_at,
+        intermediate: true,
+        history_length: Some(8),
+        reset: Span::from_millis(2_000),
+        individual: Some(IndividualRecovery::Match),
+        latent_errors: None,
+    };
+    let flow = Flow { frer: Some(frer), ..Flow::plain(1, Protocol::Udp, routes[0].clone()) };
+    (Network { nodes, links }, Flow { routes, ..flow })
+}
+
+/// Whichever of its inner links are cut, a message arrives once where any way is whole, and each link carries it at most once.
+#[test]
+fn a_ladder_delivers_while_any_way_through_it_is_whole() {
+    let (network, flow) = ladder(0, 1);
+    for cuts in 0..1_u32 << 7 {
+        let is_cut = |link: usize| (1..8).contains(&link) && cuts >> (link - 1) & 1 == 1;
+        let mut run = sent(vec![flow.clone()]);
+        run.incidents = (0..9).filter(|link| is_cut(*link as usize)).map(|link| cut(link, 0, None)).collect();
+        let (kept, report) = simulated(&network, &run);
+        let whole = flow.routes.iter().any(|route| !route.hops.iter().any(|hop| is_cut(hop.link as usize)));
+        let expected: Vec<u32> = if whole { (0..MESSAGES).collect() } else { Vec::new() };
+        assert_eq!(received(&kept, 1), expected, "cut {cuts:b}");
+        let mut out: Vec<_> =
+            at(&kept, Point::SwitchOut).iter().map(|r| (r.node, r.port, r.sequence)).collect();
+        let all = out.len();
+        out.sort_unstable();
+        out.dedup();
+        assert_eq!(out.len(), all, "one copy on a link");
+        // Copies that came together on the way, and were removed there.
+        let junctions = &report.frer[&1].junctions;
+        let removed: u64 = junctions.iter().map(|one| one.recovery.discarded).sum();
+        assert_eq!(dropped(&kept, DropReason::SecondCopy).len() as u64, removed);
+    }
+}
+
+#[test]
+fn junctions_of_a_ladder_count_what_came_and_what_went() {
+    let (network, flow) = ladder(2, 7);
+    let (kept, report) = simulated(&network, &sent(vec![flow]));
+    let report = &report.frer[&1];
+    let n = u64::from(MESSAGES);
+    assert_eq!((report.node.as_str(), &report.came[..]), ("s7", &[n, n][..]));
+    assert_eq!((report.recovery.passed, report.recovery.discarded), (n, n));
+    let seen: Vec<_> = report.junctions.iter().map(|one| (one.node.as_str(), &one.came[..])).collect();
+    // Each side gets a copy over its own first link and one over the rung.
+    assert_eq!(seen, [("s3", &[n, n][..]), ("s4", &[n, n][..])]);
+    assert!(report.junctions.iter().all(|one| (one.recovery.passed, one.recovery.discarded) == (n, n)));
+    assert!(report.junctions.iter().all(|one| one.individual.len() == 2));
+    // Tags are put in by the first switch and taken out by the last.
+    let lengths = |node| {
+        let mut all: Vec<u16> =
+            at(&kept, Point::SwitchIn).iter().filter(|r| r.node == node).map(|r| r.length).collect();
+        all.dedup();
+        all
+    };
+    assert_eq!(
+        [2, 3, 4, 5, 6, 7].map(lengths),
+        [vec![218 + 28], vec![218 + 34], vec![218 + 34], vec![218 + 34], vec![218 + 34], vec![218 + 34]]
+    );
 }

@@ -41,6 +41,7 @@ fn islands(count: u16) -> (Network, Run) {
     let frer = |[from, _, to]: [u16; 3]| Frer {
         replicate_at: from,
         eliminate_at: to,
+        intermediate: false,
         history_length: None,
         reset: Span::from_millis(2_000),
         individual: None,
