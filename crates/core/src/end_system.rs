@@ -119,7 +119,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     pub fn new(
         config: impl Into<Arc<HostConfig>>,
         ports: Vec<(NetworkId, Port<S>)>,
-        layer: Option<VirtualLinkLayer>,
+        mut layer: Option<VirtualLinkLayer>,
         clock: C,
     ) -> Self {
         let fine = ports.len() == 1 || ports.len() == 2 && ports[0].0 != ports[1].0;
@@ -127,6 +127,9 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let beginning = RunTime::from_picos(i64::MIN);
         let config = config.into();
         let networks = [ports[0].0, ports[ports.len() - 1].0];
+        if let (Some(layer), [_]) = (&mut layer, &ports[..]) {
+            layer.expect_one_network();
+        }
         Self {
             reader: Reader::of(&config).map(Box::new),
             config,

@@ -149,6 +149,12 @@ impl VirtualLinkLayer {
         })
     }
 
+    /// The end system is on one network: no frame that comes is a second copy.
+    pub(crate) fn expect_one_network(&mut self) {
+        self.receivers.all.iter_mut().for_each(Receiver::expect_one_network);
+        self.expected.all.iter_mut().for_each(|expected| expected.manager.expect_one_network());
+    }
+
     /// A message in its frame, from the lane. `lost` gets each frame that will not be sent: this one, or an older one
     /// whose place it takes. Gives the departure of a message that need not wait; those that do wait for
     /// [`poll_departure`](Self::poll_departure), also until `now`.

@@ -70,6 +70,9 @@ struct Forwarded {
     at: RunTime,
 }
 
+/// The skew of copies where every frame is forwarded.
+const NO_SKEW: Span = Span::from_picos(-1);
+
 /// Redundancy management of one virtual link at one receiver.
 #[derive(Clone, Debug)]
 pub struct RedundancyManager {
@@ -104,9 +107,15 @@ impl RedundancyManager {
         let now = RunTime::from_picos(i64::MIN);
         let skew_max = match mode {
             Redundancy::FirstValidWins { skew_max } => skew_max,
-            Redundancy::Off => Span::from_picos(-1),
+            Redundancy::Off => NO_SKEW,
         };
         Ok(Self { skew_max, now, latest: None, unmatched: Fifo::new() })
+    }
+
+    /// All frames come over one network from now on: none is a second copy, so that no number has to be remembered.
+    pub fn expect_one_network(&mut self) {
+        self.skew_max = NO_SKEW;
+        self.unmatched.clear();
     }
 
     /// Decides on a valid frame that arrived at `now` over `network`.
@@ -200,6 +209,11 @@ impl Receiver {
         Ok(Self { checkers, manager: RedundancyManager::new(mode, bag)? })
     }
 
+    /// As [`RedundancyManager::expect_one_network`].
+    pub fn expect_one_network(&mut self) {
+        self.manager.expect_one_network();
+    }
+
     /// Decides on a frame that arrived at `now` over `network`.
     ///
     /// # Errors
@@ -236,7 +250,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::arinc664::integrity::SequenceGenerator;
+    use crate::arinc664::integrity::{SequenceGenerator, successor};
 
     const BAG: i64 = 1_000_000_000;
     const SKEW: i64 = BAG / 2;
@@ -285,6 +299,25 @@ mod tests {
                 !lost(frame) && (run <= 1 || run == frame)
             })
             .collect()
+    }
+
+    proptest! {
+        /// Frames of one network, lost and doubled ones among them: that no other network is there changes nothing.
+        #[test]
+        fn who_expects_one_network_decides_alike(
+            frames in proptest::collection::vec((0..2 * SKEW, 0..6_u8), 0..100),
+        ) {
+            let (mut any, mut one) = (receiver(on()), receiver(on()));
+            one.expect_one_network();
+            let (mut at, mut number) = (0, 0);
+            for (later, further) in frames {
+                at += later;
+                number = (0..further).fold(number, |number, _| successor(number));
+                let [any, one] =
+                    [&mut any, &mut one].map(|core| core.handle_frame(RunTime::from_picos(at), NetworkId::A, number));
+                prop_assert_eq!(any, one);
+            }
+        }
     }
 
     /// Every pattern of losses of five frames on both networks, at every lag up to three BAGs either way of
