@@ -165,6 +165,16 @@ pub enum Output {
     },
 }
 
+/// A frame that goes straight through a switch: as it came, by one port and at once. The driver owes
+/// [`Switch::handle_line_free`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// By this port.
+    pub port: usize,
+    /// To be handed back with the end.
+    pub transmission: Transmission,
+}
+
 /// Work that waits for its instant.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
@@ -306,22 +316,30 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// With `more` other inputs of this instant may follow: an idle port then chooses among them at
     /// [`handle_deadline`](Self::handle_deadline).
     pub fn handle_frame(&mut self, now: RunTime, arrival: Arrival, more: bool) {
+        let passing = self.handle_passing(now, &arrival, more);
+        self.put(&arrival.frame, passing);
+    }
+
+    /// As [`handle_frame`](Self::handle_frame), for drivers of many frames: of one that goes straight through, as most do, this
+    /// is given instead of an output. It comes before all outputs that are not taken yet.
+    #[inline]
+    pub fn handle_passing(&mut self, now: RunTime, arrival: &Arrival, more: bool) -> Option<Passing> {
         if self.contenders.is_overdue(now) {
             self.settle(now);
         }
-        if self.back_at.is_some() && self.is_missed(&arrival) {
+        if self.back_at.is_some() && self.is_missed(arrival) {
             self.drop(arrival.port, arrival.frame, Cause::Down);
-            return;
+            return None;
         }
         if self.mode == ForwardingMode::StoreAndForward {
             let ready = arrival.complete + self.processing_delay;
             if ready > now {
-                self.keep(ready, Stage::Arrival(arrival));
-                return;
+                self.keep(ready, Stage::Arrival(*arrival));
+                return None;
             }
         }
         self.release(now);
-        self.forward(now, &arrival, more);
+        self.forward(now, arrival, more)
     }
 
     /// A frame that the switch makes itself, for one of its ports. With `more` other inputs of this instant may follow.
@@ -333,7 +351,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             return;
         }
         self.release(now);
-        self.offer(now, port, &frame, now, more);
+        let passing = self.offer(now, port, &frame, now, more);
+        self.put(&frame, passing);
     }
 
     /// Does what is due at `now`: frames handed in early first, in the order of their instants, then every port whose
@@ -491,8 +510,14 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         {
             self.stages.pop_front();
             match stage {
-                Stage::Arrival(arrival) => self.forward(now, &arrival, true),
-                Stage::Copy { port, frame } => self.offer(now, port, &frame, now, true),
+                Stage::Arrival(arrival) => {
+                    let passing = self.forward(now, &arrival, true);
+                    self.put(&arrival.frame, passing);
+                }
+                Stage::Copy { port, frame } => {
+                    let passing = self.offer(now, port, &frame, now, true);
+                    self.put(&frame, passing);
+                }
             }
         }
     }
@@ -503,17 +528,19 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
+    /// Forwards a frame; gives it where it goes straight through, before all outputs.
     #[inline(always)]
-    fn forward(&mut self, now: RunTime, arrival: &Arrival, more: bool) {
+    fn forward(&mut self, now: RunTime, arrival: &Arrival, more: bool) -> Option<Passing> {
         let fails_check = arrival.frame.marks.has(Marks::FCS_ERROR);
         let damaged = fails_check || !self.lengths.have(&arrival.frame);
         if damaged && self.mode == ForwardingMode::StoreAndForward {
             let cause = if fails_check { Cause::FrameCheck } else { Cause::WrongLength };
             self.drop(arrival.port, arrival.frame, cause);
-            return;
+            return None;
         }
+        let is_padded = arrival.frame.length < SMALLEST_FRAME;
         let padded;
-        let arrival = if arrival.frame.length < SMALLEST_FRAME {
+        let arrival = if is_padded {
             padded = Arrival { frame: Frame { length: SMALLEST_FRAME, ..arrival.frame }, ..*arrival };
             &padded
         } else {
@@ -523,24 +550,24 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         let (route, critical) = match self.ingress.judge(&self.device.clock, arrival) {
             Verdict::Refuse(cause) => {
                 self.drop(port, *frame, cause);
-                return;
+                return None;
             }
             Verdict::ToPort(egress) => (Route::Port(egress), true),
             Verdict::ToGroup(group) => (Route::Group(group), true),
             Verdict::Bridge if !self.forwarding.carries(port, frame) => {
                 self.drop(port, *frame, Cause::ForeignVlan);
-                return;
+                return None;
             }
             Verdict::BridgeAs { priority, drop_eligible } => {
                 self.bridge_as(now, arrival, (priority, drop_eligible), more);
-                return;
+                return None;
             }
             Verdict::Bridge => {
                 if !damaged {
                     self.forwarding.learn(now, port, frame);
                 }
                 if self.streams.is_some() && self.handle_stream(now, arrival, more) {
-                    return;
+                    return None;
                 }
                 (self.forwarding.route(now, frame), false)
             }
@@ -548,8 +575,16 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         if self.device.follows {
             self.follow(route, arrival, critical);
         }
-        if !self.spread(now, route, arrival, critical, more) {
-            self.drop(port, *frame, Cause::NoEgress);
+        match self.spread(now, route, arrival, critical, more) {
+            Ok(passing) if !is_padded && self.outputs.is_empty() => passing,
+            Ok(passing) => {
+                self.put(frame, passing);
+                None
+            }
+            Err(cause) => {
+                self.drop(port, *frame, cause);
+                None
+            }
         }
     }
 
@@ -611,35 +646,41 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         if self.device.follows {
             self.follow(route, arrival, false);
         }
-        if !self.spread(now, route, arrival, false, more) {
-            self.drop(arrival.port, arrival.frame, Cause::NoEgress);
+        match self.spread(now, route, arrival, false, more) {
+            Ok(passing) => self.put(&arrival.frame, passing),
+            Err(cause) => self.drop(arrival.port, arrival.frame, cause),
         }
     }
 
-    /// Sends a copy out of every port of the route; whether there was any.
+    /// Sends a copy out of every port of the route; gives what leaves at once by the only one.
     #[inline(always)]
-    fn spread(&mut self, now: RunTime, route: Route, arrival: &Arrival, critical: bool, more: bool) -> bool {
+    fn spread(
+        &mut self,
+        now: RunTime,
+        route: Route,
+        arrival: &Arrival,
+        critical: bool,
+        more: bool,
+    ) -> Result<Option<Passing>, Cause> {
         let Arrival { port, ref frame, .. } = *arrival;
-        let mut sent = false;
         if let Route::Port(egress) = route {
-            sent = egress != port && (critical || self.forwarding.carries(egress, frame));
-            if sent {
-                self.send(now, egress, arrival, more);
-            }
-        } else {
-            for word in 0..self.ports.len().div_ceil(64) {
-                let mut left = self.forwarding.members(route, frame).map_or(0, |set| set.word(word));
-                while left != 0 {
-                    let egress = word * 64 + left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    if egress != port && (critical || self.forwarding.carries(egress, frame)) {
-                        sent = true;
-                        self.send(now, egress, arrival, more);
-                    }
+            let is_way = egress != port && (critical || self.forwarding.carries(egress, frame));
+            return if is_way { Ok(self.send(now, egress, arrival, more)) } else { Err(Cause::NoEgress) };
+        }
+        let mut sent = false;
+        for word in 0..self.ports.len().div_ceil(64) {
+            let mut left = self.forwarding.members(route, frame).map_or(0, |set| set.word(word));
+            while left != 0 {
+                let egress = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                if egress != port && (critical || self.forwarding.carries(egress, frame)) {
+                    sent = true;
+                    let passing = self.send(now, egress, arrival, more);
+                    self.put(frame, passing);
                 }
             }
         }
-        sent
+        if sent { Ok(None) } else { Err(Cause::NoEgress) }
     }
 
     /// Tells how many copies a frame becomes, if more than one.
@@ -654,25 +695,25 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
+    /// Sends a copy out of port `egress`; gives it where it leaves at once.
     #[inline]
-    fn send(&mut self, now: RunTime, egress: usize, arrival: &Arrival, more: bool) {
+    fn send(&mut self, now: RunTime, egress: usize, arrival: &Arrival, more: bool) -> Option<Passing> {
         let frame = &arrival.frame;
         let complete = arrival.complete + self.processing_delay;
         if self.mixed_rate_delay > Span::ZERO && !self.are_alike(egress, arrival.port) {
             let at = now.max(complete) + self.mixed_rate_delay;
             self.keep(at, Stage::Copy { port: egress, frame: *frame });
-            return;
+            return None;
         }
         if self.mode == ForwardingMode::StoreAndForward || complete <= now {
-            self.offer(now, egress, frame, now, more);
-            return;
+            return self.offer(now, egress, frame, now, more);
         }
         let alike = self.are_alike(egress, arrival.port);
         if alike && self.ports[egress].is_idle(now) {
-            self.offer(now, egress, frame, complete, more);
-        } else {
-            self.keep(complete, Stage::Copy { port: egress, frame: *frame });
+            return self.offer(now, egress, frame, complete, more);
         }
+        self.keep(complete, Stage::Copy { port: egress, frame: *frame });
+        None
     }
 
     /// Whether the lines of two ports have one rate.
@@ -681,15 +722,22 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     }
 
     /// Hands a copy to its port, or keeps it while the frames that may come at this instant could go before it. From `complete`
-    /// on all of it can be forwarded.
+    /// on all of it can be forwarded. Gives it where it leaves at once.
     #[inline]
-    fn offer(&mut self, now: RunTime, port: usize, frame: &Frame, complete: RunTime, more: bool) {
+    fn offer(
+        &mut self,
+        now: RunTime,
+        port: usize,
+        frame: &Frame,
+        complete: RunTime,
+        more: bool,
+    ) -> Option<Passing> {
         let alone = !more && self.contenders.is_empty();
         if !alone && self.ports[port].is_idle(now) && self.ports[port].urgency(frame, false).is_some() {
             self.contenders.push(now, port, (*frame, complete));
-        } else {
-            self.enqueue(now, port, frame);
+            return None;
         }
+        self.enqueue(now, port, frame)
     }
 
     /// All inputs of an instant are in: idle ports choose among what came. Who loses and is not all in yet is stored.
@@ -700,20 +748,29 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.contenders.settle(|port, (frame, _)| ports[port].urgency(frame, false).unwrap_or(0));
         for (port, (frame, complete)) in copies {
             if complete <= now || self.ports[port].is_idle(now) {
-                self.enqueue(now, port, &frame);
+                let passing = self.enqueue(now, port, &frame);
+                self.put(&frame, passing);
             } else {
                 self.keep(complete, Stage::Copy { port, frame });
             }
         }
     }
 
+    /// Hands a frame to its port; gives it where it leaves at once.
     #[inline]
-    fn enqueue(&mut self, now: RunTime, port: usize, frame: &Frame) {
-        match self.ports[port].begin_at_once(now, frame, &self.device) {
-            Some(transmission) => {
-                self.outputs.push_back(Output::Transmit { frame: *frame, port, transmission })
-            }
-            None => self.line_up(now, port, frame),
+    fn enqueue(&mut self, now: RunTime, port: usize, frame: &Frame) -> Option<Passing> {
+        let transmission = self.ports[port].begin_at_once(now, frame, &self.device);
+        if transmission.is_none() {
+            self.line_up(now, port, frame);
+        }
+        transmission.map(|transmission| Passing { port, transmission })
+    }
+
+    /// A frame that leaves at once is to be an output like others.
+    #[inline]
+    fn put(&mut self, frame: &Frame, passing: Option<Passing>) {
+        if let Some(Passing { port, transmission }) = passing {
+            self.outputs.push_back(Output::Transmit { frame: *frame, port, transmission });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use wg_core::frame::{Frame, Marks};
 use wg_core::port::Transmission;
-use wg_core::switch::{Arrival, Output};
+use wg_core::switch::{Arrival, Output, Passing};
 use wg_core::{Cause, Deadline};
 use wg_frame::time::RunTime;
 use wg_record::{Crc, DropReason, Point, TruthKind};
@@ -41,9 +41,13 @@ impl<S: Sink> Engine<'_, S> {
                 decided = complete + (self.now - taken);
             }
         }
-        node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete: decided }, more);
+        let arrival = Arrival { port, frame: *frame, complete: decided };
+        let passing = node.core.handle_passing(self.now, &arrival, more);
         if sees {
             self.note(frame, index, number, Point::SwitchIn, taken);
+        }
+        if let Some(Passing { port, transmission }) = passing {
+            self.leave_switch(at, port, transmission, frame);
         }
         self.drain_switch(at);
     }
@@ -69,7 +73,44 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
+    /// A frame begins to leave a switch.
+    #[inline(always)]
+    fn leave_switch(&mut self, at: usize, port: usize, transmission: Transmission, frame: &Frame) {
+        let switch = &mut self.world.switches[at];
+        let node = switch.node;
+        let own = &mut switch.ports[port];
+        own.frames += 1;
+        own.bytes += u64::from(frame.length);
+        let (number, channel) = (own.number, own.channel());
+        if own.preempts {
+            let earlier = own.stats.begun.replace((*frame, self.now));
+            self.settle(node, number, earlier);
+        } else {
+            self.note(frame, node, number, Point::SwitchOut, self.now);
+        }
+        if frame.handle >= Message::FIRST_CONTROL {
+            self.control_leaves(node, frame);
+        }
+        let free_at = self.launch(channel, frame);
+        self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+    }
+
+    /// Does what a switch wants done, and sets its timer.
+    #[inline]
     pub(super) fn drain_switch(&mut self, at: usize) {
+        if !self.world.switches[at].core.outputs().is_empty() {
+            self.take_from_switch(at);
+        }
+        let node = &mut self.world.switches[at];
+        let timer = node.core.next_deadline();
+        if timer != node.timer {
+            node.timer = timer;
+            self.queue.set(Class::Timer, usize::from(node.node), timer);
+        }
+    }
+
+    #[inline(never)]
+    fn take_from_switch(&mut self, at: usize) {
         loop {
             let switch = &mut self.world.switches[at];
             let (node, outputs) = (switch.node, switch.core.outputs());
@@ -86,21 +127,7 @@ impl<S: Sink> Engine<'_, S> {
             };
             match output {
                 Output::Transmit { port, transmission, .. } => {
-                    let own = &mut self.world.switches[at].ports[port];
-                    own.frames += 1;
-                    own.bytes += u64::from(frame.length);
-                    let (number, channel) = (own.number, own.channel());
-                    if own.preempts {
-                        let earlier = own.stats.begun.replace((*frame, self.now));
-                        self.settle(node, number, earlier);
-                    } else {
-                        self.note(frame, node, number, Point::SwitchOut, self.now);
-                    }
-                    if frame.handle >= Message::FIRST_CONTROL {
-                        self.control_leaves(node, frame);
-                    }
-                    let free_at = self.launch(channel, frame);
-                    self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+                    self.leave_switch(at, port, transmission, frame);
                 }
                 Output::Abort { port, transmission, .. } => self.cut_off(at, port, transmission, frame),
                 Output::Fragment { port, edge, .. } => {
@@ -119,12 +146,6 @@ impl<S: Sink> Engine<'_, S> {
                 // Frames of a simulator are values.
                 Output::Follow { .. } => {}
             }
-        }
-        let node = &mut self.world.switches[at];
-        let timer = node.core.next_deadline();
-        if timer != node.timer {
-            node.timer = timer;
-            self.queue.set(Class::Timer, usize::from(node.node), timer);
         }
     }
 
