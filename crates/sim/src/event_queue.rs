@@ -178,11 +178,16 @@ impl EventQueue {
     pub(crate) fn set(&mut self, class: Class, number: usize, at: Deadline) {
         let source = self.starts[class as usize] + number;
         debug_assert!(source < self.starts[class as usize + 1], "a source of another class");
-        let key = match at.instant() {
-            Some(at) if self.since_base(at) < self.reach => self.key(source, at),
-            None if self.reach > 0 => NEVER,
-            at => self.set_far(source, at),
-        };
+        match at.instant() {
+            Some(at) if self.since_base(at) < self.reach => self.put(source, self.key(source, at)),
+            at => self.set_otherwise(source, at),
+        }
+    }
+
+    /// As [`set`](Self::set) where there is no near instant, or where others are far.
+    #[cold]
+    fn set_otherwise(&mut self, source: usize, at: Option<RunTime>) {
+        let key = if at.is_none() && self.reach > 0 { NEVER } else { self.set_far(source, at) };
         self.put(source, key);
     }
 
@@ -230,24 +235,27 @@ impl EventQueue {
         &mut self.nodes[place / WIDTH].0[place % WIDTH]
     }
 
+    /// The place of the least key of a node; of the root one that no node has.
+    #[inline]
+    const fn above(node: usize) -> usize {
+        node.wrapping_sub(1)
+    }
+
     /// A source comes earlier: it goes up as far as it is the least. It is compared to the top in any case: how
     /// far it goes cannot be guessed, and guessing wrong takes longer.
     #[inline]
     fn advance(&mut self, source: usize, key: u64) {
         let mut place = self.leaves + source;
-        loop {
-            let own = self.key_at(place);
+        while let Some(node) = self.nodes.get_mut(place / WIDTH) {
+            let own = &mut node.0[place % WIDTH];
             *own = key.min(*own);
-            if place < WIDTH {
-                break;
-            }
-            place = place / WIDTH - 1;
+            place = Self::above(place / WIDTH);
         }
         self.earliest = self.earliest.min(key);
     }
 
-    /// A source comes later: where it was the least, its neighbours are compared.
-    #[inline]
+    /// A source comes later: where it was the least, its neighbours are compared. Apart, because it is seldom.
+    #[inline(never)]
     fn put_off(&mut self, source: usize, key: u64) {
         let (mut place, mut key) = (self.leaves + source, key);
         let was = *self.key_at(place);
@@ -272,14 +280,10 @@ impl EventQueue {
     #[inline]
     fn take(&mut self, source: usize) {
         let (mut place, mut key) = (self.leaves + source, NEVER);
-        loop {
-            let node = &mut self.nodes[place / WIDTH];
+        while let Some(node) = self.nodes.get_mut(place / WIDTH) {
             node.0[place % WIDTH] = key;
             key = node.least();
-            if place < WIDTH {
-                break;
-            }
-            place = place / WIDTH - 1;
+            place = Self::above(place / WIDTH);
         }
         self.earliest = key;
     }
