@@ -53,7 +53,8 @@ pub(super) struct FullBatch {
     /// Where the next one goes.
     at: usize,
     layout: Layout,
-    records: usize,
+    /// Cells that are no records.
+    others: usize,
 }
 
 impl FullBatch {
@@ -63,7 +64,7 @@ impl FullBatch {
         let place = place(&message).filter(|place| place.len() == cells * CELL).ok_or_else(|| {
             ArrowError::IpcError("a batch is not laid out as the Arrow columnar format has it".to_owned())
         })?;
-        Ok(Self { message, at: place.start, place, layout: Layout::new(), records: 0 })
+        Ok(Self { message, at: place.start, place, layout: Layout::new(), others: 0 })
     }
 
     /// Takes a record; to be [cleared](Self::clear) once it is full.
@@ -72,17 +73,18 @@ impl FullBatch {
         let (before, cell) = self.layout.encode(record);
         if let Some(before) = before {
             self.put(before);
+            self.others += 1;
         }
         self.put(cell);
-        self.records += 1;
     }
 
     #[inline(always)]
     fn put(&mut self, cell: Cell) {
-        let rest = self.message.get_mut(self.at..).unwrap_or_default();
-        if let [low, high, ..] = rest.as_chunks_mut().0 {
+        let end = self.at + CELL;
+        let place = self.message.get_mut(self.at..end);
+        if let Some([low, high]) = place.map(|place| place.as_chunks_mut().0) {
             (*low, *high) = (cell[0].to_le_bytes(), cell[1].to_le_bytes());
-            self.at += CELL;
+            self.at = end;
         }
     }
 
@@ -94,7 +96,7 @@ impl FullBatch {
 
     /// Records taken so far.
     pub(super) const fn records(&self) -> usize {
-        self.records
+        (self.at - self.place.start) / CELL - self.others
     }
 
     /// The cells so far, as they lie in the message.
@@ -114,7 +116,7 @@ impl FullBatch {
     pub(super) const fn clear(&mut self) {
         self.at = self.place.start;
         self.layout = Layout::new();
-        self.records = 0;
+        self.others = 0;
     }
 }
 
