@@ -188,3 +188,33 @@ def written(directory: Path, run: int) -> int:
     """Bytes a simulation has spooled of a run."""
     place = directory / "spool" / f"run-{run:04d}"
     return sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_computation_of_bounds_ends_when_it_is_told_to(tmp_path: Path, number: signal.Signals) -> None:
+    """Fractions of a ring of so many flows take many minutes, in native code that knows no signals."""
+    servers = range(11)
+    ring = {
+        "network": {"name": "ring"},
+        "flows": [
+            {
+                "name": f"f{at}-{hops}",
+                "path": [f"s{(at + step) % len(servers)}" for step in range(hops)],
+                "arrival_curve": {"bursts": [8_000], "rates": [10]},
+            }
+            for at in servers
+            for hops in range(2, 8)
+        ],
+        "servers": [
+            {"name": f"s{at}", "service_curve": {"latencies": [1], "rates": [1_000]}} for at in servers
+        ],
+    }
+    (tmp_path / "ring.json").write_text(json.dumps(ring))
+    words = ["bounds", "ring.json", "--method", "sfa", "--grouping", "off"]
+    process = subprocess.Popen([str(COMMAND), *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(5)
+    assert process.poll() is None
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode not in (0, -signal.SIGKILL)
+    assert "Traceback" not in said
