@@ -320,13 +320,14 @@ fn analysed<N: Number>(
         Multiplexing::Fifo => Settings { shift: Shift::Delay, ..choice.settings },
         Multiplexing::Arbitrary => choice.settings,
     };
-    let total: Result<Total<N>, _> = tfa::analyse(model, &layout, of_servers);
-    let one_by_one = choice.method == Method::Sfa && !choice.settings.grouping;
-    let (total, without_total) = match total {
-        Ok(total) => (total, false),
-        Err(_) if one_by_one => (Total::nothing(&layout), true),
+    let total: Option<Total<N>> = match tfa::analyse(model, &layout, of_servers) {
+        Ok(total) => Some(total),
+        // Flows that are bounded one by one need no bounds of servers.
+        Err(_) if choice.method == Method::Sfa && !choice.settings.grouping => None,
         Err(cycle) => return Err(no_fixed_point(model, choice, &cycle.servers)),
     };
+    let is_known = total.is_some();
+    let total = total.unwrap_or_else(|| Total::nothing(&layout));
     let mut unproved = None;
     let ends: Vec<Vec<Option<N>>> = match choice.method {
         Method::Tfa => total_delays(model, &layout, &total),
@@ -341,7 +342,7 @@ fn analysed<N: Number>(
             found.ends.into_iter().map(|ends| ends.into_iter().map(value).collect()).collect()
         }
         Method::Sfa | Method::Pmoo => {
-            separate::analyse::<N>(model, &layout, choice, (!without_total).then_some(&total))
+            separate::analyse::<N>(model, &layout, choice, is_known.then_some(&total))
                 .map_err(|servers| no_fixed_point(model, choice, &servers))?
         }
     };
@@ -354,11 +355,7 @@ fn analysed<N: Number>(
     let full = full_buffers(&layout, &total);
     let limits = judged(model, &ends, &full);
     let mut notes = [notes(model, choice, (&loads, unproved), &flows), losses(model, &full)].concat();
-    if without_total {
-        notes.push(
-            "servers have no bounds: total flow analysis finds no delays that hold together".to_owned(),
-        );
-    }
+    notes.extend((!is_known).then(|| NO_SERVERS.to_owned()));
     Ok(Answer {
         schema: BOUNDS_SCHEMA,
         name: model.name.clone(),
@@ -375,6 +372,9 @@ fn analysed<N: Number>(
         limits,
     })
 }
+
+/// Where flows of a cycle have bounds and servers have not.
+const NO_SERVERS: &str = "servers have no bounds: total flow analysis finds no delays that hold together";
 
 fn no_fixed_point(model: &Model, choice: Choice, servers: &[usize]) -> Refusal {
     let mut names: Vec<&str> = servers.iter().map(|server| model.servers[*server].name.as_str()).collect();

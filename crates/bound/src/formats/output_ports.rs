@@ -237,36 +237,7 @@ pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
         notes: unknown(text, &file, &network),
         ..Model::default()
     };
-    let mut assumed = Vec::new();
-    for raw in &file.servers {
-        let Some(written) = reading.part::<WrittenServer<'_>>(raw, "server") else { continue };
-        let element = format!("server \"{}\"", shown(&written.name));
-        let own = reading.units(raw, &element, &defaults);
-        let curve = &written.service_curve;
-        let pairs = reading.pairs((&curve.latencies, Kind::Time), &curve.rates, &own, (raw, &element));
-        let service: Vec<_> =
-            pairs.into_iter().map(|(latency, rate)| RateLatency { rate, latency }).collect();
-        let capacity = match (written.capacity, network.capacity) {
-            (Some(given), _) => reading.quantity(given, Kind::Rate, &own, &element),
-            (None, Some(given)) => reading.quantity(given, Kind::Rate, &defaults, "network"),
-            (None, None) => {
-                assumed.push(written.name.clone());
-                service.iter().map(|piece| piece.rate.clone()).max()
-            }
-        };
-        let rate = service.iter().map(|piece| &piece.rate).max();
-        let (slower, given) =
-            (capacity.as_ref().zip(rate).is_some_and(|(most, rate)| most < rate), rate.cloned());
-        if slower {
-            model.notes.push(format!(
-                "the capacity of server \"{}\" is below the rate that it guarantees: its link is taken to be as fast as that",
-                shown(&written.name)
-            ));
-        }
-        let capacity = if slower { given } else { capacity };
-        let line = reading.line(raw);
-        model.servers.push(Server { capacity, line, ..Server::new(written.name, service) });
-    }
+    let assumed = servers(&mut reading, &file, &network, &defaults, &mut model);
     let places: BTreeMap<String, usize> =
         model.servers.iter().enumerate().map(|(index, server)| (server.name.clone(), index)).collect();
     for raw in &file.flows {
@@ -292,6 +263,47 @@ pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
     }
     model.check()?;
     Ok(model)
+}
+
+/// Adds the servers; returns the names of those whose capacity is not given.
+fn servers<'a>(
+    reading: &mut Reading<'a>,
+    file: &File<'a>,
+    network: &Network<'a>,
+    defaults: &Defaults,
+    model: &mut Model,
+) -> Vec<String> {
+    let mut assumed = Vec::new();
+    for raw in &file.servers {
+        let Some(written) = reading.part::<WrittenServer<'_>>(raw, "server") else { continue };
+        let element = format!("server \"{}\"", shown(&written.name));
+        let own = reading.units(raw, &element, defaults);
+        let curve = &written.service_curve;
+        let pairs = reading.pairs((&curve.latencies, Kind::Time), &curve.rates, &own, (raw, &element));
+        let service: Vec<_> =
+            pairs.into_iter().map(|(latency, rate)| RateLatency { rate, latency }).collect();
+        let capacity = match (written.capacity, network.capacity) {
+            (Some(given), _) => reading.quantity(given, Kind::Rate, &own, &element),
+            (None, Some(given)) => reading.quantity(given, Kind::Rate, defaults, "network"),
+            (None, None) => {
+                assumed.push(written.name.clone());
+                service.iter().map(|piece| piece.rate.clone()).max()
+            }
+        };
+        let rate = service.iter().map(|piece| &piece.rate).max();
+        let (slower, given) =
+            (capacity.as_ref().zip(rate).is_some_and(|(most, rate)| most < rate), rate.cloned());
+        if slower {
+            model.notes.push(format!(
+                "the capacity of server \"{}\" is below the rate that it guarantees: its link is taken to be as fast as that",
+                shown(&written.name)
+            ));
+        }
+        let capacity = if slower { given } else { capacity };
+        let line = reading.line(raw);
+        model.servers.push(Server { capacity, line, ..Server::new(written.name, service) });
+    }
+    assumed
 }
 
 fn flow<'a>(

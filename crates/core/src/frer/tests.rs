@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 use std::vec::Vec;
 
 use proptest::prelude::*;
+use wg_frame::ethernet::MacAddress;
 
 use super::*;
+use crate::cause::Cause;
+use crate::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use crate::frer::latent::{LatentErrorConfig, LatentErrors};
+use crate::frer::{Handled, Junction, Relay, StreamId, StreamTable, StreamTableError};
 
 const MS: i64 = 1_000_000_000;
 const RESET: i64 = 100 * MS;
@@ -295,44 +299,40 @@ proptest! {
     }
 }
 
-/// One stream comes by two ways to a junction and leaves as one; the other branch of the first is not asked.
-#[test]
-fn a_relay_keeps_numbers_and_removes_copies_where_streams_join() {
-    use wg_frame::ethernet::MacAddress;
+fn address(member: u8) -> MacAddress {
+    MacAddress([3, 0, 0, 0, 0, member])
+}
 
-    use crate::cause::Cause;
-    use crate::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
-    use crate::frer::{Handled, Junction, Relay, StreamId, StreamTable, StreamTableError};
+fn stream(member: u8) -> StreamId {
+    StreamId { destination: address(member), vlan: 5 }
+}
 
-    let address = |member: u8| MacAddress([3, 0, 0, 0, 0, member]);
-    let stream = |member| StreamId { destination: address(member), vlan: 5 };
-    let reset = Span::from_picos(RESET);
+/// Stream 1 leaves as 1 and 3, stream 4 as 1.
+fn relays() -> Vec<Relay> {
+    std::vec![
+        Relay { stream: stream(1), leaves: std::vec![address(1), address(3)] },
+        Relay { stream: stream(4), leaves: std::vec![address(1)] },
+    ]
+}
+
+/// Streams 1 and 4 go on as 1.
+fn junction() -> Junction {
     let recovery = RecoveryConfig {
         algorithm: Algorithm::Vector { history_length: 4 },
-        reset,
+        reset: Span::from_picos(RESET),
         take_no_sequence: false,
         individual: false,
     };
-    let joined = || Junction {
-        stream: stream(1),
-        members: std::vec![address(1), address(4)],
-        recovery,
-        individual: None,
-    };
-    let relays = || {
-        std::vec![
-            Relay { stream: stream(1), leaves: std::vec![address(1), address(3)] },
-            Relay { stream: stream(4), leaves: std::vec![address(1)] },
-        ]
-    };
-    let none = || StreamTable::new(Vec::new(), Vec::new()).unwrap();
-    let twice = [relays(), relays()].concat();
-    assert_eq!(
-        none().with_relays(std::vec![joined()], twice).unwrap_err(),
-        StreamTableError::Twice(stream(1))
-    );
-    let mut table = none().with_relays(std::vec![joined()], relays()).unwrap();
-    let frame = |member, number, marks| Frame {
+    let members = std::vec![address(1), address(4)];
+    Junction { stream: stream(1), members, recovery, individual: None }
+}
+
+fn relaying(relays: Vec<Relay>) -> Result<StreamTable, StreamTableError> {
+    StreamTable::new(Vec::new(), Vec::new())?.with_relays(std::vec![junction()], relays)
+}
+
+fn member_frame(member: u8, number: u16, marks: Marks) -> Frame {
+    Frame {
         destination: address(member),
         source: MacAddress([2; 6]),
         length: 100,
@@ -344,34 +344,41 @@ fn a_relay_keeps_numbers_and_removes_copies_where_streams_join() {
         sequence: number,
         network: NetworkId::A,
         marks,
-    };
-    let mut relayed = |ms, member, number, marks| {
-        let frame = frame(member, number, marks);
-        let Handled::Branches(branches) = table.handle_frame(at(ms), &frame) else { panic!("a relay") };
-        let what = (0..branches.count()).map(|branch| match table.relay(at(ms), branches, branch, &frame) {
-            Handled::Pass(own) => {
-                assert_eq!(Frame { destination: frame.destination, ..own }, frame, "nothing else changes");
-                Ok(own.destination)
-            }
-            Handled::Discard(cause) => Err(cause),
-            other => panic!("{other:?}"),
-        });
-        what.collect::<Vec<_>>()
-    };
+    }
+}
+
+/// What becomes of a frame, branch by branch.
+fn relayed(table: &mut StreamTable, ms: i64, frame: Frame) -> Vec<Result<MacAddress, Cause>> {
+    let Handled::Branches(branches) = table.handle_frame(at(ms), &frame) else { panic!("a relay") };
+    let what = (0..branches.count()).map(|branch| match table.relay(at(ms), branches, branch, &frame) {
+        Handled::Pass(own) => {
+            assert_eq!(Frame { destination: frame.destination, ..own }, frame, "nothing else changes");
+            Ok(own.destination)
+        }
+        Handled::Discard(cause) => Err(cause),
+        other => panic!("{other:?}"),
+    });
+    what.collect()
+}
+
+/// One stream comes by two ways to a junction and leaves as one; the other branch of the first is not asked.
+#[test]
+fn a_relay_keeps_numbers_and_removes_copies_where_streams_join() {
+    let twice = [relays(), relays()].concat();
+    assert_eq!(relaying(twice).unwrap_err(), StreamTableError::Twice(stream(1)));
+    let mut table = relaying(relays()).unwrap();
+    let mut comes = |member, number, marks| relayed(&mut table, 0, member_frame(member, number, marks));
     let (one, three) = (Ok(address(1)), Ok(address(3)));
-    assert_eq!(relayed(0, 1, 10, Marks::R_TAG), [one, three]);
-    assert_eq!(relayed(0, 4, 10, Marks::R_TAG), [Err(Cause::SecondCopy)]);
-    assert_eq!(relayed(0, 4, 11, Marks::R_TAG), [one]);
-    assert_eq!(relayed(0, 1, 11, Marks::R_TAG), [Err(Cause::SecondCopy), three]);
-    assert_eq!(relayed(0, 4, 30, Marks::R_TAG), [Err(Cause::Rogue)]);
-    assert_eq!(relayed(0, 4, 12, Marks::none()), [Err(Cause::Integrity)]);
+    assert_eq!(comes(1, 10, Marks::R_TAG), [one, three]);
+    assert_eq!(comes(4, 10, Marks::R_TAG), [Err(Cause::SecondCopy)]);
+    assert_eq!(comes(4, 11, Marks::R_TAG), [one]);
+    assert_eq!(comes(1, 11, Marks::R_TAG), [Err(Cause::SecondCopy), three]);
+    assert_eq!(comes(4, 30, Marks::R_TAG), [Err(Cause::Rogue)]);
+    assert_eq!(comes(4, 12, Marks::none()), [Err(Cause::Integrity)]);
     let counted = table.joined(at(1));
     assert_eq!((counted.len(), &counted[0].came[..]), (1, &[2, 4][..]));
     assert_eq!((counted[0].recovery.passed, counted[0].recovery.discarded), (2, 3));
     table.handle_restart();
     assert!(table.eliminated(at(1)).is_empty());
-    let Handled::Branches(branches) = table.handle_frame(at(2), &frame(4, 500, Marks::R_TAG)) else {
-        panic!("a relay")
-    };
-    assert!(matches!(table.relay(at(2), branches, 0, &frame(4, 500, Marks::R_TAG)), Handled::Pass(_)));
+    assert_eq!(relayed(&mut table, 2, member_frame(4, 500, Marks::R_TAG)), [one]);
 }
