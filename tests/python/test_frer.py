@@ -107,8 +107,7 @@ def test_a_ladder_saves_what_two_ways_lose(tmp_path: Path) -> None:
     assert all(limit.holds for limit in judged.limits)
     over, apart = judged.flows
     assert over.counts["lost"] < apart.counts["lost"]
-    # What is lost was lost on links: copies that were removed are no reason.
-    assert {quantity(one, "elimination.discarded").value > 0 for one in (over, apart)} == {True}
+    assert all((quantity(one, "elimination.discarded").value or 0) > 0 for one in (over, apart))
 
 
 def test_links_that_all_copies_take_are_warned_of(tmp_path: Path) -> None:
