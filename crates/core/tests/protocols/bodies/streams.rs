@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use wg_core::Cause;
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::frer::{
-    Algorithm, Elimination, Handled, LatentErrorConfig, RecoveryConfig, Replication, StreamId, StreamTable,
+    Algorithm, Elimination, Handled, Junction, LatentErrorConfig, RecoveryConfig, Relay, Replication,
+    StreamId, StreamTable,
 };
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
@@ -24,9 +25,24 @@ fn config(input: &mut Input<'_>, algorithm: Algorithm) -> RecoveryConfig {
     RecoveryConfig { algorithm, reset, take_no_sequence: input.one_in(2), individual: false }
 }
 
+/// What becomes of a frame at a system on the way where all member streams go on as the first.
+fn relayed(relay: &mut StreamTable, now: RunTime, frame: &Frame) -> Handled {
+    let Handled::Branches(branches) = relay.handle_frame(now, frame) else { panic!("not relayed") };
+    assert_eq!(branches.count(), 1);
+    relay.relay(now, branches, 0, frame)
+}
+
+fn relay(all: &[MacAddress], recovery: RecoveryConfig, individual: Option<RecoveryConfig>) -> StreamTable {
+    let stream = |destination| StreamId { destination, vlan: VLAN };
+    let junction = Junction { stream: stream(address(1)), members: all.to_vec(), recovery, individual };
+    let relays = all.iter().map(|own| Relay { stream: stream(*own), leaves: vec![address(1)] }).collect();
+    StreamTable::default().with_relays(vec![junction], relays).expect("addresses differ")
+}
+
 /// Of any frames in any member streams: copies share the number, differ in address and are what the frame was when they
 /// pass; within the history and between resets a number passes once; every frame is passed, discarded or without number; what
-/// is discarded as repeated passed before; latent errors and counts never go back.
+/// is discarded as repeated passed before; latent errors and counts never go back. A system on the way that joins the same streams
+/// decides alike, and keeps number and tag.
 #[expect(clippy::too_many_lines, reason = "an operation each, over one state")]
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
@@ -46,6 +62,7 @@ pub(crate) fn body(data: &[u8]) {
     let all: Vec<MacAddress> = (1..=members).map(address).collect();
     let mut talker = StreamTable::new(vec![Replication { stream, members: all.clone() }], Vec::new())
         .expect("addresses differ");
+    let mut relay = relay(&all, recovery, individual);
     let elimination = Elimination { stream, members: all, recovery, individual, latent };
     let mut listener = StreamTable::new(Vec::new(), vec![elimination]).expect("a configuration that works");
     let sent = Frame {
@@ -83,6 +100,7 @@ pub(crate) fn body(data: &[u8]) {
             }
             3 if input.one_in(12) => {
                 listener.handle_restart();
+                relay.handle_restart();
                 passed.clear();
                 last_pass = None;
                 continue;
@@ -114,7 +132,14 @@ pub(crate) fn body(data: &[u8]) {
         }
         let frame_number = frame.sequence;
         came += 1;
-        match listener.handle_frame(now, &frame) {
+        let handled = listener.handle_frame(now, &frame);
+        match (handled, relayed(&mut relay, now, &frame)) {
+            (Handled::Pass(_), Handled::Pass(own)) => {
+                assert_eq!(own, Frame { destination: address(1), ..frame });
+            }
+            (ended, other) => assert_eq!(ended, other),
+        }
+        match handled {
             Handled::Pass(frame) => {
                 let length = if tagged { sent.length } else { sent.length + 6 };
                 assert_eq!(frame, Frame { length, ..sent });
@@ -138,6 +163,7 @@ pub(crate) fn body(data: &[u8]) {
             other => panic!("{other:?}"),
         }
         let eliminated = &listener.eliminated(now)[0];
+        assert_eq!(relay.joined(now)[0].recovery, eliminated.recovery);
         assert_eq!(eliminated.came.iter().sum::<u64>(), came);
         let own = eliminated.recovery;
         assert!(own.passed + own.discarded <= counted && own.rogue <= own.discarded);
