@@ -434,6 +434,8 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         7, file=line, pacing="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
     )
     test.flow(98, protocol="udp", from_="e3", to="f3").send(98, period="5ms", payload="64B").receive(98)
+    shared = test.flow(97, protocol="raw", from_="e3", to="f3", vlan=9)
+    shared.send(97, period="5ms", payload="64B").receive(97)
     test.end_system("g1").end_system("g2").switch("reserving")
     test.link("g1", "reserving", rate="1Gbit/s").link("g2", "reserving", rate="1Gbit/s").reservable("70%")
     reserved = StreamReservation("A", "200B", 2)
