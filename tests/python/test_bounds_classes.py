@@ -87,8 +87,8 @@ def test_programmes_pay_the_burst_of_a_shaped_class_once(tmp_path: Path) -> None
     total = bound(network(tsn, flows, ascending=True), tmp_path)
     _, burst, _ = at_host(own, Fraction(1, 1000))
     assert total["1"] == Fraction(own + other, LINE) + burst / upper
-    # Cut between the two, the programmes find the burst behind the cut that total flow analysis finds; the whole path by
-    # separated flow analysis is less.
+    # Cut between the two, the programmes find the burst behind the cut that total flow analysis finds; the whole path
+    # by separated flow analysis is less.
     cut, total = bound(network(tsn, flows), tmp_path, "plp"), bound(network(tsn, flows), tmp_path)
     assert cut == bound(network(tsn, flows), tmp_path, "sfa")
     assert all(cut[flow] < total[flow] for flow in cut)
