@@ -71,7 +71,8 @@ def most_waiting(run: Simulated, numbers: list[int], delay: int = 0) -> int:
         ]
     )
     depth = steps.group_by("at").agg(pl.col("step").sum()).sort("at")["step"].cum_sum().max()
-    return int(depth or 0)  # type: ignore[arg-type]
+    assert isinstance(depth, int)
+    return depth
 
 
 # --- credit-based and asynchronous shapers: four senders at one bridge --------------------------------------

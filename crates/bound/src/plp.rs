@@ -1,12 +1,12 @@
 //! Bounds of FIFO networks by linear programmes of polynomial size (Bouillard, Performance Evaluation 153, 2022).
 //!
-//! A node is one class of one port; what the classes beside it leave it is its service curve, as total flow analysis has
-//! proved it: a maximum of rate-latency curves, of which each is a row. The network is cut into trees: of each node the
-//! link to the next node in the order of the file stays, the others are cut. Where a flow is cut it begins anew, with a
-//! burst that a programme bounds; separated flow analysis bounds it as a whole. In a tree rooted at the last node of a piece every node has as many dates as it is far
-//! from the root, and two; a date at one node is the date at the next at which what had come by then has left, which is
-//! what serving in order means. Delays known from total and separated flow analysis are rows of the programme, so it is
-//! never above them.
+//! A node is one class of one port; what the classes beside it leave it is its service curve, as total flow analysis
+//! has proved it: a maximum of rate-latency curves, of which each is a row. The network is cut into trees: of each
+//! node the link to the next node in the order of the file stays, the others are cut. Where a flow is cut it begins
+//! anew, with a burst that a programme bounds; separated flow analysis bounds it as a whole. In a tree rooted at the
+//! last node of a piece every node has as many dates as it is far from the root, and two; a date at one node is the
+//! date at the next at which what had come by then has left, which is what serving in order means. Delays known from
+//! total and separated flow analysis are rows of the programme, so it is never above them.
 //!
 //! How long it takes from one node to another is one question, whichever flow asks it: it is asked once. Pieces that
 //! enter and leave a tree together are one sum in its programme (see [`tree`]).

@@ -33,9 +33,7 @@ pub mod vector;
 pub use generation::SequenceGenerator;
 pub use latent::{LatentErrorConfig, LatentErrors};
 pub use recovery::{Algorithm, Counters, Decision, Recovery, RecoveryConfig, RecoveryError};
-pub use streams::{
-    Elimination, Handled, Junction, Relay, Replication, StreamId, StreamTable, StreamTableError,
-};
+pub use streams::{Elimination, Handled, Relay, Replication, StreamId, StreamTable, StreamTableError};
 
 /// Sequence numbers of a redundancy tag: RecovSeqSpace and GenSeqSpace.
 pub const SEQUENCE_SPACE: u32 = 1 << 16;

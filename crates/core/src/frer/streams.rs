@@ -60,19 +60,6 @@ pub struct Elimination {
     pub latent: Option<LatentErrorConfig>,
 }
 
-/// Copies of several member streams that go on as one from here.
-#[derive(Clone, Debug)]
-pub struct Junction {
-    /// The stream as it goes on.
-    pub stream: StreamId,
-    /// Destination addresses of the streams that come.
-    pub members: Vec<MacAddress>,
-    /// How copies are told.
-    pub recovery: RecoveryConfig,
-    /// How repetitions within a stream that comes are told, where they are.
-    pub individual: Option<RecoveryConfig>,
-}
-
 /// A member stream on its way: the streams that it goes on as.
 #[derive(Clone, Debug)]
 pub struct Relay {
@@ -230,19 +217,19 @@ impl StreamTable {
         Ok(table)
     }
 
-    /// And with functions on the way of streams.
+    /// And with functions on the way of streams: `junctions` are eliminations after which frames keep number and tag.
     ///
     /// # Errors
     /// [`StreamTableError`] for the first that cannot work.
     #[expect(clippy::cast_possible_truncation, reason = "fewer than there are addresses for")]
     pub fn with_relays(
         mut self,
-        junctions: Vec<Junction>,
+        junctions: Vec<Elimination>,
         relays: Vec<Relay>,
     ) -> Result<Self, StreamTableError> {
         let leaving = |leaves: MacAddress, comes: StreamId| {
             let mut found = (0..).zip(&junctions);
-            found.find_map(|(number, Junction { stream, members, .. })| {
+            found.find_map(|(number, Elimination { stream, members, .. })| {
                 let is_it = stream.destination == leaves && stream.vlan == comes.vlan;
                 let member = members.iter().position(|member| *member == comes.destination);
                 is_it.then_some((number, member? as u32))
@@ -256,10 +243,7 @@ impl StreamTable {
             branches.push(leaves.into_iter().map(branch).collect());
         }
         (self.functions, self.relays) = (functions.into(), branches.into());
-        let made = junctions.into_iter().map(|Junction { stream, members, recovery, individual }| {
-            Eliminator::new(Elimination { stream, members, recovery, individual, latent: None })
-        });
-        self.junctions = made.collect::<Result<_, _>>()?;
+        self.junctions = junctions.into_iter().map(Eliminator::new).collect::<Result<_, _>>()?;
         self.sort()?;
         Ok(self)
     }

@@ -10,7 +10,7 @@ use super::*;
 use crate::cause::Cause;
 use crate::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use crate::frer::latent::{LatentErrorConfig, LatentErrors};
-use crate::frer::{Handled, Junction, Relay, StreamId, StreamTable, StreamTableError};
+use crate::frer::{Elimination, Handled, Relay, StreamId, StreamTable, StreamTableError};
 
 const MS: i64 = 1_000_000_000;
 const RESET: i64 = 100 * MS;
@@ -316,7 +316,7 @@ fn relays() -> Vec<Relay> {
 }
 
 /// Streams 1 and 4 go on as 1.
-fn junction() -> Junction {
+fn junction() -> Elimination {
     let recovery = RecoveryConfig {
         algorithm: Algorithm::Vector { history_length: 4 },
         reset: Span::from_picos(RESET),
@@ -324,7 +324,7 @@ fn junction() -> Junction {
         individual: false,
     };
     let members = std::vec![address(1), address(4)];
-    Junction { stream: stream(1), members, recovery, individual: None }
+    Elimination { stream: stream(1), members, recovery, individual: None, latent: None }
 }
 
 fn relaying(relays: Vec<Relay>) -> Result<StreamTable, StreamTableError> {

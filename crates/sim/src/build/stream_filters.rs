@@ -41,12 +41,13 @@ pub(super) fn filters(
             }
         }
     }
-    let place_of = |other: FlowId| names.iter().position(|(flow, _)| *flow == other);
+    // One that is not here is none that the core knows, and it says so.
+    let place_of = |other: FlowId| names.iter().position(|(flow, _)| *flow == other).unwrap_or(usize::MAX);
     let configs: Vec<StreamFilterConfig> = entering
         .into_iter()
         .map(|(filter, flow, port)| {
-            let gate_of = filter.gate_of.and_then(place_of).map(Instance::Of);
-            let meter_of = filter.meter_of.and_then(place_of).map(Instance::Of);
+            let gate_of = filter.gate_of.map(place_of).map(Instance::Of);
+            let meter_of = filter.meter_of.map(place_of).map(Instance::Of);
             StreamFilterConfig {
                 port,
                 streams: streams(world, network, filter, flow),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wg_core::frer::{Elimination, Junction, Relay, Replication, StreamId, StreamTable};
+use wg_core::frer::{Elimination, Relay, Replication, StreamId, StreamTable};
 use wg_frame::ethernet::MacAddress;
 use wg_plan::{Flow, Frer, NodeIndex, Run};
 
@@ -33,11 +33,12 @@ pub(super) fn streams(flows: &[&Flow], node: NodeIndex) -> Result<Option<StreamT
                     leaves.entry(*into).or_default().push(Frer::address(flow.id, out));
                 }
                 if comes.len() > 1 {
-                    junctions.push(Junction {
+                    junctions.push(Elimination {
                         stream: stream(flow, out),
                         members: addresses(flow, comes.iter().copied()),
                         recovery: frer.recovery(),
                         individual: frer.individual_recovery(),
+                        latent: None,
                     });
                 }
             }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use wg_core::Cause;
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::frer::{
-    Algorithm, Elimination, Handled, Junction, LatentErrorConfig, RecoveryConfig, Relay, Replication,
-    StreamId, StreamTable,
+    Algorithm, Elimination, Handled, LatentErrorConfig, RecoveryConfig, Relay, Replication, StreamId,
+    StreamTable,
 };
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
@@ -34,7 +34,8 @@ fn relayed(relay: &mut StreamTable, now: RunTime, frame: &Frame) -> Handled {
 
 fn relay(all: &[MacAddress], recovery: RecoveryConfig, individual: Option<RecoveryConfig>) -> StreamTable {
     let stream = |destination| StreamId { destination, vlan: VLAN };
-    let junction = Junction { stream: stream(address(1)), members: all.to_vec(), recovery, individual };
+    let (stream_out, members) = (stream(address(1)), all.to_vec());
+    let junction = Elimination { stream: stream_out, members, recovery, individual, latent: None };
     let relays = all.iter().map(|own| Relay { stream: stream(*own), leaves: vec![address(1)] }).collect();
     StreamTable::default().with_relays(vec![junction], relays).expect("addresses differ")
 }
