@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from support import COMMAND, Runner, interfaces_and_spaces, scenario, until
@@ -31,7 +31,7 @@ def test_clocks_are_measured_shown_and_kept(wiregauge: Runner, tmp_path: Path) -
     done = wiregauge("calibrate", "clocks", "--reads", 2000, "--seconds", 0.3, "--json", "--out", "page")
     assert done.code == 0, done.err
     found = done.json()
-    jsonschema.validate(found, SCHEMA)
+    jsonschema_rs.validate(SCHEMA, found)
     names = {entry["clock"] for entry in found["results"]["clocks"]}
     assert {"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW"} <= names
     for entry in found["results"]["clocks"]:
@@ -50,7 +50,7 @@ def test_a_loop_is_cited_by_a_run_and_subtracted(wiregauge: Runner, tmp_path: Pa
     done = wiregauge("calibrate", "loop", "--loads", 0, "--count", 200, "--repeats", 2, "--json", timeout=240)
     assert done.code == 0, done.err
     loop = done.json()
-    jsonschema.validate(loop, SCHEMA)
+    jsonschema_rs.validate(SCHEMA, loop)
     assert {point["measure"] for point in loop["results"]["points"]} == {"latency", "driver_latency"}
     assert all(len(point["repeats"]) == 2 for point in loop["results"]["points"])
     assert interfaces_and_spaces() == before
@@ -77,11 +77,11 @@ def test_a_loop_is_cited_by_a_run_and_subtracted(wiregauge: Runner, tmp_path: Pa
 def test_pacing_and_generator_leave_figures(wiregauge: Runner, tmp_path: Path) -> None:
     pacing = wiregauge("calibrate", "pacing", "--count", 300, "--no-save", "--json", timeout=240)
     assert pacing.code == 0, pacing.err
-    jsonschema.validate(pacing.json(), SCHEMA)
+    jsonschema_rs.validate(SCHEMA, pacing.json())
     assert pacing.json()["results"]["timer_loop"]["n"] == 300
     generator = wiregauge("calibrate", "generator", "--count", 500, "--no-save", "--json", timeout=240)
     assert generator.code == 0, generator.err
-    jsonschema.validate(generator.json(), SCHEMA)
+    jsonschema_rs.validate(SCHEMA, generator.json())
     assert [case["case"] for case in generator.json()["results"]["cases"]] == ["line rate", "gap"]
     assert not (tmp_path / "store").exists(), "--no-save kept something"
 
@@ -98,7 +98,7 @@ def test_cables_from_points_and_from_runs(wiregauge: Runner, tmp_path: Path) -> 
     done = wiregauge("calibrate", "cable", "2m=r2", "20m=r20", "--json")
     assert done.code == 0, done.err
     found = done.json()
-    jsonschema.validate(found, SCHEMA)
+    jsonschema_rs.validate(SCHEMA, found)
     assert found["results"]["per_metre"]["value_ns"] == pytest.approx(10.0), "two links of 5 ns a metre each"
     assert not found["results"]["plausible"]["holds"]
     assert found["identity"]["driver"] == "simulated"
@@ -145,7 +145,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert "stopped early" in out
     (kept,) = (tmp_path / "store").glob("*.json")
     content = json.loads(kept.read_text())
-    jsonschema.validate(content, SCHEMA)
+    jsonschema_rs.validate(SCHEMA, content)
     assert content["state"] == "interrupted"
 
 
@@ -205,7 +205,7 @@ def test_hosts_are_identified_and_simulated(wiregauge: Runner, tmp_path: Path) -
     done = wiregauge("calibrate", "host", "--out", "pc", "--count", 300, "--json", timeout=240)
     assert done.code == 0, done.err
     found = done.json()
-    jsonschema.validate(found, json.loads(host_schema_path().read_text(encoding="utf-8")))
+    jsonschema_rs.validate(json.loads(host_schema_path().read_text(encoding="utf-8")), found)
     assert [host["name"] for host in found["hosts"]] == ["one", "two"]
     for host in found["hosts"]:
         assert host["transmit"]["fixed"]["value"] > 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from lab_support import World
@@ -62,7 +62,7 @@ def test_a_planted_fault_is_found_fixed_and_restored(tmp_path: Path) -> None:
         for name in ("before", "fixed", "restored", "after")
     )
     for told in (before, fixed, restored, after):
-        jsonschema.validate(told, SCHEMA)
+        jsonschema_rs.validate(SCHEMA, told)
     found = checks_of(before, "ve0")
     assert (found["reverse-path-filter"]["severity"], found["reverse-path-filter"]["seen"]) == (
         "degrades",
@@ -145,7 +145,7 @@ def told_by(world: World, *arguments: str, code: int = 0, member: str | None = N
     done = world.run("doctor", *arguments, "--json", member=member)
     assert done.code == code, done.err
     told = done.json()
-    jsonschema.validate(told, SCHEMA)
+    jsonschema_rs.validate(SCHEMA, told)
     return {host["name"]: host for host in told["hosts"]} | {"changes": told.get("changes")}
 
 

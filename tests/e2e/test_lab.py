@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from lab_support import World
@@ -70,7 +70,7 @@ def flows_of(run: Path) -> dict[int, dict[str, Any]]:
 def test_hosts_say_what_they_have(world: World) -> None:
     done = world.run("lab", "status", "--json")
     assert done.code == 0, done.err
-    jsonschema.validate(done.json(), json.loads(schema_of("lab status").read_text()))
+    jsonschema_rs.validate(json.loads(schema_of("lab status").read_text()), done.json())
     hosts = {host["name"]: host for host in done.json()["hosts"]}
     assert {name: host["interface"]["name"] for name, host in hosts.items()} == dict.fromkeys(CLOCKS, "eth1")
     assert {name: host["same_host"] for name, host in hosts.items()} == {
@@ -142,7 +142,7 @@ def test_a_test_file_runs_on_the_hosts_it_names(world: World) -> None:
         inventory.write_text(before + 'end-systems = ["controller"]\n')
         mapped = world.run("lab", "map", "two.xml", "--json", "--lab", inventory)
         assert mapped.code == 0, mapped.err
-        jsonschema.validate(mapped.json(), json.loads(schema_of("lab map").read_text()))
+        jsonschema_rs.validate(json.loads(schema_of("lab map").read_text()), mapped.json())
         facts = {fact["name"]: fact["value"] for fact in mapped.json()["facts"]}
         assert facts["controller"] == "gamma, interface eth1"
         assert facts["drive"] == "alpha, interface eth1"
@@ -319,7 +319,7 @@ def test_a_host_is_an_end_system_on_each_of_its_interfaces(world: World) -> None
             '[[host.interfaces]]\nname = "eth2"\nend-systems = ["controller"]\n'
         )
         listed = world.run("lab", "status", "--json").json()
-        jsonschema.validate(listed, json.loads(schema_of("lab status").read_text()))
+        jsonschema_rs.validate(json.loads(schema_of("lab status").read_text()), listed)
         assert [host["interface"]["name"] for host in listed["hosts"]] == ["eth1", "eth2"]
         done = world.run("run", "same.xml", "--out", "same")
     finally:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, meta
 from typer.testing import CliRunner
 
 from wiregauge.cli.program import app
@@ -23,7 +23,7 @@ _HELD: set[tuple[Path, bytes]] = set()
 @cache
 def validator(file: Path) -> Draft202012Validator:
     schema = json.loads(file.read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema)
+    meta.validate(schema)
     return Draft202012Validator(schema)
 
 

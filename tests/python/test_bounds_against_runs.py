@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
@@ -46,7 +46,7 @@ def beside(bounded: Path, *runs: Path, code: int) -> list[dict[str, Any]]:
     done = CliRunner().invoke(app, ["bounds", str(bounded), "--json", *options])
     assert done.exit_code == code, done.output
     told = json.loads(done.stdout)
-    jsonschema.validate(told, json.loads(schema_of("bounds").read_text()))
+    jsonschema_rs.validate(json.loads(schema_of("bounds").read_text()), told)
     found: list[dict[str, Any]] = told["against"]
     return found
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
@@ -60,7 +60,7 @@ def told(path: Path, *options: str, code: int = 0) -> dict[str, Any]:
     done = CliRunner().invoke(app, ["bounds", str(path), "--json", *options])
     assert done.exit_code == code, done.output
     answer: dict[str, Any] = json.loads(done.stdout)
-    jsonschema.validate(answer, json.loads(schema_of("bounds").read_text()))
+    jsonschema_rs.validate(json.loads(schema_of("bounds").read_text()), answer)
     return answer
 
 

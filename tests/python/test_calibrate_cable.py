@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +31,7 @@ def test_the_published_points_of_three_cables() -> None:
     low, high = found["fraction_of_c"]["low"], found["fraction_of_c"]["high"]
     assert low < 0.725 < high
     calibration = make("cable", bench="points", identity={}, settings={}, results=found)
-    jsonschema.validate(calibration.content, json.loads(schema_path().read_text(encoding="utf-8")))
+    jsonschema_rs.validate(json.loads(schema_path().read_text(encoding="utf-8")), calibration.content)
 
 
 def test_the_published_line_from_simulated_cables_with_a_coarse_clock(tmp_path: Path) -> None:

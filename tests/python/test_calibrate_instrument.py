@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import numpy as np
 import polars as pl
 import pytest
@@ -45,7 +45,7 @@ def shown(kind: str, results: dict[str, Any]) -> str:
     """Everything a reader sees of it; also holds that it can be stored and drawn."""
     json.dumps(results, allow_nan=False)
     calibration = make(kind, bench="sim", identity={}, settings={}, results=results)
-    jsonschema.validate(calibration.content, json.loads(schema_path().read_text(encoding="utf-8")))
+    jsonschema_rs.validate(json.loads(schema_path().read_text(encoding="utf-8")), calibration.content)
     for figure in pictures(calibration):
         assert figure.panels
     tables = grids(calibration)

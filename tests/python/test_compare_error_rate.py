@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from rich.console import Console
 
 from simulation import trial

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import stored
 from campaigns import damage
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from wiregauge import measures, report
 from wiregauge.measures.metrics.recorded import open_recorded

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from rich.console import Console
 
 from synthetic import Recipe, make

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from lxml import etree
 from typer.testing import CliRunner, Result
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
@@ -233,7 +233,7 @@ def told(*words: object, code: int = 0) -> dict[str, Any]:
     assert result.exit_code == code, result.output
     document: dict[str, Any] = json.loads(result.stdout)
     schema = json.loads(schema_of("schedule").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(document)
+    jsonschema_rs.Draft202012Validator(schema).validate(document)
     return document
 
 

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from lxml import etree
 from typer.testing import CliRunner
@@ -254,9 +254,9 @@ def test_the_command_writes_and_checks_it(tmp_path: Path) -> None:
     test = file_of(without_limits(LOADED), tmp_path)
     out = asked(test, "--gates", "--out", tmp_path / "out", "--json")
     document = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(schema_of("schedule").read_text(encoding="utf-8"))).validate(
-        document
-    )
+    jsonschema_rs.Draft202012Validator(
+        json.loads(schema_of("schedule").read_text(encoding="utf-8"))
+    ).validate(document)
     made = tmp_path / "out" / "t-gates.xml"
     assert str(made) in document["written"]
     assert {flow["priority"] for flow in document["flows"]} <= {6, 7}
@@ -274,9 +274,9 @@ def test_the_command_writes_and_checks_it(tmp_path: Path) -> None:
     assert "gates carry" in asked(late, "--check")
     slower = made.read_text(encoding="utf-8").replace('delay="4us"', 'delay="5us"')
     told = json.loads(asked(file_of(slower, tmp_path, "slower.xml"), "--check", "--json", code=1))
-    jsonschema.Draft202012Validator(json.loads(schema_of("schedule").read_text(encoding="utf-8"))).validate(
-        told
-    )
+    jsonschema_rs.Draft202012Validator(
+        json.loads(schema_of("schedule").read_text(encoding="utf-8"))
+    ).validate(told)
     assert {fault["kind"] for fault in told["faults"]} >= {"order"}
     assert "has an effect with --out" in asked(test, "--gates", code=2)
 

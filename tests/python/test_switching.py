@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,7 +197,7 @@ def characterised(tmp_path: Path, attributes: str, *options: str) -> dict[str, d
     done = CliRunner().invoke(app, ["switch", str(tmp_path / "dut.xml"), "--out", str(out), *options])
     assert done.exit_code == 0, done.output
     sheet = json.loads((out / "datasheet.json").read_text())
-    jsonschema.validate(sheet, json.loads(schema_path().read_text()))
+    jsonschema_rs.validate(json.loads(schema_path().read_text()), sheet)
     assert (out / "report.html").exists()
     return {one["name"]: one for one in sheet["tests"]}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
@@ -60,7 +60,7 @@ def characterised(
     done = CliRunner().invoke(app, [*arguments, "--frame-sizes", "512", *options])
     assert done.exit_code == 0, done.output
     sheet = json.loads((out / "datasheet.json").read_text())
-    jsonschema.validate(sheet, json.loads(schema_path().read_text()))
+    jsonschema_rs.validate(json.loads(schema_path().read_text()), sheet)
     return {one["name"]: one for one in sheet["tests"]}
 
 

@@ -14,12 +14,15 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.calibrate.upgrade import SCHEMA, upgraded
 from wiregauge.files import write_whole
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator
 
 KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
 _LARGEST: Final = 16 << 20
@@ -198,17 +201,16 @@ def read(path: Path) -> Calibration:
 
 def _fault(content: dict[str, Any]) -> str | None:
     """What of a content is not of the schema, in a few words; None when all is."""
-    from jsonschema.exceptions import best_match
-
-    error = best_match(_validator().iter_errors(content))
+    error = min(_validator().iter_errors(content), key=lambda error: len(error.instance_path), default=None)
     if error is None:
         return None
-    return f"{error.json_path} is not as schema {SCHEMA} says ({error.message.splitlines()[0][:120]})"
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
+    return f"${path} is not as schema {SCHEMA} says ({error.message.splitlines()[0][:120]})"
 
 
 @functools.cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator
+def _validator() -> Draft202012Validator:
+    from jsonschema_rs import Draft202012Validator
 
     return Draft202012Validator(json.loads(schema_path().read_text(encoding="utf-8")))
 
