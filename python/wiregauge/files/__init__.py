@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, and are never written over what somebody else made."""
 
+from wiregauge.files.indented import indented
 from wiregauge.files.whole import (
     TEMPORARY,
     ForeignFileError,
@@ -17,6 +18,7 @@ __all__ = [
     "ForeignFileError",
     "check_place",
     "cure_for",
+    "indented",
     "move_folder",
     "put_in_place",
     "sync_folder",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
-import json
 import os
 import shutil
 import threading
@@ -20,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from wiregauge.files import move_folder, write_whole
+from wiregauge.files import indented, move_folder, write_whole
 from wiregauge.plan import Campaign, OtherPlanError, PlanError, decode
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
@@ -252,7 +251,7 @@ class RunDirectory:
         path = self.root / name
         digest = {"digest": ""} if "files" in self.manifest else {}
         rest = {key: value for key, value in content.items() if key != "digest"}
-        plain = json.dumps({**digest, **rest}, indent=1, ensure_ascii=False) + "\n"
+        plain = indented({**digest, **rest})
         text = seal(plain) if digest else plain
         try:
             write_whole(path, text)

@@ -1,0 +1,31 @@
+"""JSON as people read it, written by compiled code: a sweep writes its manifest twice for every run it makes."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import msgspec
+
+__all__ = ["indented"]
+
+
+def indented(content: Any) -> str:
+    """The content as JSON with one space of indentation for each level, and a line feed at the end.
+
+    What `json.dumps(content, indent=1, ensure_ascii=False)` gives, but for exponents (`1e16`, not `1e+16`), in a
+    tenth of the time. A number that is none becomes null: JSON has no other word for it. Raises TypeError for what
+    JSON has no form for.
+    """
+    return msgspec.json.format(msgspec.json.encode(content, enc_hook=_plain), indent=1).decode() + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """A number of a library as Python's own."""
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} has no form in JSON")
