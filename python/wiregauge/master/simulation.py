@@ -124,44 +124,50 @@ class _Simulation:
                         continue
                     entry = future.result()
                     if entry is not None:
-                        self._keep(position, entry, reason)
+                        self._enter([self._ended(position, entry, reason)])
 
     def _collect(self, waiting: dict[Future[dict[str, Any] | None], int]) -> None:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         for position, share in list(self._shares.items()):
             self._observer.run_progressed(position, share)
-        for future in done:
-            position = waiting[future]
-            with deaf():
-                del waiting[future]
-                entry = future.result()
-                if entry is None:
-                    raise SimulationFailed(f"run {position} was stopped, but nobody asked for it")
-                self._keep(position, entry, None)
+        entered: list[tuple[int, dict[str, Any]]] = []
+        with deaf():
+            try:
+                for future in done:
+                    position = waiting.pop(future)
+                    entry = future.result()
+                    if entry is None:
+                        raise SimulationFailed(f"run {position} was stopped, but nobody asked for it")
+                    entered.append((position, self._ended(position, entry, None)))
+            finally:
+                # At once, since the manifest is written as a whole for it.
+                self._enter([entry for _, entry in entered] + self._fresh())
+        for position, entry in entered:
             if entry["reason"] is not None:
                 raise SimulationFailed(entry["reason"])
             self._observer.run_ended(position, entry)
-        with deaf():
-            self._enter_begun()
 
-    def _enter_begun(self) -> None:
-        """Enters the runs under way, so that what they had recorded is found even if this program is killed."""
+    def _fresh(self) -> list[dict[str, Any]]:
+        """Runs under way that are not entered, so that what they recorded is found even if this program is killed."""
         entered = {run["index"] for run in self._directory.runs}
-        fresh = [entry for entry in list(self._begun.values()) if entry["index"] not in entered]
-        self._begun.clear()
-        if fresh:
-            self._enter(fresh)
+        begun = []
+        # Others add to it meanwhile.
+        while self._begun:
+            begun.append(self._begun.popitem()[1])
+        return [entry for entry in begun if entry["index"] not in entered]
 
-    def _keep(self, position: int, entry: dict[str, Any], reason: str | None) -> None:
-        """Enters a run that has ended into the manifest."""
+    def _ended(self, position: int, entry: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        """The entry of a run that has ended."""
         if entry["state"] != "complete" and entry["reason"] is None:
             entry["reason"] = reason
         self._begun.pop(position, None)
         self._shares.pop(position, None)
-        self._enter([entry])
+        return entry
 
     def _enter(self, entries: list[dict[str, Any]]) -> None:
-        """Replaces or adds entries, in the order of the plan."""
+        """Replaces or adds entries, in the order of the plan, and writes the manifest."""
+        if not entries:
+            return
         runs = {run["index"]: run for run in self._directory.runs}
         runs.update({entry["index"]: entry for entry in entries})
         self._directory.runs[:] = [runs[index] for index in sorted(runs)]
