@@ -1,4 +1,4 @@
-"""JSON as people read it, written by compiled code: a sweep writes its manifest twice for every run it makes."""
+"""JSON as people read it, written by compiled code: a sweep writes its manifest whenever runs begin or end."""
 
 from __future__ import annotations
 
