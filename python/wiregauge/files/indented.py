@@ -7,15 +7,13 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["indented"]
-
 
 def indented(content: Any) -> str:
     """The content as JSON with one space of indentation for each level, and a line feed at the end.
 
     What `json.dumps(content, indent=1, ensure_ascii=False)` gives, but for exponents (`1e16`, not `1e+16`), in a
-    tenth of the time. A number that is none becomes null: JSON has no other word for it. Raises TypeError for what
-    JSON has no form for.
+    tenth of the time. NaN and infinities become null, since JSON has no form for them. Raises TypeError for other
+    things that it has no form for.
     """
     return msgspec.json.format(msgspec.json.encode(content, enc_hook=_plain), indent=1).decode() + "\n"
 

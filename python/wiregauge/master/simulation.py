@@ -130,7 +130,7 @@ class _Simulation:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         for position, share in list(self._shares.items()):
             self._observer.run_progressed(position, share)
-        entered: list[tuple[int, dict[str, Any]]] = []
+        ended: list[tuple[int, dict[str, Any]]] = []
         with deaf():
             try:
                 for future in done:
@@ -138,11 +138,11 @@ class _Simulation:
                     entry = future.result()
                     if entry is None:
                         raise SimulationFailed(f"run {position} was stopped, but nobody asked for it")
-                    entered.append((position, self._ended(position, entry, None)))
+                    ended.append((position, self._ended(position, entry, None)))
             finally:
-                # At once, since the manifest is written as a whole for it.
-                self._enter([entry for _, entry in entered] + self._fresh())
-        for position, entry in entered:
+                # All together, since the manifest is written as a whole each time.
+                self._enter([entry for _, entry in ended] + self._fresh())
+        for position, entry in ended:
             if entry["reason"] is not None:
                 raise SimulationFailed(entry["reason"])
             self._observer.run_ended(position, entry)
