@@ -16,7 +16,6 @@ In a notebook (docs/guide/notebook.ipynb shows more; the pieces are in `wiregaug
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,9 +37,11 @@ __all__ = [
 ]
 
 try:
-    __version__ = version("wiregauge")
-except PackageNotFoundError:  # the source tree on sys.path without an installation
+    from wiregauge._native import version
+except ImportError:  # the source tree on sys.path without what is compiled
     __version__ = "0+uninstalled"
+else:
+    __version__ = version()
 
 # Read on first use: every command imports this package, and few need what these need.
 _HOME = {"Quantity": "wiregauge.measures.metrics.quantities", "Test": "wiregauge.config"}

@@ -44,7 +44,7 @@ from wiregauge.cluster import (
     tasks,
 )
 from wiregauge.config import load
-from wiregauge.master.simulation import Simulator, Watch, simulate_run
+from wiregauge.master.simulation import SimulatedRun, Simulator, Watch, simulate_run
 from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
 
@@ -621,7 +621,7 @@ def test_a_simulator_that_fails_leaves_a_reason(tmp_path: Path) -> None:
     from wiregauge.master.simulation import SimulationFailed
 
     class Failing:
-        def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any] | None:
+        def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun | None:
             if position == 0:
                 return simulate_run(directory, position, watch)
             watch(0.5)

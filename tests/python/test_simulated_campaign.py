@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,13 @@ import pytest
 from typer.testing import CliRunner
 
 from simulation import trial
-from wiregauge import measures
+from wiregauge import measures, runner
 from wiregauge.benches import beyond_namespaces
 from wiregauge.cli import app
 from wiregauge.config import load
+from wiregauge.master import simulation
 from wiregauge.plan import decode, plain
-from wiregauge.records import RunDirectory
+from wiregauge.records import RunDirectory, RunDirectoryError, processing
 from wiregauge.records.processing import begin_replacing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,6 +182,69 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
     assert shown["validity"] == "INVALID"
     assert shown["runs"][0]["flows"][0]["delivered"] > 0
     assert not (tmp_path / "r" / "spool" / "run-0000").exists()
+
+
+def test_lists_of_all_runs_are_not_written_for_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long writing them takes, it takes a small part of the time."""
+    written: list[tuple[float, float, int]] = []
+    save = RunDirectory.save
+
+    def slow(directory: RunDirectory) -> None:
+        at = time.monotonic()
+        time.sleep(0.02)
+        save(directory)
+        written.append((at, time.monotonic(), len(directory.runs)))
+
+    monkeypatch.setattr(RunDirectory, "save", slow)
+    manifest = simulated(ROOT / "examples" / "under-load.xml", tmp_path / "r", 2)
+    assert [run["state"] for run in manifest["runs"]] == ["complete"] * 18
+    # Before the first run and after the last, and on the way.
+    *on_the_way, _last, _ended = [one for one in written if one[2] > 0]
+    for (began, ended, _), (next_began, _, _) in pairwise(on_the_way):
+        assert next_began - ended >= 0.9 * simulation.INTERVAL * (ended - began)
+
+
+def test_runs_that_could_not_be_listed_are_partial_and_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their spools are there, so whoever reads the directory next tracks them."""
+    note, refused = processing.note_tracking, [True]
+
+    def noted(directory: RunDirectory, summaries: Mapping[int, dict[str, Any]]) -> None:
+        if refused.pop():
+            refused.append(False)
+            raise RunDirectoryError("tracking.json: cannot be written: No space left on device")
+        refused.append(False)
+        note(directory, summaries)
+
+    monkeypatch.setattr(processing, "note_tracking", noted)
+    place = tmp_path / "r"
+    with pytest.raises(
+        runner.DiskError, match=rf"No space left on device; make room, then `wiregauge show {place}`"
+    ):
+        trial(ROOT / "examples" / "under-load.xml", place, 2)
+    runs = RunDirectory.open(place).runs
+    reasons = {run["reason"] for run in runs if run["state"] == "partial"}
+    assert "tracking.json: cannot be written: No space left on device" in reasons
+    assert CliRunner().invoke(app, ["show", str(place)]).exit_code == 4
+    shown: Any = measures.show_json(measures.judge(place))
+    assert shown["state"] == "failed"
+    assert all(flow["delivered"] == flow["sent"] > 0 for flow in shown["runs"][0]["flows"])
+
+
+def test_a_run_that_was_tracked_but_not_entered_is_found(first: tuple[Path, list[Any]]) -> None:
+    """As after a kill between tracking.json and the manifest."""
+    place, _ = first
+    killed = RunDirectory.open(place)
+    killed.manifest["state"] = "running"
+    killed.runs.clear()
+    killed.save()
+    done = CliRunner().invoke(app, ["show", str(place)])
+    assert done.exit_code == 4, done.output
+    (run,) = RunDirectory.open(place).runs
+    assert (run["state"], run["reason"]) == ("partial", "the testmaster was killed during this run")
 
 
 @pytest.mark.parametrize("example", ["first", "demo", "two-switches", "faults", "under-load", "vlan"])

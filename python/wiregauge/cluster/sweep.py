@@ -12,10 +12,9 @@ from wiregauge.cluster import tasks
 from wiregauge.cluster.engine import LOOK_S, Cluster
 from wiregauge.cluster.storage import StorageError
 from wiregauge.master import Observer, simulate
-from wiregauge.master.simulation import SimulationFailed, SimulationStopped, Watch
+from wiregauge.master.simulation import SimulatedRun, SimulationFailed, SimulationStopped, Watch
 from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
-from wiregauge.records.processing import note_tracking
 from wiregauge.runner import Simulated
 
 __all__ = ["OnCluster"]
@@ -53,7 +52,7 @@ class _ClusterSimulator:
         self._read_at = float("-inf")
         self._reading = threading.Lock()
 
-    def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any] | None:
+    def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun | None:
         """See `Simulator`."""
         cluster = self._cluster
         task = cluster.task(_simulate, f"wiregauge-run-{position}")
@@ -64,15 +63,13 @@ class _ClusterSimulator:
             result = cluster.ray.get(ref)
             for name in result.files:
                 cluster.bring(result, name, directory.root / name)
-            entry: dict[str, Any] | None = result.told["entry"]
-            if entry is not None and result.told["tracking"] is not None:
-                note_tracking(directory, entry["index"], result.told["tracking"])
             cluster.forget(result)
         except (cluster.errors, ConnectionError) as error:
             raise SimulationFailed(cluster.explained(f"run {position}", error)) from error
         except StorageError as error:
             raise SimulationFailed(f"run {position}: {error}") from error
-        return entry
+        entry = result.told["entry"]
+        return None if entry is None else SimulatedRun(entry, result.told["tracking"])
 
     def _followed(self, ref: Any, position: int, watch: Watch) -> bool:
         """Waits for a task; False when it was stopped and has nothing to hand in."""

@@ -136,13 +136,10 @@ def simulate(place: Place, manifest_json: str, position: int, note: Callable[[fl
 
         if note(0.0):
             return _delivered(place, folder, {"entry": None, "tracking": None})
-        entry = simulate_run(directory, position, watch)
-        tracking = folder / "tracking.json"
-        told = json.loads(tracking.read_text(encoding="utf-8"))["runs"] if tracking.exists() else []
-        tracking.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            (folder / "spool").rmdir()
-        return _delivered(place, folder, {"entry": entry, "tracking": told[0] if told else None})
+        made = simulate_run(directory, position, watch)
+        if made.tracking is not None:
+            shutil.rmtree(folder / "spool", ignore_errors=True)
+        return _delivered(place, folder, {"entry": made.entry, "tracking": made.tracking})
 
 
 def track(

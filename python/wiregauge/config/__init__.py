@@ -6,31 +6,36 @@ element, limit and cure. `builder.Test` makes the same without a file.
 
 from __future__ import annotations
 
-from wiregauge.config.builder import Test
-from wiregauge.config.builder_flows import Fault, FlowPath, Frer, StreamReservation, Window
-from wiregauge.config.builder_nodes import Clock, Event, Host, OwnFrames, ReceiveBuffer, Stack, Timestamps
-from wiregauge.config.builder_ptp import PtpClock, PtpDomain
-from wiregauge.config.builder_sync import Cluster, Exchange, FaultyMaster, Ptp
-from wiregauge.config.builder_tsn import (
-    Ats,
-    Cbs,
-    Classify,
-    CyclicQueuing,
-    Etf,
-    GateEntry,
-    GateSchedule,
-    HostTsn,
-    Ingress,
-    Police,
-    Scheduler,
-    StreamGate,
-    StreamGateEntry,
-    SwitchTsn,
-    TrafficClass,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.loading import Loaded, Scheduling, checked_tree, load, load_bytes, upgrade_file
 from wiregauge.config.schema import schema_path
+
+if TYPE_CHECKING:
+    from wiregauge.config.builder import Test
+    from wiregauge.config.builder_flows import Fault, FlowPath, Frer, StreamReservation, Window
+    from wiregauge.config.builder_nodes import Clock, Event, Host, OwnFrames, ReceiveBuffer, Stack, Timestamps
+    from wiregauge.config.builder_ptp import PtpClock, PtpDomain
+    from wiregauge.config.builder_sync import Cluster, Exchange, FaultyMaster, Ptp
+    from wiregauge.config.builder_tsn import (
+        Ats,
+        Cbs,
+        Classify,
+        CyclicQueuing,
+        Etf,
+        GateEntry,
+        GateSchedule,
+        HostTsn,
+        Ingress,
+        Police,
+        Scheduler,
+        StreamGate,
+        StreamGateEntry,
+        SwitchTsn,
+        TrafficClass,
+    )
 
 __all__ = [
     "Ats",
@@ -77,3 +82,19 @@ __all__ = [
     "schema_path",
     "upgrade_file",
 ]
+
+_BUILDER: Final = ("builder", "builder_flows", "builder_nodes", "builder_ptp", "builder_sync", "builder_tsn")
+"""Modules read on first use of one of their names: commands that are given a file need none of them."""
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for home in _BUILDER:
+            module = import_module(f"wiregauge.config.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module 'wiregauge.config' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,14 +3,19 @@
 A run knows nothing of the others, so what it leaves is the same at any number of jobs. Each is tracked as soon as it
 is over, where it was simulated, and the manifest lists runs in the order of the plan, whenever they ended. A
 pool of threads either simulates or waits for whoever does: that is a `Simulator`.
+
+The lists of a run directory name every run and are written as a whole. So that a thousand runs do not take a million
+entries, they are written at intervals of ten times what writing them took; of what ended in between, spools are there.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from wiregauge import _native
@@ -18,13 +23,25 @@ from wiregauge.benches.base import BenchError
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.plan import as_json
-from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs, process_run
+from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun_simulated
+from wiregauge.records.processing import enter_tracked, track_run
 
-__all__ = ["SimulationFailed", "SimulationStopped", "Simulator", "Watch", "simulate", "simulate_run"]
+__all__ = [
+    "INTERVAL",
+    "SimulatedRun",
+    "SimulationFailed",
+    "SimulationStopped",
+    "Simulator",
+    "Watch",
+    "simulate",
+    "simulate_run",
+]
 
 _LOOK_S: Final = 0.1
+INTERVAL: Final = 10
+"""From one writing of the lists to the next, in times of what the one took."""
 
 Watch = Callable[[float | None], None]
 """Takes the share of a run that is done, 0 to 1, None before it began. Raises SimulationStopped when it should end."""
@@ -38,11 +55,21 @@ class SimulationFailed(BenchError):  # noqa: N818 - read as in "raise Simulation
     """A run could not be simulated, or what it left not be stored; the text says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """A run that has ended, as the lists of its run directory will have it."""
+
+    entry: dict[str, Any]
+    """Of the manifest."""
+    tracking: dict[str, Any] | None
+    """Of tracking.json; None for a run that could not be tracked."""
+
+
 class Simulator(Protocol):
     """Whoever takes a run from its plan to its tables."""
 
-    def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any] | None:
-        """Simulates and tracks a run, and returns its entry of the manifest; None when it was stopped before it began.
+    def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun | None:
+        """Simulates and tracks a run; returns None when it was stopped before it began.
 
         Called from several threads at a time. Raises SimulationFailed or RunDirectoryError.
         """
@@ -58,7 +85,7 @@ def simulate(
     _Simulation(directory, observer, simulator or simulate_run).run(jobs)
 
 
-def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any]:
+def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun:
     """One run, from its plan to its messages, in this process; what went wrong is the reason in its entry."""
     plan = directory.plan
     run = plan.runs[position]
@@ -76,17 +103,22 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[s
         pass
     except _native.NativeError as error:
         entry["reason"] = str(error)
+    tracking = None
     try:
-        process_run(directory, run.index)
+        tracking = track_run(directory, run.index)
     except RunDirectoryError as error:
-        entry["state"] = "partial"
-        entry["reason"] = entry["reason"] or str(error)
+        _fell_short(entry, str(error))
     entry["finished"] = utc_now()
-    return entry
+    return SimulatedRun(entry, tracking)
+
+
+def _fell_short(entry: dict[str, Any], reason: str) -> None:
+    entry["state"] = "partial"
+    entry["reason"] = entry["reason"] or reason
 
 
 class _Simulation:
-    """Only the main thread touches the manifest; the pool's threads leave entries and shares for it."""
+    """Only the main thread touches the lists; the pool's threads leave entries and shares for it."""
 
     def __init__(self, directory: RunDirectory, observer: Observer, simulator: Simulator) -> None:
         self._directory = directory
@@ -95,6 +127,10 @@ class _Simulation:
         self._stop = threading.Event()
         self._begun: dict[int, dict[str, Any]] = {}
         self._shares: dict[int, float] = {}
+        self._ended: list[SimulatedRun] = []
+        """Those that are on no list yet."""
+        self._due = time.monotonic()
+        """When the lists are to be written again."""
 
     def run(self, jobs: int) -> None:
         runs = self._directory.plan.runs
@@ -122,30 +158,66 @@ class _Simulation:
                 for future, position in waiting.items():
                     if future.cancelled() or future.exception() is not None:
                         continue
-                    entry = future.result()
-                    if entry is not None:
-                        self._enter([self._ended(position, entry, reason)])
+                    made = future.result()
+                    if made is not None:
+                        self._note_end(position, made, reason)
+                self._enter()
 
-    def _collect(self, waiting: dict[Future[dict[str, Any] | None], int]) -> None:
+    def _collect(self, waiting: dict[Future[SimulatedRun | None], int]) -> None:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         for position, share in list(self._shares.items()):
             self._observer.run_progressed(position, share)
         ended: list[tuple[int, dict[str, Any]]] = []
+        failed = None
         with deaf():
-            try:
-                for future in done:
-                    position = waiting.pop(future)
-                    entry = future.result()
-                    if entry is None:
-                        raise SimulationFailed(f"run {position} was stopped, but nobody asked for it")
-                    ended.append((position, self._ended(position, entry, None)))
-            finally:
-                # All together, since the manifest is written as a whole each time.
-                self._enter([entry for _, entry in ended] + self._fresh())
+            for future in done:
+                position = waiting.pop(future)
+                made = future.result()
+                if made is None:
+                    raise SimulationFailed(f"run {position} was stopped, but nobody asked for it")
+                self._note_end(position, made, None)
+                ended.append((position, made.entry))
+            if time.monotonic() >= self._due:
+                failed = self._enter()
         for position, entry in ended:
             if entry["reason"] is not None:
                 raise SimulationFailed(entry["reason"])
             self._observer.run_ended(position, entry)
+        if failed is not None:
+            raise SimulationFailed(failed)
+
+    def _note_end(self, position: int, made: SimulatedRun, reason: str | None) -> None:
+        if made.entry["state"] != "complete" and made.entry["reason"] is None:
+            made.entry["reason"] = reason
+        self._begun.pop(position, None)
+        self._shares.pop(position, None)
+        self._ended.append(made)
+
+    def _enter(self) -> str | None:
+        """Puts runs that ended or began into the lists, in the order of the plan.
+
+        Returns why tracking.json could not be written: the runs are entered as partial then. Raises RunDirectoryError
+        where the manifest cannot be written either.
+        """
+        at, failed = time.monotonic(), None
+        ended, self._ended = self._ended, []
+        tracked = {made.entry["index"]: made.tracking for made in ended if made.tracking is not None}
+        try:
+            if tracked:
+                enter_tracked(self._directory, tracked)
+        except RunDirectoryError as error:
+            failed = str(error)
+            for made in ended:
+                _fell_short(made.entry, failed)
+        entries = [made.entry for made in ended] + self._fresh()
+        if entries:
+            runs = {run["index"]: run for run in self._directory.runs}
+            runs.update({entry["index"]: entry for entry in entries})
+            self._directory.runs[:] = [runs[index] for index in sorted(runs)]
+            self._directory.save()
+        now = time.monotonic()
+        self._due = now + INTERVAL * (now - at)
+        return failed
 
     def _fresh(self) -> list[dict[str, Any]]:
         """Runs under way that are not entered, so that what they recorded is found even if this program is killed."""
@@ -156,24 +228,7 @@ class _Simulation:
             begun.append(self._begun.popitem()[1])
         return [entry for entry in begun if entry["index"] not in entered]
 
-    def _ended(self, position: int, entry: dict[str, Any], reason: str | None) -> dict[str, Any]:
-        """The entry of a run that has ended."""
-        if entry["state"] != "complete" and entry["reason"] is None:
-            entry["reason"] = reason
-        self._begun.pop(position, None)
-        self._shares.pop(position, None)
-        return entry
-
-    def _enter(self, entries: list[dict[str, Any]]) -> None:
-        """Replaces or adds entries, in the order of the plan, and writes the manifest."""
-        if not entries:
-            return
-        runs = {run["index"]: run for run in self._directory.runs}
-        runs.update({entry["index"]: entry for entry in entries})
-        self._directory.runs[:] = [runs[index] for index in sorted(runs)]
-        self._directory.save()
-
-    def _one(self, position: int) -> dict[str, Any] | None:
+    def _one(self, position: int) -> SimulatedRun | None:
         """One run; on a thread of the pool."""
 
         def watch(share: float | None) -> None:
@@ -190,4 +245,5 @@ class _Simulation:
             if position not in self._shares:
                 raise
             entry = begun_simulated(self._directory.plan, position)
-            return {**entry, "state": "partial", "reason": str(error), "finished": utc_now()}
+            failed = {**entry, "state": "partial", "reason": str(error), "finished": utc_now()}
+            return SimulatedRun(failed, None)

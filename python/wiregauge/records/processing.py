@@ -24,6 +24,7 @@ __all__ = [
     "adopt_records",
     "begin_replacing",
     "checked_records",
+    "enter_tracked",
     "forget_tracking",
     "gaps_before",
     "keep_captures",
@@ -32,6 +33,7 @@ __all__ = [
     "process_run",
     "read_tracking",
     "retrack_run",
+    "track_run",
 ]
 
 _ONE_WRITER: Final = threading.Lock()
@@ -48,14 +50,20 @@ _LOST: Final = {
 
 
 def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] | None = None) -> None:
-    """Tracks one run from its spool, writes its Parquet files and its entry in tracking.json.
+    """Tracks one run from its spool, writes its Parquet files and its entry in tracking.json, and removes the spool."""
+    enter_tracked(directory, {index: track_run(directory, index, sources)})
 
-    `sources` are hashes of what the records were made from, where that is no test. The spool is removed only after all
-    files are whole and their hashes are on the disk.
+
+def track_run(
+    directory: RunDirectory, index: int, sources: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Tracks one run from its spool and writes its Parquet files; returns its entry for tracking.json.
+
+    `sources` are hashes of what the records were made from, where that is no test.
     """
     plan = directory.plan
     try:
-        summary = json.loads(
+        summary: dict[str, Any] = json.loads(
             _native.process_run(
                 as_json(plan.network),
                 as_json(plan.runs[index]),
@@ -81,8 +89,17 @@ def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] 
     summary["files"] = directory.describe_run(index, sources)
     for name in map(directory.name_of, directory.record_files(index)):
         summary["files"][name]["segments"] = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
-    note_tracking(directory, index, summary)
-    shutil.rmtree(directory.spool(index), ignore_errors=True)
+    return summary
+
+
+def enter_tracked(directory: RunDirectory, summaries: Mapping[int, dict[str, Any]]) -> None:
+    """Puts the entries of runs, by index, into tracking.json, and removes their spools.
+
+    They go only now that all files are whole and their hashes are on the disk.
+    """
+    note_tracking(directory, summaries)
+    for index in summaries:
+        shutil.rmtree(directory.spool(index), ignore_errors=True)
 
 
 def keep_captures(directory: RunDirectory, index: int) -> None:
@@ -204,26 +221,29 @@ def note_retracked(directory: RunDirectory, index: int, summary: dict[str, Any])
     """Notes and lists what tracking a run again came to."""
     if directory.inventory.verified:
         summary["files"] = directory.describe_run(index)
-    note_tracking(directory, index, summary)
+    note_tracking(directory, {index: summary})
     if directory.inventory.verified:
         directory.save()
 
 
-def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:
-    """Puts the entry of a run into tracking.json, and its files on the list of the manifest."""
+def note_tracking(directory: RunDirectory, summaries: Mapping[int, dict[str, Any]]) -> None:
+    """Puts the entries of runs, by index, into tracking.json, and their files on the list of the manifest."""
     with _ONE_WRITER:
         tracking = read_tracking(directory)
-        entries = [entry for entry in tracking["runs"] if entry["index"] != index]
-        # Tracking again knows records only: what their segments told is kept from before.
-        files: dict[str, Any] = summary.get("files", {})
-        told = [entry for entry in tracking["runs"] if entry["index"] == index]
-        told += [entry["segments"] for entry in files.values() if "segments" in entry]
-        for key in _TOLD_BY_SEGMENTS:
-            summary[key] = summary[key] or next((before[key] for before in told if before.get(key)), [])
-        if tracking.get("lost") and not told:
-            summary["damaged_segments"] = [*summary["damaged_segments"], _LOST]
-        entries.append({**summary, "index": index})
-        tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
+        entries = {int(entry["index"]): entry for entry in tracking["runs"]}
+        listed: dict[str, Any] = {}
+        for index, summary in summaries.items():
+            # Tracking again knows records only: what their segments told is kept from before.
+            files: dict[str, Any] = summary.get("files", {})
+            told = [entries[index]] if index in entries else []
+            told += [entry["segments"] for entry in files.values() if "segments" in entry]
+            for key in _TOLD_BY_SEGMENTS:
+                summary[key] = summary[key] or next((before[key] for before in told if before.get(key)), [])
+            if tracking.get("lost") and not told:
+                summary["damaged_segments"] = [*summary["damaged_segments"], _LOST]
+            entries[index] = {**summary, "index": index}
+            listed |= files
+        tracking["runs"] = [entries[index] for index in sorted(entries)]
         directory.write_json(TRACKING, tracking)
         sources = {
             name: entry["sha256"]
@@ -231,7 +251,7 @@ def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) 
             for name, entry in run.get("files", {}).items()
             if name.startswith("records/")
         }
-        directory.note_files({**files, TRACKING: describe(directory.root / TRACKING, sources)})
+        directory.note_files({**listed, TRACKING: describe(directory.root / TRACKING, sources)})
 
 
 def read_tracking(directory: RunDirectory) -> dict[str, Any]:

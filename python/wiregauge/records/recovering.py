@@ -86,11 +86,8 @@ def _finish(directory: RunDirectory) -> None:
         # Their hashes were on the disk before their spool was removed.
         for entry in tracking["runs"]:
             directory.note_files(entry.get("files", {}))
+    _end_running(directory)
     for run in _untracked(directory, tracking):
-        if run["state"] == "running":
-            run["state"] = "partial"
-            run["reason"] = "the testmaster was killed during this run"
-            run["finished"] = utc_now()
         _sort_collected(directory, run)
         if directory.segments(run["index"]) and is_stored(directory, run["index"]):
             # They came later than those that are stored, and somebody was killed while they were added.
@@ -123,6 +120,14 @@ def _finish(directory: RunDirectory) -> None:
         shutil.rmtree(left_over, ignore_errors=True)
     with contextlib.suppress(OSError):
         (directory.root / "spool").rmdir()
+
+
+def _end_running(directory: RunDirectory) -> None:
+    for run in directory.runs:
+        if run["state"] == "running":
+            run["state"] = "partial"
+            run["reason"] = "the testmaster was killed during this run"
+            run["finished"] = utc_now()
 
 
 def _sort_collected(directory: RunDirectory, entry: dict[str, Any]) -> None:

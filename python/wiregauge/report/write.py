@@ -8,8 +8,10 @@ import zlib
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
@@ -33,6 +35,9 @@ from wiregauge.report.keys import key_tables
 from wiregauge.report.passive import passive_table
 from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 REPORT = "report.html"
 """The page of a run directory."""
@@ -152,24 +157,11 @@ def page(
 
 def render(template: str, figures: list[Figure], **content: object) -> str:
     """A page of the report: the template with its content, the figures, styles and scripts all inside."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     from wiregauge.figures import interactive
     from wiregauge.figures.legend import legend
 
-    files = resources.files("wiregauge.report")
-
-    def text(name: str) -> str:
-        return files.joinpath(name).read_text(encoding="utf-8")
-
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(text),
-    )
     drawn = [
         {
             "id": figure.id,
@@ -189,22 +181,49 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
     ]
     shown = [table.pruned() for table in _tables_in(content.values()) if table.size]
     named = {head.measure for table in shown for head in table.heads}
-    return environment.get_template(template).render(
-        used=named | {name for figure in figures for name in figure.measures},
-        figures=drawn,
-        titles=DEFINITIONS,
-        long_table=LONG_TABLE,
-        css=Markup(text("report.css")),
-        script=Markup(text("report.js")),
-        plotly=_packed(interactive.script()) if figures else None,
-        **content,
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            used=named | {name for figure in figures for name in figure.measures},
+            figures=drawn,
+            titles=DEFINITIONS,
+            long_table=LONG_TABLE,
+            css=Markup(_file("report.css")),
+            script=Markup(_file("report.js")),
+            plotly=_packed_script() if figures else None,
+            **content,
+        )
     )
 
 
-def _packed(script: str) -> dict[str, object]:
-    """A script for a page, less than half as long: deflated, as text; its notice of licence stays legible."""
+def _file(name: str) -> str:
+    return resources.files("wiregauge.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each compiled when it is first asked for: that takes as long as all the rest of a small page."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_file),
+        auto_reload=False,
+    )
+
+
+@cache
+def _packed_script() -> Mapping[str, object]:
+    """The script that draws, less than half as long: deflated, as text; its notice of licence stays legible."""
     from markupsafe import Markup
 
+    from wiregauge.figures import interactive
+
+    script = interactive.script()
     notice = " ".join(script[: script.index("*/")].replace("*", " ").strip("/ ").split())
     return {"notice": notice, "packed": Markup(b64encode(zlib.compress(script.encode(), 9)).decode("ascii"))}
 

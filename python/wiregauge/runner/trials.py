@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from wiregauge import __version__
 from wiregauge.benches import BenchError, Fact
-from wiregauge.config import Loaded, Test, load
+from wiregauge.config import Loaded, load
 from wiregauge.master import Observer
 from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.plan import Campaign, plain
@@ -27,6 +27,8 @@ from wiregauge.runner.host import host_facts
 from wiregauge.runner.registry import bench_named
 
 if TYPE_CHECKING:
+    from wiregauge.config import Test
+
     # Loaded once there is something to judge: it is heavy, and nothing of it takes part while frames travel.
     from wiregauge.measures import Judgement
 
@@ -99,7 +101,9 @@ class Trials:
         """
         if self._stopped is not None:
             raise Interrupted(self._stopped)
-        loaded = test.compile() if isinstance(test, Test) else load(test) if isinstance(test, Path) else test
+        loaded = (
+            load(test) if isinstance(test, Path) else test if isinstance(test, Loaded) else test.compile()
+        )
         campaign = self._bench.carried(loaded.campaign)
         name = file or (str(test) if isinstance(test, Path) else f"{campaign.name}.xml")
         manifest = self._manifest(campaign, name, loaded)
@@ -135,7 +139,7 @@ class Trials:
             finally:
                 self._observer.judging_ended()
         except RunDirectoryError as error:
-            raise DiskError(str(error)) from error
+            raise DiskError(_untracked(directory) or str(error)) from error
         finally:
             # What was resumed is not this process's to remove.
             if not directory.runs and "resumed" not in manifest:
@@ -204,6 +208,14 @@ class Trials:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
                 self._told(f"{spool}: cannot be removed ({error.strerror}); it is empty and can go")
+
+
+def _untracked(directory: RunDirectory) -> str | None:
+    """Why what was recorded could not be tracked, which is then still in the spool, and what helps."""
+    reason = directory.manifest["reason"]
+    if reason is None or not any(directory.segments(run["index"]) for run in directory.runs):
+        return None
+    return f"{reason}; make room, then `wiregauge show {directory.root}` shows what was recorded"
 
 
 def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:

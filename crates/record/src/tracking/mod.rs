@@ -21,6 +21,7 @@ mod series;
 mod sketch;
 mod window;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -294,8 +295,8 @@ impl Tracker {
     pub fn finish(self) -> Tracked {
         let mut rows = (Vec::new(), Vec::new());
         let tracked = self.finish_in_parts(|messages, passages| {
-            rows.0.extend(messages);
-            rows.1.extend(passages);
+            append(&mut rows.0, messages);
+            append(&mut rows.1, passages);
         });
         let (messages, passages) = rows;
         Tracked { messages, passages, ..tracked }
@@ -308,20 +309,17 @@ impl Tracker {
         mut hand_over: impl FnMut(Vec<Message>, Vec<Passage>),
     ) -> Tracked {
         let (mut messages, mut passages) = self.take_rows();
-        messages.sort_by_key(|message| message.flow);
-        passages.sort_by_key(|passage| passage.flow);
-        let (mut messages, mut passages) = (messages.into_iter().peekable(), passages.into_iter().peekable());
+        // The first part at the end, from where it is taken without moving the others.
+        messages.sort_by_key(|message| Reverse(message.flow));
+        passages.sort_by_key(|passage| Reverse(passage.flow));
         let mut unplanned = self.unplanned;
         let mut summaries = Vec::new();
         let mut distributions = Distributions::default();
         let mut left = self.flows.into_iter().zip(self.passing).peekable();
         for last in (FLOWS_AT_ONCE - 1..=FlowId::MAX).step_by(usize::from(FLOWS_AT_ONCE)) {
-            let mut rows = self.messages.as_ref().map(|_| Vec::new());
+            let mut rows = self.messages.as_ref().map(|_| up_to(&mut messages, last, |message| message.flow));
             while let Some((receivers, passing)) = left.next_if(|(_, passing)| passing.flow() <= last) {
                 let id = passing.flow();
-                if let Some(rows) = &mut rows {
-                    rows.extend(std::iter::from_fn(|| messages.next_if(|message| message.flow <= id)));
-                }
                 for (place, flow) in receivers.into_iter().enumerate() {
                     let mut closed = Closed { rows: rows.as_mut(), unplanned: &mut unplanned };
                     let (mut summary, series) = flow.finish(&mut closed).into_parts();
@@ -334,8 +332,12 @@ impl Tracker {
                 let hops = passing.into_hops().into_iter();
                 distributions.hops.extend(hops.map(|((node, port), sketch)| (id, node, port, sketch)));
             }
-            let gone = std::iter::from_fn(|| passages.next_if(|passage| passage.flow <= last)).collect();
-            hand_over(rows.unwrap_or_default(), gone);
+            let mut rows = rows.unwrap_or_default();
+            let mut gone = up_to(&mut passages, last, |passage| passage.flow);
+            // Stable: of a flow, messages that were closed before come before those that were still open.
+            rows.sort_by_key(|message| message.flow);
+            gone.sort_by_key(|passage| passage.flow);
+            hand_over(rows, gone);
         }
         let summary = RunSummary {
             index: self.run_index,
@@ -349,6 +351,20 @@ impl Tracker {
             damaged_segments: Vec::new(),
         };
         Tracked { messages: Vec::new(), passages: Vec::new(), distributions, summary }
+    }
+}
+
+/// Takes the rows of flows up to `last` from the end of rows in the descending order of their flows.
+fn up_to<T>(rows: &mut Vec<T>, last: FlowId, flow: impl Fn(&T) -> FlowId) -> Vec<T> {
+    rows.split_off(rows.partition_point(|row| flow(row) > last))
+}
+
+/// Appends without a copy where there was nothing before.
+fn append<T>(rows: &mut Vec<T>, mut more: Vec<T>) {
+    if rows.is_empty() {
+        *rows = more;
+    } else {
+        rows.append(&mut more);
     }
 }
 
