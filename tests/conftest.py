@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 # Started in the background of a shell, nobody here would hear Ctrl-C, nor would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The program is made of its declarations once, not anew for each of a thousand commands that tests invoke.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 # Machines are shared and noisy: how long an example takes says nothing about the program.
 settings.register_profile("wiregauge", deadline=None)

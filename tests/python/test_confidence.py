@@ -19,6 +19,7 @@ from scipy import special
 from scipy.signal import lfilter
 from scipy.stats import binom
 
+from chosen import also
 from wiregauge import stats
 from wiregauge.measures.metrics.summarise import loss
 from wiregauge.stats.memory import flag_memory, memory
@@ -75,7 +76,7 @@ SERIES: dict[str, tuple[Callable[[np.random.Generator, int], Floats], Callable[[
 }
 
 
-@pytest.mark.parametrize("kind", SERIES)
+@pytest.mark.parametrize("kind", [also("independent"), also("AR(1) 0.5"), "AR(1) 0.8", "mixture"])
 @pytest.mark.parametrize(
     ("n", "names", "rounds"), [(2000, ("p50", "p90", "p99"), 600), (20_000, ("p99.9",), 300)]
 )
@@ -129,7 +130,7 @@ def test_means_are_covered(make: Callable[[np.random.Generator], Floats], truth:
 
 
 @pytest.mark.parametrize("phi", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("worth", [20, 30, 50, 100])
+@pytest.mark.parametrize("worth", [20, also(30), also(50), 100])
 def test_series_worth_few_values_are_covered(phi: float, worth: int) -> None:
     """What a series is worth is then itself little known, and the interval has to say so.
 
@@ -205,7 +206,7 @@ def test_standard_deviations_are_covered(phi: float) -> None:
     assert 0.93 <= hits(REPEATS, covers) <= 0.985
 
 
-@pytest.mark.parametrize("runs", [2, 3, 5, 10])
+@pytest.mark.parametrize("runs", [2, also(3), also(5), 10])
 @pytest.mark.parametrize("between", [0.0, 0.02, 0.2], ids=["alike", "a little apart", "far apart"])
 def test_repeats_are_covered(runs: int, between: float) -> None:
     """Mean and percentiles over a population of runs that differ by `between` (logarithm), whatever share that has."""
@@ -364,7 +365,7 @@ def test_shares_of_repeats_are_covered() -> None:
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
-@pytest.mark.parametrize("n", [300, 3000])
+@pytest.mark.parametrize("n", [300, also(3000)])
 def test_a_stationary_series_is_called_so(n: int, phi: float) -> None:
     """At most 1 % are said to drift, at most 0.1 % to begin differently; the bounds allow for the chance of repeats."""
     rng = np.random.default_rng(27)

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import reference
+from chosen import also
 from command_json import asked, held, validator
 from wiregauge import measures
 from wiregauge.measures.explaining import explain_schema_path
@@ -39,7 +40,13 @@ class Example:
     judgement: measures.Judgement
 
 
-@pytest.fixture(scope="module", params=sorted(STORED))
+THIRTY_SWITCHES = "ring-tsn"
+"""Seventeen million records. Its parts are examples of their own: `ring-frer`, `gates`, `ptp`."""
+
+
+@pytest.fixture(
+    scope="module", params=[also(name) if name == THIRTY_SWITCHES else name for name in sorted(STORED)]
+)
 def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
     """Of all tests that look at an example, one after the other: run once, and then removed."""
     name: str = request.param

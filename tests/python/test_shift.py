@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import signal
 from scipy import stats as scipy_stats
 
+from chosen import also
 from wiregauge import stats
 from wiregauge.stats import Estimate, Sample, change_points, difference, reference, share
 
@@ -36,7 +37,7 @@ def holds(estimate: Estimate, truth: float) -> bool:
     )
 
 
-@pytest.mark.parametrize(("correlation", "n"), [(0.0, 3000), (0.5, 3000), (0.7, 4000)])
+@pytest.mark.parametrize(("correlation", "n"), [also(0.0, 3000), also(0.5, 3000), (0.7, 4000)])
 def test_intervals_of_shifts_cover_the_truth_as_often_as_they_say(correlation: float, n: int) -> None:
     rng = np.random.default_rng(70)
     truth, figures = 0.3, (0.1, 0.5, 0.9, 0.99)
@@ -56,7 +57,7 @@ def test_intervals_of_shifts_cover_the_truth_as_often_as_they_say(correlation: f
     assert all(shares[name] <= 0.9975 for name in (0.1, 0.9, 0.99)), shares
 
 
-@pytest.mark.parametrize(("correlation", "n"), [(0.8, 90), (0.95, 390)])
+@pytest.mark.parametrize(("correlation", "n"), [also(0.8, 90), (0.95, 390)])
 def test_shifts_of_series_worth_ten_values_are_covered(correlation: float, n: int) -> None:
     """Their memory comes out short unless it is freed from what the mean of the series takes off.
 

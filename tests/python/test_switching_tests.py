@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
+from chosen import also
 from wiregauge.cli.program import app
 from wiregauge.switching import (
     BeyondError,
@@ -84,7 +85,9 @@ def test_a_mesh_over_ports_that_send_slowly_has_a_threshold(tmp_path: Path) -> N
     assert row["frmol"] == pytest.approx(0.999 * 1e9 / (8 * 532), rel=1e-3)
 
 
-@pytest.mark.parametrize("more", ["", 'forwarding="learning"', 'forwarding="learning" learning-time="100us"'])
+@pytest.mark.parametrize(
+    "more", [also(""), also('forwarding="learning"'), 'forwarding="learning" learning-time="100us"']
+)
 def test_a_congested_port_loses_a_third(tmp_path: Path, more: str) -> None:
     """Also of a switch that learns: receivers send learning frames, or all would be flooded."""
     found = characterised(tmp_path, "congestion", attributes=f'buffer="64KiB" {more}')
@@ -94,7 +97,7 @@ def test_a_congested_port_loses_a_third(tmp_path: Path, more: str) -> None:
     assert row["statement"].startswith("no head-of-line blocking; no back-pressure")
 
 
-@pytest.mark.parametrize(("held", "more"), [(16, ""), (100, ""), (16, 'forwarding="learning"')])
+@pytest.mark.parametrize(("held", "more"), [(16, ""), also(100, ""), also(16, 'forwarding="learning"')])
 def test_incast_finds_the_buffer(tmp_path: Path, held: int, more: str) -> None:
     found = characterised(tmp_path, "incast", attributes=f'buffer-frames="{held}" {more}')
     rows = found["incast"]["rows"]
