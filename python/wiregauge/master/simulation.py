@@ -4,8 +4,9 @@ A run knows nothing of the others, so what it leaves is the same at any number o
 is over, where it was simulated, and the manifest lists runs in the order of the plan, whenever they ended. A
 pool of threads either simulates or waits for whoever does: that is a `Simulator`.
 
-The lists of a run directory name every run and are written as a whole. So that a thousand runs do not take a million
-entries, they are written at intervals of ten times what writing them took; of what ended in between, spools are there.
+manifest.json and tracking.json, the lists of a run directory, name every run and are written as wholes. So that a
+thousand runs do not take a million entries, they are written at intervals of ten times what writing them took. A run
+that ended in between keeps its spool until then, so that nothing is lost if this program is killed.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class _Simulation:
         self._begun: dict[int, dict[str, Any]] = {}
         self._shares: dict[int, float] = {}
         self._ended: list[SimulatedRun] = []
-        """Those that are on no list yet."""
+        """Not in the lists yet."""
         self._due = time.monotonic()
         """When the lists are to be written again."""
 
