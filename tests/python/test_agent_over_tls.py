@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import gc
 import hashlib
 import json
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -425,6 +427,32 @@ def test_a_host_that_takes_long_to_greet_is_not_gone(host: Host, seconds: float)
     finally:
         there.close()
         far.close()
+
+
+def test_an_agent_that_resets_the_connection_leaves_no_socket_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that begins to serve its lab meanwhile. An open socket that is collected is a warning, and fails."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def reset() -> None:
+            one, _ = listening.accept()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            one.close()
+
+        peer = threading.Thread(target=reset)
+        peer.start()
+        connect = socket.create_connection
+
+        def connected(*where: Any, **how: Any) -> socket.socket:
+            made = connect(*where, **how)
+            peer.join()
+            return made
+
+        monkeypatch.setattr(socket, "create_connection", connected)
+        with pytest.raises(LabError, match="no agent answers"):
+            enrol(Lab.create(tmp_path / "lab"), f"127.0.0.1:{listening.getsockname()[1]}", JoinCode(b"", b""))
+    gc.collect()
 
 
 class Hanging:

@@ -23,6 +23,7 @@ _SERVICE: Final = "/wiregauge.agent.v1.Enrolment/"
 _SECONDS: Final = 10.0
 Reply = TypeVar("Reply", bound=Message)
 _BETWEEN_LOOKS: Final = 0.05
+_READ_BYTES: Final = 1 << 14
 _STRANGER: Final = "wiregauge-agent"
 """What certificates are called that agents make for themselves."""
 
@@ -72,11 +73,16 @@ def _certificate_of(target: str) -> bytes:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
+    # Not `wrap_socket`: if the agent resets the connection, as it begins to serve the lab, that leaves the socket open.
+    come, to_go = ssl.MemoryBIO(), ssl.MemoryBIO()
+    secured = context.wrap_bio(come, to_go, server_hostname=_STRANGER)
     try:
-        with (
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=_STRANGER) as secured,
-        ):
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS) as plain:
+            while not _shook_hands(secured):
+                plain.sendall(to_go.read())
+                received = plain.recv(_READ_BYTES)
+                come.write(received) if received else come.write_eof()
+            plain.sendall(to_go.read())
             shown = secured.getpeercert(binary_form=True)
     except (OSError, ValueError) as error:
         raise LabError(
@@ -85,6 +91,15 @@ def _certificate_of(target: str) -> bytes:
     if not shown:
         raise LabError(f"{target} shows no certificate; it is no agent of wiregauge")
     return shown
+
+
+def _shook_hands(secured: ssl.SSLObject) -> bool:
+    """Whether the handshake is done, or waits for more from the other side."""
+    try:
+        secured.do_handshake()
+    except ssl.SSLWantReadError:
+        return False
+    return True
 
 
 def _call(channel: grpc.Channel, target: str, name: str, request: Message, reply: type[Reply]) -> Reply:
