@@ -221,9 +221,8 @@ def test_runs_that_could_not_be_listed_are_partial_and_say_why(
 
     monkeypatch.setattr(processing, "note_tracking", noted)
     place = tmp_path / "r"
-    with pytest.raises(
-        runner.DiskError, match=rf"No space left on device; make room, then `wiregauge show {place}`"
-    ):
+    said = rf"No space left on device; once the disk can be written again, `wiregauge show {place}`"
+    with pytest.raises(runner.DiskError, match=said):
         trial(ROOT / "examples" / "under-load.xml", place, 2)
     runs = RunDirectory.open(place).runs
     reasons = {run["reason"] for run in runs if run["state"] == "partial"}

@@ -81,7 +81,10 @@ def _certificate_of(target: str) -> bytes:
             while not _shook_hands(secured):
                 plain.sendall(to_go.read())
                 received = plain.recv(_READ_BYTES)
-                come.write(received) if received else come.write_eof()
+                if received:
+                    come.write(received)
+                else:
+                    come.write_eof()
             plain.sendall(to_go.read())
             shown = secured.getpeercert(binary_form=True)
     except (OSError, ValueError) as error:

@@ -211,11 +211,12 @@ class Trials:
 
 
 def _untracked(directory: RunDirectory) -> str | None:
-    """Why what was recorded could not be tracked, which is then still in the spool, and what helps."""
-    reason = directory.manifest["reason"]
-    if reason is None or not any(directory.segments(run["index"]) for run in directory.runs):
+    """Why a campaign failed whose records are still in the spool, and what helps; None of any other."""
+    spooled = any(directory.segments(run["index"]) for run in directory.runs)
+    if directory.manifest["state"] != "failed" or not spooled:
         return None
-    return f"{reason}; make room, then `wiregauge show {directory.root}` shows what was recorded"
+    cure = f"once the disk can be written again, `wiregauge show {directory.root}` shows what was recorded"
+    return f"{directory.manifest['reason']}; {cure}"
 
 
 def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
