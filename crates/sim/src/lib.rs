@@ -6,7 +6,7 @@
 //! same bytes.
 //!
 //! A run is built from the plan once (`build`, into the `world`) and then driven event by event (`engine`, in the order
-//! of the `queue`). Models of hosts and switches are the plan's: this crate has no figures of its own.
+//! of the `event_queue`). Models of hosts and switches are the plan's: this crate has no figures of its own.
 //!
 //! - [`simulate`] runs one run of a plan into a [`Sink`].
 //! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.
