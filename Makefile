@@ -1,7 +1,8 @@
 # make demo   set everything up and run the main job to a report
 # make test   run every test
 # make test-all  those besides that take long: statistics in full, whole campaigns, large volumes
-# make lint   formatting, lints and types
+# make t CRATE=core, make t PY=tests/python/test_quantity.py  tests of one crate, or of some files
+# make lint   formatting, lints and types; make hooks  formats and lints before each commit
 # make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
 # make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab, one test file on two benches, ten minutes at 20 000 messages a second with flat memory (within 4 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
@@ -24,12 +25,13 @@ TESTING := target/testing
 PYTEST := env PATH="$(CURDIR)/$(BIN):$$PATH" $(TESTING)/bin/python -m pytest
 # A file in one process, in the order of `LONGEST` in tests/conftest.py.
 BY_FILE := --dist loadfile --no-loadscope-reorder
+RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo built test test-computing test-waiting test-alone test-all lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
+.PHONY: help setup demo built t test test-computing test-waiting test-alone test-all lint hooks format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
 
 help:
-	@sed -n '1,16s/^# //p' Makefile
+	@sed -n '1,17s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -61,12 +63,13 @@ demo: setup
 built: $(VENV)/.packages target/.built
 
 # Of the whole workspace at once: of single crates, cargo would choose other features and build most of it again.
-target/.built: $(SOURCES)
+target/.built: $(RUST_SOURCES)
 	@tools/prerequisites
 	cargo build --workspace --lib --bins --tests --locked --quiet
 	@touch $@
 
-$(TESTING)/.installed: $(VENV)/.packages target/.built
+# It leads to the Python files as they stand and to what `built` made: neither is installed again when it changes.
+$(TESTING)/.installed: $(VENV)/.packages pyproject.toml tools/testing_wheel.py | target/.built
 	rm -rf $(TESTING) target/wheel
 	$(BIN)/python -m venv --without-pip $(TESTING)
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
@@ -75,7 +78,15 @@ $(TESTING)/.installed: $(VENV)/.packages target/.built
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/testing_wheel.py target/wheel >target/wheel/said
 	$(BIN)/pip --quiet --disable-pip-version-check --python $(TESTING)/bin/python install --no-deps --no-compile --ignore-installed \
 		target/wheel/wiregauge-*.whl
+	ln -sfn "$(CURDIR)/target/debug/lib_native.so" python/wiregauge/_native.abi3.so
+	ln -sfn "$(CURDIR)/target/debug/wiregauge-agent" $(TESTING)/bin/wiregauge-agent
 	@touch $@
+
+# One crate, or files of Python tests: `make t CRATE=core`, `make t PY="tests/python/test_limits.py -k late"`.
+t: $(if $(PY),$(TESTING)/.installed)
+	@[ -n "$(CRATE)$(PY)" ] || { echo "make t CRATE=core, or make t PY=tests/python/test_quantity.py"; exit 2; }
+	$(if $(CRATE),cargo test --locked --quiet -p wg-$(CRATE) $(TEST_OPTIONS))
+	$(if $(PY),$(PYTEST) $(PY) $(TEST_OPTIONS))
 
 # `make` of its own so that both go side by side: who waits most of the time goes first, and who computes fills the time.
 test:
@@ -105,6 +116,9 @@ lint: $(VENV)/.packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+hooks:
+	git config core.hooksPath tools/hooks
 
 format: setup
 	cargo fmt --all
