@@ -122,7 +122,7 @@ class Made:
         if self.refuses:
             self.refuses -= 1
             return Outcome("INVALID: it was late", "INVALID", (), 0.1, name)
-        latency = Latency(1000, 1e3, 2e3, 3e3, 4e3, 1e3, 2e3, 10.0)
+        latency = Latency(1000, 5e3, 6e3, 7e3, 8e3, 3e3, 6e3, 10.0)
         return Outcome(
             "",
             "VALID",

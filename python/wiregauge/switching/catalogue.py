@@ -129,6 +129,7 @@ def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], st
         session.begin(kind.name)
         try:
             known[kind.name] = kind.run(session, known)
+            _without_latency(known[kind.name], session.untold)
         except StopError as error:
             stopped = str(error)
             known[kind.name] = _none(kind, "not measured", stopped)
@@ -136,6 +137,16 @@ def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], st
             known[kind.name] = _none(kind, "not carried", f"--bench {session.bench}: {error}")
         session.ended(kind.name)
     return list(known.values()), stopped
+
+
+def _without_latency(result: Result, untold: Sequence[str]) -> None:
+    """Says where a bench does not delay frames as its links do, so that no latency is one of the device."""
+    if untold:
+        more = f" (and so in {len(untold) - 1} more of its trials)" if len(untold) > 1 else ""
+        result.conclusion.append(
+            f"no latency of the device is told where one is missing: {untold[0]}{more}; measure on a bench whose links "
+            "keep their rate"
+        )
 
 
 def _none(kind: Kind, state: str, reason: str) -> Result:

@@ -71,6 +71,8 @@ class Session:
     refusals: list[str] = field(default_factory=list)
     planned: dict[str, int] = field(default_factory=dict)
     """Trials that tests not yet over are thought to need."""
+    untold: list[str] = field(default_factory=list)
+    """Why the present test is told no latencies of some trials, a sentence each."""
     _began: float | None = None
     _test: str = ""
     _of_test: int = 0
@@ -96,6 +98,7 @@ class Session:
     def begin(self, test: str) -> None:
         """A test begins."""
         self._test, self._of_test = test, 0
+        self.untold.clear()
 
     def ended(self, test: str) -> None:
         """A test is over."""
@@ -111,6 +114,9 @@ class Session:
             outcome = self._once(trial)
             if outcome.refused:
                 self.refusals.append(f"{self._test}, {trial.name}: {outcome.refused}")
+        outcome, why = outcome.of_the_device(trial, self.device.rate_bps)
+        if why and not outcome.refused:
+            self.untold.append(why)
         return outcome
 
     def _once(self, trial: Trial) -> Outcome:

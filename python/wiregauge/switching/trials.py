@@ -131,6 +131,10 @@ class Latency:
     uncertainty: float | None
     """95 % half-width of the mean."""
 
+    def untold(self) -> Latency:
+        """Of as many messages, with no figure told."""
+        return Latency(self.n, None, None, None, None, None, None, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -186,6 +190,29 @@ class Outcome:
     def loss_ratio(self) -> float:
         """Of all streams together."""
         return self.lost / self.sent if self.sent else 1.0
+
+    def of_the_device(self, trial: Trial, rate_bps: int) -> tuple[Outcome, str]:
+        """Without latencies that no device can have, and why they are left out; empty where none is.
+
+        Whatever the device does, the last bit of a frame arrives one transmission after the first one left: where a
+        message was faster, frames did not pass links of this rate, and how long others took tells of the bench.
+        """
+        ends = [one for one in trial.streams for _ in (one.to, *one.also_to)]
+        if len(ends) != len(self.streams):
+            return self, ""
+        kept, least = [], ""
+        for stream, seen in zip(ends, self.streams, strict=True):
+            frame = min(stream.frame, trial.wrong_length or stream.frame)
+            wire, floor = 8e9 * frame / rate_bps, seen.latency.minimum
+            if floor is not None and floor < wire:
+                least = least or (
+                    f"{frame} B arrived {floor / 1e3:.3g} µs after being sent, and one transmission at this rate "
+                    f"takes {wire / 1e3:.3g} µs"
+                )
+                kept.append(replace(seen, latency=seen.latency.untold()))
+            else:
+                kept.append(seen)
+        return replace(self, streams=tuple(kept)), least
 
     @staticmethod
     def of(kept: dict[str, Any]) -> Outcome:
