@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chosen import also
 from simulation import trial
 from wiregauge import stats
 from wiregauge.config import Exchange, Test
@@ -103,6 +106,107 @@ def test_beyond_the_exchanges_the_band_grows() -> None:
     width = track.uncertainty_at([4.0, 8.0, 16.0])
     assert width[0] < width[1] < width[2]
     assert abs(track.offset_at(16.0) - 16 * 5e4) <= width[2]
+
+
+WAYS = ("kept", "stepped", "slewed", "frequency jumped", "stepped forth and back")
+
+
+@dataclass
+class Course:
+    """Exchanges with a clock, and its true offset."""
+
+    way: str
+    size: float
+    at: float
+    t: np.ndarray
+    theta: np.ndarray
+    delay: np.ndarray
+    true: Callable[[np.ndarray], np.ndarray]
+
+
+def course(seed: int) -> Course:
+    """A clock that is kept, set or driven by 1 µs to 1 ms; exchanges few or many, with all shapes of queues."""
+    rng = np.random.default_rng(seed)
+    way = WAYS[seed % len(WAYS)]
+    period, length = rng.choice([0.005, 0.01, 0.02, 0.05]), rng.choice([3.0, 6.0, 12.0])
+    n = int(length / period)
+    t = np.arange(n) * period + rng.uniform(0, period / 2, n)
+    queue = rng.choice([0.2, 1, 5, 20]) * US
+
+    def met() -> np.ndarray:
+        shapes: list[Callable[[], np.ndarray]] = [
+            lambda: rng.exponential(queue, n),
+            lambda: rng.pareto(1.5, n) * queue,
+            lambda: rng.uniform(0, queue, n) + (rng.random(n) < 0.05) * rng.uniform(0, 1e6, n),
+        ]
+        return shapes[seed // len(WAYS) % 3]()
+
+    fixed, share = 2 * rng.uniform(2, 40) * US, rng.uniform(0, 1)
+    one_sided = 5 if rng.integers(0, 4) == 0 else 1
+    out, back = fixed * share + one_sided * met(), fixed * (1 - share) + met()
+    drift, size = rng.uniform(-5e4, 5e4), 10 ** rng.uniform(0, 3) * US * rng.choice([-1, 1])
+    at, rate, jump = (
+        rng.uniform(t[0] + 0.1 * length, t[-1] - 0.1 * length),
+        *rng.uniform([1e4, -2e4], [5e5, 2e4]),
+    )
+    again = at + rng.uniform(0.3, 1.0)
+    bent: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "kept": lambda x: 0 * x,
+        "stepped": lambda x: np.where(x >= at, size, 0.0),
+        "slewed": lambda x: np.clip((x - at) / abs(size) * rate, 0, 1) * size,
+        "frequency jumped": lambda x: np.maximum(x - at, 0) * jump,
+        "stepped forth and back": lambda x: np.where((x >= at) & (x < again), size, 0.0),
+    }
+
+    def true(x: np.ndarray) -> np.ndarray:
+        return np.asarray(drift * x + bent[way](x))
+
+    return Course(way, size, at, t, true(t) + (out - back) / 2, out + back, true)
+
+
+def outside(seed: int) -> int:
+    """How many of 20 001 instants have a true offset outside the band."""
+    one = course(seed)
+    track = stats.offset_track(one.t, one.theta, one.delay)
+    assert track is not None
+    x = np.linspace(one.t[0], one.t[-1], 20_001)
+    return int(np.sum(np.abs(track.offset_at(x) - one.true(x)) > track.uncertainty_at(x) + 1e-3))
+
+
+@pytest.mark.parametrize("first", [0, *map(also, range(150, 3000, 150))])
+def test_the_band_holds_at_every_instant_however_a_clock_is_set_or_driven(first: int) -> None:
+    assert [seed for seed in range(first, first + 150) if outside(seed)] == []
+
+
+def test_a_step_beyond_what_queues_add_is_told_and_a_clock_that_is_kept_is_not() -> None:
+    told = dict.fromkeys(WAYS, 0)
+    for seed in range(200):
+        one = course(seed)
+        track = stats.offset_track(one.t, one.theta, one.delay)
+        assert track is not None
+        told[one.way] += bool(track.moved)
+        if one.way == "stepped":
+            assert all(moved.begin - 0.3 <= one.at <= moved.end + 0.3 for moved in track.moved)
+            assert all(moved.by <= abs(one.size) + 40 * US for moved in track.moved)
+    assert told["kept"] == told["frequency jumped"] == 0
+    assert told["stepped"] > 20
+    t, theta, delay = exchanges(np.random.default_rng(3), np.poly1d([2e4, 0.0]), queue=2 * US)
+    track = stats.offset_track(t, theta + np.where(t > 2.0, 18 * US, 0.0), delay)
+    assert track is not None
+    (moved,) = track.moved
+    assert moved.begin <= 2.0 + 0.05
+    assert moved.end >= 2.0 - 0.05
+    assert 5 * US < moved.by <= 18 * US
+
+
+def test_the_greatest_uncertainty_is_that_of_every_instant() -> None:
+    """A step is as narrow as two exchanges are apart: no picture's points need meet it."""
+    t, theta, delay = exchanges(np.random.default_rng(4), np.poly1d([0.0]), queue=500.0)
+    track = stats.offset_track(t, theta + np.where(t > 2.0, 1e6, 0.0), delay)
+    assert track is not None
+    fine = np.linspace(0.5, 3.5, 100_001)
+    assert track.greatest_uncertainty(0.5, 3.5) >= track.uncertainty_at(fine).max()
+    assert track.greatest_uncertainty(2.6, 3.5) < 20 * US
 
 
 def test_nothing_is_made_of_nothing() -> None:

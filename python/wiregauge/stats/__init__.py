@@ -30,7 +30,7 @@ from wiregauge.stats.moments import (
     mean_estimate,
     standard_deviation,
 )
-from wiregauge.stats.offsets import OffsetTrack, offset_track
+from wiregauge.stats.offsets import Moved, OffsetTrack, offset_track
 from wiregauge.stats.quantiles import (
     Rank,
     RankInterval,
@@ -115,6 +115,7 @@ __all__ = [
     "MeanEstimate",
     "MeanTest",
     "Mode",
+    "Moved",
     "OffsetTrack",
     "Pair",
     "Peak",

@@ -10,6 +10,10 @@ So the exchange of least delay in each stretch of time is a knot, knots are join
 exchange is asked whether it could be true of the line: what contradicts it by more than its own bound (a clock that
 was stepped, an oscillator that warmed up) widens the band there. The road not taken: a line through the whole run,
 which is right only for a clock that keeps its frequency; it is fitted as well, to tell the drift.
+
+A step that is smaller than what queues add contradicts nothing. But whenever a clock is set, either the exchanges
+just before an instant or those just after it were made by the clock as it shows then: so the band reaches wherever
+either side allows, at every instant. Where the two sides exclude each other the clock was moved, and that is told.
 """
 
 from __future__ import annotations
@@ -27,8 +31,25 @@ MOST_KNOTS = 500
 UNKNOWN_DRIFT = 2e5
 """What two clocks may drift apart where a single exchange tells nothing of it, ns/s: 100 ppm each, as IEEE Std
 802.3-2022 allows a station."""
+SIDE = 8
+"""Exchanges before an instant, and as many after it, that say where the clock may be then."""
+MOVED_SIDE = 4
+"""The same, where it is asked whether the clock was moved between two exchanges."""
+DRIVEN = 1e5
+"""What a clock may gain that is driven, and not set, ns/s: 100 ppm."""
 REACHED = 7
 """Which of the least delays tells how far the least is above the one that met no queue; see `_unreached`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A clock that was set between two exchanges, or driven faster than clocks are."""
+
+    begin: float
+    """Seconds of that clock, as `end`."""
+    end: float
+    by: float
+    """Against its course, at least, ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,11 @@ class OffsetTrack:
     """The part of it in which knots differ: an asymmetry is common to all, and tilts no line through two of them."""
     between: Floats
     """What exchanges between two knots contradict the line by: one value fewer than knots."""
+    seen: Floats
+    """Times of all exchanges."""
+    reach: Floats
+    """How far from the line the clock may be before the first exchange, between each two, and after the last."""
+    moved: tuple[Moved, ...]
     n: int
     delay: float
     """Least delay there and back, ns."""
@@ -74,10 +100,19 @@ class OffsetTrack:
         width = np.interp(x, self.at, self.half_width)
         if len(self.at) == 1:
             return np.asarray(width + UNKNOWN_DRIFT * np.abs(x - self.at[0]), dtype=np.float64)
+        either = [self.reach[np.searchsorted(self.seen, x, side=side)] for side in ("left", "right")]
         place = np.clip(np.searchsorted(self.at, x, side="right") - 1, 0, len(self.between) - 1)
         beyond = np.maximum(self.at[0] - x, 0.0) + np.maximum(x - self.at[-1], 0.0)
         tilt = (self.apart[1:] + self.apart[:-1] + self.between) / np.diff(self.at)
-        return np.asarray(width + self.between[place] + beyond * tilt[place], dtype=np.float64)
+        width = np.maximum(width + self.between[place], np.maximum(*either))
+        return np.asarray(width + beyond * tilt[place], dtype=np.float64)
+
+    def greatest_uncertainty(self, since: float, until: float) -> float:
+        """The greatest bound of the error of `offset_at` from one time to another, ns."""
+        inside = self.seen[(self.seen > since) & (self.seen < until)]
+        # Knots are exchanges: the band jumps there, and is straight between.
+        just_before = np.nextafter(inside, -np.inf)
+        return float(self.uncertainty_at(np.concatenate([[since], inside, just_before, [until]])).max())
 
     def _slopes(self) -> tuple[float, float]:
         slopes = np.diff(self.offset) / np.diff(self.at)
@@ -128,8 +163,90 @@ def offset_track(
         between += _bend(at, offset, own)
     drift, uncertainty = _drift(at, offset, own)
     # The whole delay as the bound includes what even the least one met of a queue.
-    width = own + asymmetry / 2 - (unreached / 2 if asymmetry_ns is None else 0.0)
-    return OffsetTrack(at, offset, width, own, between, len(x), least, asymmetry, drift, uncertainty)
+    shared = asymmetry / 2 - (unreached / 2 if asymmetry_ns is None else 0.0)
+    width = own + shared
+    course, unsure = _course(at, offset)
+    each = (excess + unreached) / 2 + timestamp_ns
+    reach = _reach(theta - line, line - course * (x - x[0]), each + shared)
+    reach += unsure * (x[_ahead(len(x))] - x[_behind(len(x))])
+    moved = _moved(x, theta - course * (x - x[0]), each)
+    return OffsetTrack(
+        at, offset, width, own, between, x, reach, moved, len(x), least, asymmetry, drift, uncertainty
+    )
+
+
+def _course(at: Floats, offset: Floats) -> tuple[float, float]:
+    """What the clock usually gains, ns/s, whatever steps it made: the median over stretches, and how unsure that is."""
+    if len(at) < 2:
+        return 0.0, 0.0
+    slopes = np.diff(offset) / np.diff(at)
+    middle = float(np.median(slopes))
+    # The standard error of a median is 1.25 times that of a mean.
+    scatter = 1.4826 * float(np.median(np.abs(slopes - middle)))
+    return middle, 2 * 1.25 * scatter / float(np.sqrt(len(slopes)))
+
+
+def _behind(n: int) -> NDArray[np.intp]:
+    """By stretch between n exchanges, and beyond them, the first exchange that tells of it."""
+    return np.maximum(np.arange(n + 1) - SIDE, 0)
+
+
+def _ahead(n: int) -> NDArray[np.intp]:
+    """The last one."""
+    return np.minimum(np.arange(n + 1) + SIDE - 1, n - 1)
+
+
+def _sides(low: Floats, high: Floats, most: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """By exchange what the last ones up to it allow together, and what the next ones from it on do: ends of intervals.
+
+    Where no value suits all of them, as on both sides of a step, it reaches from the one end to the other.
+    """
+
+    def together(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        ahead = np.full(most - 1, np.inf)
+        lows = np.lib.stride_tricks.sliding_window_view(np.concatenate([-ahead, low]), most).max(axis=1)
+        highs = np.lib.stride_tricks.sliding_window_view(np.concatenate([ahead, high]), most).min(axis=1)
+        return np.minimum(lows, highs), np.maximum(lows, highs)
+
+    after = together(low[::-1], high[::-1])
+    return together(low, high), (after[0][::-1], after[1][::-1])
+
+
+def _reach(beside: Floats, bent: Floats, width: Floats) -> Floats:
+    """By stretch between exchanges, and beyond them, how far from the line the clock may be, ns.
+
+    `beside` is how far an exchange is from the line, `bent` the line less the clock's usual course. Between the
+    exchanges of one side and those of the other the clock keeps its course or leaves it in one direction, however fast.
+    """
+    value = beside + bent
+    before, after = _sides(value - width, value + width, SIDE)
+    found = np.zeros(len(value) + 1)
+    for low, high, stretch in ((*before, slice(1, None)), (*after, slice(None, -1))):
+        own = found[stretch]
+        for line in (bent, np.concatenate([bent[1:], bent[-1:]]), np.concatenate([bent[:1], bent[:-1]])):
+            own[:] = np.maximum(own, np.maximum(np.abs(low - line), np.abs(high - line)))
+    return found
+
+
+def _moved(x: Floats, value: Floats, width: Floats) -> tuple[Moved, ...]:
+    """Where exchanges before and after exclude each other by more than a clock that is driven gains meanwhile.
+
+    Asymmetry is the same for all of them, and in no difference.
+    """
+    if len(x) < 2:
+        return ()
+    (low_before, high_before), (low_after, high_after) = _sides(value - width, value + width, MOVED_SIDE)
+    place = np.arange(1, len(x))
+    first, last = np.maximum(place - MOVED_SIDE, 0), np.minimum(place + MOVED_SIDE - 1, len(x) - 1)
+    apart = np.maximum(low_after[1:] - high_before[:-1], low_before[:-1] - high_after[1:])
+    excess = apart - DRIVEN * (x[last] - x[first]) / 2
+    found: list[Moved] = []
+    for one in np.flatnonzero(excess > 0):
+        begin, end, by = float(x[one]), float(x[one + 1]), float(apart[one])
+        if found and begin <= found[-1].end:
+            begin, by = found[-1].begin, max(by, found.pop().by)
+        found.append(Moved(begin, end, by))
+    return tuple(found)
 
 
 def _knots(x: Floats, excess: Floats, longest_s: float) -> NDArray[np.intp]:

@@ -181,11 +181,13 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
                 stated=synchronise.asymmetry_ns is not None,
                 drift=track.drift,
                 drift_uncertainty=track.drift_uncertainty,
-                uncertainty=float(width.max()),
+                # Everywhere, and not only where a picture looks: a step is as narrow as two exchanges are apart.
+                uncertainty=track.greatest_uncertainty(*grid[[0, -1]]),
                 t=grid,
                 offset=track.offset_at(grid),
                 half_width=width,
                 trend=np.polynomial.Polynomial.fit(grid, track.offset_at(grid), 1)(grid),
+                moved=tuple(one for one in track.moved if one.end >= grid[0] and one.begin <= grid[-1]),
             )
         )
     return tracks, tuple(found)

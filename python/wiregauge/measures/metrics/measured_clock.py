@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from wiregauge.stats import Moved
+
 __all__ = ["ClockResult", "WatchedClock"]
 
 Floats = NDArray[np.float64]
@@ -42,6 +44,8 @@ class ClockResult:
     half_width: Floats = field(repr=False)
     trend: Floats = field(repr=False)
     """Straight line through `offset`; ns, as both."""
+    moved: tuple[Moved, ...] = ()
+    """Where it was set, or driven."""
 
 
 @dataclass(frozen=True, slots=True)

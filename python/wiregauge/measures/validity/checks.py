@@ -273,16 +273,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         graded(worst, 0.0, NEGATIVE_INVALID),
         f"negative times were measured ({named})",
     )
-    steps = sum(number(agent, "clock_steps") for agent in run.agents.values())
-    largest = max((abs(number(agent, "largest_clock_step_ns")) for agent in run.agents.values()), default=0)
-    yield check(
-        "clock-steps",
-        "Clock was not stepped",
-        "0 steps",
-        f"{steps} steps" + (f", largest {largest} ns" if steps else ""),
-        Grade.INVALID if steps else Grade.OK,
-        f"a clock was stepped {steps} times during the run, by up to {largest} ns",
-    )
+    yield _steps(run)
     medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
     typical = min(medians, default=None)
     share = run.clock_uncertainty_ns / typical if typical else 0.0
@@ -318,6 +309,28 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         named or "none",
         Grade.NOTE if run.wrong_clocks else Grade.OK,
         f"these clocks are imperfect: {named}: times between two nodes include the error of their clocks",
+    )
+
+
+def _steps(run: Evidence) -> Check:
+    """Steps that agents saw of their hosts' clocks, and those that exchanges found, which may be far smaller."""
+    steps = sum(number(agent, "clock_steps") for agent in run.agents.values())
+    largest = max((abs(number(agent, "largest_clock_step_ns")) for agent in run.agents.values()), default=0)
+    seen = few(
+        f"{clock.node} by {duration(one.by)} or more between {one.begin:.4g} and {one.end:.4g} s"
+        for clock in run.clocks
+        for one in clock.moved
+    )
+    by_hosts = f"{steps} steps" + (f", largest {largest} ns" if steps else "")
+    return check(
+        "clock-steps",
+        "Clock was not stepped",
+        "0 steps; one that only exchanges found, and whose uncertainty holds it, is degraded",
+        f"{by_hosts}; by exchanges: {seen}" if seen else by_hosts,
+        Grade.INVALID if steps else Grade.DEGRADED if seen else Grade.OK,
+        f"a clock was stepped {steps} times during the run, by up to {largest} ns"
+        if steps
+        else f"a clock was set or driven during the run: {seen}; one-way times there are uncertain by as much",
     )
 
 
