@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.measures.validity.traffic import entries, offered_loads
 
 PLAN: Any = SimpleNamespace(
-    injects=[SimpleNamespace(on="e2", to="e1", load_ppm=1_000_000, rate_bps=10**9)],
+    injects=[InjectPlan("e2", "e1", 1_000_000, 10**9)],
     warm_up_ns=0,
     duration_ns=1e9,
 )

@@ -72,6 +72,9 @@ pub struct AgentReport {
     pub ended_realtime_ns: i64,
     /// Nothing was asked of a host.
     pub grants: Vec<()>,
+    /// Of each background load that leads to this end system what became of it, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<LoadReport>,
     /// Frames of background load that the host read and discarded.
     #[serde(skip_serializing_if = "is_zero")]
     pub load_read: u64,
@@ -83,6 +86,37 @@ pub struct AgentReport {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// Background load where it is to arrive, in the shape of what an agent says of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LoadReport {
+    /// `absorb`.
+    pub kind: String,
+    /// Its number in the plan.
+    pub number: usize,
+    /// `simulated`.
+    pub backend: String,
+    /// What was counted.
+    pub figures: LoadFigures,
+}
+
+/// What was counted of a background load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LoadFigures {
+    /// What arrived.
+    pub account: LoadAccount,
+    /// What did not, copies that went astray included: `link`, or the reason of the drop.
+    pub lost: BTreeMap<String, u64>,
+}
+
+/// Frames of a background load that arrived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LoadAccount {
+    /// Intact frames.
+    pub received: u64,
+    /// Those: none comes twice.
+    pub distinct: u64,
 }
 
 /// An access point.

@@ -508,6 +508,10 @@ pub(crate) struct Injector {
     /// Who sends, where it is no schedule.
     pub(crate) threads: Option<Box<Threads>>,
     pub(crate) done: u64,
+    /// Frames that came to the host they are for, intact.
+    pub(crate) arrived: u64,
+    /// Frames that did not, copies that went astray included: lost by a link, or dropped by reason.
+    pub(crate) lost: BTreeMap<&'static str, u64>,
 }
 
 /// A host's log of what its applications send and receive, on its way to another host.

@@ -59,6 +59,12 @@ class LoadShown(TypedDict):
     to: str
     intended: Positive
     offered: Figure
+    arrived: Figure
+    sent_frames: Count | None
+    arrived_frames: Count | None
+    never_came: Annotated[
+        Count | None, Meta(description="frames that reached neither their end nor a queue without room")
+    ]
 
 
 def _limit_interval(limit: LimitResult) -> list[float | None] | None:

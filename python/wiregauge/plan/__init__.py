@@ -31,7 +31,7 @@ from wiregauge.plan.network import (
 )
 from wiregauge.plan.ptp import PtpClock, PtpDomain
 from wiregauge.plan.routes import Hop, Route
-from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Send
+from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Restart, Send
 from wiregauge.plan.tsn import Etf, PortTsn
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "Ptp",
     "PtpClock",
     "PtpDomain",
+    "Restart",
     "Route",
     "Run",
     "Send",

@@ -1,6 +1,6 @@
 //! Flows and tasks.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
@@ -231,6 +231,8 @@ impl World {
                     }
                 },
                 done: 0,
+                arrived: 0,
+                lost: BTreeMap::new(),
             });
         }
         Ok(())

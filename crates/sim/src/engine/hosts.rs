@@ -67,8 +67,17 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         let host = &mut self.world.hosts[at];
-        let pays = host.extra.as_ref().is_some_and(|extra| extra.receives_load);
-        if !pays || frame.destination != host.address || !is_sound(frame) {
+        if frame.destination != host.address {
+            return;
+        }
+        if !is_sound(frame) {
+            self.count_lost_load(frame, DropReason::FrameCheck.name());
+            return;
+        }
+        if let Some(injector) = self.world.injectors.get_mut(frame.message().sequence as usize) {
+            injector.arrived += 1;
+        }
+        if host.extra.as_ref().is_none_or(|extra| !extra.receives_load) {
             return;
         }
         let drawn = host.receive_wake_up.draw(&mut host.wake_ups);

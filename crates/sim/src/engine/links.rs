@@ -148,6 +148,7 @@ impl<S: Sink> Engine<'_, S> {
         if effect.lost {
             // What else was done to it happened to nobody.
             told = vec![(TruthKind::LinkLost, 0)];
+            self.count_load_lost_on(number, &frame);
         }
         for (kind, value) in told {
             self.reveal(kind, &frame, node, port, value);
@@ -314,6 +315,7 @@ impl<S: Sink> Engine<'_, S> {
         self.queue.set(Class::Straggler, source, straggler.into());
         self.tell(TruthKind::Cut, node, port, 0);
         for frame in lost {
+            self.count_load_lost_on(number, &frame);
             self.reveal(TruthKind::LinkLost, &frame, node, port, 0);
         }
     }

@@ -177,6 +177,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn note_drop(&mut self, frame: &Frame, node: NodeIndex, port: u16, reason: DropReason, crc: Crc) {
+        self.count_lost_load(frame, reason.name());
         self.write(record(frame, node, port, self.now, (Point::Drop, Clock::Simulated, crc, reason)));
     }
 
@@ -226,6 +227,28 @@ impl<S: Sink> Engine<'_, S> {
         let flags = RecordFlags::from_bits(flags.of_message());
         let sequence = if flow == FLOW_FOREIGN { 0 } else { sequence };
         self.sink.truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
+    }
+
+    /// Of background load, which leaves no records, its injector counts what became of a frame.
+    fn count_lost_load(&mut self, frame: &Frame, how: &'static str) {
+        if let Some(injector) = self.injector_of(frame) {
+            *self.world.injectors[injector].lost.entry(how).or_insert(0) += 1;
+        }
+    }
+
+    /// The same, of a frame that link `number` lost: the first one on its way, or another.
+    fn count_load_lost_on(&mut self, number: usize, frame: &Frame) {
+        if let Some(injector) = self.injector_of(frame) {
+            let host = &self.world.hosts[self.world.injectors[injector].host];
+            let is_own = host.ports.iter().any(|port| port.channel() == number);
+            self.count_lost_load(frame, if is_own { "own-link" } else { "link" });
+        }
+    }
+
+    fn injector_of(&self, frame: &Frame) -> Option<usize> {
+        let message = frame.message();
+        let number = message.sequence as usize;
+        (message.flow == FLOW_FOREIGN && number < self.world.injectors.len()).then_some(number)
     }
 
     /// Writes what befell `node`.

@@ -10,11 +10,11 @@ use super::Engine;
 use crate::build::streams::{eliminated_at, joined_at};
 use crate::clusters::{ClusterState, Synchroniser};
 use crate::report::{
-    AccessPointReport, AgentReport, ClusterReport, FilterReport, FrerReport, JunctionReport, PortReport,
-    SimReport, SwitchReport, SynchroniserReport, TaskReport,
+    AccessPointReport, AgentReport, ClusterReport, FilterReport, FrerReport, JunctionReport, LoadAccount,
+    LoadFigures, LoadReport, PortReport, SimReport, SwitchReport, SynchroniserReport, TaskReport,
 };
 use crate::sink::Sink;
-use crate::world::{ACCESS_POINTS, CoreIndex, Reception, World};
+use crate::world::{ACCESS_POINTS, CoreIndex, Injector, Reception, World};
 
 /// The tasks of a host, by index in the order of the plan. They are found for all hosts at once: each task is looked at once,
 /// however many hosts there are.
@@ -197,12 +197,28 @@ impl<S: Sink> Engine<'_, S> {
             complete: true,
             access_points: access_points.collect(),
             tasks: self.tasks(at, tasks),
+            streams: self.loads_to(at),
             load_read: host.load_read,
             unreceived: host.unreceived.iter().map(|(reason, n)| ((*reason).to_owned(), *n)).collect(),
             records_written: self.records[usize::from(host.node)],
             ended_realtime_ns: self.now.as_picos() / 1_000,
             ..AgentReport::default()
         }
+    }
+
+    fn loads_to(&self, at: usize) -> Vec<LoadReport> {
+        let address = self.world.hosts[at].address;
+        let to_here = |(_, load): &(usize, &Injector)| load.frame.destination == address;
+        let of = |(number, load): (usize, &Injector)| LoadReport {
+            kind: "absorb".into(),
+            number,
+            backend: "simulated".into(),
+            figures: LoadFigures {
+                account: LoadAccount { received: load.arrived, distinct: load.arrived },
+                lost: load.lost.iter().map(|(how, n)| ((*how).to_owned(), *n)).collect(),
+            },
+        };
+        self.world.injectors.iter().enumerate().filter(to_here).map(of).collect()
     }
 
     fn tasks(&self, at: usize, own: &HostTasks) -> Vec<TaskReport> {

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
+from wiregauge.measures.metrics.load_plan import InjectPlan, load_plans
+from wiregauge.measures.metrics.port_plan import Port, PortPlan, least_ns, port_plans
 from wiregauge.plan import Campaign, ClockStep, Cut, Flow, Network, Run, Synchronise
 from wiregauge.plan.campaign import TtWindow
 
@@ -115,6 +117,8 @@ class FlowPlan:
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
     priority: int = 0
     """Of its tag; 0 without one."""
+    least_ns: float = 0.0
+    """What the links on its way take alone, whatever lies between them."""
     asked: tuple[str, ...] = ()
     """Percentiles that limits of the test name."""
     asked_of_pairs: tuple[str, ...] = ()
@@ -152,19 +156,6 @@ class FlowPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class InjectPlan:
-    """Background load of one end system."""
-
-    on: str
-    to: str
-    load_ppm: int
-    rate_bps: int
-    """Of the link it leaves by."""
-    by_threads: bool = False
-    """Simulated threads send it, which make up for nothing: less than intended is what was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
 class RunPlan:
     """One run of the campaign."""
 
@@ -185,6 +176,8 @@ class RunPlan:
     disturbances: tuple[str, ...] = ()
     """What the test does to the network on purpose, by kind, one entry each."""
     cut_links: tuple[int, ...] = ()
+    ports: Mapping[Port, PortPlan] = field(default_factory=dict)
+    """Output ports on the ways of flows that send whatever waits for them, in the order of arrival."""
     stepped: Mapping[str, float] = field(default_factory=dict)
     """By node: the sum of what its clock is set by, forth and back, ns."""
 
@@ -285,16 +278,8 @@ def _run(campaign: Campaign, run: Run, asked: tuple[str, ...], of_pairs: tuple[s
         duration_ns=run.duration / 1000,
         flows=flows(exchange=False),
         exchanges=flows(exchange=True),
-        injects=tuple(
-            InjectPlan(
-                names[one.on],
-                names[one.to],
-                one.load_ppm,
-                campaign.network.first_rate(one.on) or 0,
-                by_threads=one.threads is not None,
-            )
-            for one in run.injects
-        ),
+        injects=load_plans(campaign.network, run),
+        ports=port_plans(campaign.network, run),
         link_rate_bps=run.link_rate_bps,
         captures=tuple(names[capture.on] for capture in run.captures),
         disturbances=run.disturbances,
@@ -342,6 +327,12 @@ def _flow(
         schedule=_schedule(flow, receiver),
         priority=flow.vlan.priority if flow.vlan is not None else 0,
         frames=replay.frames if replay else None,
+        least_ns=least_ns(
+            campaign.network,
+            run,
+            [route for route in flow.routes if route.nodes and route.nodes[-1] == receiver],
+            send.payload if send and not replay else None,
+        ),
         asked=asked,
         asked_of_pairs=of_pairs,
     )

@@ -149,6 +149,12 @@ class Load:
     to: str
     intended: float
     offered: float | None
+    arrived: float | None = None
+    """What of it came to `to`; None where nobody counted."""
+    sent_frames: int | None = None
+    arrived_frames: int | None = None
+    never_came: int | None = None
+    """Frames that reached neither `to` nor a queue without room: nothing was loaded by them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from wiregauge.measures.validity.evidence import (
     percent,
     total_of,
 )
+from wiregauge.measures.validity.link_rate import link_rates
 from wiregauge.measures.validity.record_integrity import captured, kept
 from wiregauge.measures.validity.steadiness import steadiness
 from wiregauge.measures.validity.timestamping import timestamps
@@ -56,6 +57,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             _clocks,
             steadiness,
             network_load,
+            link_rates,
             calibrated,
             _host,
         )

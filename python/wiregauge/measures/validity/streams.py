@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from wiregauge.measures.metrics.flow_plan import InjectPlan
+from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.measures.metrics.reported import parts
 from wiregauge.stats.counts import share_bound
 
@@ -38,6 +38,21 @@ class Stream:
     within: tuple[float, float, float] | None
 
 
+_DROPPED_ON_PURPOSE: Final = (
+    "buffer-full",
+    "regulator-full",
+    "policed",
+    "red-frame",
+    "interval-octets",
+    "stream-gate",
+    "stream-blocked",
+    "oversize-sdu",
+    "ring-full",
+    "fifo-full",
+)
+"""Drops of a simulated network that are what the test loads, limits or polices: a full queue is loaded."""
+
+
 @dataclass(frozen=True)
 class LoadAccount:
     """What became of an injector's frames. `lost` counts those that left and are not among the distinct arrivals."""
@@ -54,6 +69,30 @@ class LoadAccount:
     missed: int
     latency_p50_ns: float | None
     latency_p99_ns: float | None
+    number: int
+    plan: InjectPlan
+    dropped: Mapping[str, int] | None = None
+    """Frames that did not arrive, by how; None where the bench does not see it."""
+
+    @property
+    def entered(self) -> float | None:
+        """Share of the frames that got over the first link, where the bench sees it."""
+        if self.dropped is None or not self.sent:
+            return None
+        return 1 - min(self.dropped.get("own-link", 0) / self.sent, 1.0)
+
+    @property
+    def never_came(self) -> int | None:
+        """Frames that nothing the test loads has dropped: they reached neither their end nor a queue without room.
+
+        What no bench counts is reckoned: a port that is offered more than it carries by plan drops the rest.
+        """
+        lost = self.lost
+        if lost is None or self.sent is None:
+            return None
+        if self.dropped is not None:
+            return min(lost, sum(n for how, n in self.dropped.items() if how not in _DROPPED_ON_PURPOSE))
+        return max(0, lost - self.missed - round((1 - self.plan.due) * self.sent))
 
     @property
     def lost(self) -> int | None:
@@ -70,7 +109,10 @@ def load_accounts(
     injects: Sequence[InjectPlan], agents: Mapping[str, Mapping[str, object]]
 ) -> tuple[LoadAccount, ...]:
     """The account of every injector whose frames somebody counted, or could not."""
-    sent = {stream.number: stream for stream in streams_of(agents) if stream.kind == "inject"}
+    streams = {stream.number: stream for stream in streams_of(agents) if stream.kind == "inject"}
+    sent = _handed_over(injects, agents) | {
+        number: stream.offered - stream.refused for number, stream in streams.items()
+    }
     accounts = []
     for _, part in _reported(agents):
         number = _whole(part.get("number"))
@@ -79,14 +121,14 @@ def load_accounts(
         figures = _object(part.get("figures"))
         account, missed = _object(figures.get("account")), _object(figures.get("missed"))
         latency = _object(account.get("latency_ns"))
-        source = sent.get(number)
+        dropped = figures.get("lost")
         accounts.append(
             LoadAccount(
                 on=injects[number].on,
                 to=injects[number].to,
                 receiver=str(part.get("backend", "")),
                 why=str(part.get("why", "")),
-                sent=None if source is None else source.offered - source.refused,
+                sent=sent.get(number),
                 distinct=_whole(account.get("distinct")),
                 duplicates=_whole(account.get("duplicates")),
                 reordered=_whole(account.get("reordered")),
@@ -94,9 +136,25 @@ def load_accounts(
                 missed=_whole(missed.get("ring")) + _whole(missed.get("other")),
                 latency_p50_ns=_real(latency.get("p50")),
                 latency_p99_ns=_real(latency.get("p99")),
+                number=number,
+                plan=injects[number],
+                dropped={str(how): _whole(n) for how, n in dropped.items()}
+                if isinstance(dropped, dict)
+                else None,
             )
         )
     return tuple(accounts)
+
+
+def _handed_over(injects: Sequence[InjectPlan], agents: Mapping[str, Mapping[str, object]]) -> dict[int, int]:
+    """By load what its task says to have sent; tasks of an end system come in the order of the plan."""
+    found: dict[int, int] = {}
+    for on in {inject.on for inject in injects}:
+        numbers = [number for number, inject in enumerate(injects) if inject.on == on]
+        tasks = [task for task in parts(agents.get(on, {}), "tasks") if task.get("kind") == "inject"]
+        if len(tasks) == len(numbers):
+            found |= {number: _whole(task.get("done")) for number, task in zip(numbers, tasks, strict=True)}
+    return found
 
 
 def share_bounds(part: float, n: int) -> tuple[float, float]:

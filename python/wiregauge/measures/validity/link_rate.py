@@ -1,0 +1,187 @@
+"""Whether ports send as fast as their links: from what was there to send, and what left, whoever made the port.
+
+A frame that waits from the departure of the one before it until its own proves that a port on its way was busy all the
+time. A port that is busy sends as its link does; and what leaves a port of first come, first served between two frames
+has come between them. So the time between two departures is no longer than what came meanwhile takes on the line. And
+no frame is behind a line sooner than the line takes for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.port_plan import PortPlan, wire_bits
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import Check, FlowResult, Grade
+from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent
+
+__all__ = ["link_rates"]
+
+Floats = NDArray[np.float64]
+
+SLOW_INVALID: Final = 0.10
+"""Share of the measured time in which ports that were busy sent nothing."""
+_OF_STRETCH: Final = 0.02
+_OF_HOST_NS: Final = 5e6
+"""What a port of real frames may miss in a stretch: its timers and the host that runs it are not exact."""
+_ROUNDED_NS: Final = 1.0
+_SIGMAS: Final = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """A stretch in which a port had frames to send and sent fewer than its link carries."""
+
+    flow: str
+    ports: str
+    begin_s: float
+    lasted_ns: float
+    idle_ns: float
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return (
+            f"flow {self.flow} waited for {duration(self.lasted_ns)} from {self.begin_s:.4g} s on, in which "
+            f"{self.ports} had {duration(self.lasted_ns - self.idle_ns)} to send"
+        )
+
+
+def link_rates(run: Evidence) -> Iterator[Check]:
+    """The two checks; what they cannot be asked of, they say."""
+    if run.tapped:
+        return
+    looked = [flow for flow in run.flows if _can_be_asked(run, flow)]
+    idle = [one for flow in looked if (one := _idle(run, flow)) is not None]
+    worst = max(idle, key=lambda one: one.idle_ns, default=None)
+    share = worst.idle_ns / run.plan.duration_ns if worst is not None and run.plan.duration_ns else 0.0
+    untold = "" if looked or not run.flows else "not looked at: no port that sends whatever waits, in order"
+    yield check(
+        "link-rate",
+        "Busy ports sent as fast as their links",
+        f"frames that wait leave as the link's rate demands; above {percent(SLOW_INVALID)} of the run idle is invalid",
+        few(one.text for one in idle) or untold or f"{len(looked)} flows looked at",
+        max(Grade.DEGRADED, graded(share, 0.0, SLOW_INVALID)) if worst is not None else Grade.OK,
+        f"a port did not keep the rate of its link ({worst.text if worst is not None else ''}): waits are of the bench "
+        "and not of the network; take a lower rate or load, a machine with time to spare, or the simulator",
+    )
+    fast = [(flow, one) for flow in run.flows if (one := _too_fast(run, flow)) is not None]
+    yield check(
+        "line-time",
+        "No frame was faster than its links",
+        "latency at least what the links on the way take for a frame",
+        few(f"flow {flow.plan.name}: {one}" for flow, one in fast) or "none was",
+        Grade.DEGRADED if fast else Grade.OK,
+        f"links did not take the time of their rate ({few(f'flow {flow.plan.name}: {one}' for flow, one in fast)}): "
+        "latencies miss that part; take links as fast as this bench carries, or the simulator",
+    )
+
+
+def _too_fast(run: Evidence, flow: FlowResult) -> str | None:
+    summary = flow.summaries["latency"]
+    if summary.minimum is None or not flow.plan.least_ns or flow.plan.relayed or flow.plan.ways[1:]:
+        return None
+    unsure = (
+        summary.uncertainty.clock + summary.uncertainty.timestamp if summary.uncertainty is not None else 0.0
+    )
+    if run.wrong_clocks or summary.minimum + unsure + _ROUNDED_NS >= flow.plan.least_ns:
+        return None
+    return f"{duration(summary.minimum)} where links alone take {duration(flow.plan.least_ns)}"
+
+
+def _can_be_asked(run: Evidence, flow: FlowResult) -> bool:
+    """Whether nothing but a port can have kept its messages, and its ports hold nothing back."""
+    plan = flow.plan
+    if plan.relayed or plan.multicast or len(plan.ways) != 1 or flow.sampled is not None or run.wrong_clocks:
+        return False
+    if run.plan.disturbances or plan.payload is None or not _ports(run.plan, flow):
+        return False
+    return all(leave in run.plan.ports for leave in plan.leaves[1:])
+
+
+def _ports(plan: RunPlan, flow: FlowResult) -> list[PortPlan]:
+    """Output ports of switches on the way; what waits in the host is not between the drivers."""
+    return [plan.ports[leave] for leave in flow.plan.leaves[1:] if leave in plan.ports]
+
+
+def _idle(run: Evidence, flow: FlowResult) -> _Idle | None:
+    """The longest time that ports were idle though a message of the flow waited; None within what is allowed."""
+    series = flow.series.get("driver_latency") or flow.series.get("latency")
+    if series is None or len(series.t) < 2:
+        return None
+    order = np.argsort(series.t, kind="stable")
+    sent, took = series.t[order] * 1e9, series.value[order]
+    came = sent + took
+    least = float(took.min())
+    # The next message is at the port before this one has left it: a stretch without a moment for the port to rest.
+    joined = np.concatenate([sent[1:] + least < came[:-1], [False]])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], joined]).astype(np.int8)))
+    worst: _Idle | None = None
+    for first, last in zip(edges[::2], edges[1::2], strict=False):
+        found = _of_stretch(run, flow, sent[first], came[first], came[last])
+        if found is not None and (worst is None or found.idle_ns > worst.idle_ns):
+            worst = found
+    return worst
+
+
+def _of_stretch(run: Evidence, flow: FlowResult, since: float, begin: float, end: float) -> _Idle | None:
+    lasted = float(end - begin)
+    ports = _ports(run.plan, flow)
+    busy = [1e9 * _offered(run, port, since, end) / port.rate_bps for port in ports]
+    idle = lasted - max(busy)
+    allowed = _ROUNDED_NS
+    if not run.virtual_time:
+        stolen = max((number(agent, "steal_ns") for agent in run.agents.values()), default=0)
+        allowed = _OF_HOST_NS + _OF_STRETCH * lasted + stolen + 2 * run.clock_uncertainty_ns
+    if idle <= allowed:
+        return None
+    return _Idle(flow.plan.name, " and ".join(port.name for port in ports), begin / 1e9, lasted, idle)
+
+
+def _offered(run: Evidence, port: PortPlan, since: float, until: float) -> float:
+    """Bits that can have come to a port from one instant to another, at most; ns."""
+    bits = 0.0
+    late = _latest_ns(run.agents)
+    for flow in run.flows:
+        if flow.plan.id not in port.flows:
+            continue
+        if flow.plan.payload is None or (sends := flow.series.get("send_error")) is None:
+            return np.inf
+        # By its own latency a message may have waited elsewhere before.
+        waited = _longest(flow)
+        times = sends.t * 1e9
+        bits += wire_bits(flow.plan.payload) * float(np.sum((times > since - waited) & (times <= until)))
+    for load in port.loads:
+        length = until - since + port.loads_wait_ns + late
+        bursts = length / load.interval_ns + 1
+        if load.random:
+            bursts += _SIGMAS * float(np.sqrt(bursts))
+        bits += load.bits * (np.floor(bursts) + 1)
+    return bits
+
+
+def _longest(flow: FlowResult) -> float:
+    """Of the time from sending to the last port, what was not the same for all messages, at most; ns."""
+    summary = flow.summaries["latency"]
+    return 0.0 if summary.maximum is None or summary.minimum is None else summary.maximum - summary.minimum
+
+
+def _latest_ns(agents: Mapping[str, Mapping[str, object]]) -> float:
+    """How late background load left, at most."""
+    found: Sequence[float] = [
+        float(most)
+        for agent in agents.values()
+        for stream in parts(agent, "streams")
+        if stream.get("kind") == "inject"
+        and isinstance(figures := stream.get("figures"), dict)
+        and isinstance(error := figures.get("send_error_ns"), dict)
+        and isinstance(most := error.get("max"), int | float)
+    ]
+    return max(found, default=0.0)

@@ -1,0 +1,74 @@
+"""Background load, judged where it should have arrived: a load that loads nothing is evidence against the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent
+from wiregauge.measures.validity.streams import LoadAccount, load_accounts
+
+__all__ = ["LOAD_DEGRADED", "LOAD_INVALID", "load_account"]
+
+LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
+
+
+def load_account(run: Evidence) -> Check:
+    """What of the background load came to where it was sent.
+
+    A queue without room is loaded, and what it drops is the network's to lose; what reaches neither a full queue nor
+    its end has loaded nothing behind where it was lost.
+    """
+    accounts = load_accounts(run.plan.injects, run.agents)
+    uncounted = [account for account in accounts if not account.receiver]
+    missed = sum(account.missed for account in accounts)
+    astray = [account for account in accounts if _share(account) > LOAD_DEGRADED]
+    said = [
+        f"{account.on} to {account.to}: "
+        + (f"{account.distinct} of {account.sent} arrived" if account.receiver else "not counted")
+        for account in accounts
+    ]
+    if astray:
+        grade = max(map(_grade, astray))
+        trouble = f"background load never came to where it was sent ({_told(astray)})"
+    elif uncounted:
+        grade = Grade.NOTE if run.virtual_time else Grade.DEGRADED
+        trouble = f"nobody counted the background load that arrived ({uncounted[0].why})"
+    else:
+        grade = Grade.NOTE if missed else Grade.OK
+        trouble = f"{missed} frames of background load were dropped because the receiver was too slow"
+    return check(
+        "background-load-account",
+        "Background load where it is to arrive",
+        f"counted; at most {percent(LOAD_DEGRADED)} missing that no full queue explains; above {percent(LOAD_INVALID)} "
+        "invalid, degraded where the test plants it or a full queue may have dropped it",
+        "; ".join(said) if said else "none reported",
+        grade,
+        trouble,
+    )
+
+
+def _share(account: LoadAccount) -> float:
+    """Of what was sent, how much loaded nothing."""
+    return (account.never_came or 0) / account.sent if account.sent else 0.0
+
+
+def _grade(account: LoadAccount) -> Grade:
+    """A bench that does not see its queues cannot tell a drop in one from a cable that was pulled."""
+    found = graded(_share(account), LOAD_DEGRADED, LOAD_INVALID)
+    perhaps = account.dropped is None and account.plan.meets and account.distinct > 0
+    return min(found, Grade.DEGRADED) if account.plan.planted or perhaps else found
+
+
+def _told(accounts: Sequence[LoadAccount]) -> str:
+    def of(account: LoadAccount) -> str:
+        text = f"{account.on} to {account.to}: {account.distinct} of {account.sent} arrived"
+        if account.distinct + (account.never_came or 0) < (account.sent or 0):
+            text += f", {account.never_came} were in no queue that was full"
+        if account.plan.planted:
+            text += f"; the test plants a {' and a '.join(account.plan.planted)} on its way"
+        elif account.dropped is None:
+            text += "; look at its cables, its links and what lies between"
+        return text
+
+    return few(map(of, accounts))

@@ -1,0 +1,168 @@
+"""Background load is judged where it should have arrived: by every way to lose it, and by none that the test loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulation import trial
+from wiregauge.measures import Grade, RunResult
+from wiregauge.measures.metrics.load_plan import InjectPlan
+from wiregauge.measures.validity.load import load_account
+from wiregauge.measures.validity.streams import load_accounts
+
+FAULTS = Path(__file__).parents[1] / "faults"
+TEST = """<test xmlns="urn:wiregauge:test:2" name="load" seed="1">
+  <network host="ideal">
+    <end-system name="a"/><end-system name="b"/><end-system name="c"/><end-system name="d"/>
+    <switch name="s1"/><switch name="s2" {buffer}/>
+    <link between="a s2" rate="100Mbit/s"/><link between="b s2" rate="100Mbit/s"/>
+    <link between="c s1" rate="100Mbit/s"/><link between="d s2" rate="100Mbit/s"/>
+    <link between="s1 s2" rate="100Mbit/s"/>
+  </network>
+  <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
+  <tasks>
+    <send flow="1" period="1ms" payload="64B" count="500"/><receive flow="1"/>
+    <inject on="c" to="b" load="{load}%"/>{more}
+  </tasks>
+  {faults}
+</test>
+"""
+
+
+def run(place: Path, *, load: int = 60, faults: str = "", more: str = "", buffer: str = "") -> RunResult:
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / "t.xml"
+    faults = f"<faults>{faults}</faults>" if faults else ""
+    file.write_text(TEST.format(load=load, faults=faults, more=more, buffer=buffer))
+    return trial(file, place / "out").runs[0]
+
+
+def checked(found: RunResult, name: str = "background-load-account") -> Any:
+    return next(check for check in found.checks if check.name == name)
+
+
+def test_a_load_that_passes_a_cut_link_by_nothing_was_not_offered(tmp_path: Path) -> None:
+    found = trial(FAULTS / "load-cut.xml", tmp_path / "out").runs[0]
+    (load,) = found.loads
+    assert (load.offered, load.arrived, load.arrived_frames, load.never_came) == (
+        0.0,
+        0.0,
+        0,
+        load.sent_frames,
+    )
+    assert found.validity is Grade.DEGRADED
+    assert any("0 of 7320 arrived; the test plants a cut" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("faults", "planted", "offered"),
+    [
+        ('<cut link="c s1" from="100ms"/>', "cut", False),
+        ('<cut link="s1 s2" from="0s"/>', "cut", True),
+        ('<cut link="b s2" from="0s" until="300ms"/>', "cut", True),
+        ('<loss link="s1 s2" share="30%"/>', "loss", True),
+        ('<loss link="c s1" share="30%"/>', "loss", False),
+        ('<restart switch="s1" from="50ms" until="250ms"/>', "restart", True),
+    ],
+)
+def test_what_the_test_plants_is_named(tmp_path: Path, faults: str, planted: str, offered: bool) -> None:
+    found = run(tmp_path, faults=faults)
+    assert checked(found).grade is Grade.DEGRADED
+    assert f"the test plants a {planted} on its way" in checked(found).reason
+    (load,) = found.loads
+    assert load.arrived is not None
+    assert load.offered is not None
+    assert load.arrived < 0.8 * load.intended
+    assert (load.offered > 0.99 * load.intended) is offered
+
+
+def test_a_load_that_arrives_is_no_reproach(tmp_path: Path) -> None:
+    found = run(tmp_path, faults='<loss link="a s2" share="30%"/><cut link="d s2" from="0s"/>')
+    assert checked(found).grade is Grade.OK
+    (load,) = found.loads
+    assert load.arrived == pytest.approx(load.intended, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("more", "buffer"),
+    [
+        ('<inject on="d" to="b" load="90%"/>', ""),
+        ('<inject on="d" to="b" load="100%" burst="50"/>', 'buffer="16KiB"'),
+        ('<inject on="d" to="b" load="30%" burst="50"/>', 'buffer="16KiB"'),
+    ],
+)
+def test_what_a_full_queue_drops_is_what_the_test_loads(tmp_path: Path, more: str, buffer: str) -> None:
+    found = run(tmp_path, more=more, buffer=buffer)
+    assert checked(found).grade is Grade.OK
+    arrived = [load.arrived for load in found.loads]
+    assert None not in arrived
+    assert (
+        sum(one or 0.0 for one in arrived) < sum(load.intended for load in found.loads) - 0.01 or not buffer
+    )
+
+
+def reports(sent: int, arrived: int, missed: int = 0, backend: str = "packet-ring") -> dict[str, Any]:
+    """Of real frames, where nobody sees the queues."""
+    account = {"received": arrived, "distinct": arrived}
+    figures = {"account": account, "missed": {"ring": missed}}
+    return {
+        "c": {"tasks": [{"kind": "inject", "done": sent, "planned": sent}], "streams": []},
+        "b": {
+            "streams": [
+                {"kind": "absorb", "number": 0, "backend": backend, "why": "refused", "figures": figures}
+            ]
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("plan", "arrived", "missed", "grade"),
+    [
+        ({}, 10_000, 0, Grade.OK),
+        ({}, 9_950, 0, Grade.OK),
+        ({}, 6_400, 0, Grade.INVALID),  # a cable was pulled
+        ({}, 0, 0, Grade.INVALID),
+        ({}, 9_500, 0, Grade.DEGRADED),
+        ({}, 6_400, 3_600, Grade.NOTE),  # the receiver was too slow, which it counted
+        ({"due": 0.6}, 6_100, 0, Grade.OK),  # a port has no room for more
+        ({"due": 0.6}, 2_000, 0, Grade.INVALID),
+        ({"due": 0.6, "meets": True}, 2_000, 0, Grade.DEGRADED),  # or a full queue took it
+        ({"meets": True}, 0, 0, Grade.INVALID),  # none at all is no full queue
+        ({"planted": ("cut",)}, 0, 0, Grade.DEGRADED),
+    ],
+)
+def test_real_frames_are_held_against_what_ports_have_room_for(
+    plan: dict[str, Any], arrived: int, missed: int, grade: Grade
+) -> None:
+    assert graded(plan, reports(10_000, arrived, missed)) is grade
+
+
+def graded(plan: dict[str, Any], agents: dict[str, Any]) -> Grade:
+    from types import SimpleNamespace
+
+    inject = InjectPlan("c", "b", 500_000, 10**8, **plan)
+    evidence: Any = SimpleNamespace(
+        plan=SimpleNamespace(injects=(inject,)), agents=agents, virtual_time=False
+    )
+    return load_account(evidence).grade
+
+
+def test_a_load_that_nobody_counts_is_evidence_of_nothing() -> None:
+    assert graded({}, reports(10_000, 0, backend="")) is Grade.DEGRADED
+
+
+def test_room_is_reckoned_from_what_the_plan_offers(tmp_path: Path) -> None:
+    (alone,) = run(tmp_path / "alone").plan.injects
+    assert (alone.due, alone.planted) == (1.0, ())
+    first, second = run(tmp_path / "two", more='<inject on="d" to="b" load="90%"/>').plan.injects
+    assert first.due == second.due == pytest.approx((1 - 0.0104) / 1.5, rel=0.01)
+    assert first.meets
+
+
+def test_accounts_know_what_was_sent_without_streams() -> None:
+    inject = InjectPlan("c", "b", 500_000, 10**8)
+    (account,) = load_accounts([inject], reports(100, 40))
+    assert (account.sent, account.lost, account.never_came) == (100, 60, 60)
