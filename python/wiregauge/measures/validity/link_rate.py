@@ -72,14 +72,14 @@ def link_rates(run: Evidence) -> Iterator[Check]:
         f"a port did not keep the rate of its link ({worst.text if worst is not None else ''}): waits are of the bench "
         "and not of the network; take a lower rate or load, a machine with time to spare, or the simulator",
     )
-    fast = [(flow, one) for flow in run.flows if (one := _too_fast(run, flow)) is not None]
+    fast = [(flow, text) for flow in run.flows if (text := _too_fast(run, flow)) is not None]
     yield check(
         "line-time",
         "No frame was faster than its links",
         "latency at least what the links on the way take for a frame",
-        few(f"flow {flow.plan.name}: {one}" for flow, one in fast) or "none was",
+        few(f"flow {flow.plan.name}: {text}" for flow, text in fast) or "none was",
         Grade.DEGRADED if fast else Grade.OK,
-        f"links did not take the time of their rate ({few(f'flow {flow.plan.name}: {one}' for flow, one in fast)}): "
+        f"links did not take the time of their rate ({few(f'flow {flow.plan.name}: {text}' for flow, text in fast)}): "
         "latencies miss that part; take links as fast as this bench carries, or the simulator",
     )
 
