@@ -135,3 +135,28 @@ def test_a_killed_testmaster_s_campaign_is_fetched_and_resumed(world: World) -> 
     assert again.code == 2
     assert "all its 3 runs are complete; nothing is to be resumed" in again.err
     assert "nothing is kept" in world.run("lab", "clean").out
+
+
+@pytest.mark.parametrize("command", ["probe", "run"])
+def test_a_host_that_goes_away_ends_the_command_soon_after_its_plan(world: World, command: str) -> None:
+    """It says what was counted, and by what command the rest comes when the host is back."""
+    if command == "probe":
+        running = world.begin("probe", "beta", "--period", "2ms", "--duration", "6s", "--out", "long")
+        planned_s = 6.3
+    else:
+        running, planned_s = begun(world, 3_000), 6.4 - 2.0
+    began, end = time.monotonic(), time.monotonic() + 60
+    while not _epoch(world.folder / "long"):
+        assert time.monotonic() < end, running.communicate()
+        time.sleep(0.05)
+    began = time.monotonic()
+    time.sleep(1.0)
+    world.order("unplug beta")
+    out, err = running.communicate(timeout=90)
+    assert time.monotonic() - began < planned_s + 15 + 5, "within 15 s, and what starting takes on a busy machine"
+    assert running.returncode == 4, out + err
+    place = world.folder / "long"
+    reason = manifest_of(place)["reason"]
+    assert "received were counted by then" in reason
+    assert f"wiregauge lab fetch {place.name}" in reason or f"wiregauge lab fetch {place}" in reason
+    assert "lab fetch" in out + err

@@ -27,7 +27,7 @@ from wiregauge.master.live import Figures, FromAgent
 from wiregauge.master.lookout import Keep, Lookout
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
-from wiregauge.master.trial import try_streams
+from wiregauge.master.trial import tell_trials, try_streams
 from wiregauge.master.watching import watch
 from wiregauge.plan import Run
 from wiregauge.records import RunDirectory, missing_runs, process_run, store_clock_states
@@ -44,6 +44,10 @@ _FINISH_S: Final = 60.0
 """How long agents may take to end a run and write what they have recorded."""
 _END_S: Final = 3.5
 """How long they may when somebody has asked to stop and waits."""
+_LOST_S: Final = 3.0
+"""The same, of an agent that gave no sign of life."""
+_WITHIN_S: Final = 11.0
+"""How long after the planned end of a run it is asked for what it recorded: the command is not to outlast that long."""
 _LEAST_S: Final = 0.2
 _AGAIN_S: Final = 0.5
 """Time between attempts to reach an agent that was lost."""
@@ -155,6 +159,10 @@ class _Campaign:
         self._on_host = {place.end_system: on_machine[place.machine] for place in places}
         self._ports: dict[str, dict[str, Any]] = {}
         self._distrusted: dict[str, dict[str, str]] = {}
+        self._lost = ""
+        """The end system whose agent was lost in the present run; empty: none."""
+        self._until = 0.0
+        """When that agent is no longer asked for anything, by the monotonic clock here."""
 
     def run(self) -> None:
         try:
@@ -211,14 +219,14 @@ class _Campaign:
         self._directory.runs.append(entry)
         stop: Interrupted | None = None
         trouble: list[str] = []
+        self._lost, self._until = "", time.monotonic() + _FINISH_S
         self._hearing.begin(position, run)
         self._hearing.keep = partial(self._keep_frames, entry, run)
         self._bench.hold_s = self._hearing.lookout.hold_s
         try:
             self._start(entry, run)
-            # What is sent late is waited for as long as what is sent in time.
-            planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
-            watch(self._crew, planned_s, self._hearing.show, self._hearing.hear)
+            lost = self._look_on(run)
+            trouble += [lost] if lost else []
         except AgentLostError as error:
             trouble.append(self._explain(error))
         except BenchError as error:
@@ -244,6 +252,28 @@ class _Campaign:
         if stop is not None:
             raise stop
         return not trouble
+
+    def _look_on(self, run: Run) -> str:
+        """Until the run is over; of an agent that was lost why, and what was counted by then; empty else."""
+        counted = (0, 0)
+
+        def show(share: float, sent: int, received: int) -> None:
+            nonlocal counted
+            counted = sent, received
+            self._hearing.show(share, sent, received)
+
+        # What is sent late is waited for as long as what is sent in time.
+        planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
+        self._until = time.monotonic() + planned_s + _WITHIN_S
+        try:
+            watch(self._crew, planned_s, show, self._hearing.hear)
+        except AgentLostError as error:
+            self._lost = error.agent if error.gone or error.silent else ""
+            sent, received = counted
+            return (
+                f"{self._explain(error)}; {sent} messages sent and {received} received were counted by then"
+            )
+        return ""
 
     def _fit(self, run: Run) -> str | None:
         """Why the clocks are not fit for a run that begins now; None where they are, or nobody keeps them."""
@@ -375,7 +405,9 @@ class _Campaign:
 
         def finish(agent: Agent) -> tuple[dict[str, Any], AgentLostError | OSError | None]:
             """Its report, and why its records did not come; side by side, while others still write theirs."""
-            report = agent.finish(abort=abort, seconds=max(end - time.monotonic(), _LEAST_S))
+            is_lost = agent.place.end_system == self._lost and agent.place.access is not None
+            left = min(end - time.monotonic(), _LOST_S if is_lost else seconds)
+            report = agent.finish(abort=abort, seconds=max(left, _LEAST_S))
             try:
                 self._fetch(agent, entry)
             except (AgentLostError, OSError) as error:
@@ -389,7 +421,7 @@ class _Campaign:
                     raise outcome
                 report, missed = outcome
                 entry["agents"][name] = report
-                _tell_trials(entry["trials"], name, report)
+                tell_trials(entry["trials"], name, report)
                 if not report["complete"] and not trouble:
                     trouble.append(f"{name}: {report['incomplete_reason']}")
                 if missed is not None:
@@ -399,13 +431,25 @@ class _Campaign:
                 text = self._explain(error)
                 if text not in trouble:
                     trouble.append(text)
-                if self._recover(agent, entry, end):
-                    trouble[0] += f"; what the agent of {name} had recorded was fetched"
-                elif not agent.place.shares_run_directory:
-                    self._miss(agent, entry)
+                trouble[0] += self._without(agent, entry, end)
             except OSError as error:
                 trouble.append(f"{self._directory.root}: cannot be written: {error.strerror}")
                 self._miss(agent, entry)
+
+    def _without(self, agent: Agent, entry: dict[str, Any], end: float) -> str:
+        """What becomes of the records of an agent that did not end its run."""
+        name = agent.place.end_system
+        if self._recover(agent, entry, end):
+            return f"; what the agent of {name} had recorded was fetched"
+        if agent.place.shares_run_directory:
+            return ""
+        self._miss(agent, entry)
+        if agent.place.access is None:
+            return ""
+        return (
+            f"; what the agent of {name} recorded stays with its host: once it is back, "
+            f"wiregauge lab fetch {self._directory.root} has it"
+        )
 
     def _fetch(self, agent: Agent, entry: Mapping[str, Any], kept: KeptRecords | None = None) -> None:
         """Fetches the records of an agent on another host, all of them."""
@@ -430,9 +474,12 @@ class _Campaign:
         if place.access is None:
             return False
         end = min(end, time.monotonic() + place.patience_s)
+        if place.end_system == self._lost:
+            end = min(end, self._until)
         while True:
             try:
-                kept, where = agent.kept(self._name), (entry["index"], place.node)
+                left = max(end - time.monotonic(), _LEAST_S)
+                kept, where = agent.kept(self._name, seconds=left), (entry["index"], place.node)
                 ours = [one for one in kept if (one.run, one.node) == where]
                 if any(one.active for one in ours):
                     self._crew.hello(agent)
@@ -476,22 +523,6 @@ def _note_collected(agent: Agent, entry: dict[str, Any]) -> None:
     """The records of an agent on another host are here, all of them."""
     if not agent.place.shares_run_directory:
         entry.setdefault("collected", []).append(agent.place.node)
-
-
-def _tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping[str, Any]) -> None:
-    """Adds to the reason of each stream's backend what its trial saw."""
-    seen = {
-        (
-            trial["kind"],
-            trial["number"],
-        ): f"{trial['arrived']} of {trial['sent']} trial frames arrived at {trial['to']}"
-        for trial in trials
-        if trial["end_system"] == name
-    }
-    for stream in report["streams"]:
-        text = seen.get((stream["kind"], stream["number"]))
-        if text:
-            stream["why"] = f"{stream['why']}; {text}" if stream["why"] else text
 
 
 def _start(epoch_realtime_ns: int, agent: Agent) -> None:

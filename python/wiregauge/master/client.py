@@ -374,9 +374,11 @@ class Agent:
                 into.done()
                 return
 
-    def kept(self, campaign: str = "") -> Sequence[KeptRecords]:
-        """Records of ours that the host keeps: of a campaign, or of all."""
-        reply = self._call("ListRecords", pb.ListRecordsRequest(campaign=campaign), pb.ListRecordsReply)
+    def kept(self, campaign: str = "", *, seconds: float | None = None) -> Sequence[KeptRecords]:
+        """Records of ours that the host keeps: of a campaign, or of all; told within so many seconds."""
+        request = pb.ListRecordsRequest(campaign=campaign)
+        seconds = _CALL_SECONDS if seconds is None else seconds
+        reply = self._call("ListRecords", request, pb.ListRecordsReply, seconds=seconds)
         return [
             KeptRecords(
                 one.campaign,

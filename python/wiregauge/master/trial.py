@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from wiregauge.master.client import Agent, StreamChoice
 from wiregauge.plan import Run
 
-__all__ = ["Trial", "try_streams"]
+__all__ = ["Trial", "tell_trials", "try_streams"]
 
 _FRAMES: Final = 8
 _LEAST: Final = _FRAMES // 2
@@ -84,3 +84,19 @@ def _try(sender: Agent, choice: StreamChoice, receiver: Agent) -> Trial:
         min(arrived, sent),
         receiver.place.end_system,
     )
+
+
+def tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping[str, Any]) -> None:
+    """Adds to the reason of each stream's backend what its trial saw."""
+    seen = {
+        (
+            trial["kind"],
+            trial["number"],
+        ): f"{trial['arrived']} of {trial['sent']} trial frames arrived at {trial['to']}"
+        for trial in trials
+        if trial["end_system"] == name
+    }
+    for stream in report["streams"]:
+        text = seen.get((stream["kind"], stream["number"]))
+        if text:
+            stream["why"] = f"{stream['why']}; {text}" if stream["why"] else text
