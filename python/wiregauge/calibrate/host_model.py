@@ -63,7 +63,7 @@ def host_test(*, bench: str, count: int, rate: str, seed: int) -> Test:
 def write_model(path: Path, fit: HostFit, name: str, source: str) -> None:
     """Writes the file; never over one that is there. Raises CalibrationError."""
     remarks = (
-        f"Host {fit.name} as the records of {source} tell: {fit.sent} messages sent, {fit.received} received.",
+        f"Host {fit.name} as the records of {source} tell, one run: {fit.sent} messages sent, {fit.received} received.",
         *(f"Not told: {sentence}." for sentence in fit.untold),
     )
     try:

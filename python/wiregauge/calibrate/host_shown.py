@@ -12,7 +12,13 @@ from wiregauge.calibrate.host_model import Prediction
 from wiregauge.identify import HostFit
 from wiregauge.measures.schemas import Count, Figure, filled, json_schema
 
-__all__ = ["host_json", "host_schema", "schema_path"]
+__all__ = ["INTERVALS", "host_json", "host_schema", "schema_path"]
+
+INTERVALS = (
+    "intervals of parameters are of one run: of chance within it, not of what another start, load or day of the same "
+    "host would change; --beside with another run shows whether the model holds there"
+)
+"""What the intervals cover."""
 
 Times = Annotated[
     list[tuple[float, int]], Meta(description="share, %, and time, ps; ascending from 0 to 100 %")
@@ -78,6 +84,7 @@ class BesideShown(TypedDict):
 
 class HostModelShown(TypedDict):
     schema: Literal[1]
+    intervals: Annotated[str, Meta(description="what the intervals of the parameters cover: one run")]
     files: Annotated[dict[str, str], Meta(description="the model of each host")]
     hosts: list[HostShown]
     predictions: list[BesideShown]
@@ -93,6 +100,7 @@ def host_json(
     """The object that is printed."""
     return HostModelShown(
         schema=1,
+        intervals=INTERVALS,
         files={name: str(path) for name, path in files.items()},
         hosts=[filled(HostShown, fit) for fit in fits.values()],
         predictions=[

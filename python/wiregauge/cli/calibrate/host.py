@@ -124,6 +124,8 @@ def _run(test: Any, bench: str, machine: Host, place: Path) -> Judgement:
 def _show(
     fits: dict[str, HostFit], files: dict[str, Path], laid: dict[str, list[Prediction]], *, seen: bool
 ) -> None:
+    from wiregauge.calibrate.host_shown import INTERVALS
+
     console = Console()
     for name, fit in fits.items():
         console.print(f"{name}: {files[name]}", style="bold", highlight=False, markup=False, soft_wrap=True)
@@ -133,6 +135,8 @@ def _show(
                 f"  not told: {sentence}", style="dim", highlight=False, markup=False, soft_wrap=True
             )
         console.print()
+    console.print(INTERVALS, style="dim", highlight=False, markup=False, soft_wrap=True)
+    console.print()
     for run, rows in laid.items():
         which = "which the models are from" if seen else "which the models did not see"
         console.print(
