@@ -67,7 +67,8 @@ def test_a_step_is_flagged_where_it_happened_and_the_run_that_made_it_is_worse(
     assert found.names == tuple(f"day{k}" for k in range(8))
     median = of(found, 10, "latency.p50")
     assert median.steps == (5,)
-    assert [found.verdict_of(k) for k in range(1, 8)] == ["same"] * 4 + ["worse"] + ["same"] * 2
+    # The second run is held against one alone, as `compare` does: of p99.9 too few messages tell.
+    assert [found.verdict_of(k) for k in range(1, 8)] == ["undecided", *["same"] * 3, "worse", "same", "same"]
     made = median.at(5)
     assert made is not None
     assert made.shift is not None

@@ -8,7 +8,8 @@ from wiregauge.figures.build import MOST_PANELS
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import GREY, VERMILION, verdict_style
 from wiregauge.figures.traces import US
-from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
+from wiregauge.measures.comparing.trend import Trend, TrendSeries
+from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.comparing.trend_show import shift_of, started, value_text, version
 from wiregauge.measures.definitions import DEFINITIONS, SERIES
 

@@ -10,7 +10,6 @@ from wiregauge.measures import DEFINITIONS
 from wiregauge.measures.comparing import Trend, TrendPoint, TrendSeries, trend_headline
 from wiregauge.measures.comparing.text import BASES
 from wiregauge.measures.comparing.trend_show import (
-    detectable_shift,
     shift_of,
     started,
     trend_error_rate,
@@ -107,7 +106,7 @@ def _limits(series: TrendSeries, value: float) -> Cell:
 
 def _detectable(series: TrendSeries, point: TrendPoint) -> str:
     """What "same" is worth: from which measured shift on a run would not be."""
-    reach = detectable_shift(point)
+    reach = point.detectable
     return f"detectable from {value_text(series, reach)} on" if reach is not None else ""
 
 

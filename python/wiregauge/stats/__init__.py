@@ -88,6 +88,7 @@ from wiregauge.stats.twosample import (
     QuantileTest,
     ShareTest,
     events,
+    least_chance,
 )
 
 __all__ = [
@@ -148,6 +149,7 @@ __all__ = [
     "flags_worth",
     "histogram",
     "largest_supported",
+    "least_chance",
     "level_changes",
     "line_fit",
     "lone_level",

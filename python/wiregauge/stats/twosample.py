@@ -114,9 +114,11 @@ class ShareTest:
         """The change of the share that is found with `POWER` at the two-sided level `alpha`; None where none would be.
 
         Upwards and downwards, the greater of the two; a share that is too small to be seen falling has upwards only.
+        What only the loss of every message would show is out of reach. So is everything where messages were struck
+        together in too few events (`too_few`): how they cluster is then not known, and the next may take any number.
         """
         base, new, many = self.base, self.new, self.clustered
-        if not base.n or not new.n or base.spread or new.spread:
+        if not base.n or not new.n or base.spread or new.spread or self.too_few(alpha):
             return None
         n, m = (max(1, round(side.n / many)) for side in (base, new))
         found = []
@@ -124,11 +126,30 @@ class ShareTest:
             need = _fewest_beside(min(ceil(count / many), n), n, m, alpha / 2)
             if need is not None:
                 far = need / m
-                found.append(min(far + _POWER_FACTOR * sqrt(far * (1 - far) / m), 1.0) - count / base.n)
+                share = far + _POWER_FACTOR * sqrt(far * (1 - far) / m)
+                found += [share - count / base.n] * (share < 1)
         return max(found, default=None)
+
+    def too_few(self, alpha: float) -> bool:
+        """Whether more messages were struck on one side than chance explains one by one, but in so few events that
+        chance explains these however they fell to the sides: one outage, say, where the other side had none."""
+        base, new, many = self.base, self.new, self.clustered
+        if many < _ONE_BY_ONE:
+            return False
+        one_by_one = ShareTest(Events(base.count, base.n), Events(new.count, new.n))
+        if one_by_one.chance.both > _STRIKING:
+            return False
+        n, m = (max(1, round(side.n / many)) for side in (base, new))
+        events = min(floor((base.count + new.count) / many), n + m)
+        least = min(_at_least(min(events, side), n + m, events, side) for side in (n, m))
+        return 2 * least > alpha
 
 
 _POWER_FACTOR = float(special.ndtri(POWER))
+_ONE_BY_ONE = 1.5
+"""Messages per event up to which each message counts as an event of its own."""
+_STRIKING = 0.05
+"""Chance of so different shares, were each message an event of its own, up to which they are not passed over."""
 
 
 def _excess(less: Events, more: Events, clustered: float) -> float:
@@ -136,6 +157,14 @@ def _excess(less: Events, more: Events, clustered: float) -> float:
     sizes = [max(1, round(side.n / clustered)) for side in (less, more)]
     few, many = min(ceil(less.count / clustered), sizes[0]), floor(more.count / clustered)
     return _at_least(many, sizes[0] + sizes[1], few + many, sizes[1])
+
+
+def least_chance(n: int, m: int) -> float:
+    """The least chance (two-sided) that `n` values beside `m` others can have: that of lying wholly apart, either way.
+
+    No test of so few values finds anything at a level below it, however far they lie apart.
+    """
+    return min(1.0, 2 * exp(-float(_log_choose(n + m, np.float64(m)))))
 
 
 def _welch(gap: float, parts: Sequence[tuple[float, float]]) -> float:
@@ -291,14 +320,14 @@ class MeanTest:
             return NOTHING
         gap = float(new.pooled.mean() - base.pooled.mean())
         parts = [base.error_of_mean, new.error_of_mean]
-        least = exp(-float(_log_choose(base.n + new.n, np.float64(new.n))))
+        least = least_chance(base.n, new.n) / 2
         up, down = (_welch(sign * gap - self.pair.instrument, parts) for sign in (1, -1))
         return Chance(max(up, least), max(down, least))
 
     def reach(self, alpha: float) -> float | None:
-        """The shift that is found with `POWER` at the two-sided level `alpha`."""
+        """The shift that is found with `POWER` at the two-sided level `alpha`; None where none would be at all."""
         base, new = self.pair.base, self.pair.new
-        if base.n < 2 or new.n < 2:
+        if base.n < 2 or new.n < 2 or least_chance(base.n, new.n) > alpha:
             return None
         variance, degrees = _joined([base.error_of_mean, new.error_of_mean])
         tails = (1 - alpha / 2, POWER)

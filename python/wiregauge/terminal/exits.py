@@ -2,7 +2,8 @@
 
 In this order: 2 bad input or usage; 3 this machine cannot; 4 no answer, because the campaign is incomplete, INVALID, or
 was stopped by a signal or a disk that filled; 1 a limit failed, or a comparison found worse; 4 undecided, whether a
-limit, a named threshold or an equivalence; 0 within limits. DEGRADED alone changes nothing.
+limit, a named threshold, an equivalence, or a comparison that too few messages tell nothing of; 0 within limits.
+DEGRADED alone changes nothing.
 
 Bad input and an unfit machine end a command where they are met (`fail`); `exit_code` orders what is left.
 """

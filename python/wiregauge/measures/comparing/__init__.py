@@ -12,7 +12,8 @@ from wiregauge.measures.comparing.shown import (
 )
 from wiregauge.measures.comparing.text import compare_headline, compare_text
 from wiregauge.measures.comparing.thresholds import Threshold, ThresholdError, read_threshold
-from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries, trend
+from wiregauge.measures.comparing.trend import Trend, TrendSeries, trend
+from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.comparing.trend_show import trend_headline, trend_text
 
 __all__ = [

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.comparing.differences import differences, flow_differences
+from wiregauge.measures.comparing.fitness import one_measurement, undecided, unfit
 from wiregauge.measures.comparing.judging import LEVEL, Figure, Test, judge_figures, row_verdict
 from wiregauge.measures.comparing.matching import (
     FlowPair,
@@ -22,7 +23,12 @@ from wiregauge.measures.comparing.matching import (
     match_flows,
     match_points,
 )
-from wiregauge.measures.comparing.measured import Evidence, instrument_bound, statistic_of, widened
+from wiregauge.measures.comparing.measured import (
+    Evidence,
+    instrument_bound,
+    statistic_of,
+    widened,
+)
 from wiregauge.measures.comparing.results import (
     Beyond,
     Comparison,
@@ -87,12 +93,12 @@ def compare(
     rules = Rules(thresholds, equivalence)
     judged = sum(judged_figures(pair, rules) for pair in flow_pairs)
     rules = Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
-    sides = _Sides(Evidence(base), Evidence(new))
+    sides = _Sides(Evidence(base), Evidence(new), one_measurement(base, new))
     drafts = [_drafts(pair, flows, rules, sides) for pair, flows, _, _ in paired]
     every = [figure for row in drafts for draft in row for figure in draft.figures]
     shifts, sweeps, rate = judge_figures(every)
     verdicts = iter(shifts)
-    points = tuple(
+    points: tuple[PointComparison, ...] = tuple(
         PointComparison(
             pair.base,
             pair.new,
@@ -108,6 +114,9 @@ def compare(
         )
         for (pair, _, only_base, only_new), row in zip(paired, drafts, strict=True)
     )
+    why = unfit(base, new, points)
+    if why:
+        points, sweeps = tuple(map(undecided, points)), []
     return Comparison(
         base=base,
         new=new,
@@ -118,7 +127,7 @@ def compare(
         only_base=matched.only_base,
         only_new=matched.only_new,
         said=(*matched.notes, *differences(base, new)),
-        unfit=_unfit(base, new, points),
+        unfit=why,
         thresholds=tuple(thresholds),
         equivalence=equivalence,
         judged=judged,
@@ -192,29 +201,6 @@ def _names(
     return names[0], names[1]
 
 
-def _unfit(base: Judgement, new: Judgement, points: Sequence[PointComparison]) -> tuple[str, ...]:
-    """Why a side cannot be relied on: its campaign is not whole, or a compared point is INVALID."""
-    found = [
-        f"{which} ({judgement.directory}) is incomplete: {judgement.reason or 'not every planned run ran to its end'}"
-        for which, judgement in (("base", base), ("new", new))
-        if not judgement.complete
-    ]
-    for which in ("base", "new"):
-        sides: list[PointResult] = [getattr(point, which) for point in points]
-        bad = [side for side in sides if side.validity == Grade.INVALID]
-        if bad:
-            judgement = base if which == "base" else new
-            why = next(
-                (reason for run in judgement.runs if run.plan.index in bad[0].runs for reason in run.reasons),
-                "",
-            )
-            found.append(
-                f"{which} ({judgement.directory}): {len(bad)} of {len(sides)} compared points are INVALID"
-                + (f": {why}" if why else "")
-            )
-    return tuple(found)
-
-
 def _meets(threshold: Threshold, pair: FlowPair) -> bool:
     flows = (pair.base.plan.id, pair.new.plan.id)
     if threshold.flow is not None and threshold.flow not in flows:
@@ -224,10 +210,15 @@ def _meets(threshold: Threshold, pair: FlowPair) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """What both sides measured."""
+    """What both sides measured; `again`: one run directory twice, or one test with one seed simulated twice."""
 
     base: Evidence
     new: Evidence
+    again: bool
+
+    def one_measurement(self, point: PointPair) -> bool:
+        """Whether both sides of a point are the very same measurement."""
+        return self.again and point.base.runs == point.new.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +373,8 @@ def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowCompa
     named = {f"{m.measure}.{shift.statistic}": shift for m in measures.values() for shift in m.shifts}
     named |= {name: share.shift for name, share in shares.items()}
     unfit = [which for which in ("base", "new") if getattr(point, which).validity == Grade.INVALID]
-    verdict, reason = row_verdict(named, draft.dropped, unfit)
+    counted = {name: share.counted for name, share in shares.items()}
+    verdict, reason = row_verdict(named, counted, draft.dropped, unfit)
     return FlowComparison(
         base=pair.base,
         new=pair.new,
@@ -452,6 +444,7 @@ def _measure(
             threshold,
             identical,
             DEFINITIONS[name].better == "lower",
+            None if sides.one_measurement(point) else (samples[0].n, samples[1].n),
         )
 
     def side(of: int) -> Side:
@@ -500,6 +493,7 @@ def _share(
         test if judged and threshold is None else None,
         threshold,
         identical,
+        sizes=None if sides.one_measurement(point) else (counts[0][1], counts[1][1]),
     )
 
 

@@ -35,7 +35,11 @@ class Test(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of one flow at one point, before it is judged. `test` is None where it is shown only."""
+    """One figure of one flow at one point, before it is judged. `test` is None where it is shown only.
+
+    `identical`: message by message the same on both sides; `sizes` are how many there are on either, None where both
+    are the very same measurement.
+    """
 
     key: FamilyKey
     shift: Shift
@@ -43,6 +47,11 @@ class Figure:
     threshold: Threshold | None = None
     identical: bool = False
     lower_is_better: bool = True
+    sizes: tuple[int, int] | None = None
+
+    def enough(self, level: float) -> bool:
+        """Whether there are values enough for any change to be found at a level."""
+        return self.sizes is None or stats.least_chance(*self.sizes) <= level
 
     @property
     def judged(self) -> bool:
@@ -60,7 +69,10 @@ def judge_figures(figures: Sequence[Figure]) -> tuple[list[Shift], list[SweepShi
     rate = (1 - LEVEL) * sum(map(len, families.values())) / max(judged, 1)
     chances = [[_chance(figures[place]) for place in places] for places in families.values()]
     found = stats.discoveries(chances, rate)
-    shifts = [_by_threshold(figure) if figure.threshold is not None else figure.shift for figure in figures]
+    held = (1 - LEVEL) / max(judged, 1)
+    shifts = [
+        _by_threshold(figure, held) if figure.threshold is not None else figure.shift for figure in figures
+    ]
     sweeps = []
     for (key, places), members, discovery in zip(families.items(), chances, found, strict=True):
         level = stats.lone_level(rate, len(families), len(places))
@@ -75,14 +87,16 @@ def _chance(figure: Figure) -> Chance:
     return stats.NOTHING if figure.identical or figure.test is None else figure.test.chance
 
 
-def _by_threshold(figure: Figure) -> Shift:
+def _by_threshold(figure: Figure, level: float) -> Shift:
     threshold = figure.threshold
     if threshold is None:
         return figure.shift
     tolerance = threshold.tolerance(figure.shift.base.value)
     verdict: Verdict = "same"
     basis: Basis = "identical"
-    if not figure.identical:
+    if not figure.enough(level):
+        verdict, basis = "undecided", "open"
+    elif not figure.identical:
         verdict, basis = judge_shift(figure.shift.joint, tolerance, lower_is_better=figure.lower_is_better)
     return replace(figure.shift, tolerance=tolerance, written=threshold.written, verdict=verdict, basis=basis)
 
@@ -90,7 +104,7 @@ def _by_threshold(figure: Figure) -> Shift:
 def _by_test(figure: Figure, chance: Chance, family: Discovery, place: int, level: float) -> Shift:
     """`level` is the chance below which this figure is found though nothing else changed."""
     tested = replace(figure.shift, chance=chance.both)
-    if figure.identical or figure.test is None:
+    if figure.test is None or (figure.identical and figure.enough(level)):
         return replace(tested, verdict="same", basis="identical")
     if family.members[place]:
         return replace(
@@ -101,7 +115,8 @@ def _by_test(figure: Figure, chance: Chance, family: Discovery, place: int, leve
     if family.found:
         return replace(tested, verdict="undecided", basis="sweep")
     if reach is None:
-        return replace(tested, verdict="undecided", basis="open")
+        basis: Basis = "few-events" if figure.shift.statistic == "share" else "open"
+        return replace(tested, verdict="undecided", basis=basis)
     return replace(tested, verdict="same", basis="no-difference")
 
 
@@ -145,9 +160,12 @@ def judge_shift(
 
 
 def row_verdict(
-    figures: Mapping[str, Shift], dropped: Sequence[Dropped], unfit: Sequence[str]
+    figures: Mapping[str, Shift],
+    counted: Mapping[str, str],
+    dropped: Sequence[Dropped],
+    unfit: Sequence[str],
 ) -> tuple[Verdict, str]:
-    """The verdict of a flow at a point, and why it is not decided where it is not."""
+    """The verdict of a flow at a point, and why it is not decided where it is not; `counted`: what shares are of."""
     if unfit:
         return "undecided", f"the point is INVALID on the {' and the '.join(unfit)} side"
     words = [shift.verdict for shift in figures.values() if shift.verdict is not None]
@@ -161,7 +179,12 @@ def row_verdict(
         for basis, text in _OPEN.items()
         if (names := [name for name, shift in figures.items() if _open(shift, basis)])
     ]
-    return verdict, "; ".join([*reasons, *(part.text for part in dropped)])
+    few = [
+        f"{name} {text}: too few events to tell a change from chance"
+        for name, text in counted.items()
+        if _open(figures[name], "few-events")
+    ]
+    return verdict, "; ".join([*few, *reasons, *(part.text for part in dropped)])
 
 
 def _grouped(names: Iterable[str]) -> str:

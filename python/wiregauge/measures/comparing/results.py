@@ -15,7 +15,15 @@ from wiregauge.terminal import exits
 
 Verdict = Literal["better", "same", "worse", "undecided"]
 Basis = Literal[
-    "identical", "equivalent", "no-difference", "significant", "beyond-threshold", "open", "sweep"
+    "identical",
+    "equivalent",
+    "no-difference",
+    "significant",
+    "beyond-threshold",
+    "open",
+    "few-events",
+    "sweep",
+    "unfit",
 ]
 
 
@@ -133,6 +141,16 @@ class ShareShift:
     new_n: int
     clustered: float
     shift: Shift
+
+    @property
+    def counted(self) -> str:
+        """What was counted on either side, and how many events it makes where messages were struck together."""
+        text = f"{self.base_count} of {self.base_n} → {self.new_count} of {self.new_n}"
+        together = self.base_count + self.new_count
+        events = max(1, round(together / self.clustered))
+        if events == together:
+            return text
+        return f"{text}, worth {events} event{'s' if events > 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,23 +302,34 @@ class Comparison:
 
     @property
     def open(self) -> bool:
-        """Whether what was asked for by a threshold found no answer somewhere."""
-        asked = any(
-            shift.tolerance is not None and shift.verdict == "undecided"
-            for flow in self.flows
-            for _, shift in flow.judged
-        )
+        """Whether something found no answer that is asked of every comparison, or by a threshold."""
+        shifts = [shift for flow in self.flows for _, shift in flow.judged]
         dropped = [part for flow in self.flows for part in flow.dropped]
-        return asked or any(part.asked for part in (*dropped, *self.alone))
+        return (
+            any(unanswered(shift.statistic, shift.verdict, shift.basis, shift.tolerance) for shift in shifts)
+            or any(not flow.judged and not flow.dropped for flow in self.flows)
+            or any(part.asked for part in (*dropped, *self.alone))
+        )
 
     @property
     def exit_code(self) -> int:
-        """No answer where a side is unfit; what a threshold names, or an equivalence, can be undecided."""
+        """No answer where a side is unfit, or something that is asked for is undecided."""
         return exits.exit_code(
             answered=not self.unfit,
             failed=self.verdict == "worse" or (self.equivalence and self.verdict == "better"),
             undecided=self.open or (self.equivalence and self.verdict == "undecided"),
         )
+
+
+def unanswered(statistic: str, verdict: Verdict | None, basis: Basis | None, tolerance: float | None) -> bool:
+    """Whether an undecided figure leaves the comparison without an answer.
+
+    One that a threshold names does; so does a mean that too few values tell nothing of, and messages that were struck
+    in too few events to tell. That the highest percentile tells nothing leaves those below it.
+    """
+    if verdict != "undecided":
+        return False
+    return tolerance is not None or basis == "few-events" or (basis == "open" and statistic == "mean")
 
 
 _MOST_LABELS = 100

@@ -15,7 +15,6 @@ from wiregauge.measures.comparing.results import Basis, Comparison, FlowComparis
 from wiregauge.measures.comparing.text import compare_headline, error_rates
 from wiregauge.measures.comparing.trend import Trend
 from wiregauge.measures.comparing.trend_show import (
-    detectable_shift,
     trend_error_rate,
     trend_headline,
     version,
@@ -318,7 +317,7 @@ class TrendPointShown(TypedDict):
     threshold: Annotated[Figure, From("tolerance")]
     verdict: Verdict | None
     basis: Basis | None
-    detectable: Annotated[Figure, From(detectable_shift)]
+    detectable: Figure
 
 
 class TrendSeriesShown(TypedDict):

@@ -21,7 +21,9 @@ BASES = {
     "significant": "beyond chance and instrument",
     "beyond-threshold": "beyond the threshold",
     "open": "too few messages to tell",
+    "few-events": "too few events to tell a change from chance",
     "sweep": "changed over the sweep, not shown at this point alone",
+    "unfit": "a side is not fit to compare",
 }
 MOST_LINES = 10
 

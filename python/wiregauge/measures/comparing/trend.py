@@ -1,48 +1,36 @@
 """A history of run directories: each figure over the runs, where its level stepped, and whether the newest is worse.
 
-Every run is judged against the runs before it (their median since the last step, or the first run), by the rules of
-`compare`. The newest decides the exit code.
+Every run is judged against the runs before it (their median since the last step, or the first run). Where that is one
+run, the verdicts are those of `compare` on the two: the same pair is never called by two words. The newest decides the
+exit code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
-
-import numpy as np
+from dataclasses import dataclass
 
 from wiregauge import stats
-from wiregauge.measures.comparing.judging import LEVEL, judge_shift
+from wiregauge.measures.comparing.compare import compare
+from wiregauge.measures.comparing.fitness import unfit_for
+from wiregauge.measures.comparing.judging import LEVEL
 from wiregauge.measures.comparing.matching import MatchError, match_flows, match_points
-from wiregauge.measures.comparing.measured import Evidence, instrument_bound, statistic_of, widened
-from wiregauge.measures.comparing.results import Basis, Dropped, Verdict, combined
+from wiregauge.measures.comparing.measured import (
+    Evidence,
+    instrument_bound,
+    statistic_of,
+)
+from wiregauge.measures.comparing.results import Comparison, Dropped, Shift, Verdict, combined, unanswered
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, Threshold, chosen
-from wiregauge.measures.definitions import DEFINITIONS, MAIN, SHARES
-from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
+from wiregauge.measures.comparing.trend_judging import Against, Judging, TrendPoint, steps
+from wiregauge.measures.definitions import MAIN, SHARES
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 
 STATISTICS = ("mean", "p50", "p99")
 """Statistics of latency and round trip that are followed without being asked for; `lost` is followed beside them."""
-
-Against = Literal["previous", "first"]
-
-
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
-    """One figure in one run. `shift` is against the reference, at the joint level, with clock and timestamp errors."""
-
-    run: int
-    n: int
-    value: Estimate
-    fit: bool
-    reference: float | None = None
-    shift: Estimate | None = None
-    tolerance: float | None = None
-    verdict: Verdict | None = None
-    basis: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +74,8 @@ class TrendSeries:
 class Trend:
     """A history, oldest run first. `unfit` says, by run, why it takes no part; `missing` lists what was not found.
 
-    `gone` is what the last fit run before has and the newest has not: of that nothing is decided.
+    `gone` is what the last fit run before has and the newest has not: of that nothing is decided. `pairs`: by run, the
+    comparison with the only run that it is judged against.
     """
 
     runs: tuple[Judgement, ...]
@@ -95,6 +84,7 @@ class Trend:
     unfit: Mapping[int, str]
     missing: tuple[str, ...]
     gone: tuple[Dropped, ...]
+    pairs: Mapping[int, Comparison]
     against: Against
     thresholds: tuple[Threshold, ...]
     judged: int
@@ -106,8 +96,15 @@ class Trend:
         """Index of the newest run."""
         return len(self.runs) - 1
 
+    @property
+    def pair(self) -> Comparison | None:
+        """The comparison of the newest run with the only one it is judged against; None where these are several."""
+        return self.pairs.get(self.newest)
+
     def verdict_of(self, run: int) -> Verdict:
         """The verdict of a run over all its figures."""
+        if run in self.pairs:
+            return self.pairs[run].verdict
         points = [point for series in self.series if (point := series.at(run)) is not None]
         return "undecided" if run in self.unfit else combined([p.verdict for p in points if p.verdict])
 
@@ -117,7 +114,7 @@ class Trend:
         if not self.answered:
             return "undecided"
         own = self.verdict_of(self.newest)
-        return "undecided" if self.gone and own != "worse" else own
+        return "undecided" if self.gone and self.pair is None and own != "worse" else own
 
     @property
     def benches(self) -> str:
@@ -132,12 +129,18 @@ class Trend:
 
     @property
     def exit_code(self) -> int:
-        """Of the newest run; what a threshold names can be undecided."""
-        points = [point for series in self.series if (point := series.at(self.newest)) is not None]
+        """Of the newest run, as `compare` has it."""
+        if self.pair is not None:
+            return self.pair.exit_code
+        points = [
+            (series.statistic, point)
+            for series in self.series
+            if (point := series.at(self.newest)) is not None
+        ]
         return exits.exit_code(
             answered=self.answered,
             failed=self.verdict == "worse",
-            undecided=any(p.tolerance is not None and p.verdict == "undecided" for p in points)
+            undecided=any(unanswered(name, p.verdict, p.basis, p.tolerance) for name, p in points)
             or any(part.asked for part in self.gone),
         )
 
@@ -168,14 +171,18 @@ def trend(
         raise MatchError(
             f"no flow of {newest.directory}, the newest run, was measured at the same point in an earlier one"
         )
-    unfit = {k: why for k, judgement in enumerate(runs) if (why := _why_unfit(judgement))}
+    unfit = {k: why for k, judgement in enumerate(runs) if (why := unfit_for(judgement, _compared(found, k)))}
+    gone = _gone(runs, unfit, thresholds)
+    pairs = _pairs(runs, unfit, thresholds, against)
+    shifts = {run: _shifts(pair) for run, pair in pairs.items()}
     figures = [
         (point, flow, measure, statistic)
         for point in newest.points
         for flow in point.flows
-        for measure, statistic in _figures(flow, thresholds)
+        for measure, statistic in _figures(
+            flow, thresholds, shifts.get(len(runs) - 1, {}).get(_key(point, flow))
+        )
     ]
-    gone = _gone(runs, unfit, thresholds)
     unmet = [t for t in thresholds if not any(t.covers((f.plan.id,), m, s) for _, f, m, s in figures)]
     if unmet and not any(part.asked for part in gone):
         raise MatchError(
@@ -210,16 +217,32 @@ def trend(
             for place in places
         ]
         instrument = {place.run: _instrument(place.flow, measure) for place in places}
-        joint = {run: both[1] for run, both in values.items()}
-        threshold = chosen(thresholds, (flow.plan.id,), measure, statistic)
+        judging = Judging(
+            measure,
+            chosen(thresholds, (flow.plan.id,), measure, statistic),
+            joint_level,
+            against,
+            {run: both[1] for run, both in values.items()},
+            instrument,
+            {
+                place.run: evidence[place.run].events(place.point, place.flow, measure)
+                for place in places
+                if measure in SHARES
+            },
+            {
+                place.run: shifts[place.run].get(_key(place.point, place.flow), {}).get((measure, statistic))
+                for place in places
+                if place.run in shifts
+            },
+        )
         series.append(
             TrendSeries(
                 axes=point.point,
                 flow=flow,
                 measure=measure,
                 statistic=statistic,
-                points=_judged(points, joint, instrument, threshold, joint_level, against, measure),
-                steps=_steps(points, instrument),
+                points=judging.judged(points),
+                steps=steps(points, instrument),
                 limits=_limits(newest, flow, measure, statistic),
             )
         )
@@ -230,6 +253,7 @@ def trend(
         unfit=unfit,
         missing=tuple(missing),
         gone=gone,
+        pairs=pairs,
         against=against,
         thresholds=tuple(thresholds),
         judged=len(figures),
@@ -323,16 +347,48 @@ def _text(point: PointResult) -> str:
     return ", ".join(f"{name} {value}" for name, value in point.point.items()) or "its one point"
 
 
-def _why_unfit(judgement: Judgement) -> str:
-    if not judgement.complete:
-        return f"incomplete: {judgement.reason or 'not every planned run ran to its end'}"
-    if judgement.validity == Grade.INVALID:
-        return f"INVALID: {judgement.reasons[0]}" if judgement.reasons else "INVALID"
-    return ""
+def _compared(found: Mapping[tuple[str, int, int], Sequence[_Found]], run: int) -> list[PointResult]:
+    """Points of a run of which some flow is in another run."""
+    own = [
+        place.point for places in found.values() if len(places) > 1 for place in places if place.run == run
+    ]
+    return list({id(point): point for point in own}.values())
 
 
-def _figures(flow: FlowResult, thresholds: Sequence[Threshold]) -> list[tuple[str, str]]:
-    """The figures of a flow that are followed: the usual ones, and what a threshold names."""
+def _pairs(
+    runs: Sequence[Judgement], unfit: Mapping[int, str], thresholds: Sequence[Threshold], against: Against
+) -> dict[int, Comparison]:
+    """The comparison of each fit run that is judged against one run alone."""
+    fit = [k for k in range(len(runs)) if k not in unfit]
+    found = {}
+    for run in fit[1:] if against == "first" else fit[1:2]:
+        try:
+            found[run] = compare(runs[fit[0]], runs[run], thresholds=thresholds)
+        except MatchError:
+            continue
+    return found
+
+
+_Shifts = dict[tuple[str, int, int], dict[tuple[str, str], Shift]]
+
+
+def _shifts(pair: Comparison) -> _Shifts:
+    """Every figure of a comparison, by flow of the new side."""
+    found: _Shifts = {}
+    for point in pair.points:
+        for flow in point.flows:
+            own = {(name, one.statistic): one for name, of in flow.measures.items() for one in of.shifts}
+            own |= {(name, "share"): of.shift for name, of in flow.shares.items()}
+            found[_key(point.new, flow.new)] = own
+    return found
+
+
+def _figures(
+    flow: FlowResult,
+    thresholds: Sequence[Threshold],
+    judged: Mapping[tuple[str, str], Shift] | None = None,
+) -> list[tuple[str, str]]:
+    """The figures of a flow that are followed: the usual ones, what a threshold names, what a comparison `judged`."""
     usual = [(measure, statistic) for measure in MAIN for statistic in STATISTICS]
     named = [
         (t.measure, statistic)
@@ -341,7 +397,8 @@ def _figures(flow: FlowResult, thresholds: Sequence[Threshold]) -> list[tuple[st
         for statistic in ([t.statistic] if t.statistic else STATISTICS)
     ]
     shares = ["lost", *(t.measure for t in thresholds if t.measure in SHARES)]
-    wanted = dict.fromkeys([*usual, *named, *((name, "share") for name in shares)])
+    found = [key for key, shift in (judged or {}).items() if shift.verdict is not None]
+    wanted = dict.fromkeys([*usual, *named, *((name, "share") for name in shares), *found])
     return [(measure, statistic) for measure, statistic in wanted if _has(flow, measure, statistic)]
 
 
@@ -369,61 +426,6 @@ def _n(flow: FlowResult, measure: str) -> int:
 
 def _instrument(flow: FlowResult, measure: str) -> float:
     return 0.0 if measure in SHARES or measure not in flow.summaries else instrument_bound(flow, measure)
-
-
-def _half(value: Estimate) -> float:
-    """Half-width of an interval that need not be symmetrical nor closed: its wider known side."""
-    ends = [abs(end - value.value) for end in (value.low, value.high) if end is not None]
-    return max(ends, default=abs(value.value))
-
-
-def _judged(
-    points: Sequence[TrendPoint],
-    joint: Mapping[int, Estimate],
-    instrument: Mapping[int, float],
-    threshold: Threshold | None,
-    joint_level: float,
-    against: Against,
-    measure: str,
-) -> tuple[TrendPoint, ...]:
-    """Every fit point after the first, judged against the fit ones before it."""
-    made = []
-    for k, point in enumerate(points):
-        before = [earlier for earlier in points[:k] if earlier.fit]
-        if not point.fit or not before:
-            made.append(point)
-            continue
-        if against == "first":
-            before = before[:1]
-        else:
-            steps = _steps(before, instrument)
-            before = [earlier for earlier in before if not steps or earlier.run >= steps[-1]]
-        values = np.array([earlier.value.value for earlier in before])
-        base = stats.reference(values, np.array([_half(earlier.value) for earlier in before]), joint_level)
-        bound = instrument[point.run] + max(instrument[earlier.run] for earlier in before)
-        shift = widened(stats.difference(base, joint[point.run]), bound)
-        tolerance = threshold.tolerance(base.value) if threshold is not None else None
-        good = DEFINITIONS[measure].better == "lower"
-        verdict, basis = judge_shift(shift, tolerance, lower_is_better=good)
-        made.append(
-            replace(
-                point, reference=base.value, shift=shift, tolerance=tolerance, verdict=verdict, basis=basis
-            )
-        )
-    return tuple(made)
-
-
-def _steps(points: Sequence[TrendPoint], instrument: Mapping[int, float]) -> tuple[int, ...]:
-    """Runs at which the level of a figure changed, beyond chance and beyond the instrument."""
-    fit = [point for point in points if point.fit]
-    if len(fit) < 3:
-        return ()
-    places = stats.change_points(
-        np.array([point.value.value for point in fit]),
-        np.array([_half(point.value) for point in fit]),
-        resolution=2 * max(instrument[point.run] for point in fit),
-    )
-    return tuple(fit[place].run for place in places)
 
 
 def _limits(newest: Judgement, flow: FlowResult, measure: str, statistic: str) -> tuple[TrendLimit, ...]:

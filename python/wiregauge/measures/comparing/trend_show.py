@@ -9,8 +9,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.comparing.text import COLOURS, MOST_LINES, points_of, signed
-from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
+from wiregauge.measures.comparing.text import (
+    COLOURS,
+    MOST_LINES,
+    compare_headline,
+    error_rates,
+    points_of,
+    signed,
+)
+from wiregauge.measures.comparing.trend import Trend, TrendSeries
+from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.definitions import SHARES
 from wiregauge.measures.definitions.units import count_of, duration, share
 from wiregauge.measures.metrics.results import Judgement
@@ -42,6 +50,8 @@ def shift_of(series: TrendSeries, point: TrendPoint) -> str:
 
 def trend_error_rate(trend: Trend) -> str:
     """At which error rate the verdicts of a run hold."""
+    if trend.pair is not None:
+        return error_rates(trend.pair)
     return (
         f"intervals of the {count_of(trend.judged, 'figure')} of a run hold together with {100 * trend.level:g} % "
         f"({100 * trend.joint_level:.4g} % each, Bonferroni): the chance of any false alarm is at most "
@@ -61,6 +71,8 @@ def _headline(trend: Trend) -> str:
         return f"{name}, the newest run, is not fit to compare: {trend.unfit[trend.newest]}."
     if not trend.answered:
         return f"No run before {name} is fit to compare with."
+    if trend.pair is not None:
+        return f"{name} against {trend.pair.names[0]}: {compare_headline(trend.pair)}"
     told = {}
     for word in ("worse", "better", "undecided"):
         told[word] = [s for s in trend.series if (p := s.at(trend.newest)) is not None and p.verdict == word]
@@ -82,21 +94,13 @@ def _headline(trend: Trend) -> str:
     )
 
 
-def detectable_shift(point: TrendPoint) -> float | None:
-    """From which measured shift on a figure that is found the same would have been called changed."""
-    shift = point.shift
-    if point.basis != "no-difference" or shift is None or shift.low is None or shift.high is None:
-        return None
-    return max(shift.value - shift.low, shift.high - shift.value)
-
-
 def _detectable(trend: Trend) -> str:
     """From which shift on the figure that tells least would have been called changed."""
     times = [
         (reach, series)
         for series in trend.series
         if (point := series.at(trend.newest)) is not None
-        and (reach := detectable_shift(point)) is not None
+        and (reach := point.detectable) is not None
         and series.measure not in SHARES
     ]
     if not times:
@@ -124,6 +128,10 @@ def trend_text(trend: Trend, console: Console) -> None:
         console.print(f"  not compared: {escape(part.text)}", soft_wrap=True, highlight=False)
     if len(trend.gone) > MOST_LINES:
         console.print(f"  not compared: … and {len(trend.gone) - MOST_LINES} more; --json has all")
+    for flow in trend.pair.flows if trend.pair is not None else ():
+        if flow.reason:
+            line = f"  undecided: flow {flow.label}: {flow.reason}"
+            console.print(escape(line), soft_wrap=True, highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("figure", "flow", "reference", "newest", "shift", "steps at", "verdict"):
         table.add_column(title, no_wrap=title in ("figure", "verdict"))

@@ -1,0 +1,171 @@
+"""The verdicts of one figure over a history: each run held against those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.comparing.judging import LEVEL, judge_shift
+from wiregauge.measures.comparing.measured import widened
+from wiregauge.measures.comparing.results import Basis, Shift, Verdict
+from wiregauge.measures.comparing.thresholds import Threshold
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.stats import Estimate, Events
+
+Against = Literal["previous", "first"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """One figure in one run. `shift` is against the reference, with clock and timestamp errors: at the joint level, or
+    where the reference is one run, with the interval that `compare` shows.
+
+    `detectable`: from which measured shift on a figure that is the same would have been called changed; against one
+    run, what `compare` says of it.
+    """
+
+    run: int
+    n: int
+    value: Estimate
+    fit: bool
+    reference: float | None = None
+    shift: Estimate | None = None
+    tolerance: float | None = None
+    verdict: Verdict | None = None
+    basis: Basis | None = None
+    detectable: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How the points of one figure are judged. By run: its interval at the joint level, the bound of its clocks and
+    timestamps, of a share how it came about, and what the comparison with the only run before says of it."""
+
+    measure: str
+    threshold: Threshold | None
+    joint_level: float
+    against: Against
+    joint: Mapping[int, Estimate]
+    instrument: Mapping[int, float]
+    events: Mapping[int, Events]
+    pairs: Mapping[int, Shift | None]
+
+    def judged(self, points: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
+        """Every fit point after the first, judged against the fit ones before it."""
+        made = []
+        for k, point in enumerate(points):
+            before = [earlier for earlier in points[:k] if earlier.fit]
+            if not point.fit or not before:
+                made.append(point)
+            elif point.run in self.pairs:
+                made.append(_of_pair(point, self.pairs[point.run]))
+            else:
+                made.append(self._against(point, self._reference(before)))
+        return tuple(made)
+
+    def _reference(self, before: Sequence[TrendPoint]) -> Sequence[TrendPoint]:
+        if self.against == "first":
+            return before[:1]
+        levels = steps(before, self.instrument)
+        return [earlier for earlier in before if not levels or earlier.run >= levels[-1]]
+
+    def _against(self, point: TrendPoint, before: Sequence[TrendPoint]) -> TrendPoint:
+        halves, own = self._intervals(point, before)
+        values = np.array([earlier.value.value for earlier in before])
+        base = stats.reference(values, np.array(halves), self.joint_level)
+        bound = self.instrument[point.run] + max(self.instrument[earlier.run] for earlier in before)
+        shift = widened(stats.difference(base, own), bound)
+        tolerance = self.threshold.tolerance(base.value) if self.threshold is not None else None
+        good = DEFINITIONS[self.measure].better == "lower"
+        verdict, basis = judge_shift(shift, tolerance, lower_is_better=good)
+        detectable = _closed(shift) if basis == "no-difference" else None
+        untold = self._untold(point, before, detectable)
+        if untold is not None and (verdict == "same" or untold == "open"):
+            verdict, basis, detectable = "undecided", untold, None
+        return replace(
+            point,
+            reference=base.value,
+            shift=shift,
+            tolerance=tolerance,
+            verdict=verdict,
+            basis=basis,
+            detectable=detectable,
+        )
+
+    def _intervals(self, point: TrendPoint, before: Sequence[TrendPoint]) -> tuple[list[float], Estimate]:
+        """95 % half-widths of the runs before, and the estimate of this one at the joint level.
+
+        The events of a share are taken to cluster everywhere as they do where they cluster most: a run without any
+        does not say how they come.
+        """
+        if not self.events:
+            return [_half(earlier.value) for earlier in before], self.joint[point.run]
+        runs = [*(earlier.run for earlier in before), point.run]
+        many = max(self.events[run].clustered for run in runs)
+        *halves, _ = (
+            _half(stats.share(self.events[run].count, self.events[run].n, LEVEL, many)) for run in runs
+        )
+        own = self.events[point.run]
+        return halves, stats.share(own.count, own.n, self.joint_level, many)
+
+    def _untold(
+        self, point: TrendPoint, before: Sequence[TrendPoint], detectable: float | None
+    ) -> Basis | None:
+        """Why a figure that did not move is not the same; None where a change would have been found."""
+        level = 1 - self.joint_level
+        if not self.events:
+            few = stats.least_chance(sum(earlier.n for earlier in before), point.n) > level
+            return "open" if few else None
+        if self.threshold is not None:
+            return None
+        earlier = [self.events[one.run] for one in before]
+        many = max(one.clustered for one in earlier)
+        base = Events(sum(one.count for one in earlier), sum(one.n for one in earlier), many)
+        beyond = detectable is not None and detectable >= 1 - point.value.value
+        few = stats.ShareTest(base, self.events[point.run]).too_few(level)
+        return "few-events" if beyond or few else None
+
+
+def _of_pair(point: TrendPoint, shift: Shift | None) -> TrendPoint:
+    """A point as the comparison with the only run before has it."""
+    if shift is None:
+        return point
+    return replace(
+        point,
+        reference=shift.base.value,
+        shift=shift.shown,
+        tolerance=shift.tolerance,
+        verdict=shift.verdict,
+        basis=shift.basis,
+        detectable=shift.detectable,
+    )
+
+
+def _closed(shift: Estimate) -> float | None:
+    """The longer side of an interval that is closed."""
+    if shift.low is None or shift.high is None:
+        return None
+    return max(shift.value - shift.low, shift.high - shift.value)
+
+
+def steps(points: Sequence[TrendPoint], instrument: Mapping[int, float]) -> tuple[int, ...]:
+    """Runs at which the level of a figure changed, beyond chance and beyond the instrument."""
+    fit = [point for point in points if point.fit]
+    if len(fit) < 3:
+        return ()
+    places = stats.change_points(
+        np.array([point.value.value for point in fit]),
+        np.array([_half(point.value) for point in fit]),
+        resolution=2 * max(instrument[point.run] for point in fit),
+    )
+    return tuple(fit[place].run for place in places)
+
+
+def _half(value: Estimate) -> float:
+    """Half-width of an interval that need not be symmetrical nor closed: its wider known side."""
+    ends = [abs(end - value.value) for end in (value.low, value.high) if end is not None]
+    return max(ends, default=abs(value.value))
