@@ -145,7 +145,7 @@ def test_a_host_that_goes_away_ends_the_command_soon_after_its_plan(world: World
         planned_s = 6.3
     else:
         running, planned_s = begun(world, 3_000), 6.4 - 2.0
-    began, end = time.monotonic(), time.monotonic() + 60
+    end = time.monotonic() + 60
     while not _epoch(world.folder / "long"):
         assert time.monotonic() < end, running.communicate()
         time.sleep(0.05)
@@ -153,7 +153,8 @@ def test_a_host_that_goes_away_ends_the_command_soon_after_its_plan(world: World
     time.sleep(1.0)
     world.order("unplug beta")
     out, err = running.communicate(timeout=90)
-    assert time.monotonic() - began < planned_s + 15 + 5, "within 15 s, and what starting takes on a busy machine"
+    # Patience with a host would take half a minute more; what a busy machine judges takes its time.
+    assert time.monotonic() - began < planned_s + 30
     assert running.returncode == 4, out + err
     place = world.folder / "long"
     reason = manifest_of(place)["reason"]

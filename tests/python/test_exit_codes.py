@@ -176,3 +176,16 @@ def test_a_signal_is_no_answer(number: signal.Signals) -> None:
     assert running.returncode == 4, said
     assert said.strip().startswith("wiregauge: stopped")
     assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["show", "show --json"])
+def test_an_output_that_is_full_is_no_bug(tmp_path: Path, command: str) -> None:
+    place = make(tmp_path / "r", SMALL)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from wiregauge.cli import main; main()", *command.split(), str(place)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == exits.NO_ENVIRONMENT
+    *_, line = done.stderr.splitlines()
+    assert "cannot be written: No space left on device; make room" in line

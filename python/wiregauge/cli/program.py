@@ -6,6 +6,7 @@ made alone; help, completion, and whatever is no command are a matter of all of 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -93,6 +94,9 @@ def __getattr__(name: str) -> typer.Typer:
     return whole
 
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
 def main() -> NoReturn:
     """Runs the command that was given and ends with its exit code."""
     # gRPC's own account of a failed handshake would stand between the lines of ours.
@@ -105,6 +109,15 @@ def main() -> NoReturn:
     except SystemExit as end:
         # Rich ends with 1 when nobody reads any more, which would say that a limit failed.
         sys.exit(0 if isinstance(end.__context__, BrokenPipeError) else end.code)
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            sys.exit(_report_error(error))
+        # What was written to is no file of ours: the output itself, or what a library keeps for a moment.
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - nothing of it can be flushed any more
+        say(
+            f"the output, or a file beside it, cannot be written: {error.strerror}; make room, or write elsewhere"
+        )
+        sys.exit(NO_ENVIRONMENT)
     except Exception as error:  # noqa: BLE001 - the last line of defence between a bug and the user
         sys.exit(_report_error(error))
     sys.exit(0)

@@ -44,9 +44,9 @@ _FINISH_S: Final = 60.0
 """How long agents may take to end a run and write what they have recorded."""
 _END_S: Final = 3.5
 """How long they may when somebody has asked to stop and waits."""
-_LOST_S: Final = 3.0
+_LOST_S: Final = 1.5
 """The same, of an agent that gave no sign of life."""
-_WITHIN_S: Final = 11.0
+_WITHIN_S: Final = 6.0
 """How long after the planned end of a run it is asked for what it recorded: the command is not to outlast that long."""
 _LEAST_S: Final = 0.2
 _AGAIN_S: Final = 0.5

@@ -23,9 +23,9 @@ _MOST_KEPT: Final = 60
 """Seconds whose figures wait to be looked at, of an agent."""
 _OVERTIME_S: Final = 12.0
 """How long after its planned end a run may take before its agents count as stuck."""
-_AFTER_S: Final = 6.0
-"""How long after the planned end an agent that may return, because only its network is gone, is waited for."""
-_SILENT_S: Final = 4.0
+_AFTER_S: Final = 3.0
+"""How long after the planned end an agent of another host, whose network may come back, is waited for."""
+_SILENT_S: Final = 3.0
 """How long one gave no sign of life then."""
 
 Show = Callable[[float, int, int], None]
@@ -121,7 +121,8 @@ def _until_done(
             one.heard = one.words
             if one.silent_s > one.agent.place.patience_s:
                 raise one.agent.is_silent()
-            if one.silent_s > _SILENT_S and not one.done and now - begin > planned_s + _AFTER_S:
+            is_remote = one.agent.place.access is not None and not one.done
+            if is_remote and one.silent_s > _SILENT_S and now - begin > planned_s + _AFTER_S:
                 raise one.agent.is_silent(one.silent_s)
         if now - begin > planned_s + _OVERTIME_S:
             raise AgentLostError(
