@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from simulation import MS, US, Simulated, bits, frame, occupation, sending, simulate, written
@@ -81,6 +82,32 @@ def test_what_a_virtual_link_held_back_takes_part_in_the_choice(tmp_path: Path) 
     text = (FAULTS / "tie-release.xml").read_text()
     run = simulate(text.replace('<flow id="2"', '<flow id="2" priority="0"'), tmp_path)
     assert left(run, "a", "wire-send") == [1, 1, 2]
+
+
+def test_what_several_virtual_links_held_back_until_one_instant_goes_by_their_numbers(tmp_path: Path) -> None:
+    """Rule 4: neither the file, nor the flows' numbers, nor which was held back first decides."""
+    network = (
+        '<end-system name="a"/><end-system name="b"/><switch name="s" kind="arinc664" delay="1us"/>'
+        '<link between="a s" rate="100Mbit/s"/><link between="b s" rate="100Mbit/s"/>'
+    )
+    # Flow 1 is held back from 0, flow 2 from 0.5 ms, flow 3 from 1 ms, all until 2 ms.
+    links = {1: (30, "2ms"), 2: (20, "1ms"), 3: (10, "1ms")}
+    flows = "".join(
+        f'<flow id="{number}" protocol="rc" from="a" to="b" bag="{bag}" vl="{vl}"/>'
+        for number, (vl, bag) in links.items()
+    )
+    sent = {1: (2, 0), 2: (3, 0), 3: (2, 1)}
+    tasks = "".join(
+        f'<send flow="{number}" period="20ms" burst="{burst}" count="{burst}" payload="100B" offset="{at}ms"/>'
+        f'<receive flow="{number}"/>'
+        for number, (burst, at) in sent.items()
+    )
+    run = simulate(written(network, flows, tasks), tmp_path)
+    wire = run.at("wire-send", node="a").sort("time", maintain_order=True)
+    together = wire.filter(pl.col("time") >= 2 * MS)
+    assert together["flow"].to_list() == [3, 2, 1]
+    step = occupation(frame(100, "rc"), RATE)
+    assert together["time"].to_list() == [2 * MS + k * step for k in range(3)]
 
 
 def test_a_cut_comes_before_the_traffic_of_its_instant(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@
 )]
 
 mod file;
+mod link_types;
 pub mod passive;
 pub mod pcapng;
 mod read;
@@ -25,6 +26,7 @@ mod timestamps;
 mod trace;
 
 pub use file::CaptureFile;
+pub use link_types::LinkType;
 pub use read::{Interface, Packet, ReadError, Reader, Trouble};
 pub use timestamps::{Octet, TimestampKind, Timestamps};
 pub use trace::{Files, trace};

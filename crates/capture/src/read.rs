@@ -14,6 +14,7 @@ use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, PcapNGOp
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
 
+use crate::link_types::LinkType;
 use crate::{Direction, Timestamps};
 
 /// Bytes of the buffer at the beginning, and the most it may grow to.
@@ -22,6 +23,8 @@ const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
 const MOST_INTERFACES: usize = 1 << 16;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
+/// `if_tsresol` where the file has none.
+const MICROSECONDS: u8 = 6;
 const IF_SPEED: OptionCode = OptionCode(8);
 const IF_FCSLEN: OptionCode = OptionCode(13);
 const EPB_FLAGS: OptionCode = OptionCode(2);
@@ -43,6 +46,22 @@ pub enum ReadError {
     /// Nothing in it.
     #[error("is empty")]
     Empty,
+    /// Frames of another link only.
+    #[error("has no Ethernet frame, but {count} of {link_type}; {}", link_type.cure())]
+    NoEthernet {
+        /// Theirs.
+        link_type: LinkType,
+        /// How many.
+        count: u64,
+    },
+    /// Frames of which none can be used.
+    #[error("has no frame that can be used, but {count} {what}")]
+    NothingUsable {
+        /// Of most of them, why.
+        what: String,
+        /// How many.
+        count: u64,
+    },
 }
 
 /// What of a file could not be used, or only in part.
@@ -63,7 +82,7 @@ pub enum Trouble {
         /// Bytes of whole blocks before.
         at: u64,
     },
-    /// A frame of an interface that is no Ethernet.
+    /// A frame of an interface that is no Ethernet; see [`LinkType`](crate::link_types::LinkType).
     LinkType {
         /// Its `LINKTYPE_` number.
         link_type: i32,
@@ -95,9 +114,7 @@ impl fmt::Display for Trouble {
                 write!(f, "the file is damaged {at} B from its beginning; nothing behind it was read")
             }
             Self::Unread { at } => write!(f, "the file cannot be read beyond {at} B"),
-            Self::LinkType { link_type } => {
-                write!(f, "frames of link type {link_type}, which is not Ethernet (1)")
-            }
+            Self::LinkType { link_type } => write!(f, "frames of {}", LinkType(*link_type)),
             Self::NoInterface => f.write_str("frames of an interface that the file does not describe"),
             Self::NoTime => f.write_str("frames without a time (simple packet blocks)"),
             Self::NoSuchTime => f.write_str("frames with an impossible time or resolution"),
@@ -231,6 +248,18 @@ impl Reader {
     /// What could not be used so far, and how often.
     pub fn troubles(&self) -> &BTreeMap<Trouble, u64> {
         &self.troubles
+    }
+
+    /// Why a file of which not one frame could be used is refused; `None` where no frame was met at all.
+    pub fn nothing_usable(&self) -> Option<ReadError> {
+        let (trouble, &count) =
+            self.troubles.iter().filter(|(what, _)| !what.ends_the_file()).max_by_key(|(_, n)| **n)?;
+        Some(match trouble {
+            Trouble::LinkType { link_type } => {
+                ReadError::NoEthernet { link_type: LinkType(*link_type), count }
+            }
+            other => ReadError::NothingUsable { what: other.to_string(), count },
+        })
     }
 
     /// The next Ethernet frame with a time; `None` at the end.
@@ -444,7 +473,11 @@ impl State<'_> {
             let found = block.options.iter().find(|option| option.code == code);
             found.and_then(|option| option.as_str().ok()).unwrap_or_default()
         };
-        let resolution = Unit::of(block.if_tsresol);
+        let resolution = Unit::of(
+            value(&block.options, OptionCode::IfTsresol)
+                .and_then(|bytes| bytes.first().copied())
+                .unwrap_or(MICROSECONDS),
+        );
         Interface {
             name: text(OptionCode::IfName).trim_end_matches('\0').to_owned(),
             fcs: value(&block.options, IF_FCSLEN).map_or(0, |bytes| bytes.first().copied().unwrap_or(0)),
@@ -458,7 +491,8 @@ impl State<'_> {
             dropped: 0,
             link_type: block.linktype.0,
             resolution,
-            offset_seconds: block.if_tsoffset,
+            // The parser's own field takes every section for a little-endian one.
+            offset_seconds: self.number(&block.options, OptionCode::IfTsoffset).map_or(0, u64::cast_signed),
         }
     }
 

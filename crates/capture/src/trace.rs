@@ -44,7 +44,10 @@ fn unreadable(error: &ReadError, path: &Path) -> NoTrace {
         ReadError::Directory => {
             return no("is a directory", "", "write the path of a pcapng or pcap file in it");
         }
-        ReadError::Unknown | ReadError::Empty => "write the path of a pcapng or pcap file",
+        ReadError::NoEthernet { link_type, .. } => link_type.cure(),
+        ReadError::Unknown | ReadError::Empty | ReadError::NothingUsable { .. } => {
+            "write the path of a pcapng or pcap file"
+        }
     };
     no(&error.to_string(), "", cure)
 }
@@ -189,7 +192,11 @@ impl Taken {
         if self.number == 0 {
             let what =
                 notes.first().map_or("has no frame".to_owned(), |note| format!("{note}; nothing remains"));
-            return no(&what, "at least 1 Ethernet frame", "replay a capture with frames in it");
+            let cure = match reader.nothing_usable() {
+                Some(ReadError::NoEthernet { link_type, .. }) => link_type.cure(),
+                _ => "replay a capture with frames in it",
+            };
+            return no(&what, "at least 1 Ethernet frame", cure);
         }
         let asked = wanted.interface.unwrap_or_default();
         let problem = format!("has no frame of interface \"{asked}\"");

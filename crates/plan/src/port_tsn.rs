@@ -10,7 +10,7 @@ use wg_frame::rtag;
 use wg_frame::time::Span;
 
 use crate::campaign::{Flow, FlowId, Run};
-use crate::diagnostic::Findings;
+use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::host_tsn::{GateEntry, HostTsn, Shaper};
 use crate::network::{Attachment, Network, NodeIndex};
@@ -151,6 +151,40 @@ fn is_open(entry: &GateEntry, class: usize) -> bool {
     entry.open.iter().any(|open| usize::from(*open) == class)
 }
 
+/// Every class that a flow is in has a gate that opens; `used` gives such a flow, and `whose` says of what the classes are.
+///
+/// A class that nothing is in is only told of: gate control lists often name the classes in use and no others.
+pub(crate) fn check_opens(
+    classes: usize,
+    entries: &[GateEntry],
+    (whose, place): (&str, &Place),
+    used: impl Fn(usize) -> Option<FlowId>,
+    found: &mut Findings,
+) {
+    let closed = (0..classes).filter(|class| !entries.iter().any(|entry| is_open(entry, *class)));
+    let (mut unused, cure) = (Vec::new(), "name it in open of a <gate-entry>");
+    for class in closed {
+        match used(class) {
+            Some(flow) => {
+                let message =
+                    format!("class {class} is never open: the frames of flow {flow} would never leave");
+                found.error(place, message, "", cure);
+            }
+            None => unused.push(class.to_string()),
+        }
+    }
+    let named = unused.join(", ");
+    match unused.len() {
+        0 => {}
+        1 => found.warn(format!(
+            "class {named} of {whose} is never open: no flow is in it, and other frames of it would never leave"
+        )),
+        _ => found.warn(format!(
+            "classes {named} of {whose} are never open: no flow is in them, and other frames of theirs would never leave"
+        )),
+    }
+}
+
 impl PortTsn {
     /// The class that frames of this priority belong to.
     pub fn class_of(&self, priority: u8) -> Option<usize> {
@@ -282,6 +316,11 @@ impl Site<'_> {
             return;
         }
         self.check_named(run, found);
+        let known = found.count();
+        self.check_gates(run, found);
+        if found.count() > known {
+            return;
+        }
         for (port, line) in self.lines().into_iter().filter(|(port, _)| self.applies(*port)) {
             let line = run.link_rate.unwrap_or(line);
             if !self.check_slopes(port, line, found) {
@@ -291,6 +330,25 @@ impl Site<'_> {
             hold::check_advances(self.tsn(), line, &whose, &self.statement.place, found);
             self.check_flows(port, line, run, found);
             self.check_schedulers(port, run, found);
+        }
+    }
+
+    /// Flows that leave by these ports find gates that open.
+    fn check_gates(&self, run: &Run, found: &mut Findings) {
+        let is_here = |at: &Attachment| at.node == self.node && self.applies(at.port);
+        let returns = |flow: FlowId| run.relays.iter().any(|relay| relay.flow == flow);
+        let leaves = |flow: &Flow| {
+            let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+            hops.any(|hop| is_here(&hop.from) || returns(flow.id) && is_here(&hop.to))
+        };
+        let used = |class: usize| {
+            let of_class =
+                |flow: &&Flow| self.tsn().class_of(flow.vlan.map_or(0, |tag| tag.priority)) == Some(class);
+            run.flows.iter().filter(of_class).find(|flow| leaves(flow)).map(|flow| flow.id)
+        };
+        let whose = format!("\"{}\"", self.name());
+        for (schedule, place) in self.tsn().schedules.iter().zip(&self.statement.schedules) {
+            check_opens(self.tsn().classes.len(), &schedule.entries, (&whose, place), used, found);
         }
     }
 

@@ -275,6 +275,7 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
         "taps": taps,
         "troubles": taken["troubles"],
         "unknown_flows": taken["unknown_flows"],
+        **_unrelated(captured, taken),
         **({"passive": taken["passive"]} if "passive" in taken else {}),
     }
 
@@ -288,6 +289,20 @@ def _clocks(captured: Captured, taken: Mapping[str, Any]) -> tuple[bool, str, fl
     # An offset estimated from one direction makes nothing comparable.
     within = taken["passive"]["offset_uncertainty_ps"] if "passive" in taken else None
     return within is not None, "two-way-traffic", (within or 0) / 1000
+
+
+def _unrelated(captured: Captured, taken: Mapping[str, Any]) -> dict[str, Any]:
+    """Of clocks that nobody compared: nodes with several of them, and by what times of a node were moved."""
+    if _clocks(captured, taken)[0]:
+        return {}
+    if "passive" in taken:
+        _, second = (str(tap["node"]) for tap in taken["taps"])
+        return {"clocks_moved_ns": {second: taken["passive"]["offset_ps"] / 1000}}
+    files: dict[str, set[str]] = {}
+    for tap in taken["taps"]:
+        if tap["messages"]:
+            files.setdefault(str(tap["node"]), set()).add(str(tap["file"]))
+    return {"clocks_apart": sorted(node for node, of in files.items() if len(of) > 1)}
 
 
 def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:

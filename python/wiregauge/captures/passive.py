@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wiregauge.benches import Fact
-from wiregauge.measures.passive import sentences, us
+from wiregauge.measures.passive import sentences, us, window
 
 __all__ = ["facts"]
 
@@ -19,8 +19,11 @@ def facts(compared: Mapping[str, Any]) -> Iterator[Fact]:
         f"frames by content{', without ' + ', '.join(ignored) if ignored else ''}",
         "" if compared["compared_bytes"] is None else f"longer frames by their first {_bytes(compared)}",
     )
-    said = "as given" if compared["greatest_is_said"] else _window_of(compared)
-    yield Fact("greatest residence", f"{us(compared['greatest_ps'])} us", said)
+    yield Fact(
+        "greatest residence",
+        f"{us(compared['greatest_ps'])} us",
+        f"frames were looked for {window(compared)}",
+    )
     yield Fact("offset of the clocks", *_clocks(compared))
     for sentence in sentences(compared):
         yield Fact("left open", sentence)
@@ -30,15 +33,10 @@ def _bytes(compared: Mapping[str, Any]) -> str:
     return f"{compared['compared_bytes']} B, as a capture kept no more of some"
 
 
-def _window_of(compared: Mapping[str, Any]) -> str:
-    unique = compared["unique"]
-    return f"twice the greatest of {unique} frames of a content of their own, or 1 s where they are fewer than 30"
-
-
 def _clocks(compared: Mapping[str, Any]) -> tuple[str, str]:
     offset, uncertainty = f"{us(compared['offset_ps'])} us", compared["offset_uncertainty_ps"]
     if uncertainty is None:
-        return offset, "estimated: the least residence is taken for 0"
+        return offset, "estimated, as if the least residence were 0: not known"
     if compared["offset_is_said"]:
         return offset, f"within {us(uncertainty)} us, as given"
     return (

@@ -34,6 +34,7 @@ from wiregauge.measures.metrics.results import (
 )
 from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.metrics.together import together
+from wiregauge.measures.metrics.uncompared import without_clocks
 from wiregauge.measures.one_flow import Known, judge_flow
 from wiregauge.measures.repeats import points_of
 from wiregauge.measures.show import details, details_file, show_chunks
@@ -225,7 +226,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             for result in judged:
                 flow = result.plan
                 found[flow.id, flow.receiver] = _with_met(
-                    with_contracts(result, contracts),
+                    _by_known_clocks(with_contracts(result, contracts), clocks, unseen),
                     elimination=elimination.get(flow.id),
                     policing=policing.get(flow.id),
                     credit=credit_met(directory.plan.network, flow, shaped) if shaped else None,
@@ -248,7 +249,8 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             reason=str(entry["reason"]) if entry.get("reason") else None,
             agents=agents,
             clock_uncertainty_ns=max(
-                (clocks.between(flow).uncertainty_ns for flow in plan.flows), default=0.0
+                (clocks.between(flow).uncertainty_ns for flow in plan.flows if clocks.related(flow)),
+                default=None,
             ),
             # Where nobody timestamped there is no clock to know.
             clocks_missing=sorted(ends - offsets.keys() - unseen),
@@ -296,6 +298,15 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
         ptp_domains=ptp_domains,
         credits=shaped,
     )
+
+
+def _by_known_clocks(flow: FlowResult, clocks: RunClocks, unseen: Collection[str]) -> FlowResult:
+    """The flow without what lies between clocks that nobody compared; where an end has no clock, nothing does."""
+    apart = frozenset(hop.switch for hop in flow.hops) & clocks.apart
+    compared = clocks.related(flow.plan) or bool({flow.plan.source, flow.plan.destination} & set(unseen))
+    if compared and not apart:
+        return flow
+    return without_clocks(flow, clocks.taken_out(flow.plan), apart, compared=compared)
 
 
 def _with_met(flow: FlowResult, **met: object) -> FlowResult:

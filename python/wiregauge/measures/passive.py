@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["count", "sentences", "spread", "told", "us"]
+from wiregauge.measures.validity.matched import contradictions, outside, window
+
+__all__ = ["count", "sentences", "spread", "told", "us", "varies", "window"]
 
 _PS_PER_US = 1_000_000
 _NAMED = 3
+
+
+def varies(flow: Mapping[str, Any]) -> str:
+    """By how much residence times of a flow differ, us; `-` where nothing came through."""
+    between = flow.get("varies_ps")
+    return us(between) if between is not None else "-"
 
 
 def sentences(compared: Mapping[str, Any]) -> list[str]:
@@ -20,8 +28,9 @@ def sentences(compared: Mapping[str, Any]) -> list[str]:
     found = []
     if compared["offset_uncertainty_ps"] is None:
         found.append(
-            "the offset of the clocks is not known and was taken to make the least residence 0: trust the variation "
-            "of residence times only (--max-clock-offset says how far clocks are apart)"
+            "the offset of the clocks is not known, so that no residence time is, only how they vary; if the least is "
+            "0 and frames came by the first capture before the second, the second clock shows "
+            f"{us(compared['offset_ps'])} us more than the first (--max-clock-offset says how far clocks are apart)"
         )
     if ambiguous:
         found.append(
@@ -34,6 +43,8 @@ def sentences(compared: Mapping[str, Any]) -> list[str]:
             f"{appeared} frames behind the device have no origin before it"
             + (f"; {changed} of them could be lost frames whose content was changed" if changed else "")
         )
+    found += [f"{each.seen}: {each.cause}" for each in (outside(compared),) if each is not None]
+    found += contradictions(compared)
     count, frames = compared["uncrossed_all"]
     if count:
         named = "; ".join(flow["name"] for flow in compared["uncrossed"][:_NAMED])
@@ -52,6 +63,8 @@ def told(compared: Mapping[str, Any], most: int = 12) -> Iterator[str]:
         residence = (
             f"; residence us: median {spread(times['median'])}, greatest {spread(times['greatest'])} (n {times['n']})"
             if times
+            else f"; residence not known, varies by {varies(flow)} us (n {flow['matched']})"
+            if flow.get("varies_ps") is not None
             else ""
         )
         yield (
@@ -61,6 +74,7 @@ def told(compared: Mapping[str, Any], most: int = 12) -> Iterator[str]:
         )
     if len(flows) > most:
         yield f"{len(flows) - most} more flows are in the report"
+    yield f"frames were looked for {window(compared)}"
     for sentence in sentences(compared):
         yield f"note: {sentence}"
 

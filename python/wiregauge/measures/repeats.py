@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.results import FlowResult, PointResult, RunResult, Series
 from wiregauge.measures.metrics.service import pool_services
 from wiregauge.measures.metrics.summarise import loss, summarise, with_loss
+from wiregauge.measures.metrics.uncompared import without_clocks
 from wiregauge.measures.one_flow import effective_bandwidth
 from wiregauge.measures.pair_repeats import pool_pairs
 from wiregauge.measures.sketched import pool_sampled, summarise_repeats, with_loss_repeats
@@ -45,6 +47,16 @@ def _pooled_flows(members: Sequence[RunResult]) -> tuple[FlowResult, ...]:
 
 def pool(flows: Sequence[FlowResult]) -> FlowResult:
     """Repeats of one flow as one: counts add, series join, the mean's uncertainty sees the spread between them."""
+    pooled = _pool(flows)
+    uncompared = next((flow for flow in flows if flow.uncompared), None)
+    if uncompared is None:
+        return pooled
+    # Where the clocks of one run were not compared, nothing between them is known of all.
+    bare = without_clocks(pooled, 0.0)
+    return replace(bare, uncompared=uncompared.uncompared, clock_offset=uncompared.clock_offset)
+
+
+def _pool(flows: Sequence[FlowResult]) -> FlowResult:
     counts = _added([flow.counts for flow in flows])
     summaries = {}
     for name in SERIES:

@@ -93,6 +93,21 @@ FlowShown = TypedDict(
 """Besides the counters, which follow."""
 
 
+class UncomparedShown(TypedDict):
+    """What is known of two clocks that nobody compared, if no message came before it was sent."""
+
+    reason: str
+    at_least_ns: Figure
+    at_most_ns: Figure
+
+
+def _uncompared(flow: FlowResult) -> UncomparedShown | None:
+    if not flow.uncompared:
+        return None
+    least, most = flow.clock_offset or (None, None)
+    return UncomparedShown(reason=flow.uncompared, at_least_ns=least, at_most_ns=most)
+
+
 class FlowMetShown(TypedDict):
     """What its messages met; the measures with a distribution follow."""
 
@@ -105,6 +120,7 @@ class FlowMetShown(TypedDict):
             ),
         ]
     ]
+    uncompared: NotRequired[Annotated[UncomparedShown | None, From(_uncompared)]]
     outcomes: dict[str, Count]
     loss: LossShown
     last_seen: dict[str, Count]
@@ -140,8 +156,8 @@ def _with_loss_intervals(flow: FlowResult) -> dict[str, list[OrLost]]:
 
 
 class FlowRestShown(TypedDict):
-    pdv_ns: Annotated[Figure, From(lambda flow: flow.summaries["latency"].pdv())]
-    range_ns: Annotated[Figure, From(lambda flow: flow.summaries["latency"].span())]
+    pdv_ns: Annotated[Figure, From(lambda flow: flow.spread.pdv())]
+    range_ns: Annotated[Figure, From(lambda flow: flow.spread.span())]
     percentiles_with_loss_ns: Annotated[
         dict[str, OrLost], From(lambda flow: {name: _or_lost(p.value) for name, p in flow.with_loss.items()})
     ]

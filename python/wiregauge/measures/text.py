@@ -56,7 +56,8 @@ def headline(judgement: Judgement) -> str:
         )
         fate = f"{fate}, but of the other flows {blind}" if seen else blind
     if not speeds:
-        told = "No latency was measured" if unseen else "Nothing arrived"
+        apart = [flow for flow in flows if flow.uncompared]
+        told = _uncompared(apart) if apart else "No latency was measured" if unseen else "Nothing arrived"
         return f"{told}: {fate}, {trust}."
     medians = _reach(speeds, lambda summary: summary.value("p50"))
     tails = _reach(speeds, lambda summary: summary.value("p99"))
@@ -69,6 +70,17 @@ def headline(judgement: Judgement) -> str:
 
 
 _MOST_NAMED = 3
+
+
+def _uncompared(flows: Sequence[FlowResult]) -> str:
+    """Why no latency is known, and by how much it varies at most."""
+    spans = [(span, flow) for flow in flows if (span := flow.spread.span()) is not None]
+    text = "One-way latency is not known, as the clocks were not compared"
+    if not spans:
+        return text
+    widest, flow = max(spans, key=lambda one: one[0])
+    several = f" (flow {flow.plan.name})" if len({one.plan.name for one in flows}) > 1 else ""
+    return f"{text}; it varies by {duration(widest)}{several}"
 
 
 def _reach(speeds: Sequence[tuple[FlowResult, Summary]], figure: Callable[[Summary], float | None]) -> str:
@@ -245,6 +257,8 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
     table.caption = f"one-way latency {where}{below}; -: n does not support it"
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
         table.caption += ", or no tap saw it"
+    if any(flow.uncompared for run in judgement.runs for flow in run.flows):
+        table.caption += ", or the clocks of its two ends were not compared"
     if any(flow.counts["unknown"] for run in judgement.runs for flow in run.flows):
         table.caption += "; + n?: of n more it is unknown whether they were lost"
     if "mean ± u" in columns:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wiregauge.measures.metrics.results import Judgement
-from wiregauge.measures.passive import count, sentences, spread
+from wiregauge.measures.passive import count, sentences, spread, varies, window
 from wiregauge.report.tables import Cell, Head, Section, Table
 
 __all__ = ["passive_table"]
@@ -22,6 +22,7 @@ def passive_table(judgement: Judgement) -> Table:
         Head("matched"),
         Head("ambiguous"),
         Head("at an edge"),
+        Head("outside"),
         Head("lost"),
         Head("copies"),
         Head("overtaken"),
@@ -30,6 +31,7 @@ def passive_table(judgement: Judgement) -> Table:
         Head("median", unit="us"),
         Head("p99", unit="us"),
         Head("greatest", unit="us"),
+        Head("varies by", unit="us"),
     ]
     runs: list[Mapping[str, Any]] = [
         entry["passive"] for entry in _entries(judgement) if entry.get("passive")
@@ -37,7 +39,8 @@ def passive_table(judgement: Judgement) -> Table:
     sections = [Section("", [_row(flow) for flow in run["flows"]]) for run in runs]
     notes = [
         "Two values where the content of frames does not tell: the least and the greatest. Residence is from the first "
-        "octet before the device to the first octet behind it.",
+        "octet before the device to the first octet behind it. Outside: in both captures, but not when looked for.",
+        *(f"Frames were looked for {window(run)}." for run in runs if "greatest_ps" in run),
         *(f"{sentence[0].upper()}{sentence[1:]}." for run in runs for sentence in sentences(run)),
     ]
     return Table("Frames before and after the device", heads, sections, notes=notes)
@@ -55,7 +58,9 @@ def _row(flow: Mapping[str, Any]) -> list[Cell]:
         Cell(flow["name"], kind="text short"),
         Cell(flow["from"], kind="text short"),
         *(Cell(str(flow[key])) for key in ("frames", "matched", "ambiguous", "at_edge")),
+        Cell(str(flow.get("outside", 0))),
         *(Cell(count(flow[key])) for key in ("lost", "copies")),
         *(Cell(str(flow[key])) for key in ("overtaken", "appeared", "perhaps_changed")),
         *(Cell(spread(times[key]) if times else "-") for key in ("median", "p99", "greatest")),
+        Cell(varies(flow)),
     ]

@@ -420,8 +420,8 @@ def detail_table(judgement: Judgement) -> Table:
                 [
                     place_cell(point.point),
                     Cell(flow_text(flow), kind="text short"),
-                    Cell(micro(s["latency"].pdv()), f"needs {needed.needed} values" if needed else ""),
-                    time_cell(s["latency"].span()),
+                    Cell(micro(flow.spread.pdv()), f"needs {needed.needed} values" if needed else ""),
+                    time_cell(flow.spread.span()),
                     *cells["ipdv"],
                     time_cell(max(ipdv, default=None)),
                     *cells["service_latency"],

@@ -45,7 +45,9 @@ pub struct FlowReport {
     pub ambiguous: u64,
     /// Those that may have come through when the other capture had not begun or had ended.
     pub at_edge: u64,
-    /// Frames lost, those at an edge left out.
+    /// Those that are on the other side as well, earlier or later than was looked for.
+    pub outside: u64,
+    /// Frames lost, those at an edge and outside left out.
     pub lost: [u64; 2],
     /// Copies behind the device beyond the first.
     pub copies: [u64; 2],
@@ -57,8 +59,10 @@ pub struct FlowReport {
     pub perhaps_changed: u64,
     /// Frames of certain residence that left after one that came later.
     pub overtaken: u64,
-    /// Residence times, ps; `null` where nothing came through.
+    /// Residence times, ps; `null` where nothing came through, or the offset of the clocks is not known.
     pub residence: Option<Residence>,
+    /// By how much they differ at most, ps; `null` where nothing came through.
+    pub varies_ps: Option<i64>,
 }
 
 /// Residence times of a flow, first octet in to first octet out, ps: each the least and the greatest that it may be.
@@ -112,6 +116,8 @@ struct Tally {
     frames: u64,
     ambiguous: u64,
     at_edge: u64,
+    /// Of a content of their own, and the least number of others.
+    outside: [u64; 2],
     through: [u64; 2],
     stemming: u64,
     appeared: u64,
@@ -131,7 +137,7 @@ struct Tally {
 
 pub(super) fn summarise(order: &Order, read: &Captures, fates: &Fates, relation: &Relation) -> Summary {
     let frames = frames_of(read, relation);
-    let crossed: Vec<usize> = (0..read.flows.len()).filter(|&flow| fates.stemming[flow] > 0).collect();
+    let crossed: Vec<usize> = (0..read.flows.len()).filter(|&flow| fates.crossed(flow)).collect();
     let (places, tallied) = places(read, relation, &frames, &crossed);
     let mut tallies: Vec<Tally> = tallied.iter().map(|_| Tally::default()).collect();
     let mut numbers = [0, 1].map(|side: usize| vec![None; read.sides[side].frames.len()]);
@@ -139,6 +145,7 @@ pub(super) fn summarise(order: &Order, read: &Captures, fates: &Fates, relation:
         let tally = &mut tallies[places[flow]];
         tally.through = [0, 1].map(|end| tally.through[end] + fates.through[flow][end]);
         tally.stemming += fates.stemming[flow];
+        tally.outside = [0, 1].map(|kind| tally.outside[kind] + fates.outside[flow][kind]);
     }
     for (side, numbers) in numbers.iter_mut().enumerate() {
         for (place, frame) in read.sides[side].frames.iter().enumerate() {
@@ -156,8 +163,7 @@ pub(super) fn summarise(order: &Order, read: &Captures, fates: &Fates, relation:
     }
     let names = [0, 1].map(|side: usize| read.sides[side].name.clone());
     let flows = tallies.iter_mut().zip(&tallied).enumerate();
-    let flows =
-        flows.map(|(at, (tally, of))| tally.report(number(at), of, &names, relation.greatest)).collect();
+    let flows = flows.map(|(at, (tally, of))| tally.report(number(at), of, &names, relation)).collect();
     let (uncrossed, uncrossed_all) = uncrossed(read, relation, fates);
     Summary {
         campaign: campaign(order, read, &tallies, &tallied),
@@ -246,6 +252,7 @@ impl Tally {
                 self.at_edge += 1;
                 is_doubtful = true;
             }
+            End::Outside => is_doubtful = true,
             End::Lost => self.lost.push((time, length)),
             End::Elsewhere => {}
         }
@@ -260,7 +267,7 @@ impl Tally {
 
     fn note_origin(&mut self, time: i64, length: u16, origin: Origin) {
         match origin {
-            Origin::Known => {}
+            Origin::Known | Origin::Outside => {}
             Origin::Appeared => {
                 self.appeared += 1;
                 self.strangers.push((time, length));
@@ -269,9 +276,11 @@ impl Tally {
         }
     }
 
-    fn report(&mut self, flow: u16, of: &Tallied, names: &[String; 2], greatest: i64) -> FlowReport {
-        let followed = self.frames - self.at_edge;
+    fn report(&mut self, flow: u16, of: &Tallied, names: &[String; 2], relation: &Relation) -> FlowReport {
+        let [once, others] = self.outside;
+        let followed = (self.frames - self.at_edge).saturating_sub(once);
         let [fewest, most] = self.through;
+        let residence = residence(&mut self.certain, &self.uncertain);
         let matched = self.certain.len() as u64;
         FlowReport {
             flow,
@@ -282,13 +291,15 @@ impl Tally {
             matched,
             ambiguous: self.ambiguous,
             at_edge: self.at_edge,
-            lost: [followed.saturating_sub(most), followed.saturating_sub(fewest)],
+            outside: once + others,
+            lost: [followed.saturating_sub(most + others), followed.saturating_sub(fewest)],
             copies: [self.stemming.saturating_sub(most), self.stemming.saturating_sub(fewest)],
             appeared: self.appeared,
             appeared_at_edge: self.appeared_at_edge,
-            perhaps_changed: self.perhaps_changed(greatest),
+            perhaps_changed: self.perhaps_changed(relation.greatest),
             overtaken: self.overtaken,
-            residence: residence(&mut self.certain, &self.uncertain),
+            varies_ps: residence.as_ref().map(|times| times.greatest[1].saturating_sub(times.least[0])),
+            residence: residence.filter(|_| relation.uncertainty.is_some()),
         }
     }
 
@@ -355,7 +366,7 @@ fn uncrossed(read: &Captures, relation: &Relation, fates: &Fates) -> (Vec<Uncros
             seen[frame.flow as usize][side] += 1;
         }
     }
-    let none = (0..read.flows.len()).filter(|&flow| fates.stemming[flow] == 0);
+    let none = (0..read.flows.len()).filter(|&flow| !fates.crossed(flow));
     let mut found: Vec<Uncrossed> = none
         .map(|flow| {
             let side = if seen[flow][relation.from[flow]] > 0 {
@@ -399,7 +410,7 @@ fn gaps(read: &Captures, tallies: &mut [Tally], tallied: &[Tallied]) -> Vec<Gap>
             flows: vec![number(at)],
             from_ps: Some(from.saturating_add(below)),
             to_ps: Some(to.saturating_add(below)),
-            cause: "frames of the same content, or the edge of a capture".into(),
+            cause: "frames of the same content, the edge of a capture, or content outside what was looked for".into(),
             ..Gap::default()
         }));
     }

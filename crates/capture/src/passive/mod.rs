@@ -9,6 +9,7 @@
 //! frame.
 
 mod content;
+mod evidence;
 mod flows;
 mod matching;
 mod reading;
@@ -27,6 +28,7 @@ use crate::read::ReadError;
 use crate::taps::{TapReport, TroubleReport};
 use crate::timestamps::Octet;
 pub use content::Field;
+pub use evidence::{Against, Outside};
 pub use flows::{FlowReport, Interval, Uncrossed};
 use reading::Side;
 use through::{Fates, Followed};
@@ -88,6 +90,14 @@ pub struct Passive {
     pub greatest_ps: i64,
     /// Whether that was said, rather than taken from frames of a content of their own.
     pub greatest_is_said: bool,
+    /// Whether it is the longest that is looked for unasked, 1 s.
+    pub greatest_is_most: bool,
+    /// Frames that are on both sides, but farther apart than that or in the wrong order.
+    pub outside: Outside,
+    /// What else speaks against the captures being of before and behind a device.
+    pub against: Against,
+    /// Whether both are in one file.
+    pub one_file: bool,
     /// Frames of a content that each capture has once.
     pub unique: u64,
     /// Bytes by which longer frames were compared; `null` where all were captured whole.
@@ -152,14 +162,16 @@ pub enum PassiveError {
     },
     /// Clocks that were said to agree and do not.
     #[error(
-        "{files}: frames of the same content are {apart_s:.6} s apart or more, which is longer than 1 s and the clocks' uncertainty; \
-         leave --max-clock-offset out to have the offset estimated, give it with --clock-offset, or a longer --max-residence"
+        "{files}: frames of the same content are {apart_s:.6} s apart or more, which is longer than {limit_s} s, the longest that was looked for, and \
+         the clocks' uncertainty; leave --max-clock-offset out to have the offset estimated, give it with --clock-offset, or a longer --max-residence"
     )]
     Apart {
         /// The files.
         files: String,
         /// The least distance.
         apart_s: f64,
+        /// The longest residence looked for.
+        limit_s: f64,
     },
     /// Clocks unknown, and nothing to align them by.
     #[error(
@@ -210,7 +222,9 @@ pub enum PassiveError {
 pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
     let mut read = reading::read(order)?;
     let relation = through::relate(order, &mut read)?;
-    let fates = through::follow(order, &read, &relation)?;
+    let mut fates = through::follow(order, &read, &relation)?;
+    let outside = evidence::outside(&read, &relation, &mut fates);
+    let against = evidence::against(&read, &relation, &fates);
     let summary = flows::summarise(order, &read, &fates, &relation);
     let epoch_realtime_ns = i64::try_from(read.sides[0].base_picos / 1_000).unwrap_or(i64::MAX);
     let info = SegmentInfo { end_system: "taps".into(), node: ALL_NODES, run_index: 0, epoch_realtime_ns };
@@ -231,6 +245,10 @@ pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
             ignored: order.ignored.clone(),
             greatest_ps: relation.greatest,
             greatest_is_said: order.greatest_ps.is_some(),
+            greatest_is_most: relation.is_most,
+            outside,
+            against,
+            one_file: read.one_file,
             unique: relation.unique,
             compared_bytes: read.limit,
             offset_ps: relation.offset,

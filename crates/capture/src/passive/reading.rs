@@ -110,6 +110,11 @@ fn look(path: &Path) -> Result<Looked, PassiveError> {
         }
         looked.interfaces[at] = true;
     }
+    if looked.interfaces.is_empty()
+        && let Some(source) = reader.nothing_usable()
+    {
+        return Err(PassiveError::Read { file: path.display().to_string(), source });
+    }
     Ok(looked)
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Relation {
     pub(super) uncertainty: Option<i64>,
     /// Longest residence looked for, ps.
     pub(super) greatest: i64,
+    /// Whether it is the greatest that is looked for unasked, rather than twice what was seen.
+    pub(super) is_most: bool,
     /// When a frame may leave after it came, ps; below 0 by what the clocks may be apart.
     window: [i64; 2],
     /// By flow: the side it comes from.
@@ -56,6 +58,8 @@ pub(super) enum End {
     Lost,
     /// It could have come through when the other capture had not begun or had ended.
     Edge,
+    /// Its content is on the other side, earlier or later than was looked for.
+    Outside,
 }
 
 /// What became of a frame behind the device.
@@ -67,6 +71,8 @@ pub(super) enum Origin {
     Appeared,
     /// Of none, at the edge of the capture before the device.
     Edge,
+    /// Of one whose content came before the device, earlier or later than was looked for.
+    Outside,
 }
 
 /// A frame behind the device that is certainly one before it, or a copy of it.
@@ -92,6 +98,16 @@ pub(super) struct Fates {
     pub(super) through: Vec<[u64; 2]>,
     /// By flow: frames behind the device that stem from one before it.
     pub(super) stemming: Vec<u64>,
+    /// By flow: frames that are on both sides, but farther apart than was looked for: those of a content of their own, and the
+    /// least number of the others.
+    pub(super) outside: Vec<[u64; 2]>,
+}
+
+impl Fates {
+    /// Whether content of the flow is on both sides of the device.
+    pub(super) fn crossed(&self, flow: usize) -> bool {
+        self.stemming[flow] > 0 || self.outside[flow] != [0, 0]
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "frames are counted in 32 bits")]
@@ -141,6 +157,22 @@ impl Groups {
             .iter()
             .filter(|range| range.iter().all(|[begin, end]| end - begin == 1))
             .map(|range| [0, 1].map(|side| self.places(range, side)[0]))
+    }
+}
+
+impl Relation {
+    /// By content, its flow and the places of its frames on each side.
+    pub(super) fn contents<'a>(
+        &'a self,
+        read: &'a Captures,
+    ) -> impl Iterator<Item = (usize, [&'a [u32]; 2])> {
+        self.groups.ranges.iter().filter_map(|range| {
+            let places = [0, 1].map(|side| self.groups.places(range, side));
+            let flow = (0..2).find_map(|side| {
+                places[side].first().map(|&place| read.sides[side].frames[place as usize].flow)
+            })?;
+            Some((flow as usize, places))
+        })
     }
 }
 
@@ -200,6 +232,7 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
         offset: i64::try_from(bases - estimate.shift).unwrap_or(i64::MAX),
         uncertainty: agree,
         greatest,
+        is_most: order.greatest_ps.is_none() && greatest == LONGEST,
         window: [earliest, greatest.saturating_add(slack)],
         from: from.decide(read),
         unique,
@@ -276,7 +309,8 @@ fn estimated(order: &Order, read: &Captures, groups: &Groups, limit: i64) -> Res
 }
 
 fn apart(order: &Order, picos: i128) -> PassiveError {
-    PassiveError::Apart { files: files(order), apart_s: picos.abs() as f64 / 1e12 }
+    let limit_s = order.greatest_ps.unwrap_or(LONGEST) as f64 / 1e12;
+    PassiveError::Apart { files: files(order), apart_s: picos.abs() as f64 / 1e12, limit_s }
 }
 
 /// What the timestamps' resolution may hide.
@@ -394,16 +428,11 @@ fn round(read: &Captures, relation: &Relation, limits: Option<&[Vec<Limits>; 2]>
         followed: Vec::with_capacity(all(0).max(all(1))),
         through: vec![[0; 2]; read.flows.len()],
         stemming: vec![0; read.flows.len()],
+        outside: vec![[0; 2]; read.flows.len()],
     };
     let (mut before, mut behind, mut own) = (Vec::new(), Vec::new(), Vec::new());
-    for range in &relation.groups.ranges {
-        let places = [0, 1].map(|side| relation.groups.places(range, side));
-        let Some(flow) = (0..2)
-            .find_map(|side| places[side].first().map(|&place| read.sides[side].frames[place as usize].flow))
-        else {
-            continue;
-        };
-        let from = relation.from[flow as usize];
+    for (flow, places) in relation.contents(read) {
+        let from = relation.from[flow];
         let time = |side: usize, place: &u32| read.sides[side].frames[*place as usize].time;
         before.clear();
         before.extend(places[from].iter().map(|place| time(from, place)));
@@ -415,8 +444,8 @@ fn round(read: &Captures, relation: &Relation, limits: Option<&[Vec<Limits>; 2]>
         );
         let found = matched(&before, &behind, relation.window, limits.map(|_| own.as_slice()));
         note(read, relation, from, &places, [&before, &behind], &found, &mut fates);
-        fates.stemming[flow as usize] += found.stemming as u64;
-        let through = &mut fates.through[flow as usize];
+        fates.stemming[flow] += found.stemming as u64;
+        let through = &mut fates.through[flow];
         *through = [0, 1].map(|end| through[end] + found.through[end] as u64);
     }
     fates

@@ -78,8 +78,9 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
     }
     for (number, path) in order.files.iter().enumerate() {
         let mut reader = open(path)?;
-        let begin = contents.taps.len();
+        let (begin, mut none) = (contents.taps.len(), true);
         while let Some(packet) = reader.next_packet() {
+            none = false;
             let (interface, picos) = (packet.interface, packet.picos);
             let (bytes, length) = (packet.bytes.to_vec(), packet.length);
             while contents.taps.len() - begin < reader.interfaces().len() {
@@ -87,6 +88,9 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
                 contents.taps.push(tap);
             }
             contents.note(begin + interface, picos, &bytes, length);
+        }
+        if none && let Some(source) = reader.nothing_usable() {
+            return Err(unreadable(path, source));
         }
         for (tap, interface) in contents.taps[begin..].iter_mut().zip(reader.interfaces()) {
             tap.dropped = interface.dropped;

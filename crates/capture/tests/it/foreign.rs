@@ -78,7 +78,25 @@ fn other_links_are_named_and_counted() {
     let (found, troubles) = times(file);
     assert_eq!((found.len(), troubles.len()), (0, 1));
     assert_eq!(troubles[0], (Trouble::LinkType { link_type: 105 }, 2));
-    assert!(troubles[0].0.to_string().contains("link type 105"), "{}", troubles[0].0);
+    assert_eq!(
+        troubles[0].0.to_string(),
+        "frames of link type IEEE802_11 (wireless LAN) (105), which is not Ethernet (1)"
+    );
+}
+
+#[test]
+fn a_file_without_ethernet_is_refused_by_the_name_of_its_link_with_the_cure() {
+    for (number, name) in
+        [(113, "LINUX_SLL (113, `tcpdump -i any`)"), (276, "LINUX_SLL2 (276, `tcpdump -i any`)")]
+    {
+        let mut reader = Reader::new(Cursor::new(classic(false, 0xa1b2_c3d4, number, &[(5, 0, &[7; 64])])))
+            .expect("it is a capture");
+        assert!(reader.next_packet().is_none());
+        let said = reader.nothing_usable().expect("nothing is").to_string();
+        assert!(said.contains(name) && said.contains("tcpdump -i eth0"), "{said}");
+    }
+    let mut empty = Reader::new(Cursor::new(classic(false, 0xa1b2_c3d4, 1, &[]))).expect("it is a capture");
+    assert!(empty.next_packet().is_none() && empty.nothing_usable().is_none());
 }
 
 /// A pcapng file of two sections of different byte order, each with one interface of this resolution and one frame.

@@ -3,4 +3,5 @@
 mod bodies;
 mod foreign;
 mod round_trip;
+mod sections;
 mod traces;

@@ -115,6 +115,20 @@ fn what_is_due_first_goes_first_though_a_message_comes_that_need_not_wait() {
     assert_eq!(send(&mut core, &TrueTime, us(1_020), rc(9, 2)), both);
 }
 
+/// Rule 4 of docs/explanation/order-of-events.md.
+#[test]
+fn what_is_due_at_one_instant_goes_by_links_before_schedules_and_by_number() {
+    let mut core = layer();
+    for (number, id) in [(0, 9), (2, 3)] {
+        assert_eq!(send(&mut core, &TrueTime, us(200), rc(id, number)).len(), 1);
+        assert_eq!(send(&mut core, &TrueTime, us(200), rc(id, number + 1)), []);
+    }
+    assert_eq!(send(&mut core, &TrueTime, us(300), tt(4)), []);
+    let at = us(1_200);
+    assert_eq!(core.next_deadline(), Deadline::at(at));
+    assert_eq!(polled(&mut core, &TrueTime, at), [(3, 1, at), (1, 1, at), (4, 0, at)]);
+}
+
 #[test]
 fn a_schedule_sends_at_its_instants_by_the_local_clock() {
     let mut core = layer();

@@ -9,6 +9,7 @@ use crate::campaign::{Backend, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::network::{Network, NodeIndex, NodeKind};
+use crate::port_tsn::check_opens;
 use crate::quantity;
 use crate::statements::{HostTsnStatement, NodeStatement};
 use crate::topology::Topology;
@@ -32,6 +33,7 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
         for run in runs {
             let host = Host { network: &topology.network, run, node, statement };
             host.check_rate(found);
+            host.check_gates(found);
             host.check_preemption(found);
             host.check_departures(found);
             host.check_launches(found);
@@ -104,6 +106,20 @@ impl Host<'_> {
                 found.error(place, message, limit, "lengthen it; the kernel takes no shorter entry");
             }
         }
+    }
+
+    /// Flows that leave here find gates that open.
+    fn check_gates(&self, found: &mut Findings) {
+        let Some(schedule) = &self.tsn().schedule else { return };
+        let leaving = departures(self.network, self.run, self.node);
+        let used = |class: usize| {
+            let of_class = |(flow, leaves): &&(FlowId, Departure)| {
+                self.tsn().class_of(self.priority(*flow, leaves)) == Some(class)
+            };
+            leaving.iter().find(of_class).map(|(flow, _)| *flow)
+        };
+        let (classes, whose) = (self.tsn().classes.len(), format!("\"{}\"", self.name()));
+        check_opens(classes, &schedule.entries, (&whose, &self.statement.place), used, found);
     }
 
     /// Preemption is of full-duplex links, and what the MAC is told in advance fits between the entries of the schedule.

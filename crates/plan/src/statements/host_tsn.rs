@@ -540,16 +540,6 @@ pub(super) fn check_priorities<T>(
     }
 }
 
-/// Every class has a gate that opens.
-pub(super) fn check_opens(classes: usize, entries: &[GateEntry], place: &Place, found: &mut Findings) {
-    for class in 0..classes {
-        if !entries.iter().any(|entry| entry.open.iter().any(|open| usize::from(*open) == class)) {
-            let message = format!("class {class} is never open: its frames would never leave");
-            found.error(place, message, "", "name it in open of a <gate-entry>");
-        }
-    }
-}
-
 fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
     let HostTsnStatement { tsn, place, .. } = statement;
     if tsn.classes.is_empty() {
@@ -564,8 +554,6 @@ fn check_schedule(statement: &HostTsnStatement, found: &mut Findings) {
             }
         }
     }
-    let Some(schedule) = &tsn.schedule else { return };
-    check_opens(tsn.classes.len(), &schedule.entries, place, found);
 }
 
 /// Fragments and holds of an interface: the card makes them.

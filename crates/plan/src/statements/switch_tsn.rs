@@ -5,8 +5,8 @@
 use wg_frame::time::Span;
 
 use super::host_tsn::{
-    check_opens, check_preemption, check_priorities, class_of, classes, gate_entries, numbers, preemptable,
-    preemption_of, several, whole_time,
+    check_preemption, check_priorities, class_of, classes, gate_entries, numbers, preemptable, preemption_of,
+    several, whole_time,
 };
 use super::network::SMALLEST_TO_LARGEST;
 use crate::diagnostic::{Findings, Place};
@@ -25,6 +25,7 @@ pub(crate) struct SwitchTsnStatement {
     pub(crate) tsn: PortTsn,
     pub(crate) classes: Vec<Place>,
     pub(crate) filters: Vec<Place>,
+    pub(crate) schedules: Vec<Place>,
     /// Nothing of it was refused, so what is wrong with the flows is no consequence of it.
     pub(crate) whole: bool,
 }
@@ -82,7 +83,14 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
         check_schedules(&tsn, &schedule_places, &place, found);
     }
     let whole = found.count() == clean;
-    SwitchTsnStatement { place, tsn, classes: places, filters: filter_places, whole }
+    SwitchTsnStatement {
+        place,
+        tsn,
+        classes: places,
+        filters: filter_places,
+        schedules: schedule_places,
+        whole,
+    }
 }
 
 fn ports(reader: &mut Reader<'_>) -> Vec<u16> {
@@ -226,9 +234,6 @@ fn check_schedules(tsn: &PortTsn, places: &[Place], place: &Place, found: &mut F
     if let Some(beyond) = places.get(MOST_SCHEDULES) {
         let message = format!("there are more than {MOST_SCHEDULES} schedules");
         found.error(beyond, message, MOST_SCHEDULES.to_string(), "write fewer");
-    }
-    for (schedule, place) in tsn.schedules.iter().zip(places) {
-        check_opens(tsn.classes.len(), &schedule.entries, place, found);
     }
     for (pair, place) in tsn.schedules.windows(2).zip(places.iter().skip(1)) {
         if pair[1].base_time <= pair[0].base_time {

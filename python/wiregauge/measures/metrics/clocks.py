@@ -53,6 +53,10 @@ class RunClocks:
     measured: tuple[ClockResult, ...] = ()
     uncompared: tuple[str, ...] = ()
     """Nodes that exchanges were planned with but none came back from."""
+    apart: frozenset[str] = frozenset()
+    """Nodes whose own ports were tapped by several clocks that nobody compared."""
+    shifted: Mapping[str, float] = field(default_factory=dict)
+    """By node what was taken out of its times before they were recorded, by an estimate, ns."""
     together: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     """Of nodes with PTP clocks the domain, and the most they were off from its grandmaster, ns."""
 
@@ -69,6 +73,15 @@ class RunClocks:
         if one is not None and other is not None and one[0] == other[0] and not self.moved(flow):
             return Offsets(destination[0] - source[0], one[1] + other[1])
         return Offsets(destination[0] - source[0], destination[1] + source[1])
+
+    def related(self, flow: FlowPlan) -> bool:
+        """Whether anything is known of how the clocks of its two ends relate."""
+        ends = {flow.source, flow.destination}
+        return len(ends - self.apart) == len(ends) and (len(ends) == 1 or ends <= self.offsets.keys())
+
+    def taken_out(self, flow: FlowPlan) -> float:
+        """What an estimate took out of the receiver's clock less the sender's before anything was recorded, ns."""
+        return self.shifted.get(flow.destination, 0.0) - self.shifted.get(flow.source, 0.0)
 
     @property
     def furthest_ns(self) -> float:
@@ -113,7 +126,25 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
         for clock in domain.clocks
         if clock.follows
     }
-    return RunClocks(offsets, wrong, tracks, found, missing, together)
+    return RunClocks(
+        offsets,
+        wrong,
+        tracks,
+        found,
+        missing,
+        frozenset(_names(entry.get("clocks_apart"))),
+        _moved(entry),
+        together,
+    )
+
+
+def _names(told: object) -> list[str]:
+    return [str(name) for name in told] if isinstance(told, list) else []
+
+
+def _moved(entry: Mapping[str, object]) -> dict[str, float]:
+    told = entry.get("clocks_moved_ns")
+    return {str(k): float(v) for k, v in told.items()} if isinstance(told, dict) else {}
 
 
 def _wrong(campaign: CampaignPlan, run: RunPlan, entry: Mapping[str, object]) -> dict[str, float]:

@@ -25,6 +25,7 @@ __all__ = [
     "NAMES",
     "Correction",
     "PairLatency",
+    "crosses",
     "distribution_of",
     "known_pair",
     "pair_latencies",
@@ -47,6 +48,11 @@ NAMES = {
 def distribution_of(start: str, end: str) -> str:
     """What the values between two points are called: their measure, or the pair as a limit names it."""
     return NAMES.get((start, end), f"pair_latency.{start}-{end}")
+
+
+def crosses(start: str, end: str) -> bool:
+    """Whether two points are at the two ends of a flow, so that what lies between them is by two clocks."""
+    return (start in _SENDING) != (end in _SENDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class Correction:
 
     def of(self, start: str, end: str) -> tuple[float, float]:
         """What to subtract from a time between two points, and the bound of its error."""
-        crossing = (start in _SENDING) != (end in _SENDING)
+        crossing = crosses(start, end)
         sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
         bound = self.timestamp + (self.clock if crossing else 0.0)
         return sign * self.shift, bound + self.at.get(start, 0.0) + self.at.get(end, 0.0)

@@ -15,6 +15,7 @@ from wiregauge.measures.definitions.units import duration, rate, share
 from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Service
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.metrics.uncompared import is_between_clocks
 
 __all__ = [
     "FIGURES",
@@ -120,7 +121,7 @@ def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
     for name in SERIES:
         summary = flow.summaries.get(name)
         if summary is not None:
-            yield from (of_summary(summary, statistic) for statistic in statistics(summary))
+            yield from (_told(flow, of_summary(summary, statistic)) for statistic in statistics(summary))
     yield from _singles(flow)
 
 
@@ -150,7 +151,7 @@ def quantity(flow: FlowResult, name: str) -> Quantity:
         summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
         if statistic not in statistics(summary) and statistic not in flow.plan.asked:
             raise NoFigureError(name)
-        return of_summary(summary, statistic)
+        return _told(flow, of_summary(summary, statistic))
     found = [figure for figure in _singles(flow) if figure.measure == measure]
     named = [figure for figure in found if statistic in ("", figure.statistic)]
     if named:
@@ -169,10 +170,23 @@ def quantity(flow: FlowResult, name: str) -> Quantity:
     )
 
 
+def _told(flow: FlowResult, figure: Quantity) -> Quantity:
+    """The figure, and that it is none where the clocks it is between were never compared."""
+    if not flow.uncompared or not is_between_clocks(flow.plan, figure.measure):
+        return figure
+    return replace(
+        figure, value=None, low=None, high=None, stands_for=None, other=None, reason=flow.uncompared
+    )
+
+
 def _singles(flow: FlowResult) -> Iterator[Quantity]:
     """What is one figure per flow, or a few; a measure that the flow cannot have yields nothing."""
+    return (_told(flow, figure) for figure in _each_single(flow))
+
+
+def _each_single(flow: FlowResult) -> Iterator[Quantity]:
     sent, loss = flow.counts["sent"], flow.loss
-    latency = flow.summaries["latency"]
+    latency = flow.spread
     unknown = flow.counts["unknown"]
     for name in COUNTS:
         count = float(flow.counts[name])

@@ -127,6 +127,10 @@ class FlowResult:
     """Of a flow that goes by credit-based shapers the extremes of their credits; None where there is none."""
     unseen: tuple[str, ...] = ()
     """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
+    uncompared: str = ""
+    """Why nothing between the clocks of its two ends is determined, where nobody compared them."""
+    clock_offset: tuple[float | None, float | None] | None = None
+    """Of such a flow what the receiver's clock shows less the sender's, ns: at least and at most, as far as known."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)
     """Copies that one of two networks did not deliver, by network."""
     settling: int = 0
@@ -139,6 +143,11 @@ class FlowResult:
     """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
     marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
     """Of such a flow by measure and value, ns: how many values are below it, and how many at it or below; exact."""
+
+    @property
+    def spread(self) -> Summary:
+        """The distribution that ranges and variations are read off: the latency, or what it is above its least."""
+        return self.summaries["delay_variation" if self.uncompared else "latency"]
 
 
 @dataclass(frozen=True, slots=True)

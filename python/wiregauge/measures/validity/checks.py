@@ -28,6 +28,7 @@ from wiregauge.measures.validity.evidence import (
     total_of,
 )
 from wiregauge.measures.validity.link_rate import link_rates
+from wiregauge.measures.validity.matched import matched
 from wiregauge.measures.validity.record_integrity import captured, kept
 from wiregauge.measures.validity.steadiness import steadiness
 from wiregauge.measures.validity.timestamping import timestamps
@@ -53,6 +54,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             _instrument,
             kept,
             captured,
+            matched,
             timestamps,
             _clocks,
             steadiness,
@@ -278,17 +280,24 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     yield _steps(run)
     medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
     typical = min(medians, default=None)
-    share = run.clock_uncertainty_ns / typical if typical else 0.0
-    observed = f"± {run.clock_uncertainty_ns:.0f} ns"
-    if typical:
+    bound = run.clock_uncertainty_ns
+    share = bound / typical if typical and bound is not None else 0.0
+    observed = f"± {bound:.0f} ns" if bound is not None else "not known"
+    if typical and bound is not None:
         observed += f", {percent(share)}" if share < 2 else f", {share:.0f} times"
         observed += " of the median latency" if share < 2 else " the median latency"
+    blind = [flow.uncompared for flow in run.flows if flow.uncompared]
     missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
+    if blind:
+        missing += (
+            f"; one-way figures of {count_of(len(blind), 'flow')} are not determined: {few(dict.fromkeys(blind))}; "
+            "what varies, comes in order or is lost is, if the clocks neither drift nor are set"
+        )
     grade = graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
     if run.wrong_clocks:
         # What the test wants to be wrong spoils one-way times, but not the counts beside them.
         grade = min(grade, Grade.DEGRADED)
-    if run.clocks_missing:
+    if run.clocks_missing or blind:
         grade = max(grade, Grade.DEGRADED)
     yield check(
         "clock-offset",
@@ -296,7 +305,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         "at most a third of the median one-way latency; above the latency itself invalid",
         observed + missing,
         grade,
-        f"the clock offset is uncertain: {observed}{missing}",
+        f"the clock offset is uncertain: {observed}{missing}{_cure(run) if blind else ''}",
     )
     yield from _compared(run)
     yield from _kept(run)
@@ -312,6 +321,17 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         Grade.NOTE if run.wrong_clocks else Grade.OK,
         f"these clocks are imperfect: {named}: times between two nodes include the error of their clocks",
     )
+
+
+def _cure(run: Evidence) -> str:
+    """How one-way figures would be had; the beginning of a further clause."""
+    if run.tapped:
+        return (
+            ". Import again with --max-clock-offset, by how much the clocks differ at most"
+            + (", and with --clock-offset, what the second shows more" if "passive" in run.entry else "")
+            + ", or tap both ends by one clock"
+        )
+    return ". Compare the clocks with <synchronise>, or measure a round trip with <relay>"
 
 
 def _steps(run: Evidence) -> Check:

@@ -22,7 +22,8 @@ class Evidence:
     state: str
     reason: str | None
     agents: Mapping[str, Mapping[str, object]]
-    clock_uncertainty_ns: float
+    clock_uncertainty_ns: float | None
+    """The greatest between the ends of a flow; None where the clocks of no flow were compared."""
     clocks_missing: Sequence[str]
     flows: Sequence[FlowResult]
     tracked: bool

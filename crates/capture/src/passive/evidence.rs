@@ -1,0 +1,135 @@
+//! What speaks against the captures being of one frame before and behind a device, as their clocks were said to be.
+//!
+//! Content that both sides have is seen on both, whatever its times say. Where it lies farther apart than frames were looked
+//! for, nothing was lost: the window is too short, a clock was set or is further off than was said, or the sides are no
+//! before and behind. Nobody can tell which from here, so that these frames become unknown, counted and named.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::reading::Captures;
+use super::through::{End, Fates, Origin, Relation};
+
+/// Contents of which a share tells something.
+const ENOUGH: u64 = 10;
+
+/// Frames of a content that both captures have, farther apart than frames were looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outside {
+    /// Of a content that each capture has once.
+    pub unique: u64,
+    /// Of a content that comes again, of which as many are behind the device as are missing there.
+    pub recurring: u64,
+    /// Of those of a content of their own: how many left before they came.
+    pub before: u64,
+    /// The least and the greatest time from before to behind of those, ps.
+    pub apart_ps: Option<[i64; 2]>,
+    /// When the first and the last of all came, ps after the first frame of the first capture.
+    pub came_ps: Option<[i64; 2]>,
+}
+
+/// What else speaks against it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Against {
+    /// Flows whose frames, and the answers to them, both cross in the same direction: one of the two cannot.
+    pub one_way_conversations: u64,
+    /// Whether all frames were seen first in the capture that was named second, although two were named.
+    pub all_backwards: bool,
+    /// Contents that the capture before the device has exactly twice as often as the one behind it, in most flows.
+    pub doubled: u64,
+    /// Contents that both have.
+    pub contents: u64,
+}
+
+impl Outside {
+    fn came(&mut self, time: i64) {
+        let [first, last] = self.came_ps.unwrap_or([time, time]);
+        self.came_ps = Some([first.min(time), last.max(time)]);
+    }
+
+    fn lies(&mut self, apart: i64) {
+        let [least, greatest] = self.apart_ps.unwrap_or([apart, apart]);
+        self.apart_ps = Some([least.min(apart), greatest.max(apart)]);
+        self.unique += 1;
+        self.before += u64::from(apart < 0);
+    }
+}
+
+/// Takes frames out of the lost, and out of those that appeared, whose content is on the other side after all.
+pub(super) fn outside(read: &Captures, relation: &Relation, fates: &mut Fates) -> Outside {
+    let mut all = Outside::default();
+    for (flow, places) in relation.contents(read) {
+        let from = relation.from[flow];
+        let (mut missing, mut strangers) = (Vec::new(), Vec::new());
+        let once = places.iter().all(|places| places.len() == 1);
+        // Near an end of a capture a frame that comes again may be another; one of a content of its own is not.
+        for &place in places[from] {
+            let end = fates.ends[from][place as usize];
+            if end == End::Lost || once && end == End::Edge {
+                missing.push(place);
+            }
+        }
+        for &place in places[1 - from] {
+            let origin = fates.origins[1 - from][place as usize];
+            if origin == Origin::Appeared || once && origin == Origin::Edge {
+                strangers.push(place);
+            }
+        }
+        let count = missing.len().min(strangers.len()) as u64;
+        if count == 0 {
+            continue;
+        }
+        let time = |side: usize, place: u32| read.sides[side].frames[place as usize].time;
+        if once {
+            all.lies(time(1 - from, strangers[0]).saturating_sub(time(from, missing[0])));
+            fates.outside[flow][0] += 1;
+        } else {
+            all.recurring += count;
+            fates.outside[flow][1] += count;
+        }
+        for &place in &missing {
+            all.came(time(from, place));
+            fates.ends[from][place as usize] = End::Outside;
+        }
+        for &place in &strangers {
+            fates.origins[1 - from][place as usize] = Origin::Outside;
+        }
+    }
+    all
+}
+
+/// What contradicts that frames pass a device from one capture to the other.
+pub(super) fn against(read: &Captures, relation: &Relation, fates: &Fates) -> Against {
+    let mut found = Against::default();
+    let crossed: Vec<usize> = (0..read.flows.len()).filter(|&flow| fates.stemming[flow] > 0).collect();
+    // By sender and receiver: the sides that their frames come from.
+    let mut stations: BTreeMap<[u8; 12], [bool; 2]> = BTreeMap::new();
+    for &flow in &crossed {
+        stations.entry(read.flows[flow].macs).or_default()[relation.from[flow]] = true;
+    }
+    found.one_way_conversations = crossed
+        .iter()
+        .filter(|&&flow| {
+            let macs = read.flows[flow].macs;
+            let mut answer = macs;
+            answer.rotate_left(6);
+            let back = stations.get(&answer).filter(|_| answer != macs && macs != [0; 12]);
+            back.is_some_and(|sides| !sides[1 - relation.from[flow]])
+        })
+        .count() as u64;
+    found.all_backwards = !read.one_file
+        && relation.uncertainty.is_some()
+        && !crossed.is_empty()
+        && crossed.iter().all(|&flow| relation.from[flow] == 1);
+    for (flow, places) in relation.contents(read) {
+        let from = relation.from[flow];
+        let [before, behind] = [places[from].len(), places[1 - from].len()];
+        found.contents += u64::from(before > 0 && behind > 0);
+        found.doubled += u64::from(behind > 0 && before == 2 * behind);
+    }
+    if found.doubled < ENOUGH || 2 * found.doubled < found.contents {
+        found.doubled = 0;
+    }
+    found
+}

@@ -1,0 +1,143 @@
+"""Were the captures of before and behind a device, as their clocks were said to be? Their own frames may deny it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.validity.evidence import Evidence, check
+
+_PS_PER_US = 1_000_000
+_PS_PER_S = 10**12
+_BY_ITSELF = "import what lies between two such instants by itself (editcap -A FROM -B TO IN OUT)"
+_DIGITS = 2
+"""Of a time to give as an option, rounded up so that it suffices."""
+
+
+def matched(run: Evidence) -> Iterator[Check]:
+    """Of a run whose frames were matched by their content; nothing of others."""
+    compared = run.entry.get("passive")
+    if not isinstance(compared, dict):
+        return
+    found = outside(compared)
+    yield check(
+        "matching-window",
+        "Frames of both captures matched",
+        f"none on both sides outside what was looked for: {window(compared)}",
+        found.seen if found is not None else "none outside",
+        Grade.INVALID if found is not None else Grade.OK,
+        f"{found.seen}: {found.cause}" if found is not None else "",
+    )
+    against = contradictions(compared)
+    yield check(
+        "matching-order",
+        "The captures are of before and behind a device",
+        "no frame speaks against it",
+        "; ".join(against) or "none does",
+        Grade.INVALID if against else Grade.OK,
+        "; ".join(against),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Frames that are in both captures, but not where they were looked for: how many, and why that may be."""
+
+    seen: str
+    cause: str
+
+
+def window(compared: Mapping[str, Any]) -> str:
+    """Within which time frames were looked for, and who said so."""
+    greatest = _option(compared["greatest_ps"], exact=True)
+    if compared["greatest_is_said"]:
+        return f"within {greatest} (--max-residence)"
+    if compared.get("greatest_is_most"):
+        return f"within {greatest} (the longest without --max-residence)"
+    return (
+        f"within {greatest} (twice the longest of {compared['unique']} frames of a content of their own; "
+        "--max-residence says another)"
+    )
+
+
+def outside(compared: Mapping[str, Any]) -> Outside | None:
+    """Frames seen on both sides and outside that window; None where there are none."""
+    found = compared.get("outside") or {}
+    unique, recurring = found.get("unique", 0), found.get("recurring", 0)
+    if not unique and not recurring:
+        return None
+    seen = f"{unique + recurring} frames are in both captures, but not {window(compared)}; they are unknown, not lost"
+    least, greatest = found["apart_ps"] or (0, 0)
+    first, last = (f"{ps / _PS_PER_S:.3f} s" for ps in found["came_ps"] or (0, 0))
+    when = f"(they came {first} to {last} after the first frame)"
+    early = found["before"]
+    causes = []
+    if unique > early or not unique:
+        late = f"up to {_option(greatest)} later, " if unique else ""
+        cure = f"--max-residence {_option(greatest)}" if unique else "a longer --max-residence"
+        causes.append(
+            f"{unique - early or recurring} came {late}{when}: either the device keeps frames so long, then give "
+            f"{cure}, or a clock was set or drifts, then "
+            f"{_BY_ITSELF}"
+        )
+    if early:
+        causes.append(
+            f"{early} seem to leave up to {_option(-least)} before they came {when}: "
+            + _clocks_or_networks(compared, -least)
+        )
+    return Outside(seen, "; ".join(causes))
+
+
+def _clocks_or_networks(compared: Mapping[str, Any], least: int) -> str:
+    networks = (
+        "the captures are of two networks that carry the same frames (A and B of a redundant pair), which are no "
+        "before and behind: import two captures of one network, before and behind a device"
+    )
+    if compared.get("one_file"):
+        return networks
+    if compared["offset_uncertainty_ps"] is None:
+        return f"a clock was set or drifts: {_BY_ITSELF}; or {networks}"
+    return (
+        "the clocks are farther apart than --max-clock-offset and --clock-offset say, or one was set: correct these "
+        f"(--max-clock-offset {_option(least)} covers it), or leave them out to have the offset estimated; "
+        f"or {networks}"
+    )
+
+
+def contradictions(compared: Mapping[str, Any]) -> list[str]:
+    """What else denies that the captures are of before and behind a device, each with the cure."""
+    against = compared.get("against") or {}
+    found = []
+    if against.get("all_backwards"):
+        found.append(
+            "every frame was seen first in the capture that was named second: name them in the other order, or correct "
+            "--clock-offset (--max-clock-offset)"
+        )
+    if count := against.get("one_way_conversations", 0):
+        found.append(
+            f"{count} flows and the answers to them seem to pass the device in the same direction, which one of the "
+            "two cannot: the clocks are farther apart than was said; leave --clock-offset and --max-clock-offset out "
+            "to have the offset estimated, or correct them"
+        )
+    if doubled := against.get("doubled", 0):
+        found.append(
+            f"{doubled} of {against['contents']} contents are before the device exactly twice as often as behind it, "
+            "as where a mirror port copies frames as they come and as they go: what was lost cannot be told; remove "
+            "the copies (editcap -D 100 IN OUT)"
+        )
+    return found
+
+
+def _option(ps: float, *, exact: bool = False) -> str:
+    """A time as an option takes it; rounded up unless `exact`."""
+    for unit, size in (("s", _PS_PER_S), ("ms", 10**9), ("us", _PS_PER_US), ("ns", 1000)):
+        if abs(ps) >= size:
+            value = Decimal(int(ps)) / size
+            if not exact:
+                step = Decimal(1).scaleb(value.adjusted() - _DIGITS + 1)
+                value = (value / step).to_integral_value(ROUND_CEILING) * step
+            return f"{float(value):.12g}{unit}"
+    return f"{ps / 1000:g}ns"
