@@ -6,7 +6,7 @@ reduced to the extremes of equal stretches of time. What is left out is counted 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -146,7 +146,7 @@ def views(judgement: Judgement) -> Views:
     queues, read_until_s = _queues(directory, plan)
     return Views(
         run=plan,
-        windows=_windows(directory, plan),
+        windows=_windows(directory, plan, {flow.plan.id for flow in longest.flows if flow.uncompared}),
         queues=queues,
         clocks=_clocks(directory, plan),
         synchronisation=sync_view(directory, plan),
@@ -304,7 +304,8 @@ def extremes(t: Floats, size: NDArray[np.int64], count: NDArray[np.int64], marks
 # -- timelines ------------------------------------------------------------------------------------------------
 
 
-def _windows(directory: Recorded, plan: RunPlan) -> tuple[FrameWindow, ...]:
+def _windows(directory: Recorded, plan: RunPlan, apart: Collection[int]) -> tuple[FrameWindow, ...]:
+    """Around the slowest messages; of flows that are `apart` none, as their times are by clocks nobody compared."""
     messages, records = directory.scan(plan.index), directory.records(plan.index)
     if messages is None or records is None:
         return ()
@@ -318,7 +319,7 @@ def _windows(directory: Recorded, plan: RunPlan) -> tuple[FrameWindow, ...]:
             if most is not None:
                 greatest[key] = max(greatest.get(key, most), most)
     worst = []
-    for flow in plan.flows:
+    for flow in (flow for flow in plan.flows if flow.id not in apart):
         most = greatest.get((flow.id, flow.receiver if flow.multicast else None))
         if most is not None:
             mine = pl.col("flow") == flow.id

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.metrics.uncompared import UNCOMPARED
 from wiregauge.measures.validity.evidence import Evidence, check, percent
 
 __all__ = ["RESOLUTION_NS", "TIMESTAMPS_DEGRADED", "timestamp_error_ns", "timestamps", "wire_errors_ns"]
@@ -114,7 +115,7 @@ def timestamps(run: Evidence) -> Iterator[Check]:
         timestamped = [flow for flow in run.flows if flow.plan.id not in without]
         summaries = [flow.summaries[measure] for flow in timestamped if measure in flow.summaries]
         missing = sum(summary.excluded.get("no timestamp", 0) for summary in summaries)
-        arrived = missing + sum(summary.n for summary in summaries)
+        arrived = missing + sum(summary.n + summary.excluded.get(UNCOMPARED, 0) for summary in summaries)
         share = missing / arrived if arrived else 0.0
         grade = Grade.DEGRADED if share > TIMESTAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
         if run.tapped:
