@@ -9,7 +9,7 @@ import pytest
 
 from simulation import GAP, MS, PREAMBLE, US, Simulated, bits, frame, occupation, sending, simulate, written
 from wiregauge.benches.capabilities import beyond_namespaces, beyond_simulator
-from wiregauge.config import load
+from wiregauge.config import TestError, load
 
 RATE = 100_000_000
 TWO = (
@@ -250,3 +250,39 @@ def test_benches_say_what_they_have_no_model_of(tmp_path: Path) -> None:
     file.write_text(switched("", sends(1, "1ms", 100, 5), talker=host, flows=flows))
     (refusal,) = beyond_simulator(load(file).campaign)
     assert "<classify>" in refusal
+
+
+def test_classes_that_no_flow_is_in_may_stay_closed(tmp_path: Path) -> None:
+    """A gate control list as people write it names the classes in use; a class in use must open."""
+    file = Path(__file__).resolve().parents[1] / "faults" / "unused-classes-never-open.xml"
+    (warning,) = load(file).warnings
+    assert warning == (
+        'classes 0, 1, 2, 3 of "sw" are never open: no flow is in them, and other frames of theirs would never leave'
+    )
+    text = file.read_text(encoding="utf-8")
+    run = simulate(text, tmp_path / "run")
+    assert {flow: len(run.times("switch-out", flow)) for flow in (4, 5, 6)} == {4: 100, 5: 100, 6: 100}
+    for flow in (6, 5, 4):
+        closed = tmp_path / f"{flow}.xml"
+        closed.write_text(text.replace(f'open="{flow} 7"', 'open="7"'), encoding="utf-8")
+        with pytest.raises(TestError) as refused:
+            load(closed)
+        assert f"class {flow} is never open: the frames of flow {flow} would never leave" in str(
+            refused.value
+        )
+
+
+def test_a_host_may_keep_classes_closed_that_it_sends_nothing_in(tmp_path: Path) -> None:
+    file = tmp_path / "host.xml"
+    file.write_text(
+        """<test xmlns="urn:wiregauge:test:2" name="host" bench="sim"><network>
+  <end-system name="a"><host-tsn><traffic-class number="0" priorities="0 1 2 3 4 5 6"/>
+    <traffic-class number="1" priorities="7"/>
+    <gate-schedule><gate-entry open="1" for="1ms"/></gate-schedule></host-tsn></end-system>
+  <end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
+ <flows><flow id="1" protocol="raw" from="a" to="b" vlan="1" priority="7"/></flows>
+ <tasks><send flow="1" period="1ms" payload="64B" count="10"/><receive flow="1"/></tasks></test>""",
+        encoding="utf-8",
+    )
+    (warning,) = load(file).warnings
+    assert warning.startswith('class 0 of "a" is never open: no flow is in it')

@@ -17,13 +17,13 @@ const ENOUGH: u64 = 10;
 /// Frames of a content that both captures have, farther apart than frames were looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outside {
-    /// Of a content that each capture has once.
+    /// Of contents that both have equally often, and of which nothing is where it was looked for.
     pub unique: u64,
-    /// Of a content that comes again, of which as many are behind the device as are missing there.
+    /// Of contents of which others are, as many as are missing behind the device and too many there.
     pub recurring: u64,
-    /// Of those of a content of their own: how many left before they came.
+    /// Of the first: how many left before they came.
     pub before: u64,
-    /// The least and the greatest time from before to behind of those, ps.
+    /// The least and the greatest time from before to behind of these, ps.
     pub apart_ps: Option<[i64; 2]>,
     /// When the first and the last of all came, ps after the first frame of the first capture.
     pub came_ps: Option<[i64; 2]>,
@@ -61,19 +61,23 @@ pub(super) fn outside(read: &Captures, relation: &Relation, fates: &mut Fates) -
     let mut all = Outside::default();
     for (flow, places) in relation.contents(read) {
         let from = relation.from[flow];
-        let (mut missing, mut strangers) = (Vec::new(), Vec::new());
-        let once = places.iter().all(|places| places.len() == 1);
-        // Near an end of a capture a frame that comes again may be another; one of a content of its own is not.
-        for &place in places[from] {
-            let end = fates.ends[from][place as usize];
-            if end == End::Lost || once && end == End::Edge {
-                missing.push(place);
-            }
-        }
-        for &place in places[1 - from] {
-            let origin = fates.origins[1 - from][place as usize];
-            if origin == Origin::Appeared || once && origin == Origin::Edge {
-                strangers.push(place);
+        let (before, behind) = (places[from], places[1 - from]);
+        let ends = |is: fn(End) -> bool| {
+            before.iter().copied().filter(|&at| is(fates.ends[from][at as usize])).collect::<Vec<u32>>()
+        };
+        let origins = |is: fn(Origin) -> bool| {
+            let own = &fates.origins[1 - from];
+            behind.iter().copied().filter(|&at| is(own[at as usize])).collect::<Vec<u32>>()
+        };
+        let mut missing = ends(|end| matches!(end, End::Lost | End::Edge));
+        let mut strangers = origins(|origin| matches!(origin, Origin::Appeared | Origin::Edge));
+        let as_often = before.len() == behind.len();
+        let is_alone = as_often && missing.len() == before.len() && strangers.len() == behind.len();
+        if !is_alone {
+            // Near an end of a capture a frame of this content may be one that the other has not.
+            missing = ends(|end| end == End::Lost);
+            if !as_often {
+                strangers = origins(|origin| origin == Origin::Appeared);
             }
         }
         let count = missing.len().min(strangers.len()) as u64;
@@ -81,13 +85,14 @@ pub(super) fn outside(read: &Captures, relation: &Relation, fates: &mut Fates) -
             continue;
         }
         let time = |side: usize, place: u32| read.sides[side].frames[place as usize].time;
-        if once {
-            all.lies(time(1 - from, strangers[0]).saturating_sub(time(from, missing[0])));
-            fates.outside[flow][0] += 1;
+        if is_alone {
+            for (&came, &left) in missing.iter().zip(&strangers) {
+                all.lies(time(1 - from, left).saturating_sub(time(from, came)));
+            }
         } else {
             all.recurring += count;
-            fates.outside[flow][1] += count;
         }
+        fates.outside[flow][usize::from(!is_alone)] += count;
         for &place in &missing {
             all.came(time(from, place));
             fates.ends[from][place as usize] = End::Outside;
@@ -105,10 +110,11 @@ pub(super) fn against(read: &Captures, relation: &Relation, fates: &Fates) -> Ag
     let crossed: Vec<usize> = (0..read.flows.len()).filter(|&flow| fates.stemming[flow] > 0).collect();
     // By sender and receiver: the sides that their frames come from.
     let mut stations: BTreeMap<[u8; 12], [bool; 2]> = BTreeMap::new();
-    for &flow in &crossed {
+    let told: Vec<usize> = crossed.iter().copied().filter(|&flow| relation.told[flow]).collect();
+    for &flow in &told {
         stations.entry(read.flows[flow].macs).or_default()[relation.from[flow]] = true;
     }
-    found.one_way_conversations = crossed
+    found.one_way_conversations = told
         .iter()
         .filter(|&&flow| {
             let macs = read.flows[flow].macs;

@@ -135,7 +135,14 @@ struct Tally {
     was_doubtful: bool,
 }
 
-pub(super) fn summarise(order: &Order, read: &Captures, fates: &Fates, relation: &Relation) -> Summary {
+/// Where the capture before the device has frames `doubled`, nobody can tell what was lost.
+pub(super) fn summarise(
+    order: &Order,
+    read: &Captures,
+    fates: &Fates,
+    relation: &Relation,
+    doubled: bool,
+) -> Summary {
     let frames = frames_of(read, relation);
     let crossed: Vec<usize> = (0..read.flows.len()).filter(|&flow| fates.crossed(flow)).collect();
     let (places, tallied) = places(read, relation, &frames, &crossed);
@@ -163,7 +170,12 @@ pub(super) fn summarise(order: &Order, read: &Captures, fates: &Fates, relation:
     }
     let names = [0, 1].map(|side: usize| read.sides[side].name.clone());
     let flows = tallies.iter_mut().zip(&tallied).enumerate();
-    let flows = flows.map(|(at, (tally, of))| tally.report(number(at), of, &names, relation)).collect();
+    let flows = flows.map(|(at, (tally, of))| tally.report(number(at), of, &names, relation));
+    let certain = |flow: FlowReport| match doubled {
+        true => FlowReport { lost: [0, flow.lost[1]], ..flow },
+        false => flow,
+    };
+    let flows = flows.map(certain).collect();
     let (uncrossed, uncrossed_all) = uncrossed(read, relation, fates);
     Summary {
         campaign: campaign(order, read, &tallies, &tallied),

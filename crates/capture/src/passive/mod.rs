@@ -225,7 +225,7 @@ pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
     let mut fates = through::follow(order, &read, &relation)?;
     let outside = evidence::outside(&read, &relation, &mut fates);
     let against = evidence::against(&read, &relation, &fates);
-    let summary = flows::summarise(order, &read, &fates, &relation);
+    let summary = flows::summarise(order, &read, &fates, &relation, against.doubled > 0);
     let epoch_realtime_ns = i64::try_from(read.sides[0].base_picos / 1_000).unwrap_or(i64::MAX);
     let info = SegmentInfo { end_system: "taps".into(), node: ALL_NODES, run_index: 0, epoch_realtime_ns };
     let mut writer = SegmentWriter::create(&spool.join("taps"), info)?;

@@ -26,6 +26,8 @@ pub(super) struct Relation {
     window: [i64; 2],
     /// By flow: the side it comes from.
     pub(super) from: Vec<usize>,
+    /// By flow: whether times of its own frames told that.
+    pub(super) told: Vec<bool>,
     /// Frames of a content that each capture has once.
     pub(super) unique: u64,
     /// By content: the frames of each side.
@@ -234,6 +236,7 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
         greatest,
         is_most: order.greatest_ps.is_none() && greatest == LONGEST,
         window: [earliest, greatest.saturating_add(slack)],
+        told: from.flows.iter().map(|votes| *votes != [0; 2]).collect(),
         from: from.decide(read),
         unique,
         groups,
