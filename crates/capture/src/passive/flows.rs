@@ -171,11 +171,9 @@ pub(super) fn summarise(
     let names = [0, 1].map(|side: usize| read.sides[side].name.clone());
     let flows = tallies.iter_mut().zip(&tallied).enumerate();
     let flows = flows.map(|(at, (tally, of))| tally.report(number(at), of, &names, relation));
-    let certain = |flow: FlowReport| match doubled {
-        true => FlowReport { lost: [0, flow.lost[1]], ..flow },
-        false => flow,
-    };
-    let flows = flows.map(certain).collect();
+    let flows =
+        flows.map(|flow| FlowReport { lost: [if doubled { 0 } else { flow.lost[0] }, flow.lost[1]], ..flow });
+    let flows = flows.collect();
     let (uncrossed, uncrossed_all) = uncrossed(read, relation, fates);
     Summary {
         campaign: campaign(order, read, &tallies, &tallied),
