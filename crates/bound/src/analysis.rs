@@ -6,6 +6,7 @@ use serde::Serialize;
 use wg_plan::Diagnostic;
 
 use crate::classes::Rule;
+use crate::knowledge;
 use crate::model::{Model, Multiplexing, Scheduled, Server, problem};
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
@@ -297,55 +298,108 @@ pub fn analyse_with(
     solver: Option<&mut Solver<'_>>,
 ) -> Result<Answer, Refusal> {
     if choice.rounded {
-        return analysed::<Enclosure>(model, choice, |_, _| Ok(None));
+        return analysed::<Enclosure>(model, choice, |_, _, _| Ok(None));
     }
-    let programmes = |layout: &Layout, total: &Total<Rational>| match solver {
+    let mut solver = solver;
+    let programmes = |model: &Model, layout: &Layout, total: &Total<Rational>| match solver.as_deref_mut() {
         Some(solver) => Ok(Some(plp::analyse(model, layout, choice.settings, total, solver))),
         None => Err(plp::Unfit("plp needs a solver of linear programmes, and there is none here".to_owned())),
     };
     analysed::<Rational>(model, choice, programmes)
 }
 
-fn analysed<N: Number>(
+/// What one analysis finds.
+struct Computed<N> {
+    /// Of servers; none where they depend on one another and flows alone are bounded.
+    total: Option<Total<N>>,
+    ends: Vec<Vec<Option<N>>>,
+    /// Linear programmes: proved and not.
+    programmes: Option<(usize, usize)>,
+}
+
+fn computed<N: Number>(
     model: &Model,
+    layout: &Layout,
     choice: Choice,
-    programmes: impl FnOnce(&Layout, &Total<N>) -> Result<Option<plp::Found>, plp::Unfit>,
-) -> Result<Answer, Refusal> {
-    model.check().map_err(Refusal::Input)?;
-    let loads = model.loads();
-    model.check_loads(&loads).map_err(Refusal::Input)?;
-    let layout = Layout::of(model);
+    programmes: &mut impl FnMut(&Model, &Layout, &Total<N>) -> Result<Option<plp::Found>, plp::Unfit>,
+) -> Result<Computed<N>, Refusal> {
     // Servers are always bounded by the total of their flows.
     let of_servers = match choice.settings.multiplexing {
         Multiplexing::Fifo => Settings { shift: Shift::Delay, ..choice.settings },
         Multiplexing::Arbitrary => choice.settings,
     };
-    let total: Option<Total<N>> = match tfa::analyse(model, &layout, of_servers) {
+    let total: Option<Total<N>> = match tfa::analyse(model, layout, of_servers) {
         Ok(total) => Some(total),
         // Flows that are bounded one by one need no bounds of servers.
         Err(_) if choice.method == Method::Sfa && !choice.settings.grouping => None,
         Err(cycle) => return Err(no_fixed_point(model, choice, &cycle.servers)),
     };
-    let is_known = total.is_some();
-    let total = total.unwrap_or_else(|| Total::nothing(&layout));
-    let mut unproved = None;
+    let mut proved = None;
+    let nothing = Total::nothing(layout);
+    let known = total.as_ref().unwrap_or(&nothing);
     let ends: Vec<Vec<Option<N>>> = match choice.method {
-        Method::Tfa => total_delays(model, &layout, &total),
+        Method::Tfa => total_delays(model, layout, known),
         Method::Plp => {
             let unfit = |plp::Unfit(message): plp::Unfit| {
                 Refusal::Input(vec![problem(0, "--method", &message, "", "take tfa or sfa")])
             };
-            let found = programmes(&layout, &total).map_err(unfit)?;
+            let found = programmes(model, layout, known).map_err(unfit)?;
             let found = found.unwrap_or(plp::Found { ends: Vec::new(), proved: 0, unproved: 0 });
-            unproved = Some((found.proved, found.unproved));
+            proved = Some((found.proved, found.unproved));
             let value = |end: Option<Rational>| end.as_ref().map(N::of);
             found.ends.into_iter().map(|ends| ends.into_iter().map(value).collect()).collect()
         }
-        Method::Sfa | Method::Pmoo => {
-            separate::analyse::<N>(model, &layout, choice, is_known.then_some(&total))
-                .map_err(|servers| no_fixed_point(model, choice, &servers))?
-        }
+        Method::Sfa | Method::Pmoo => separate::analyse::<N>(model, layout, choice, total.as_ref())
+            .map_err(|servers| no_fixed_point(model, choice, &servers))?,
     };
+    Ok(Computed { total, ends, programmes: proved })
+}
+
+impl<N: Number> Computed<N> {
+    /// The least of this and what is found where less is known.
+    fn lessened(&mut self, other: Self) {
+        for (own, others) in self.ends.iter_mut().zip(other.ends) {
+            for (end, less) in own.iter_mut().zip(others) {
+                *end = knowledge::lesser(end.take(), less);
+            }
+        }
+        match (&mut self.total, other.total) {
+            (Some(own), Some(less)) => own.lessened(less),
+            (own, less) => *own = own.take().or(less),
+        }
+        if let (Some(own), Some(others)) = (&mut self.programmes, other.programmes) {
+            *own = (own.0 + others.0, own.1 + others.1);
+        }
+    }
+}
+
+fn analysed<N: Number>(
+    model: &Model,
+    choice: Choice,
+    mut programmes: impl FnMut(&Model, &Layout, &Total<N>) -> Result<Option<plp::Found>, plp::Unfit>,
+) -> Result<Answer, Refusal> {
+    model.check().map_err(Refusal::Input)?;
+    let loads = model.loads();
+    model.check_loads(&loads).map_err(Refusal::Input)?;
+    let layout = Layout::of(model);
+    let mut found = computed::<N>(model, &layout, choice, &mut programmes);
+    for part in knowledge::parts(model) {
+        if part.check_loads(&part.loads()).is_err() {
+            continue;
+        }
+        match (&mut found, computed(&part, &layout, choice, &mut programmes)) {
+            (Ok(found), Ok(less)) => found.lessened(less),
+            (Err(Refusal::NoFixedPoint(_)), Ok(less)) => found = Ok(less),
+            _ => {}
+        }
+    }
+    let Computed { total, mut ends, programmes } = found?;
+    let is_known = total.is_some();
+    let total = total.unwrap_or_else(|| Total::nothing(&layout));
+    if choice.method == Method::Tfa {
+        // Each server by the part that bounds it best.
+        ends = total_delays(model, &layout, &total);
+    }
     let mut flows = flow_bounds(model, &layout, &ends, (choice.method == Method::Tfa).then_some(&total));
     flows.extend(model.scheduled.iter().map(scheduled));
     let (arithmetic, grouping) = (
@@ -354,7 +408,7 @@ fn analysed<N: Number>(
     );
     let full = full_buffers(&layout, &total);
     let limits = judged(model, &ends, &full);
-    let mut notes = [notes(model, choice, (&loads, unproved), &flows), losses(model, &full)].concat();
+    let mut notes = [notes(model, choice, (&loads, programmes), &flows), losses(model, &full)].concat();
     notes.extend((!is_known).then(|| NO_SERVERS.to_owned()));
     Ok(Answer {
         schema: BOUNDS_SCHEMA,

@@ -11,6 +11,7 @@ pub mod classes;
 pub mod curve;
 mod fixed_point;
 pub mod formats;
+mod knowledge;
 pub mod model;
 mod nodes;
 pub mod number;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::classes::Rule;
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
 use crate::fixed_point;
+use crate::knowledge;
 use crate::model::{Model, Multiplexing};
 use crate::nodes::{Group, Layout, Node};
 use crate::number::Number;
@@ -63,6 +64,18 @@ impl<N> Total<N> {
     pub(crate) fn nothing(layout: &Layout) -> Self {
         let bounds = layout.nodes.iter().map(|_| Bound::none()).collect();
         Self { bounds, shifts: layout.hops.iter().map(|_| None).collect() }
+    }
+}
+
+impl<N: Number> Total<N> {
+    /// Of each bound the lesser. What finds room is what found room by either, so no buffer is full that one analysis says
+    /// is not.
+    pub(crate) fn lessened(&mut self, other: Self) {
+        for (own, other) in self.bounds.iter_mut().zip(other.bounds) {
+            own.delay = knowledge::lesser(own.delay.take(), other.delay);
+            own.backlog = knowledge::lesser(own.backlog.take(), other.backlog);
+            own.full &= other.full;
+        }
     }
 }
 

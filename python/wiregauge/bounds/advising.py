@@ -11,6 +11,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,7 +68,11 @@ class Exceeded:
     port: Port | None
     changes: list[Change] = field(default_factory=list)
     nearest: Change | None = None
-    """Where nothing mends it, the change that comes nearest."""
+    """Where nothing mends it, the change that comes nearest of those tried."""
+    known: int = 0
+    """What could be changed for it: so many knobs."""
+    tried: int = 0
+    """Of these as many as there was time for."""
 
 
 @dataclass(slots=True)
@@ -76,8 +82,11 @@ class Advice:
     exceeded: list[Exceeded]
     tried: int = 0
     """Networks that were bounded."""
-    ended: bool = True
-    """Whether every knob was tried, and not only those for which there was time."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether every knob was tried, and not only those for which there was time."""
+        return all(one.tried == one.known for one in self.exceeded)
 
 
 def with_deadlines(source: Source, path: Path) -> Source:
@@ -129,7 +138,8 @@ class _Advising:
         tell: Tell,
         clock: Callable[[], float],
     ) -> None:
-        self._path, self._source, self._answer, self._run = path, source, answer, run
+        self._source, self._answer = source, answer
+        self._all = knobs_of(path, source, run) if not answer.kept else None
         self._tell, self._clock = tell, clock
         self._begin = clock()
         self._seconds = seconds
@@ -140,18 +150,29 @@ class _Advising:
     def advice(self) -> Advice:
         exceeded = [self._exceeded(limit) for limit in self._answer.limits if not limit.kept]
         found = Advice(exceeded)
-        jobs = [(one, knob) for one in exceeded for knob in self._knobs(one)]
+        jobs = self._jobs(exceeded)
         for done, (one, knob) in enumerate(jobs):
             if self._clock() - self._begin > self._seconds:
-                found.ended = False
                 break
             self._tell(done / len(jobs))
             self._turn(one, knob)
+            one.tried += 1
         for one in exceeded:
             one.changes.sort(key=lambda change: (change.still_exceeded, change.factor, change.delay))
-        self._tell(1.0)
+        if found.ended:
+            self._tell(1.0)
         found.tried = self._tried
         return found
+
+    def _jobs(self, exceeded: Sequence[Exceeded]) -> list[tuple[Exceeded, Knob]]:
+        """What is worth most of each limit before the second of any, so that time that is up is up for all alike."""
+        own = [self._knobs(one) for one in exceeded]
+        for one, knobs in zip(exceeded, own, strict=True):
+            one.known = len(knobs)
+        turns = zip_longest(
+            *([(one, knob) for knob in knobs] for one, knobs in zip(exceeded, own, strict=True))
+        )
+        return [job for turn in turns for job in turn if job is not None]
 
     def _exceeded(self, limit: Judged) -> Exceeded:
         return Exceeded(
@@ -175,12 +196,18 @@ class _Advising:
             (),
         )
 
-    def _port(self, limit: Judged) -> Port | None:
-        """By total flow analysis, which alone says what each port contributes."""
+    @cached_property
+    def _total(self) -> Answer | None:
         grouping = self._answer.grouping == "on"
         try:
-            total = bound(self._source, "tfa", multiplexing=self._answer.multiplexing, grouping=grouping)
+            return bound(self._source, "tfa", multiplexing=self._answer.multiplexing, grouping=grouping)
         except (TestError, NoAnswerError):
+            return None
+
+    def _port(self, limit: Judged) -> Port | None:
+        """By total flow analysis, which alone says what each port contributes."""
+        total = self._total
+        if total is None:
             return None
         for flow in total.flows:
             for target in flow.targets:
@@ -201,9 +228,9 @@ class _Advising:
         hardest = [one.port.server] if one.port is not None else []
         ordered = [*hardest, *(server for server in way if server not in hardest)]
         flows = dict.fromkeys([one.flow, *(flow for server in ordered for flow in self._at(server))])
-        return [
-            knob for knob in knobs_of(self._path, self._source, list(flows), ordered, self._run) if knob.count
-        ]
+        if self._all is None:
+            return []
+        return [knob for knob in self._all.knobs(list(flows), ordered) if knob.count]
 
     def _bounded(self, value: Value) -> Answer | None:
         """The bounds with a value; None where it is not allowed or has none."""
@@ -313,6 +340,8 @@ def advice_json(advice: Advice) -> dict[str, Any]:
                 "written": one.written,
                 "line": one.line,
                 "delay": one.delay,
+                "known": one.known,
+                "tried": one.tried,
                 "port": None
                 if one.port is None
                 else {"server": one.port.server, "delay": one.port.delay, "flows": list(one.port.flows)},
@@ -356,9 +385,28 @@ def show_advice(advice: Advice, console: Console) -> None:
             say(f"  and {len(one.changes) - _MOST_SHOWN} other changes, in --json")
         if not one.changes:
             nearest = "" if one.nearest is None else f"; nearest comes {_text(one.nearest)}"
-            say(f"  no single change mends it{nearest}")
-    ended = "" if advice.ended else "; time was up before every change was tried (--time)"
-    say(f"\n{advice.tried} networks were bounded{ended}")
+            say(f"  {_mended_by_none(one)}{nearest}")
+        elif one.tried < one.known:
+            say(f"  {one.tried} of {one.known} changes were tried; --time gives the others time")
+    tried, known = (
+        sum(counts) for counts in zip(*((one.tried, one.known) for one in advice.exceeded), strict=True)
+    )
+    ended = "" if advice.ended else "; time was up, and --time gives the others more"
+    say(f"\n{tried} of {known} changes were tried, {advice.tried} networks were bounded{ended}")
+
+
+def _mended_by_none(one: Exceeded) -> str:
+    """What may be said of changes that were tried, and of no others."""
+    if not one.known:
+        return "nothing is known here that could be changed for it"
+    if not one.tried:
+        return f"none of its {one.known} changes was tried: time was up; --time gives them more"
+    if one.tried < one.known:
+        return (
+            f"none of the {one.tried} changes mends it that were tried of {one.known}: time was up for the others; "
+            "--time gives them more"
+        )
+    return f"no single change mends it: all {one.known} were tried"
 
 
 def _text(change: Change) -> str:

@@ -16,17 +16,32 @@ from wiregauge.bounds.analysing import Answer, TargetBound
 from wiregauge.bounds.networks import Source
 from wiregauge.identify.service import least_burst
 from wiregauge.measures import judge
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.results import FlowResult, Grade
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory
 from wiregauge.terminal import print_table
 
-__all__ = ["Beside", "Hop", "Laid", "NotComparableError", "laid_json", "lay", "sends_of", "show_laid"]
+__all__ = [
+    "Beside",
+    "Hop",
+    "Laid",
+    "NotComparableError",
+    "laid_json",
+    "lay",
+    "sends_of",
+    "show_laid",
+    "told_invalid",
+]
 
 _NS: Final = 1e9
 _AROUND: Final = 20
 _WIDTH: Final = 40
 """Characters of the axis."""
+
+NETWORKS: Final = ("A", "B")
+"""As bounds name the networks of a flow that takes both."""
+_WIRE: Final = {"A": "rx_wire", "B": "rx_wire_b"}
+"""The columns of messages that say when a copy was received."""
 
 Sends = Mapping[int, tuple[int, int, int]]
 
@@ -73,6 +88,10 @@ class Laid:
     run: str
     simulated: bool
     flows: tuple[Beside, ...]
+    invalid: tuple[str, ...] = ()
+    """Why the run is INVALID; nothing of it is then laid beside the bounds."""
+    notes: tuple[str, ...] = ()
+    """Flows of the run that have no bound to lie beside, a sentence each."""
 
     @property
     def exceeded(self) -> bool:
@@ -90,43 +109,122 @@ def lay(answer: Answer, source: Source, place: Path, run: int = 0) -> Laid:
     results = next((one for one in judgement.runs if one.plan.index == run), None)
     if results is None:
         raise NotComparableError(f"{place}: has no run {run}; choose another with --run")
+    simulated = bool(judgement.traits.virtual_time)
+    if results.validity is Grade.INVALID:
+        return Laid(str(place), simulated, (), invalid=results.reasons)
     bounds = {(flow.flow, target.target): target for flow in answer.flows for target in flow.targets}
-    laid = []
+    passed = {
+        flow.flow: frozenset(server for target in flow.targets for server in target.path)
+        for flow in answer.flows
+    }
+    laid: list[Beside] = []
+    notes = []
     for result in results.flows:
-        target = bounds.get((str(result.plan.id), result.plan.destination))
-        if target is not None and target.delay is not None and answer.time_unit == "s":
-            laid.append(_beside(directory, run, result, target, sends_of(source)))
+        held = [
+            _beside(directory, run, result, (bounds[named], found, passed[named[0]]), sends_of(source))
+            for found in _found(directory, run, result)
+            if (named := (str(result.plan.id), found.target)) in bounds
+            and bounds[named].delay is not None
+            and answer.time_unit == "s"
+        ]
+        if not held:
+            notes.append(
+                f"flow {result.plan.id} to {result.plan.destination} has no bound here, and nothing lies beside it"
+            )
+        laid += held
     if not laid:
         raise NotComparableError(
             f"{place}: none of its flows is among those bounded; name a run of the same test"
         )
-    return Laid(str(place), bool(judgement.traits.virtual_time), tuple(laid))
+    return Laid(str(place), simulated, tuple(laid), notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a run has to lay beside the bound of a target: the longest latency and its uncertainty, ns."""
+
+    target: str
+    longest: float | None
+    uncertainty: float
+    n: int
+    network: str | None = None
+    """Of a flow on both networks."""
+
+
+def _found(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_Found]:
+    """The targets of a flow at a receiver as bounds name them, each with what was measured there."""
+    plan = result.plan
+    latency = result.summaries.get("latency")
+    if plan.both_networks:
+        yield from _copies(directory, run, result)
+    elif latency is None:
+        yield _Found(plan.destination, None, 0.0, 0)
+    else:
+        uncertainty = latency.clock + latency.timestamp
+        yield _Found(plan.destination, latency.maximum, uncertainty, latency.n)
+    there_and_back = result.summaries.get(plan.main) if plan.relayed and not plan.both_networks else None
+    if there_and_back is not None:
+        uncertainty = there_and_back.clock + there_and_back.timestamp
+        yield _Found(f"{plan.destination} and back", there_and_back.maximum, uncertainty, there_and_back.n)
+
+
+def _copies(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_Found]:
+    """Of a flow on both networks: on each, to the application of the copy that came first, to the interface of the other.
+
+    A copy that comes second is not handed to the application, so its latency ends where it is received; clocks are
+    corrected as those of the flow's latency are.
+    """
+    plan, path = result.plan, directory.messages(run)
+    latency = result.summaries.get("latency")
+    if latency is None or latency.maximum is None or not path.exists():
+        for network in NETWORKS:
+            yield _Found(f"{plan.destination} {network}", None, 0.0, 0, network)
+        return
+    columns = ["flow", "to", "warm_up", "tx_app", "rx_app", *_WIRE.values()]
+    mine = (pl.col("flow") == plan.id) & ~pl.col("warm_up")
+    if plan.multicast:
+        mine &= pl.col("to") == plan.receiver
+    rows = pl.read_parquet(path, columns=columns).filter(mine)
+    handed_on = rows.select((pl.col("rx_app") - pl.col("tx_app")).max()).item()
+    corrected = 0.0 if handed_on is None else handed_on / 1000 - latency.maximum
+    for network, other in (NETWORKS, NETWORKS[::-1]):
+        own, others = pl.col(_WIRE[network]), pl.col(_WIRE[other])
+        first = own.is_not_null() & (others.is_null() | (own <= others))
+        took = pl.when(first & pl.col("rx_app").is_not_null()).then(pl.col("rx_app")).otherwise(own)
+        values = rows.select(took=took - pl.col("tx_app")).drop_nulls()["took"]
+        longest = max(values.to_list()) / 1000 - corrected if len(values) else None
+        uncertainty = latency.clock + latency.timestamp
+        yield _Found(f"{plan.destination} {network}", longest, uncertainty, len(values), network)
 
 
 def _beside(
-    directory: RunDirectory, run: int, result: FlowResult, target: TargetBound, sends: Sends
+    directory: RunDirectory,
+    run: int,
+    result: FlowResult,
+    pair: tuple[TargetBound, _Found, frozenset[str]],
+    sends: Sends,
 ) -> Beside:
-    latency = result.summaries.get("latency")
-    longest = latency.maximum if latency is not None else None
-    uncertainty = (latency.clock + latency.timestamp) / _NS if latency is not None else 0.0
+    target, found, passed = pair
+    uncertainty = found.uncertainty / _NS
     residences = {f"{hop.switch}:{hop.port}": hop.maximum for hop in result.hops}
     hops = tuple(
         Hop(server, bound, residences[server] / _NS if server in residences else None)
         for server, bound in zip(target.path, target.hops, strict=False)
     )
-    measured = None if longest is None else longest / _NS
+    measured = None if found.longest is None else found.longest / _NS
     bound = float(target.delay or 0.0)
     exceeded = measured is not None and measured - uncertainty > bound
+    lost = result.counts if found.network is None else result.lost_copies
     return Beside(
         str(result.plan.id),
         target.target,
         bound,
         measured,
-        latency.n if latency is not None else 0,
-        int(result.counts.get("lost", 0)),
+        found.n,
+        int(lost.get("lost" if found.network is None else found.network, 0)),
         uncertainty,
         hops,
-        tuple(_alarms(directory, run, result, (target.path, hops), sends)) if exceeded else (),
+        tuple(_alarms(directory, run, result, (passed, hops), sends)) if exceeded else (),
     )
 
 
@@ -134,7 +232,7 @@ def _alarms(
     directory: RunDirectory,
     run: int,
     result: FlowResult,
-    way: tuple[tuple[str, ...], tuple[Hop, ...]],
+    way: tuple[frozenset[str], tuple[Hop, ...]],
     sends: Sends,
 ) -> Iterator[str]:
     """The assumptions of a bound that a run contradicts; where none is seen to fail, that."""
@@ -142,7 +240,7 @@ def _alarms(
     servers, hops = way
     for sentence in (
         *_off_path(directory, run, result.plan.id, servers),
-        *_bursts(directory, run, set(servers), sends),
+        *_bursts(directory, run, servers, sends),
     ):
         found = True
         yield sentence
@@ -160,20 +258,20 @@ def _alarms(
         )
 
 
-def _off_path(directory: RunDirectory, run: int, flow: int, servers: tuple[str, ...]) -> Iterator[str]:
+def _off_path(directory: RunDirectory, run: int, flow: int, servers: frozenset[str]) -> Iterator[str]:
     path = directory.passages(run)
     if not path.exists():
         return
     names = directory.plan.network.names
     seen = pl.read_parquet(path).filter((pl.col("flow") == flow) & ~pl.col("returning"))
     passed = {f"{names[node]}:{port}" for node, port in seen.select("node", "port").unique().iter_rows()}
-    strange = sorted(passed - set(servers))
+    strange = sorted(passed - servers)
     receivers = next((one.receivers for one in directory.plan.runs[run].flows if one.id == flow), ())
     if strange and len(receivers) == 1:
         yield f"path wrong: its frames also left by {', '.join(strange)}"
 
 
-def _bursts(directory: RunDirectory, run: int, servers: set[str], sends: Sends) -> Iterator[str]:
+def _bursts(directory: RunDirectory, run: int, servers: frozenset[str], sends: Sends) -> Iterator[str]:
     """Flows of the same servers that were sent with more than the bounded test lets them, by the least bucket."""
     plan: Campaign = directory.plan
     path = directory.messages(run)
@@ -242,17 +340,13 @@ def show_laid(laid: list[Laid], console: Console) -> None:
         tight = "-" if best is None else f"{100 * best:.1f} %"
         rows.append((name, target, *texts, f"{1e6 * bound:.3f}", tight, "".join(axis)))
     heads = ("flow", "target", "measured us", "simulated us", "bound us", "tightness", "0 to the greatest")
-    print_table(heads, rows, console, leading=2)
-    for one in laid:
-        for flow in one.flows:
-            for alarm in flow.alarms:
-                text = f"ALARM {one.run}: flow {flow.flow} to {flow.target} exceeded its bound: {alarm}"
-                console.print(text, style="bold", markup=False, highlight=False, soft_wrap=True)
-            if flow.lost:
-                text = f"Note: {one.run} lost {flow.lost} frames of flow {flow.flow}; a bound is of those that arrive"
-                console.print(text, markup=False, highlight=False, soft_wrap=True)
-    worst = max((flow for one in laid for flow in one.flows), key=lambda flow: flow.tightness or 0.0)
-    if worst.hops:
+    if rows:
+        print_table(heads, rows, console, leading=2)
+    for text, style in _told(laid):
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    flows = (flow for one in laid for flow in one.flows)
+    worst = max(flows, key=lambda flow: flow.tightness or 0.0, default=None)
+    if worst is not None and worst.hops:
         console.print(f"\nflow {worst.flow} to {worst.target}, hop by hop:", markup=False, highlight=False)
         hops = [
             (
@@ -265,12 +359,39 @@ def show_laid(laid: list[Laid], console: Console) -> None:
         print_table(("server", "bound us", "measured us"), hops, console)
 
 
+def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:
+    """What there is to say of runs below their table, with its style."""
+    for one in laid:
+        for flow in one.flows:
+            for alarm in flow.alarms:
+                exceeded = f"flow {flow.flow} to {flow.target} exceeded its bound"
+                yield f"ALARM {one.run}: {exceeded}: {alarm}", "bold"
+            if flow.lost:
+                lost = f"{one.run} lost {flow.lost} frames of flow {flow.flow}"
+                yield f"Note: {lost}; a bound is of those that arrive", ""
+        for sentence in told_invalid(one):
+            yield sentence, "bold"
+        for note in one.notes:
+            yield f"Note: {one.run}: {note}", ""
+
+
+def told_invalid(one: Laid) -> Iterator[str]:
+    """Of an INVALID run why, and what helps; of others nothing."""
+    if one.invalid:
+        yield (
+            f"{one.run} is INVALID, and no latency of it lies beside the bounds: {'; '.join(one.invalid)}. "
+            "Mend that and run the test again"
+        )
+
+
 def laid_json(laid: list[Laid]) -> list[dict[str, Any]]:
     """The same in the form of `wiregauge bounds --against DIR --json`; times in s."""
     return [
         {
             "run": one.run,
             "simulated": one.simulated,
+            "invalid": list(one.invalid),
+            "notes": list(one.notes),
             "flows": [
                 {
                     "flow": flow.flow,

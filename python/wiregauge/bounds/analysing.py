@@ -121,8 +121,9 @@ def bound(
     solve = solved if method == "plp" else None
     reply: dict[str, Any] = json.loads(bound_network(source.as_json, json.dumps(question), solve))
     if "answer" not in reply:
-        _refuse(source.file, reply["refused"])
-    return _decoded(reply["answer"])
+        _refuse(source, reply["refused"])
+    found = reply["answer"]
+    return _decoded({**found, "notes": [*found["notes"], *source.notes]})
 
 
 def convert(source: Source, place: Path) -> None:
@@ -133,14 +134,18 @@ def convert(source: Source, place: Path) -> None:
     formats = {".json": "output-ports", ".xml": "physical"}
     reply = json.loads(convert_network(source.as_json, formats.get(place.suffix, place.suffix)))
     if "written" not in reply:
-        _refuse(source.file, reply["refused"])
+        _refuse(source, reply["refused"])
     write_whole(place, reply["written"].encode())
 
 
-def _refuse(file: str, refused: Mapping[str, Any]) -> NoReturn:
+def _refuse(source: Source, refused: Mapping[str, Any]) -> NoReturn:
+    def diagnostic(said: Mapping[str, Any]) -> Diagnostic:
+        line = said["line"] or source.lines(said["element"])
+        return Diagnostic(**{**said, "file": source.file, "line": line})
+
     if "no-fixed-point" in refused:
-        raise NoAnswerError(str(Diagnostic(file=file, **refused["no-fixed-point"])))
-    raise TestError([Diagnostic(file=file, **diagnostic) for diagnostic in refused["input"]])
+        raise NoAnswerError(str(diagnostic(refused["no-fixed-point"])))
+    raise TestError([diagnostic(one) for one in refused["input"]])
 
 
 def _decoded(answer: Mapping[str, Any]) -> Answer:

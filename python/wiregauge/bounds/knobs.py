@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from lxml import etree
 
@@ -25,7 +25,7 @@ from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
 from wiregauge.plan import Network
 
-__all__ = ["Knob", "Value", "knobs_of"]
+__all__ = ["Knob", "Knobs", "Value", "knobs_of"]
 
 RATES: Final = (10_000_000, 100_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000, 25_000_000_000,
                 40_000_000_000, 100_000_000_000)  # fmt: skip
@@ -64,13 +64,18 @@ class Knob:
     """Whether a later value never lengthens what an earlier one shortens, so that the least is found by halving."""
 
 
-def knobs_of(path: Path, source: Source, flows: Sequence[str], way: Sequence[str], run: int) -> list[Knob]:
-    """The knobs of some flows and of the links of a way (names of servers), in the order they are worth trying."""
+class Knobs(Protocol):
+    """Those of a network."""
+
+    def knobs(self, flows: Sequence[str], way: Sequence[str]) -> Iterator[Knob]:
+        """Of some flows and of the links of a way (names of servers), in the order they are worth trying."""
+
+
+def knobs_of(path: Path, source: Source, run: int) -> Knobs | None:
+    """The knobs of a network; None where nothing is known to be changed."""
     if source.format == "plan":
-        return list(_Test(path, source, run).knobs(flows, way))
-    if source.format == "physical":
-        return list(_Physical(source).knobs(flows, way))
-    return []
+        return _Test(path, source, run)
+    return _Physical(source) if source.format == "physical" else None
 
 
 class _Test:
@@ -81,23 +86,31 @@ class _Test:
         root = reading.parse(reading.read(path), str(path))
         take_over(root, str(path), path.parent)
         self._root = expanded(root, str(path)).root
+        self._nodes = list(self._root.iter("*"))
+        self._place = {node: place for place, node in enumerate(self._nodes)}
+        self._of_flows: dict[etree._Element, list[Knob]] = {}
+        self._of_servers: dict[str, list[Knob]] = {}
         assert source.planned is not None, "the source of a test has its plan"
         self._network, self._planned = source.planned
 
     def knobs(self, flows: Sequence[str], way: Sequence[str]) -> Iterator[Knob]:
         own = [node for node in self._all("flow") if node.get("id") in flows]
         own.sort(key=lambda node: flows.index(str(node.get("id"))))
-        yield from self._links(way)
+        for server in way:
+            if server not in self._of_servers:
+                self._of_servers[server] = list(self._links([server]))
+            yield from self._of_servers[server]
         for node in own:
-            yield from self._of_flow(node)
+            if node not in self._of_flows:
+                self._of_flows[node] = list(self._of_flow(node))
+            yield from self._of_flows[node]
 
     def _all(self, tag: str) -> list[etree._Element]:
-        return [node for node in self._root.iter("*") if local(node) == tag]
+        return [node for node in self._nodes if local(node) == tag]
 
     def _value(self, text: str, factor: float, *changes: tuple[etree._Element, str, str]) -> Value:
         """A value that sets attributes of elements."""
-        own = list(self._root.iter("*"))
-        places = [(own.index(node), name, value) for node, name, value in changes]
+        places = [(self._place[node], name, value) for node, name, value in changes]
 
         def source() -> Source:
             root = deepcopy(self._root)
@@ -205,7 +218,7 @@ class _Test:
         if start == end:
             return
         values = []
-        place = list(self._root.iter("*")).index(flow)
+        place = self._place[flow]
         for nodes in islice(_ways(self._network, start, end), _MOST_WAYS):
             if nodes == used:
                 continue

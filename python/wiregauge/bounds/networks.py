@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import codecs
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from lxml import etree
+
 from wiregauge.config import Diagnostic, TestError, reading
+from wiregauge.config.contradicted import line_named, refuse, told
 from wiregauge.config.diagnostics import shown
+from wiregauge.config.groups import expanded
 from wiregauge.config.loading import compile_tree, plain_tree
 from wiregauge.plan import Campaign, Network, Run, as_json
+from wiregauge.plan.planted import contradictions
 
 __all__ = ["Source", "of_campaign", "read", "read_bytes"]
 
@@ -27,6 +34,10 @@ class Source:
     """What the native side reads."""
     planned: tuple[Network, Run] | None = None
     """The same of a test, as the plan has it."""
+    notes: tuple[str, ...] = ()
+    """What the test plants that its bounds stand beside, a sentence each."""
+    lines: Callable[[str], int] = field(default=lambda _: 0, compare=False, repr=False)
+    """Of an element of a test, as messages name it, its line; 0 where nobody knows."""
 
 
 def read(path: Path, run: int = 0) -> Source:
@@ -63,16 +74,32 @@ def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
         _refuse(
             file, 0, "--run", f"the test has no run {run}", f"choose one of 0 to {len(campaign.runs) - 1}"
         )
-    return of_campaign(campaign, run, file)
+    return of_campaign(campaign, run, file, root)
 
 
-def of_campaign(campaign: Campaign, run: int, file: str) -> Source:
-    """The network of a run of a compiled test; `file` is named in diagnostics."""
-    parts = {"network": campaign.network, "run": campaign.runs[run]}
+def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | None = None) -> Source:
+    """The network of a run of a compiled test; `file` is named in diagnostics, `root` is its text, for lines.
+
+    Raises `TestError` where the test plants what contradicts an assumption of every bound.
+    """
+    network, planned = campaign.network, campaign.runs[run]
+
+    @cache
+    def text() -> etree._Element | None:
+        return None if root is None else expanded(root, file).root
+
+    planted = contradictions(network, planned, "bounds")
+    refuse(planted, file, text, "a bound")
+    parts = {"network": network, "run": planned}
     limits = [json.loads(as_json(limit)) for limit in campaign.limits]
-    planned = {key: json.loads(as_json(part)) for key, part in parts.items()}
-    source = _source(file, "plan", {"name": campaign.name, "limits": limits, **planned})
-    return replace(source, planned=(campaign.network, campaign.runs[run]))
+    written = {key: json.loads(as_json(part)) for key, part in parts.items()}
+    source = _source(file, "plan", {"name": campaign.name, "limits": limits, **written})
+    return replace(
+        source,
+        planned=(network, planned),
+        notes=tuple(told(planted, text)),
+        lines=lambda element: line_named(text(), element),
+    )
 
 
 def _source(file: str, form: str, parts: dict[str, Any]) -> Source:

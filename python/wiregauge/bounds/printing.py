@@ -20,6 +20,13 @@ def show_text(answer: Answer, console: Console) -> None:
     """Bounds of flows and servers, limits, and what they rest on."""
     title = f"{answer.method}, {answer.multiplexing} multiplexing, grouping {answer.grouping}, {answer.arithmetic}"
     console.print(f"{answer.name or 'network'}: {title}", markup=False, highlight=False)
+    console.print(
+        verdict(answer),
+        style="bold" if not answer.kept else "",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
     console.print()
     rows = [
         (flow.flow, target.target, _time(target.delay, answer.time_unit), str(len(target.path)))
@@ -56,6 +63,23 @@ def show_text(answer: Answer, console: Console) -> None:
         console.print(f"- {assumption}", markup=False, highlight=False)
     for note in answer.notes:
         console.print(f"Note: {note}", markup=False, highlight=False)
+
+
+def verdict(answer: Answer) -> str:
+    """What came of it, in one line: how many are bounded, and which limits are not kept."""
+    targets = [target for flow in answer.flows for target in flow.targets]
+    bounded = sum(target.delay is not None for target in targets)
+    said = f"{bounded} of {len(targets)} targets bounded"
+    if not answer.limits:
+        return f"{said}; no limit to keep"
+    broken = [limit for limit in answer.limits if not limit.kept]
+    if not broken:
+        return f"{said}; all {len(answer.limits)} limits kept"
+    worst = max(
+        broken, key=lambda limit: (limit.delay is None, (limit.delay or 0.0) / (limit.at_most or 1.0))
+    )
+    named = f"flow {worst.flow} to {worst.target}, {_time(worst.delay, answer.time_unit)} of {worst.written}"
+    return f"{said}; {len(broken)} of {len(answer.limits)} limits NOT KEPT, furthest {named}"
 
 
 def _verdict(limit: Judged) -> str:

@@ -150,7 +150,7 @@ def bounds(
     """Bound worst-case delays and backlogs by network calculus.
 
     Exit code 1 says that a bound exceeds a limit, or a run of --against or --search its bound, 2 that the network is
-    wrong or overloaded, 4 that it has no bound.
+    wrong or overloaded, 4 that it has no bound, or that a run of --against is INVALID.
     """
     _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed, out=out)
     limit_s = _limit_s(seconds)
@@ -176,7 +176,8 @@ def bounds(
     else:
         _show(answer, laid, worst, advice)
     exceeded = any(one.exceeded for one in laid) or (worst is not None and worst.exceeded)
-    if code := exit_code(answered=answer.bounded, failed=exceeded or not answer.kept):
+    fit = not any(one.invalid for one in laid)
+    if code := exit_code(answered=answer.bounded and fit, failed=exceeded or not answer.kept):
         raise typer.Exit(code)
 
 

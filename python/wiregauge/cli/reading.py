@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
-from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, fail, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, say
 
 if TYPE_CHECKING:
     from wiregauge.report import Bounded
@@ -104,7 +104,7 @@ def report(
         fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
     if beside and not bounds:
         fail("--beside has an effect with --bounds only; add it, or leave --beside out", BAD_INPUT)
-    exceeded = False
+    exceeded = unfit = False
     for place in places:
         open_run(place)
         judgement = measures.judge(place, unkept=say)
@@ -113,12 +113,15 @@ def report(
         for alarm in held.alarms if held is not None else ():
             say(f"ALARM: {alarm}")
             exceeded = True
+        for sentence in held.invalid if held is not None else ():
+            say(sentence)
+            unfit = True
         for folder, kind in ((png, "png"), (svg, "svg")):
             if folder is not None:
                 for path in reports.export_figures(place, folder, {kind}, judgement, held):
                     print(f"figure: {path}")
-    if exceeded:
-        raise typer.Exit(FAILED)
+    if code := exit_code(answered=not unfit, failed=exceeded):
+        raise typer.Exit(code)
 
 
 def _bounded(place: Path, beside: list[Path]) -> Bounded:

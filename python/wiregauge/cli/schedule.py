@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
+from wiregauge.cli.schedule_planted import with_planted
 from wiregauge.cli.shared import AsJson, Settings, TestFile
 from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, say
 
@@ -212,6 +213,7 @@ def _computed(
     stripped = scheduling.unscheduled(data, str(test)) if again else data
     fixed = frozenset() if again else author.scheduled
     loaded = _loaded(stripped, test, settings, "open")
+    times = with_planted(test, data, loaded.campaign, times)
     problem = _problem(test, loaded.campaign, fixed=fixed, lengths=author.lengths, times=times)
     given = frozenset() if again else author.early
     for demand in problem.free:
@@ -262,6 +264,7 @@ def _checked(
     bare = scheduling.unscheduled(data, str(test))
     # What is wrong besides the schedule is bad input; this raises for it.
     loaded = _loaded(bare, test, settings, "open")
+    times = with_planted(test, data, loaded.campaign, times)
     faults: list[Fault] = []
     acceptance = None
     if given is None:

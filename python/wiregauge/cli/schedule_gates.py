@@ -22,7 +22,8 @@ def gates_checked(
     test: Path, settings: Sequence[str], precision_ps: int | None
 ) -> tuple[Campaign, GatesJudged] | None:
     """What is wrong with the gates of a test without time-triggered flows; None: it has such flows, or no gates."""
-    from wiregauge.config import TestError, load
+    from wiregauge.cli.schedule_planted import planted_precision
+    from wiregauge.config import TestError, load, reading
     from wiregauge.scheduling import ProblemError, has_gates, judge_gates
 
     try:
@@ -32,6 +33,7 @@ def gates_checked(
         return None
     if any(flow.schedule is not None for flow in campaign.runs[0].flows) or not has_gates(campaign):
         return None
+    precision_ps = planted_precision(test, reading.read(test), campaign, precision_ps, gates=True)
     try:
         judged = judge_gates(campaign, precision_ps or 0)
     except ProblemError as error:

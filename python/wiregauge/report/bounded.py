@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from wiregauge.bounds import Answer, bound
-from wiregauge.bounds.against import Beside, Laid, lay, sends_of
+from wiregauge.bounds.against import Beside, Laid, lay, sends_of, told_invalid
 from wiregauge.bounds.networks import Source, of_campaign
 from wiregauge.figures import Figure
 from wiregauge.figures.bounds import (
@@ -48,6 +48,8 @@ class Bounded:
     table: Table
     alarms: Sequence[str]
     """A sentence for each latency above its bound, with the assumption that failed."""
+    invalid: Sequence[str] = ()
+    """Of each run that is INVALID, and so lies beside no bound, why."""
 
 
 def bounded(place: Path, beside: Sequence[Path] = (), run: int = 0) -> Bounded:
@@ -72,9 +74,10 @@ def bounded(place: Path, beside: Sequence[Path] = (), run: int = 0) -> Bounded:
         for flow in one.flows
         for alarm in flow.alarms
     ]
-    return Bounded(
-        answer, laid, [figure for figure in drawn if figure is not None], _table(pairs, answer), alarms
-    )
+    invalid = [sentence for one in laid for sentence in told_invalid(one)]
+    notes = [*invalid, *(f"{one.run}: {note}" for one in laid for note in one.notes)]
+    table = _table(pairs, answer, notes)
+    return Bounded(answer, laid, [figure for figure in drawn if figure is not None], table, alarms, invalid)
 
 
 Pair = dict[bool, Beside]
@@ -174,7 +177,7 @@ def _served(directory: RunDirectory, run: int) -> Iterator[Served]:
                 )
 
 
-def _table(pairs: dict[tuple[str, str], Pair], answer: Answer) -> Table:
+def _table(pairs: dict[tuple[str, str], Pair], answer: Answer, more: Sequence[str]) -> Table:
     heads = [
         Head("flow", kind="text"),
         Head("receiver", kind="text"),
@@ -204,9 +207,10 @@ def _table(pairs: dict[tuple[str, str], Pair], answer: Answer) -> Table:
             ]
         )
     notes = [
+        *more,
         f"Bounded by {answer.as_text}. Tightness is the longest latency over the bound. These bounds hold if: "
         + "; ".join(answer.assumptions)
-        + "."
+        + ".",
     ]
     return Table("Longest latencies beside their bounds", heads, [Section("", rows)], notes=notes)
 

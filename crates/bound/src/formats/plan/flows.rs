@@ -119,7 +119,8 @@ impl Reading<'_> {
 
     pub(super) fn flow(&mut self, flow: &PlannedFlow) {
         let sends: Vec<&Send> = self.run.sends.iter().filter(|send| send.flow == flow.id).collect();
-        if sends.is_empty() || flow.is_loopback() {
+        // What comes back within its own host passes no port; where that takes time, it takes it from what else comes.
+        if sends.is_empty() || flow.is_loopback() && !self.readers.contains_key(&flow.from) {
             return;
         }
         if flow.protocol == Protocol::Tt {
@@ -143,7 +144,7 @@ impl Reading<'_> {
         // processor did for other messages: that moves when its frames come, which is their jitter, and is no part of the
         // latency. After that the processor works for this message alone, because it takes one after the other.
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
-        let jitter = &(&most(&host.send_wake_up) - &least(&host.send_wake_up)) + &work;
+        let jitter = &self.sending_varies(flow.from) + &work;
         let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
         let own = costs.max().unwrap_or_default();
         // A regulator holds a frame back that comes closer to the one before than its BAG: by the jitter as well.
@@ -170,6 +171,10 @@ impl Reading<'_> {
                 );
             }
         }
+        if let Some(reader) = self.readers.get(&flow.from).filter(|_| flow.is_loopback()) {
+            let within = Passage { wait, variation: jitter, class: 10, ..Passage::from(*reader) };
+            bounded.add_target(self.name(flow.from).to_owned(), [within], Rational::ZERO);
+        }
         self.note_lengths(traffic.iter().map(|one| i128::from(one.bits)));
         self.model.flows.push(bounded);
     }
@@ -189,6 +194,8 @@ impl Reading<'_> {
         let wait = [
             arriving.clone(),
             most(&host.relay_wake_up),
+            self.held_up(relay.on, false),
+            self.read_cost(relay.on).1,
             self.transmit_cost(relay.on, flow.protocol, payload),
             seconds(host.interface_delay),
         ]
@@ -219,7 +226,9 @@ impl Reading<'_> {
         }
         let host = self.host(flow.from);
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
-        let before = &(&most(&host.send_wake_up) + &work) + &seconds(host.interface_delay);
+        let woken =
+            &(&most(&host.send_wake_up) + &self.held_up(flow.from, true)) + &self.read_cost(flow.from).1;
+        let before = &(&woken + &work) + &seconds(host.interface_delay);
         let mut targets = Vec::new();
         for route in &flow.routes {
             let (Some(receiver), Some(last)) = (route.receiver(), route.hops.last()) else { continue };

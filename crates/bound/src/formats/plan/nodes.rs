@@ -5,14 +5,20 @@ use std::collections::BTreeMap;
 use wg_frame::time::Span;
 use wg_plan::wire::wire_bits;
 use wg_plan::{
-    Attachment, ForwardingMode, HostModel, Integration, Interrupts, NodeIndex, NodeKind, Pattern, Protocol,
+    Attachment, ForwardingMode, HeldUp, HostModel, Integration, Interrupts, NodeIndex, NodeKind, Pattern,
+    Protocol,
 };
 
-use super::{AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, Reading, frame_bits, longest_bits, most, seconds};
+use super::{
+    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PER_SECOND, Reading, frame_bits, least, longest_bits, most,
+    seconds,
+};
 use crate::curve::{Bucket, RateLatency};
 use crate::model::Server;
 use crate::rational::Rational;
 
+/// A draw of wander is the sum of twelve even ones: at most so many of its deviations.
+const MOST_DEVIATIONS: i128 = 6;
 /// With the start delimiter, bytes.
 const PREAMBLE: i128 = 8;
 
@@ -34,7 +40,7 @@ impl Reading<'_> {
                 NodeKind::Switch(switch) if switch.learning => said.push((
                     format!("switch \"{}\"", node.name),
                     "it learns addresses, and floods what it has not learnt yet to ports where no flow is planned",
-                    "write learning=\"false\", so that ways are entered before the run",
+                    "write forwarding=\"static\", so that ways are entered before the run",
                 )),
                 _ => {}
             }
@@ -176,6 +182,8 @@ impl Reading<'_> {
             seconds(host.interrupt_latency),
             seconds(moderated),
             most(&host.receive_wake_up),
+            self.held_up(node, false),
+            self.read_cost(node).1,
         ]
         .iter()
         .fold(Rational::ZERO, |sum, part| &sum + part)
@@ -227,12 +235,44 @@ impl Reading<'_> {
         Rational::integer(i128::from(bits))
     }
 
-    /// How much faster than time a node's clock may run.
+    /// How much faster than time a node's clock may run: changes by temperature add up, and so does wander, of which the
+    /// simulator draws at most six deviations each second.
     pub(super) fn fast(&self, node: NodeIndex) -> Rational {
         let clock = &self.network.nodes[usize::from(node)].clock;
-        let steps = clock.temperature.iter().map(|step| clock.drift_ppb + step.drift_ppb);
-        let drift = steps.chain([clock.drift_ppb]).map(i64::abs).max().unwrap_or(0);
-        Rational::new(1_000_000_000 + i128::from(drift), 1_000_000_000)
+        let (mut drift, mut most) = (clock.drift_ppb, clock.drift_ppb.abs());
+        for step in &clock.temperature {
+            drift = drift.saturating_add(step.drift_ppb);
+            most = most.max(drift.abs());
+        }
+        let length = self.run.warm_up + self.run.duration + self.run.drain;
+        let seconds = 1 + i128::from(length.as_picos()) / PER_SECOND;
+        let wandered = MOST_DEVIATIONS * i128::from(clock.wander_ppb) * seconds;
+        Rational::new(1_000_000_000 + i128::from(most) + wandered, 1_000_000_000)
+    }
+
+    /// By how much events of a host hold up a thread that sends, or one that receives, at most.
+    pub(super) fn held_up(&self, node: NodeIndex, is_sending: bool) -> Rational {
+        let other = if is_sending { HeldUp::Receive } else { HeldUp::Send };
+        let events =
+            self.network.nodes[usize::from(node)].events.iter().filter(|event| event.threads != other);
+        events.fold(Rational::ZERO, |sum, event| {
+            let ramp = event.ramp_to.map_or(Rational::ZERO, seconds);
+            &sum + (&most(&event.latency)).max(&ramp)
+        })
+    }
+
+    /// What an application takes at least and at most to read its clock.
+    pub(super) fn read_cost(&self, node: NodeIndex) -> (Rational, Rational) {
+        let timestamps = self.network.nodes[usize::from(node)].timestamps.as_deref();
+        timestamps.map_or_else(Default::default, |errors| (least(&errors.read_cost), most(&errors.read_cost)))
+    }
+
+    /// How much the instant varies at which an application is woken to send, and has read its clock.
+    pub(super) fn sending_varies(&self, node: NodeIndex) -> Rational {
+        let host = self.host(node);
+        let (quickest, slowest) = self.read_cost(node);
+        let woken = &most(&host.send_wake_up) - &least(&host.send_wake_up);
+        &(&woken + &self.held_up(node, true)) + &(&slowest - &quickest)
     }
 
     /// ARINC 664 part 7: what virtual links of an end system do to one another at its port, beside 40 us of its own.

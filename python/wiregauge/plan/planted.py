@@ -1,0 +1,290 @@
+"""What a test plants against that which bounds and schedules take for granted: one table, read by both.
+
+Each row is an assumption, what of a plan contradicts it, and what is done: refused by name, or told beside the answer
+because it stays true of what arrives. Clocks of a schedule that part are a figure to schedules, which are computed and
+judged with it. What is not here is counted: events of hosts and costs of reading clocks, clocks and lines that drift, wander,
+changes by temperature; or refused where it is read, in `crates/bound`: what no curve bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+from wiregauge.plan.campaign import Campaign, Run
+from wiregauge.plan.network import Clock, EndSystem, Network, Switch
+from wiregauge.plan.tasks import (
+    Babble,
+    BitError,
+    ClockStep,
+    Corrupt,
+    Cut,
+    Delay,
+    Duplicate,
+    Loss,
+    Misdirect,
+    Reorder,
+    Restart,
+    WrongLength,
+)
+
+__all__ = ["ASSUMPTIONS", "Assumption", "Contradiction", "Parting", "contradictions", "parting", "parting_of"]
+
+Reader = Literal["bounds", "schedule"]
+_Kind = TypeVar("_Kind")
+_MOST_DEVIATIONS: Final = 6
+"""A draw of wander is the sum of twelve even ones (`crates/sim`): at most so many of its deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """An element of a test that contradicts an assumption: the `number`-th of its tag."""
+
+    assumption: str
+    tag: str
+    number: int
+    sentence: str
+    refused: bool
+
+
+Found = Iterator[tuple[str, int, str]]
+"""Tag, number among those of the tag, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What is taken for granted; `refusing`: who gives no answer where it is contradicted."""
+
+    name: str
+    text: str
+    planted: Callable[[Network, Run], Found]
+    refusing: Collection[Reader] = ()
+
+
+def contradictions(network: Network, run: Run, reader: Reader) -> list[Contradiction]:
+    """Everything that a run of a test plants against what `reader` takes for granted, in the order of the table."""
+    return [
+        Contradiction(row.text, tag, number, sentence, reader in row.refusing)
+        for row in ASSUMPTIONS
+        for tag, number, sentence in row.planted(network, run)
+    ]
+
+
+def _ends(network: Network, link: int) -> str:
+    return " ".join(network.names[node] for node in network.links[link].nodes)
+
+
+def _time(ps: float) -> str:
+    return f"{ps / 1e6:.6g} us"
+
+
+def _of_frames(network: Network, run: Run, *kinds: type) -> Iterator[tuple[str, int, str, object]]:
+    numbers: dict[str, int] = {}
+    for fault in run.link_faults:
+        tag = "bit-errors" if isinstance(fault.kind, BitError) else _tag(fault.kind)
+        number = numbers[tag] = numbers.get(tag, -1) + 1
+        if isinstance(fault.kind, kinds):
+            yield tag, number, _ends(network, fault.link), fault.kind
+
+
+def _tag(kind: object) -> str:
+    return str(type(kind).__struct_config__.tag)  # type: ignore[attr-defined]
+
+
+def _of_relays(run: Run, *kinds: type) -> Iterator[tuple[int, str, object]]:
+    number = -1
+    for relay in run.relays:
+        for fault in relay.faults:
+            number += 1
+            if isinstance(fault.kind, kinds):
+                yield number, f"the relay of flow {relay.flow}", fault.kind
+
+
+def _of_incidents(run: Run, kind: type[_Kind]) -> Iterator[tuple[int, int, _Kind]]:
+    number = -1
+    for incident in run.incidents:
+        if isinstance(incident.kind, kind):
+            number += 1
+            yield number, incident.at, incident.kind
+
+
+def _once(network: Network, run: Run) -> Found:
+    for tag, number, link, _ in _of_frames(network, run, Duplicate):
+        yield tag, number, f'it has frames arrive twice on the link "{link}"'
+    for number, whose, _ in _of_relays(run, Duplicate):
+        yield "fault", number, f"it has {whose} send messages twice"
+
+
+def _in_time(network: Network, run: Run) -> Found:
+    for tag, number, link, kind in _of_frames(network, run, Delay):
+        assert isinstance(kind, Delay)
+        yield tag, number, f'it delays frames on the link "{link}" by {_time(kind.by)}'
+    for number, whose, _ in _of_relays(run, Reorder):
+        yield "fault", number, f"it has {whose} keep messages until the next ones have gone"
+
+
+def _of_length(network: Network, run: Run) -> Found:
+    for tag, number, link, kind in _of_frames(network, run, WrongLength):
+        assert isinstance(kind, WrongLength)
+        yield tag, number, f'it gives frames on the link "{link}" a length of {kind.length} B'
+
+
+def _by_contract(network: Network, run: Run) -> Found:
+    for number, _, babble in _of_incidents(run, Babble):
+        spacing = _time(babble.period)
+        yield (
+            "babble",
+            number,
+            f"it sends {babble.length} B every {spacing} as flow {babble.flow}, past every contract",
+        )
+    for number, whose, kind in _of_relays(run, Misdirect):
+        assert isinstance(kind, Misdirect)
+        yield "fault", number, f'it has {whose} send messages to "{network.names[kind.to]}"'
+
+
+def _is_timed(network: Network, run: Run, node: int) -> bool:
+    """Whether what a node sends, or when its gates open, follows its clock."""
+    kind = network.nodes[node].kind
+    if isinstance(kind, EndSystem):
+        by_flow = {flow.id: flow.from_ for flow in run.flows}
+        senders = {by_flow.get(send.flow) for send in run.sends} | {inject.on for inject in run.injects}
+        return node in senders
+    gated = isinstance(kind, Switch) and bool(kind.tsn)
+    windows = (window.at.node for flow in run.flows if flow.schedule for window in flow.schedule.windows)
+    return gated or node in set(windows)
+
+
+def _set(network: Network, run: Run, *, timed: bool) -> Found:
+    for number, _, step in _of_incidents(run, ClockStep):
+        if _is_timed(network, run, step.node) is timed:
+            yield (
+                "step-clock",
+                number,
+                f'it sets the clock of "{network.names[step.node]}" by {_time(step.by)}',
+            )
+
+
+def _clocks_kept(network: Network, run: Run) -> Found:
+    yield from _set(network, run, timed=True)
+
+
+def _clocks_looked_at(network: Network, run: Run) -> Found:
+    yield from _set(network, run, timed=False)
+
+
+def _arriving(network: Network, run: Run) -> Found:
+    for tag, number, link, _ in _of_frames(network, run, Loss, BitError, Corrupt):
+        what = "alters payloads of" if tag == "corrupt" else "loses"
+        yield tag, number, f'it {what} frames on the link "{link}"'
+    for number, at, cut in _of_incidents(run, Cut):
+        yield "cut", number, f'it cuts the link "{_ends(network, cut.link)}" at {_time(at)}'
+    for number, at, restart in _of_incidents(run, Restart):
+        yield "restart", number, f'it restarts the switch "{network.names[restart.switch]}" at {_time(at)}'
+    for number, whose, kind in _of_relays(run, Loss, Corrupt):
+        what = "lose" if isinstance(kind, Loss) else "alter"
+        yield "fault", number, f"it has {whose} {what} messages"
+
+
+def _together(network: Network, run: Run) -> Found:
+    apart = parting(network, run, _scheduled(run))
+    if apart is not None:
+        yield "clock", apart.nodes[0], apart.sentence(network)
+
+
+ASSUMPTIONS: Final = (
+    Assumption("once", "every frame arrives once", _once, ("bounds", "schedule")),
+    Assumption(
+        "in-time", "links and relays take no longer than the test says", _in_time, ("bounds", "schedule")
+    ),
+    Assumption("length", "frames keep the length they were sent with", _of_length, ("bounds", "schedule")),
+    Assumption(
+        "contract", "nothing is sent but what flows and loads say", _by_contract, ("bounds", "schedule")
+    ),
+    Assumption("clocks-kept", "a clock that senders or gates go by is never set", _clocks_kept, ("bounds",)),
+    Assumption("clocks-agree", "clocks keep the schedule", _together, ("bounds",)),
+    Assumption("clocks-looked-at", "clocks of receivers show the time", _clocks_looked_at),
+    Assumption("arrives", "frames arrive", _arriving),
+)
+"""By the name of each: what contradicts it, and who refuses then. The others tell it beside their answer."""
+
+
+def _scheduled(run: Run) -> set[int]:
+    flows = (flow for flow in run.flows if flow.schedule is not None)
+    return {node for flow in flows for route in flow.routes for node in route.nodes}
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """How far apart two clocks of a schedule may be by what the test plants, ps; the worst of their nodes first."""
+
+    apart: int
+    nodes: tuple[int, int]
+    kept: bool
+    """By a cluster or a domain that keeps them together so far."""
+
+    def sentence(self, network: Network) -> str:
+        """What the test makes of them."""
+        one, other = (network.names[node] for node in self.nodes)
+        how = "are kept together to" if self.kept else "part by"
+        return f'by it the clocks of "{one}" and "{other}" {how} {_time(self.apart)} in a run'
+
+
+def parting(network: Network, run: Run, nodes: Collection[int]) -> Parting | None:
+    """The two of these nodes whose clocks are furthest apart in a run; None where all show the same."""
+    end = run.warm_up + run.duration + run.drain
+    kept = [(set(cluster.devices), int(cluster.precision_bound)) for cluster in run.clusters]
+    kept += [
+        ({clock.node for clock in domain.clocks}, 2 * int(domain.max_offset)) for domain in run.ptp_domains
+    ]
+    found: Parting | None = None
+    ordered = sorted(nodes)
+    for place, one in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            free = _apart(network, run, (one, other), end)
+            if not free:
+                continue
+            held = next((bound for devices, bound in kept if {one, other} <= devices), None)
+            apart = free if held is None else held
+            if found is None or apart > found.apart:
+                worst = (one, other) if network.nodes[one].clock is not None else (other, one)
+                found = Parting(apart, worst, held is not None)
+    return found
+
+
+def _apart(network: Network, run: Run, pair: tuple[int, int], end: int) -> int:
+    """The most that two clocks differ by until `end`, without anything that keeps them together, ps, rounded up."""
+    clocks = [network.nodes[node].clock or Clock() for node in pair]
+    steps = [
+        [(i.at, i.kind.by) for i in run.incidents if isinstance(i.kind, ClockStep) and i.kind.node == node]
+        for node in pair
+    ]
+    if clocks[0] == clocks[1] and steps[0] == steps[1] and not clocks[0].wander_ppb:
+        return 0
+    bends = {0, end, *(step.at for clock in clocks for step in clock.temperature)}
+    bends |= {at for own in steps for at, _ in own}
+    most = 0
+    for at in sorted(bend for bend in bends if 0 <= bend <= end):
+        # Just before and just after a step.
+        for inclusive in (False, True):
+            shown = [
+                _shown(clock, own, at, inclusive=inclusive) for clock, own in zip(clocks, steps, strict=True)
+            ]
+            most = max(most, abs(shown[0] - shown[1]))
+    ticks = end // 10**12
+    wandered = sum(clock.wander_ppb for clock in clocks) * _MOST_DEVIATIONS * end * (ticks + 1)
+    coarse = sum(clock.granularity - 1 for clock in clocks)
+    return -(-(most + wandered) // 10**9) + coarse
+
+
+def _shown(clock: Clock, steps: list[tuple[int, int]], at: int, *, inclusive: bool) -> int:
+    """What a clock shows more than the time, ps · 1e9."""
+    error = clock.offset * 10**9 + clock.drift_ppb * at
+    error += sum(step.drift_ppb * (at - step.at) for step in clock.temperature if step.at < at)
+    return error + 10**9 * sum(by for when, by in steps if when < at or (inclusive and when == at))
+
+
+def parting_of(campaign: Campaign, nodes: Callable[[Run], Collection[int]] = _scheduled) -> Parting | None:
+    """That of all runs of a test."""
+    found = (parting(campaign.network, run, nodes(run)) for run in campaign.runs)
+    return max((one for one in found if one is not None), key=lambda one: one.apart, default=None)
