@@ -169,7 +169,7 @@ def _found(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_F
 
 
 def _copies(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_Found]:
-    """Of a flow on both networks: on each, to the application of the copy that came first, to the interface of the other.
+    """Of a flow on both networks: to the application of the copy that came first, to the interface of the other.
 
     A copy that comes second is not handed to the application, so its latency ends where it is received; clocks are
     corrected as those of the flow's latency are.

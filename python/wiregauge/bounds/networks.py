@@ -78,15 +78,19 @@ def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
 
 
 def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | None = None) -> Source:
-    """The network of a run of a compiled test; `file` is named in diagnostics, `root` is its text, for lines.
+    """The network of a run of a compiled test; `file` is named in diagnostics.
 
-    Raises `TestError` where the test plants what contradicts an assumption of every bound.
+    `root` is its text, for lines, where it is not that file. Raises `TestError` where the test plants what contradicts
+    an assumption of every bound.
     """
     network, planned = campaign.network, campaign.runs[run]
 
     @cache
     def text() -> etree._Element | None:
-        return None if root is None else expanded(root, file).root
+        own = root
+        if own is None and Path(file).is_file():
+            own = reading.parse(reading.read(Path(file)), file)
+        return None if own is None else expanded(own, file).root
 
     planted = contradictions(network, planned, "bounds")
     refuse(planted, file, text, "a bound")
