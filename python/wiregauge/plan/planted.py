@@ -192,17 +192,16 @@ def _together(network: Network, run: Run) -> Found:
         yield "clock", apart.nodes[0], apart.sentence(network)
 
 
+_BOTH: Final[tuple[Reader, ...]] = ("bounds", "schedule")
+_BOUNDS: Final[tuple[Reader, ...]] = ("bounds",)
+
 ASSUMPTIONS: Final = (
-    Assumption("once", "every frame arrives once", _once, ("bounds", "schedule")),
-    Assumption(
-        "in-time", "links and relays take no longer than the test says", _in_time, ("bounds", "schedule")
-    ),
-    Assumption("length", "frames keep the length they were sent with", _of_length, ("bounds", "schedule")),
-    Assumption(
-        "contract", "nothing is sent but what flows and loads say", _by_contract, ("bounds", "schedule")
-    ),
-    Assumption("clocks-kept", "a clock that senders or gates go by is never set", _clocks_kept, ("bounds",)),
-    Assumption("clocks-agree", "clocks keep the schedule", _together, ("bounds",)),
+    Assumption("once", "every frame arrives once", _once, _BOTH),
+    Assumption("in-time", "links and relays take no longer than the test says", _in_time, _BOTH),
+    Assumption("length", "frames keep the length they were sent with", _of_length, _BOTH),
+    Assumption("contract", "nothing is sent but what flows and loads say", _by_contract, _BOTH),
+    Assumption("clocks-kept", "a clock that senders or gates go by is never set", _clocks_kept, _BOUNDS),
+    Assumption("clocks-agree", "clocks keep the schedule", _together, _BOUNDS),
     Assumption("clocks-looked-at", "clocks of receivers show the time", _clocks_looked_at),
     Assumption("arrives", "frames arrive", _arriving),
 )
