@@ -56,6 +56,7 @@ def account_table(judgement: Judgement) -> Table:
         Head("sent"),
         Head("arrived"),
         Head("lost"),
+        Head("never came"),
         Head("repeated"),
         Head("out of order"),
         Head("damaged"),
@@ -74,7 +75,7 @@ def account_table(judgement: Judgement) -> Table:
 def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
     where = [place_cell(run.plan.point), Cell(f"{account.on} to {account.to}", kind="text short")]
     if not account.receiver:
-        return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 9)]
+        return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 10)]
     lost = account.lost
     latency = f"n = {account.distinct}; transmit time in the frame to the kernel's timestamp on arrival"
     return [
@@ -83,6 +84,11 @@ def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
         Cell(NONE if account.sent is None else str(account.sent)),
         Cell(str(account.distinct), "different numbers"),
         Cell(NONE if lost is None else str(lost), "sent - arrived"),
+        Cell(
+            NONE if account.never_came is None else str(account.never_came),
+            "of those lost: reached neither their end nor a full queue",
+            "bad" if account.never_came else "",
+        ),
         Cell(str(account.duplicates)),
         Cell(str(account.reordered)),
         Cell(str(account.corrupted), "wrong CRC-32", "bad" if account.corrupted else ""),
