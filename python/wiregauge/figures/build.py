@@ -16,7 +16,7 @@ from wiregauge.figures.clocks import clock_figure
 from wiregauge.figures.model import Axis, Band, Bars, Figure, Line, Panel, Scatter, Style, Trace
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
-from wiregauge.figures.traces import US, box_of, rarities, tail_lines
+from wiregauge.figures.traces import US, box_of, courses_note, rarities, tail_lines
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.metrics.flow_plan import Size
 from wiregauge.measures.metrics.results import Judgement
@@ -24,8 +24,8 @@ from wiregauge.measures.shapes import (
     MOST_FLOWS,
     MOST_RUNS,
     BoxShape,
+    CourseShape,
     DensityShape,
-    EnvelopeShape,
     Key,
     Shapes,
     TailShape,
@@ -368,28 +368,23 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
     for run in runs:
         traces: list[Trace] = []
         for key in (k for k in keys if k.run == run):
-            shape: EnvelopeShape = data[key]
+            shape: CourseShape = data[key]
+            t, value = shape.marks()
             style = _style(key, keys)
             what = "round trip" if key.relayed else "one-way"
-            traces.append(
-                Scatter(f"{key.protocol} · flow {key.flow}: {what}", shape.t, shape.value / US, style, 3, 0.7)
-            )
+            traces.append(Scatter(f"{key.protocol} · flow {key.flow}: {what}", t, value / US, style, 3, 0.7))
         plan = point[run]
         title = ", ".join(plan.point.values()) or f"run {run}"
         if judgement.plan.repeats > 1:
             title += f", repeat {plan.repeat + 1}"
         panels.append(Panel(title, Axis("time in the run (s)"), Axis("time (µs)", log=True), traces))
-    thinned = max(shape.per_mark for shape in data.values())
-    notes = (
-        [f"Thinned: the least and the greatest of every {thinned} messages are drawn."] if thinned > 1 else []
-    )
+    notes = [courses_note(list(data.values()), "messages")]
     if len(judgement.runs) > MOST_RUNS:
         notes.append(f"The first {MOST_RUNS} of {len(judgement.runs)} runs are drawn.")
     return Figure(
         "latency-time",
         "Latency against time",
-        "Latency over time. Drag to zoom, double-click to return. Bands are recurring modes, single dots "
-        "are interruptions.",
+        "Latency over time, by the instant of sending. Drag to zoom, double-click to return.",
         panels,
         min(3, len(panels)),
         notes=notes,
@@ -430,8 +425,12 @@ def period_density(shapes: Shapes) -> Figure | None:
     return Figure(
         "period-density",
         "Transmit period: density",
-        "Regularity of the sender: the jitter that the instrument itself adds. Only the central 98 % are in view; "
-        "the box plot below shows the rest.",
+        "Regularity of the sender: the jitter that the instrument itself adds."
+        + (
+            " The central 98 % and what is near them are in view; the box plot below shows the rest."
+            if any(shape.outside for shape in data.values())
+            else ""
+        ),
         panels,
         min(2, len(panels)),
         notes=[*_constants(data), *_hidden(data, "outside the view")],

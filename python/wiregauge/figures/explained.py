@@ -11,6 +11,8 @@ from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, SKY, VERMILION
 from wiregauge.measures.explaining.shapes import ExplainedShape, FoldedShape, LadderShape
 
 US = 1e3
+MOST_RULES = 20
+"""Changes that are marked."""
 MEASURES = {"latency": "one-way latency", "rtt": "round trip"}
 KINDS = {
     "stack": ("host", ORANGE),
@@ -41,11 +43,18 @@ def _figure(shape: ExplainedShape) -> Figure:
     ]
     if shape.ladders:
         panels.append(_worst(shape.ladders))
-    notes = []
-    if shape.series.per_mark > 1:
-        notes.append(
-            f"Thinned: the least and the greatest of every {shape.series.per_mark} messages are drawn."
-        )
+    total = found.series[0].recurrence.n
+    each = shape.series.per_mark
+    notes = [
+        f"All {total} messages are in the picture"
+        + (f": the least and the greatest of every {each} neighbours are drawn." if each > 1 else ".")
+    ]
+    modes = len(shape.bands)
+    if modes > len(shape.folded):
+        notes.append(f"Folded are the {len(shape.folded)} highest of {modes} modes.")
+    ruled = len(found.series[0].course.changes)
+    if ruled > MOST_RULES:
+        notes.append(f"The first {MOST_RULES} of {ruled} changes are marked.")
     notes += [
         f"The first {len(bands.start)} of {bands.total} bands of mode {number + 1} are shaded."
         for number, bands in enumerate(shape.bands)
@@ -54,8 +63,7 @@ def _figure(shape: ExplainedShape) -> Figure:
     return Figure(
         figure_id(found.run.index, plan.id, plan.receiver),
         f"Flow {plan.name}: what recurs, and where the worst spent their time",
-        "Above the series with the bands of each recurring mode shaded, below it laid over itself at the period of "
-        "each mode; last the worst messages from their sending on, step by step, above what is usual.",
+        _caption(shape),
         panels,
         1,
         share_x=False,
@@ -64,6 +72,17 @@ def _figure(shape: ExplainedShape) -> Figure:
         measures=[measure],
         panel_height=220,
     )
+
+
+def _caption(shape: ExplainedShape) -> str:
+    bands = "The series with the bands of each recurring mode shaded"
+    said = [bands if shape.bands else "The series; no recurring mode was found in it"]
+    if shape.folded:
+        said.append("below it laid over itself at the period of each mode")
+    if shape.ladders:
+        usual = ", above what is usual" if shape.ladders[-1].name == "usual" else ""
+        said.append(f"last the worst messages from their sending on, step by step{usual}")
+    return "; ".join(said) + "."
 
 
 def _series(shape: ExplainedShape, measure: str) -> Panel:
@@ -92,7 +111,7 @@ def _series(shape: ExplainedShape, measure: str) -> Panel:
             f"{change.kind} changes",
             Style(VERMILION, "dash" if change.kind == "level" else "dot", width=1.4),
         )
-        for change in changes[:20]
+        for change in changes[:MOST_RULES]
     ]
     return Panel(f"{measure} against time", Axis("time in the run (s)"), Axis("time (µs)", span=span), traces)
 

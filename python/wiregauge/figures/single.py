@@ -6,10 +6,10 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import variety
-from wiregauge.figures.traces import US, box_of, rarities, tail_lines
-from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
+from wiregauge.figures.traces import US, beyond_note, box_of, courses_note, rarities, tail_lines
+from wiregauge.measures.shapes import BoxShape, CourseShape, DensityShape, HistogramShape, TailShape
 
-Shape = DensityShape | TailShape | EnvelopeShape | BoxShape | HistogramShape
+Shape = DensityShape | TailShape | CourseShape | BoxShape | HistogramShape
 
 
 def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str) -> Figure:
@@ -34,18 +34,17 @@ def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str
             most = float(shape.one_in[-1])
             x = Axis("percentile", log=True, ticks=rarities(most), span=(1.0, most * 1.1))
             y = Axis(axis)
-            notes.append("Beyond the full line n is too small to know the percentile.")
-        case EnvelopeShape():
-            traces = [Scatter(label, shape.t, shape.value / US, style, 3, 0.7)]
+            if float(shape.supported_to) < most:
+                notes.append("Beyond the full line n is too small to know the percentile.")
+        case CourseShape():
+            t, value = shape.marks()
+            traces = [Scatter(label, t, value / US, style, 3, 0.7)]
             x, y = Axis("time in the run (s)"), Axis(axis)
-            if shape.per_mark > 1:
-                notes.append(f"The least and the greatest of every {shape.per_mark} values are drawn.")
+            notes.append(courses_note([shape], "values"))
         case BoxShape():
             traces = [box_of(shape, label, 0.0, 0.5, style)]
             x, y = Axis("", ticks=[(0.0, label)], span=(-0.6, 0.6)), Axis(axis)
-            notes.append(
-                "Whiskers at p1 and p99; of the values beyond at most 60 are drawn, extremes among them."
-            )
+            notes.append("Whiskers at p1 and p99; " + beyond_note(shape.outside, len(shape.outliers)))
         case HistogramShape():
             edges = shape.edges / US
             width = float(edges[1] - edges[0])

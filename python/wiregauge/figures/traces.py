@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from wiregauge.figures.model import Box, Line, Style, Trace
-from wiregauge.measures.shapes import BoxShape, TailShape
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.shapes import BoxShape, CourseShape, TailShape
 
 US = 1e3
 
@@ -43,3 +46,27 @@ def rarities(most: float, decades: int = 8) -> list[tuple[float, str]]:
     """Ticks of an axis of rarity up to one in `most`: each ten times rarer than the one before."""
     each = ((10.0**k, f"{100 - 100 / 10.0**k:.{max(k - 2, 0)}f} %") for k in range(decades))
     return [tick for tick in each if tick[0] <= most * 1.5]
+
+
+def courses_note(shapes: Sequence[CourseShape], what: str) -> str:
+    """What is in a picture against time: all of it, and how it is put into columns; what has no value has no mark."""
+    total = sum(shape.values for shape in shapes)
+    most = max(shape.most for shape in shapes)
+    said = f"All {total} {what} are in the picture: "
+    said += (
+        "each is a mark."
+        if most <= 2
+        else f"of each of {sum(len(shape.n) for shape in shapes)} columns of time (at most {most} {what}) the least "
+        "and the greatest are drawn, exactly and where they were."
+    )
+    lost, unknown = (sum(int(getattr(shape, name).sum()) for shape in shapes) for name in ("lost", "unknown"))
+    gone = [count_of(lost, "lost message")] if lost else []
+    gone += [f"{count_of(unknown, 'message')} of unknown fate"] if unknown else []
+    return said + (f" Not in it, as they have no value: {' and '.join(gone)}." if gone else "")
+
+
+def beyond_note(outside: int, drawn: int) -> str:
+    """What a box shows of what lies beyond its whiskers."""
+    if drawn >= outside:
+        return f"all {outside} values beyond them are drawn." if outside else "nothing lies beyond them."
+    return f"of the {outside} values beyond them {drawn} are drawn, evenly by rank, with the least and the greatest."

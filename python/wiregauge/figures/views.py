@@ -35,6 +35,10 @@ _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
 """Heights of a frame and of its wait, and how far below the frame the wait is drawn, in lanes."""
 _GATE, _ABOVE = 0.1, 0.38
 """Height of the stripe of gates and windows, and how far above the frame it is, in lanes."""
+MOST_STEPS = 20
+"""Times a clock was set that are marked."""
+MOST_CHANGES = 40
+"""Changes of grandmaster that are marked."""
 MOST_CLOCKS = 10
 """Clocks of PTP that are drawn."""
 _GATE_COLOURS = (GREEN, ORANGE, PURPLE, SKY, YELLOW)
@@ -78,6 +82,10 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
         if (views.background)
         else []
     )
+    if views.flows_left_out:
+        notes.append(
+            f"Drawn are the worst messages of {len(views.windows)} flows; those of {views.flows_left_out} more are not."
+        )
     if left_out:
         notes.append(f"{left_out} frames farther from the middle of their windows are not drawn.")
     crowded = sorted({port for window in views.windows for port in window.crowded})
@@ -205,13 +213,26 @@ def _queues(views: Views) -> Figure | None:
     panels = [panel for shape in views.queues for panel in _queue(shape)]
     notes = ["Background load leaves no records and is not in the lines."] if views.background else []
     if views.read_until_s is not None:
-        notes.append(f"Read up to {views.read_until_s:.4g} s of the run.")
+        notes.append(
+            f"Only records up to {views.read_until_s:.4g} s of the run are in it: what came later is not drawn."
+        )
+    if views.queues_left_out:
+        notes.append(
+            f"Drawn are the {len(views.queues)} ports that dropped most or were fullest; "
+            f"{views.queues_left_out} more had queues."
+        )
+    crosses = sum(len(shape.drops_at) for shape in views.queues)
+    dropped = sum(shape.dropped for shape in views.queues)
+    if crosses < dropped:
+        notes.append(
+            f"{crosses} crosses stand for {dropped} dropped frames, one for each stretch of time with any."
+        )
     return Figure(
         "queues",
         "Queues at the switch ports",
         "Queue length: frames in a switch bound for the port, from arrival to first bit out, processing "
-        "time included. The maximum is marked, with its surroundings on the right; crosses are frames "
-        "dropped because a buffer was full.",
+        "time included. The maximum is marked, with its surroundings on the right"
+        + ("; crosses are frames dropped because a buffer was full." if dropped else "."),
         panels,
         3,
         share_x=False,
@@ -263,8 +284,10 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
         for place, shape in enumerate(clocks)
     ]
     steps = sorted({(float(at), shape.node) for shape in clocks for at in shape.steps_at})
-    traces += [Rule(at, "a clock is set", Style(GREY, "dot", width=1.2)) for at, _ in steps[:20]]
-    notes = [f"Set: {', '.join(f'{node} at {at:.4g} s' for at, node in steps[:20])}."] if steps else []
+    traces += [Rule(at, "a clock is set", Style(GREY, "dot", width=1.2)) for at, _ in steps[:MOST_STEPS]]
+    more = f" and {len(steps) - MOST_STEPS} times more, not marked" if len(steps) > MOST_STEPS else ""
+    set_at = ", ".join(f"{node} at {at:.4g} s" for at, node in steps[:MOST_STEPS])
+    notes = [f"Set: {set_at}{more}."] if steps else []
     return Figure(
         "clock-offsets",
         "Clock offsets",
@@ -292,9 +315,14 @@ def _ptp(clocks: Sequence[PtpShape]) -> Figure | None:
         for place, shape in enumerate(drawn)
     ]
     changes = sorted((at, shape.node, to) for shape in found for at, to in shape.changes)
-    traces += [Rule(at, "another grandmaster", Style(GREY, "dot", width=1.2)) for at, _, _ in changes[:40]]
+    traces += [
+        Rule(at, "another grandmaster", Style(GREY, "dot", width=1.2)) for at, _, _ in changes[:MOST_CHANGES]
+    ]
     notes = (
-        [f"Clocks took another grandmaster {len(changes)} times in all, the last at {changes[-1][0]:.4g} s."]
+        [
+            f"Clocks took another grandmaster {len(changes)} times in all, the last at {changes[-1][0]:.4g} s"
+            + (f"; the first {MOST_CHANGES} are marked." if len(changes) > MOST_CHANGES else ".")
+        ]
         if changes
         else []
     )

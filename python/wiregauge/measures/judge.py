@@ -14,6 +14,7 @@ from typing import Any
 from wiregauge.files import cure_for, whole
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.extremes import keep
 from wiregauge.measures.gate_waits import gate_waits, has_gates
 from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.limits import judge_limits
@@ -54,20 +55,25 @@ def _warned(sentence: str) -> None:
 
 
 def judge(
-    run_dir: Path, *, unkept: Callable[[str], object] = _warned, in_full: Collection[int] = ()
+    run_dir: Path,
+    *,
+    unkept: Callable[[str], object] = _warned,
+    in_full: Collection[int] = (),
+    held: bool = False,
 ) -> Judgement:
-    """Judges everything in `run_dir` and writes `measures.json` there.
+    """Judges everything in `run_dir` and writes `measures.json` there, and the extremes that pictures draw.
 
     Of a run with more flows than `large.MANY`, latency between every two points is judged of the flows `in_full` only,
     by number, or where a limit is on it.
 
     A directory that cannot be written (an archive, a full disk) is still judged, and what was there stays: `unkept` is
-    told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
+    told so in a sentence for the user; unless somebody listens it is a warning. `held`: the caller holds the directory.
+    Raises RunDirectoryError, whose text is
     such a sentence, when the directory cannot be read.
     """
     directory = open_recorded(run_dir)
     with uncollected() if any(are_many(run.flows) for run in directory.plan.runs) else nullcontext():
-        return _judge(directory, unkept, in_full)
+        return _judge(keep(directory, unkept, held=held), unkept, in_full)
 
 
 def _judge(directory: Recorded, unkept: Callable[[str], object], in_full: Collection[int]) -> Judgement:

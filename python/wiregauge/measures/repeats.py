@@ -19,7 +19,7 @@ from wiregauge.measures.metrics.summarise import loss, summarise, with_loss
 from wiregauge.measures.metrics.uncompared import without_clocks
 from wiregauge.measures.one_flow import effective_bandwidth
 from wiregauge.measures.pair_repeats import pool_pairs
-from wiregauge.measures.sketched import pool_sampled, summarise_repeats, with_loss_repeats
+from wiregauge.measures.sketched import pool_sampled, pool_sketches, summarise_repeats, with_loss_repeats
 
 
 def points_of(runs: Sequence[RunResult]) -> tuple[PointResult, ...]:
@@ -130,6 +130,7 @@ def _pool(flows: Sequence[FlowResult]) -> FlowResult:
         pairs=pool_pairs([flow.pairs for flow in flows], summaries),
         repeats=len(flows),
         sampled=pool_sampled(flows),
+        sketches=pool_sketches(flows, summaries),
     )
 
 

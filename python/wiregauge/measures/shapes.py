@@ -1,4 +1,7 @@
-"""What the figures draw, computed here so that figures compute nothing: densities, boxes, tails, envelopes.
+"""What the figures draw, computed here so that figures compute nothing: densities, boxes, tails, courses.
+
+Every message is in each of them: single values where they are held, sketches of all where they are too many, and over
+time the extremes that are kept of the run.
 
 Repeats of a point are pooled, except in the view against time, where each run has its own clock.
 """
@@ -11,15 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge import stats
+from wiregauge.measures.distribution import Distribution, distribution
+from wiregauge.measures.extremes import CourseShape, courses
 from wiregauge.measures.metrics.flow_plan import Size
 from wiregauge.measures.metrics.results import FlowResult, Judgement
-from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
+from wiregauge.stats import BoxShape, DensityShape, HistogramShape, TailShape
 
 __all__ = [
     "BoxShape",
+    "CourseShape",
     "DensityShape",
-    "EnvelopeShape",
     "HistogramShape",
     "Key",
     "Shapes",
@@ -31,7 +35,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MARKS_AGAINST_TIME = 24_000
-"""Marks in all views against time together; beyond it each series keeps its extremes only."""
+"""Marks in all views against time together; beyond it each column keeps its extremes only."""
 MOST_FLOWS = 12
 """Flows that are drawn: more lines in one panel than colours and dashes tell apart say nothing."""
 MOST_RUNS = 24
@@ -65,7 +69,7 @@ class Shapes:
     send_error: Mapping[Key, DensityShape]
     tail: Mapping[Key, TailShape]
     rtt_tail: Mapping[Key, TailShape]
-    against_time: Mapping[Key, EnvelopeShape]
+    against_time: Mapping[Key, CourseShape]
     results: Mapping[Key, FlowResult]
     """Of every flow, drawn or not."""
     chosen: Mapping[Key, FlowResult]
@@ -101,39 +105,52 @@ def shapes(judgement: Judgement) -> Shapes:
     drawn = set(flows[:MOST_FLOWS])
     chosen = {key: flow for key, flow in results.items() if _flow(key, flow) in drawn}
     values = {
-        name: {key: flow.series[name].value for key, flow in chosen.items() if name in flow.series}
+        name: {key: held for key, flow in chosen.items() if (held := distribution(flow, name)) is not None}
         for name in ("latency", "period", "send_error", "rtt")
     }
     latency_span = _span(list(values["latency"].values()))
     error_span = _span(list(values["send_error"].values()))
-    each_run = {
-        key: flow
-        for run in judgement.runs[:MOST_RUNS]
-        for flow in run.flows
-        if _flow(key := key_of(flow, run.plan.point, run.plan.index), flow) in drawn
-    }
-    marks = max(200, MARKS_AGAINST_TIME // max(len(each_run), 1))
     return Shapes(
         latency=_densities(values["latency"], latency_span, log=True),
         main_box={
             key: shape
             for key, flow in chosen.items()
-            if (v := values[flow.plan.main].get(key)) is not None and (shape := stats.box(v)) is not None
+            if (v := values[flow.plan.main].get(key)) is not None and (shape := v.box()) is not None
         },
-        period={key: _period_density(series) for key, series in values["period"].items() if len(series)},
-        period_box={key: shape for key, v in values["period"].items() if (shape := stats.box(v)) is not None},
+        period={key: _period_density(held) for key, held in values["period"].items()},
+        period_box={key: shape for key, v in values["period"].items() if (shape := v.box()) is not None},
         send_error=_densities(values["send_error"], error_span, log=True),
-        tail={key: stats.tail(np.sort(v)) for key, v in values["latency"].items() if len(v)},
-        rtt_tail={key: stats.tail(np.sort(v)) for key, v in values["rtt"].items() if len(v)},
-        against_time={
-            key: stats.envelope(series.t, series.value, marks)
-            for key, flow in each_run.items()
-            if len((series := flow.series[flow.plan.main]).value)
-        },
+        tail={key: v.tail() for key, v in values["latency"].items()},
+        rtt_tail={key: v.tail() for key, v in values["rtt"].items()},
+        against_time=_against_time(judgement, drawn),
         results=results,
         chosen=chosen,
         left_out=max(len(flows) - MOST_FLOWS, 0),
     )
+
+
+def _against_time(judgement: Judgement, drawn: set[tuple[int, int]]) -> dict[Key, CourseShape]:
+    """The main measure of the flows that are drawn, in every run that is."""
+    each_run = [
+        (run, flows)
+        for run in judgement.runs[:MOST_RUNS]
+        if (
+            flows := [
+                flow
+                for flow in run.flows
+                if (flow.plan.id, flow.plan.receiver) in drawn and flow.summaries[flow.plan.main].n
+            ]
+        )
+    ]
+    columns = max(200, MARKS_AGAINST_TIME // max(sum(len(flows) for _, flows in each_run), 1)) // 2
+    found = {}
+    for run, flows in each_run:
+        of_run = courses(judgement, run.plan, flows)
+        for flow in flows:
+            course = of_run.of(flow.plan, flow.plan.main)
+            if course is not None:
+                found[key_of(flow, run.plan.point, run.plan.index)] = course.columns(columns)
+    return found
 
 
 def _flow(key: Key, flow: FlowResult) -> tuple[int, int]:
@@ -150,9 +167,9 @@ def _longest(results: Mapping[Key, FlowResult]) -> list[tuple[int, int]]:
     return sorted(greatest, key=lambda flow: -greatest[flow])
 
 
-def _span(series: Sequence[Floats]) -> tuple[float, float] | None:
+def _span(series: Sequence[Distribution]) -> tuple[float, float] | None:
     """The range that all panels of a figure share: from the least to the greatest positive value, with a margin."""
-    positive = [v[v > 0] for v in series]
+    positive = [one.values[one.values > 0] for one in series]
     positive = [v for v in positive if len(v)]
     if not positive:
         return None
@@ -160,19 +177,18 @@ def _span(series: Sequence[Floats]) -> tuple[float, float] | None:
 
 
 def _densities(
-    values: Mapping[Key, Floats], span: tuple[float, float] | None, *, log: bool
+    values: Mapping[Key, Distribution], span: tuple[float, float] | None, *, log: bool
 ) -> dict[Key, DensityShape]:
     # Nothing that is zero or less has a place on a logarithmic axis: an ideal sender's error, say.
     return {
-        key: stats.density(v, log=log, span=span)
-        for key, v in values.items()
-        if len(v) and (not log or bool((v > 0).any()))
+        key: held.density(log=log, span=span)
+        for key, held in values.items()
+        if not log or bool((held.values > 0).any())
     }
 
 
-def _period_density(values: Floats) -> DensityShape:
+def _period_density(periods: Distribution) -> DensityShape:
     """Density of the central 98 %: a few late sends would squeeze the rest into one line; the box plot shows them."""
-    ascending = np.sort(values)
-    low, high = stats.quantile(ascending, 0.01), stats.quantile(ascending, 0.99)
+    low, high = periods.quantiles(0.01, 0.99)
     margin = max((high - low) * 0.15, abs(high) * 1e-6, 1.0)
-    return stats.density(values, span=(low - margin, high + margin))
+    return periods.density(span=(low - margin, high + margin))

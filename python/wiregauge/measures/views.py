@@ -94,6 +94,7 @@ class QueueShape:
     most_frames: int
     most_frames_at: float
     drops_at: Floats
+    """When frames were dropped; where many were, one instant of each stretch of time with any."""
     dropped: int
     near_t: Floats
     near_bytes: Floats
@@ -129,6 +130,10 @@ class Views:
     noise: NoiseView | None = None
     background: bool = False
     """The run has background load, which leaves no records."""
+    flows_left_out: int = 0
+    """Flows whose worst message has no window."""
+    queues_left_out: int = 0
+    """Ports with a queue that are not drawn."""
     read_until_s: float | None = None
     """The queues are drawn up to here, because the run has more records than are read."""
 
@@ -144,10 +149,13 @@ def views(judgement: Judgement) -> Views:
     longest = max(judgement.runs, key=_longest)
     plan = longest.plan
     queues, read_until_s = _queues(directory, plan)
+    windows = _windows(directory, plan, {flow.plan.id for flow in longest.flows if flow.uncompared})
     return Views(
         run=plan,
-        windows=_windows(directory, plan, {flow.plan.id for flow in longest.flows if flow.uncompared}),
-        queues=queues,
+        windows=windows,
+        flows_left_out=len({flow.id for flow in plan.flows} - {window.flow for window in windows}),
+        queues=queues[:MOST_QUEUES],
+        queues_left_out=max(len(queues) - MOST_QUEUES, 0),
         clocks=_clocks(directory, plan),
         synchronisation=sync_view(directory, plan),
         clusters=longest.clusters,
@@ -238,7 +246,7 @@ def _queues(directory: Recorded, plan: RunPlan) -> tuple[tuple[QueueShape, ...],
         shapes.append(_queue(plan.index, _name(campaign, int(node)), int(port), part, at))
     shapes.sort(key=lambda shape: (-shape.dropped, -shape.most_bytes, shape.switch, shape.port))
     # A port at which never two frames met has no queue to show.
-    return tuple(shape for shape in shapes if shape.most_frames > 1 or shape.dropped)[:MOST_QUEUES], until_s
+    return tuple(shape for shape in shapes if shape.most_frames > 1 or shape.dropped), until_s
 
 
 def _queue(run: int, switch: str, port: int, stays: pl.DataFrame, drops_at: Floats) -> QueueShape:
@@ -260,11 +268,20 @@ def _queue(run: int, switch: str, port: int, stays: pl.DataFrame, drops_at: Floa
         float(seconds[most]),
         int(count[most_frames]),
         float(seconds[most_frames]),
-        drops_at[:: max(1, len(drops_at) // QUEUE_MARKS)],
+        _apart(drops_at),
         len(drops_at),
         (t[near] - t[most]).astype(np.float64) / 1e3,
         size[near].astype(np.float64),
     )
+
+
+def _apart(at: Floats) -> Floats:
+    """Instants of which at most one is left in each of `QUEUE_MARKS` equal stretches, and one in each that has any."""
+    if len(at) <= QUEUE_MARKS:
+        return at
+    stretch = ((at - at.min()) / max(float(np.ptp(at)), 1e-12) * (QUEUE_MARKS - 1)).astype(np.int64)
+    _, first = np.unique(stretch, return_index=True)
+    return at[first]
 
 
 def occupancy(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 from os import PathLike
@@ -16,13 +16,15 @@ import polars as pl
 
 from wiregauge import stats
 from wiregauge.files import write_whole
-from wiregauge.measures import DEFINITIONS, Definition, Summary
+from wiregauge.measures import DEFINITIONS, Definition, Judgement, Summary
 from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.distribution import Distribution, distribution
+from wiregauge.measures.extremes import Course, CourseShape, courses
 from wiregauge.measures.metrics.quantities import STATISTICS, Quantity, of_summary
-from wiregauge.measures.metrics.results import Floats, Series
+from wiregauge.measures.metrics.results import Series
 from wiregauge.measures.sketched import percentile_of
 from wiregauge.notebook.choosing import Chosen
-from wiregauge.notebook.errors import WiregaugeError
+from wiregauge.notebook.errors import WiregaugeError, in_one_class
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -64,9 +66,10 @@ class Measure:
     <latency.mean = 9.066 µs (95 %: 8.957 µs to 9.176 µs, n = 500)>
     """
 
-    def __init__(self, name: str, chosen: Chosen) -> None:
+    def __init__(self, name: str, chosen: Chosen, judgement: Judgement) -> None:
         self._name = name
         self._chosen = chosen
+        self._judgement = judgement
 
     @property
     def name(self) -> str:
@@ -174,7 +177,7 @@ class Measure:
     def series(self) -> pl.DataFrame:
         """Every value in measured order: `run`, `time_s` (since the run's epoch), `value_ns`.
 
-        Of a run too large to be held in memory the values of its sample, as histogram and figures are; `n` counts all.
+        Of a run too large to be held in memory the values of its sample; `n` counts all, and `columns` has all.
 
         >>> run.latency(flow=10).series().columns
         ['run', 'time_s', 'value_ns']
@@ -189,6 +192,34 @@ class Measure:
             for (run, _), series in zip(self._chosen.members, self._series, strict=True)
         ]
         return pl.concat(parts)
+
+    def columns(
+        self, most: int = 2000, begin_s: float | None = None, end_s: float | None = None
+    ) -> pl.DataFrame:
+        """Messages sent from `begin_s` to before `end_s`, in at most `most` columns of time, each exact; of one run.
+
+        `from_s` and `to_s` are the first and the last sending of a column; `messages`, `lost` and `unknown` count, `n`
+        of them have a value, and `least_ns` and `greatest_ns` are the extremes of these, whatever the size of the run.
+        Of fewer than twice so many messages each is a column.
+
+        >>> run.latency(flow=10).columns(most=1)["greatest_ns"].max() == run.latency(flow=10).max().value
+        True
+        """
+        shape = self._over_time(most, begin_s, end_s)
+        return pl.DataFrame(
+            {
+                "from_s": shape.begin,
+                "to_s": shape.end,
+                "messages": shape.messages,
+                "lost": shape.lost,
+                "unknown": shape.unknown,
+                "n": shape.n,
+                "least_ns": shape.least,
+                "least_at_s": shape.least_at,
+                "greatest_ns": shape.greatest,
+                "greatest_at_s": shape.greatest_at,
+            }
+        ).with_columns(pl.col("least_ns", "least_at_s", "greatest_ns", "greatest_at_s").fill_nan(None))
 
     def histogram(self, bins: int = 50) -> pl.DataFrame:
         """Counts in `bins` equal classes from the least to the greatest value: `from_ns`, `to_ns`, `count`.
@@ -225,27 +256,51 @@ class Measure:
     def _drawn(self, kind: Kind, bins: int) -> Drawn:
         from wiregauge.figures.single import Shape, draw_shape
 
-        values = self._values()
+        held = self._distribution()
         shape: Shape | None
         if kind == "density":
             # A logarithmic axis where the values span more than a decade, as in the report.
-            low, high = float(values.min()), float(values.max())
-            shape = stats.density(values, log=low > 0 and high > 10 * low)
+            low, high = float(held.values.min()), float(held.values.max())
+            shape = held.density(log=low > 0 and high > 10 * low)
         elif kind == "percentiles":
-            shape = stats.tail(np.sort(values))
+            shape = held.tail()
         elif kind == "box":
-            shape = stats.box(values)
+            shape = held.box()
         elif kind == "histogram":
             shape = self._histogram(bins)
         elif kind == "time":
-            if len(self._chosen.members) > 1:
-                raise WiregaugeError("each repeat has a time of its own; choose one, as in repeat=0")
-            shape = stats.envelope(self._series[0].t, self._series[0].value, _MARKS)
+            shape = self._over_time(_MARKS // 2)
         else:
             raise WiregaugeError(f'"{kind}" is no kind of figure; there are {", ".join(KINDS)}')
         assert shape is not None  # there are values
-        protocol = self._chosen.flow.plan.protocol
-        return draw_shape(shape, self._name, self.definition.title, self.label, protocol)
+        flow = self._chosen.flow
+        drawn = draw_shape(shape, self._name, self.definition.title, self.label, flow.plan.protocol)
+        part = held.sample if kind != "time" or self._course() is None else None
+        if part is None or flow.sampled is None:
+            return drawn
+        note = f"Drawn is a sample: {flow.sampled.rows} of {flow.sampled.of} messages, in whole stretches."
+        return replace(drawn, notes=[note, *drawn.notes])
+
+    def _course(self) -> Course | None:
+        """Of all messages of the run; None where the measure is not one of single messages."""
+        if len(self._chosen.members) > 1:
+            raise WiregaugeError("each repeat has a time of its own; choose one, as in repeat=0")
+        ((run, flow),) = self._chosen.members
+        if not self._summary.n:
+            # As between clocks that nobody compared: there are times, and no figure of them.
+            return None
+        with in_one_class():
+            return courses(self._judgement, run.plan, [flow]).of(flow.plan, self._name)
+
+    def _over_time(self, most: int, begin_s: float | None = None, end_s: float | None = None) -> CourseShape:
+        if most < 1:
+            raise WiregaugeError(f"most = {most}: there is at least one column")
+        course = self._course()
+        if course is None:
+            course = Course.of_values(self._series[0].t, self._series[0].value)
+        if course is None:
+            raise WiregaugeError(f"{self._name} of {self.label} has no values to show")
+        return course.columns(most, begin_s, end_s)
 
     def __repr__(self) -> str:
         return f"<{self.definition.title} of {self.label}: {_short(self._summary)}>"
@@ -274,18 +329,18 @@ class Measure:
         empty = Series(np.empty(0), np.empty(0))
         return tuple(flow.series.get(self._name, empty) for _, flow in self._chosen.members)
 
-    def _values(self) -> Floats:
-        values = np.concatenate([series.value for series in self._series])
-        if not len(values):
+    def _distribution(self) -> Distribution:
+        held = distribution(self._chosen.flow, self._name)
+        if held is None:
             raise WiregaugeError(f"{self._name} of {self.label} has no values to show")
-        return values
+        return held
 
     def _histogram(self, bins: int) -> stats.HistogramShape:
         if bins < 1:
             raise WiregaugeError(f"bins = {bins}: a histogram has at least one class")
-        values = self._values()
-        low, high = float(values.min()), float(values.max())
-        return stats.histogram(values, np.linspace(low, high if high > low else low + 1.0, bins + 1))
+        held = self._distribution()
+        low, high = float(held.values.min()), float(held.values.max())
+        return held.histogram(np.linspace(low, high if high > low else low + 1.0, bins + 1))
 
 
 def _short(summary: Summary) -> str:

@@ -203,7 +203,7 @@ class Run:
             )
         chosen = choose(self.judgement, flow, to, repeat, point)
         if measure in SERIES and not statistic:
-            return Measure(measure, chosen)
+            return Measure(measure, chosen, self.judgement)
         try:
             return quantity(chosen.flow, name)
         except KeyError:

@@ -6,10 +6,11 @@ Its layout is documented in `docs/reference/run-directory.md`.
 from __future__ import annotations
 
 from wiregauge.records.adding import add_spooled
+from wiregauge.records.beside import store_beside
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
-from wiregauge.records.integrity import Inventory, read_json, seal, write_sealed
+from wiregauge.records.integrity import Inventory, describe, read_json, seal, write_sealed
 from wiregauge.records.processing import process_run
 from wiregauge.records.recovering import recover
 from wiregauge.records.resuming import missing_runs, resumed
@@ -25,12 +26,14 @@ __all__ = [
     "Traits",
     "UnfinishedError",
     "add_spooled",
+    "describe",
     "missing_runs",
     "process_run",
     "read_json",
     "recover",
     "resumed",
     "seal",
+    "store_beside",
     "store_clock_states",
     "traits_of",
     "uncollected",

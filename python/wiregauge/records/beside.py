@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["store_beside"]
 
 
-def store_beside(table: pl.DataFrame, place: Path, kind: str, schema: int) -> None:
-    """Writes `table` as Parquet to `place`, its kind and schema in the metadata; an empty one leaves no file.
+def store_beside(table: pl.DataFrame, place: Path, kind: str, schema: int, run: int | None = None) -> None:
+    """Writes `table` as Parquet to `place`, its kind, schema and run in the metadata; an empty one leaves no file.
 
     Raises RunDirectoryError where the disk refuses.
     """
@@ -26,6 +26,9 @@ def store_beside(table: pl.DataFrame, place: Path, kind: str, schema: int) -> No
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with whole(place) as beside:
-            table.write_parquet(beside, metadata={"wiregauge.kind": kind, "wiregauge.schema": str(schema)})
+            said = {"wiregauge.kind": kind, "wiregauge.schema": str(schema)}
+            if run is not None:
+                said["wiregauge.run"] = str(run)
+            table.write_parquet(beside, metadata=said)
     except (OSError, PolarsError) as error:
         raise RunDirectoryError(f"{place}: cannot be written ({error}); free space there") from None

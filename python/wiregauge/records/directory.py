@@ -398,6 +398,14 @@ class RunDirectory:
         """The distributions of a run's measures."""
         return self.root / "sketches" / f"run-{run:04d}.parquet"
 
+    def extremes(self, run: int) -> Path:
+        """What pictures draw of a run's messages; missing where it has few."""
+        return self.root / "extremes" / f"run-{run:04d}.parquet"
+
+    def derived(self, run: int) -> tuple[Path, ...]:
+        """What is made of the records of a run: its tables, and what judging makes of its messages."""
+        return (*self.tables(run), self.extremes(run))
+
     def record_files(self, run: int) -> list[Path]:
         """The stored records of a run: one file, or the parts of a folder of its name, in any division."""
         whole = self.records(run)

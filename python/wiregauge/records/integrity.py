@@ -266,7 +266,7 @@ def fault(path: Path, listed: Mapping[str, Any]) -> str | None:
     return None
 
 
-_MADE_ANEW: Final = {"messages", "passages", "sketches", "tracking.json"}
+_MADE_ANEW: Final = {"messages", "passages", "sketches", "extremes", "tracking.json"}
 
 
 def _cure(path: Path, root: Path) -> str:

@@ -204,7 +204,7 @@ def begin_replacing(directory: RunDirectory, index: int) -> None:
             lost = {} if directory.inventory.verified else {"lost": True}
             directory.write_json(TRACKING, {"schema": SCHEMA, **lost, "runs": []})
         if directory.inventory.verified:
-            directory.strike_files([TRACKING, *map(directory.name_of, directory.tables(index))])
+            directory.strike_files([TRACKING, *map(directory.name_of, directory.derived(index))])
             directory.save()
 
 

@@ -24,7 +24,17 @@ from wiregauge.records.lock import LOCK
 __all__ = ["Finding", "State", "Verification", "schema_path", "verify"]
 
 SCHEMA: Final = 1
-_DATA: Final = ("records", "messages", "passages", "sketches", "truth", "clocks", "noise", "captures")
+_DATA: Final = (
+    "records",
+    "messages",
+    "passages",
+    "sketches",
+    "extremes",
+    "truth",
+    "clocks",
+    "noise",
+    "captures",
+)
 _MADE_BY_READING: Final = ("measures.json", "report.html")
 
 
@@ -163,7 +173,7 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
             elif not verified:
                 continue
             elif top in _DATA or place == "tracking.json":
-                unfinished = directory.manifest["state"] == "running" or place == "tracking.json"
+                unfinished = directory.manifest["state"] == "running" or top in ("extremes", "tracking.json")
                 told = "is not on the list of the manifest" + _holds(path, place)
                 yield Finding(place, State.UNFINISHED if unfinished else State.FOREIGN, told)
             else:

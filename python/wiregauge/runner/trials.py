@@ -135,7 +135,7 @@ class Trials:
             directory.forget_plan()
             self._observer.judging_began()
             try:
-                return judged(directory.root, self._told)
+                return judged(directory.root, self._told, held=True)
             finally:
                 self._observer.judging_ended()
         except RunDirectoryError as error:
@@ -228,7 +228,9 @@ def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
         )
 
 
-def judged(place: Path, told: Callable[[str], object], in_full: Collection[int] = ()) -> Judgement:
+def judged(
+    place: Path, told: Callable[[str], object], in_full: Collection[int] = (), *, held: bool = False
+) -> Judgement:
     """`measures.judge` after what simulation and tracking have freed is back with the system.
 
     glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
@@ -237,7 +239,7 @@ def judged(place: Path, told: Callable[[str], object], in_full: Collection[int] 
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    judgement = measures.judge(place, unkept=told, in_full=in_full)
+    judgement = measures.judge(place, unkept=told, in_full=in_full, held=held)
     # It is there to the end: whoever searches for garbage need not walk over it.
     gc.freeze()
     return judgement

@@ -1,6 +1,7 @@
 """The shape of a sample, small enough to draw: density, histogram, box, tail, envelope.
 
-All of them are deterministic and bounded in size, whatever the size of the sample.
+All of them are deterministic and bounded in size, whatever the size of the sample. Values may come with `counts`, how
+often each is there, as of a distribution that is kept as buckets (`Sketch.weighted`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.stats.quantiles import largest_supported, quantile
+from wiregauge.stats.quantiles import largest_supported, quantile, rank
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -35,20 +36,26 @@ class DensityShape:
 
 
 def density(
-    values: Floats, *, log: bool = False, span: tuple[float, float] | None = None, points: int = 400
+    values: Floats,
+    *,
+    log: bool = False,
+    span: tuple[float, float] | None = None,
+    points: int = 400,
+    counts: Integers | None = None,
 ) -> DensityShape:
     """Gaussian kernel density with Silverman's bandwidth, binned linearly and convolved by FFT.
 
     `span` fixes the range in the unit of the values; without it the grid covers the data and its margins. The
     bandwidth is that of the values in view, and the work is bounded by `values` and `points`, whatever the values are.
     """
-    total = len(values)
-    shown = values[values > 0] if log else values
+    total = len(values) if counts is None else int(counts.sum())
+    drawn = values > 0 if log else np.ones(len(values), dtype=np.bool_)
+    shown, often = values[drawn], None if counts is None else counts[drawn]
     placed: Floats = np.log10(shown) if log else shown.astype(np.float64)
     if len(placed) == 0:
         empty = np.empty(0)
         return DensityShape(empty, empty, log, 0, total)
-    low, high, width = _view(placed, span, points, log=log)
+    low, high, width = _view(placed, often, span, points, log=log)
     step = (high - low) / (points - 1)
     # A kernel narrower than the grid would be sampled away; one as wide as the picture says no more than a wider one.
     width = min(max(width, step), (high - low) / 4)
@@ -58,7 +65,8 @@ def density(
     inside = (position >= 0) & (position <= size - 1)
     left = np.floor(position[inside]).astype(np.int64)
     part = position[inside] - left
-    weights = np.bincount(left, 1 - part, size + 1) + np.bincount(left + 1, part, size + 1)
+    each = 1.0 if often is None else often[inside].astype(np.float64)
+    weights = np.bincount(left, (1 - part) * each, size + 1) + np.bincount(left + 1, part * each, size + 1)
     offsets = np.arange(-margin, margin + 1) * step / width
     kernel = np.exp(-0.5 * offsets**2)
     kernel /= kernel.sum()
@@ -68,37 +76,74 @@ def density(
     grid: Floats = low + step * np.arange(points, dtype=np.float64)
     x: Floats = np.power(10.0, grid) if log else grid
     view = (placed >= low) & (placed <= high)
-    within = int(np.count_nonzero(view))
     seen = shown[view]
+    within = len(seen) if often is None else int(often[view].sum())
     same = float(seen[0]) if within and float(seen.min()) == float(seen.max()) else None
     return DensityShape(x, y, log, within, total - within, same)
 
 
 def _view(
-    placed: Floats, span: tuple[float, float] | None, points: int, *, log: bool
+    placed: Floats, often: Integers | None, span: tuple[float, float] | None, points: int, *, log: bool
 ) -> tuple[float, float, float]:
     """The range of the grid and the bandwidth, which are never so close that the grid has no steps."""
     if span is None:
         low, high = float(placed.min()), float(placed.max())
         # The margins must hold the kernel as it will be drawn, and none is drawn narrower than the grid.
-        width = max(_bandwidth(placed), (high - low) / (points - 7))
+        width = max(_bandwidth(placed, often), (high - low) / (points - 7))
         return low - 3 * width, high + 3 * width, width
     low, high = (float(np.log10(s)) if log else float(s) for s in span)
-    seen = placed[(placed >= low) & (placed <= high)]
+    view = (placed >= low) & (placed <= high)
     # What lies outside may be farther away than the picture is wide: it says nothing of the values in it.
-    width = _bandwidth(seen if len(seen) else placed)
+    view = view if view.any() else np.ones_like(view)
+    width = _bandwidth(placed[view], None if often is None else often[view])
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         return low - 3 * width, high + 3 * width, width
     return low, high, width
 
 
-def _bandwidth(placed: Floats) -> float:
-    ascending = np.sort(placed)
-    spread = float(ascending.std())
-    quartiles = (quantile(ascending, 0.75) - quantile(ascending, 0.25)) / 1.349
+def _bandwidth(placed: Floats, often: Integers | None) -> float:
+    of = _Ranked.of(placed, often)
+    ascending = of.ascending
+    spread = of.deviation()
+    quartiles = (of.quantile(0.75) - of.quantile(0.25)) / 1.349
     scale = min((s for s in (spread, quartiles) if s > 0), default=0.0)
     smallest = max(float(np.abs(ascending[[0, -1]]).max()), 1.0) * 1e-9
-    return max(0.9 * scale / math.pow(len(ascending), 0.2), smallest)
+    return max(0.9 * scale / math.pow(of.n, 0.2), smallest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Values in ascending order; `reached` counts those up to each, where they are not there once each."""
+
+    ascending: Floats
+    reached: Integers | None
+    n: int
+
+    @classmethod
+    def of(cls, values: Floats, counts: Integers | None) -> _Ranked:
+        if counts is None:
+            return cls(np.sort(values), None, len(values))
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(counts[order])
+        return cls(values[order], reached, int(reached[-1]) if len(reached) else 0)
+
+    def at(self, ranks: Integers) -> Floats:
+        """The values of these ranks, from 1."""
+        if self.reached is None:
+            return self.ascending[ranks - 1]
+        return np.asarray(self.ascending[np.searchsorted(self.reached, ranks)])
+
+    def quantile(self, q: float) -> float:
+        if self.reached is None:
+            return quantile(self.ascending, q)
+        return float(self.at(np.array([rank(self.n, q)]))[0])
+
+    def deviation(self) -> float:
+        if self.reached is None:
+            return float(self.ascending.std())
+        counts = np.diff(self.reached, prepend=0)
+        mean = float(np.average(self.ascending, weights=counts))
+        return math.sqrt(float(np.average((self.ascending - mean) ** 2, weights=counts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +156,12 @@ class HistogramShape:
     above: int
 
 
-def histogram(values: Floats, edges: Floats) -> HistogramShape:
+def histogram(values: Floats, edges: Floats, counts: Integers | None = None) -> HistogramShape:
     """Counts of values in [edge, next edge); the last bin includes its upper edge."""
-    counts, _ = np.histogram(values, edges)
-    below = int(np.count_nonzero(values < edges[0]))
-    above = int(np.count_nonzero(values > edges[-1]))
-    return HistogramShape(np.asarray(edges, dtype=np.float64), counts.astype(np.int64), below, above)
+    each = np.ones(len(values), dtype=np.int64) if counts is None else counts
+    held, _ = np.histogram(values, edges, weights=None if counts is None else counts)
+    below, above = int(each[values < edges[0]].sum()), int(each[values > edges[-1]].sum())
+    return HistogramShape(np.asarray(edges, dtype=np.float64), held.astype(np.int64), below, above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,25 +182,30 @@ class BoxShape:
     outside: int
 
 
-def box(values: Floats, most_outliers: int = 60) -> BoxShape | None:
+def box(values: Floats, most_outliers: int = 60, counts: Integers | None = None) -> BoxShape | None:
     """The box of a sample; None when it is empty."""
     if len(values) == 0:
         return None
-    ascending = np.sort(values)
-    low, high = quantile(ascending, 0.01), quantile(ascending, 0.99)
-    beyond = ascending[(ascending < low) | (ascending > high)]
-    shown = beyond
-    if len(beyond) > most_outliers:
-        shown = beyond[np.unique(np.linspace(0, len(beyond) - 1, most_outliers).round().astype(int))]
+    of = _Ranked.of(values, counts)
+    low, high = of.quantile(0.01), of.quantile(0.99)
+    sides = (("left", low), ("right", high))
+    below, upto = (int(np.searchsorted(of.ascending, value, side)) for side, value in sides)  # type: ignore[call-overload]
+    if of.reached is not None:
+        below, upto = (int(of.reached[place - 1]) if place else 0 for place in (below, upto))
+    outside = below + of.n - upto
+    chosen = np.arange(outside)
+    if outside > most_outliers:
+        chosen = np.unique(np.linspace(0, outside - 1, most_outliers).round().astype(np.int64))
+    ranks = np.where(chosen < below, chosen, chosen + upto - below) + 1
     return BoxShape(
-        n=len(ascending),
+        n=of.n,
         low_whisker=low,
-        q1=quantile(ascending, 0.25),
-        median=quantile(ascending, 0.5),
-        q3=quantile(ascending, 0.75),
+        q1=of.quantile(0.25),
+        median=of.quantile(0.5),
+        q3=of.quantile(0.75),
         high_whisker=high,
-        outliers=shown,
-        outside=len(beyond),
+        outliers=of.at(ranks),
+        outside=outside,
     )
 
 
@@ -167,11 +217,12 @@ class EcdfShape:
     share: Floats
 
 
-def ecdf(ascending: Floats, points: int = 300) -> EcdfShape:
-    """The empirical distribution of values in ascending order, thinned evenly by rank; least and greatest are in it."""
-    n = len(ascending)
+def ecdf(values: Floats, points: int = 300, counts: Integers | None = None) -> EcdfShape:
+    """The empirical distribution of values, thinned evenly by rank; least and greatest are in it."""
+    of = _Ranked.of(values, counts)
+    n = of.n
     ranks = np.unique(np.linspace(1, n, min(points, n)).round().astype(int)) if n else np.empty(0, dtype=int)
-    return EcdfShape(ascending[ranks - 1], ranks / max(n, 1))
+    return EcdfShape(of.at(ranks), ranks / max(n, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +238,14 @@ class TailShape:
     supported_to: float
 
 
-def tail(ascending: Floats, points: int = 240) -> TailShape:
-    """Upper tail of values in ascending order, on a logarithmic grid of rarity; the k-th of n is at n / (n - k + 1)."""
-    n = len(ascending)
+def tail(values: Floats, points: int = 240, counts: Integers | None = None) -> TailShape:
+    """Upper tail of values, on a logarithmic grid of rarity; the k-th of n is at n / (n - k + 1)."""
+    of = _Ranked.of(values, counts)
+    n = of.n
     if n == 0:
         return TailShape(np.empty(0), np.empty(0), 0.0)
-    from_top = np.unique(np.geomspace(1, n, min(points, n)).round().astype(int))[::-1]
-    return TailShape(n / from_top, ascending[n - from_top], 1 / (1 - largest_supported(n)))
+    from_top = np.unique(np.geomspace(1, n, min(points, n)).round().astype(np.int64))[::-1]
+    return TailShape(n / from_top, of.at(n - from_top + 1), 1 / (1 - largest_supported(n)))
 
 
 @dataclass(frozen=True, slots=True)

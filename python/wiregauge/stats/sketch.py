@@ -68,6 +68,17 @@ class Sketch:
         """The middle of each bucket, within the extremes."""
         return np.clip((self.low + self.high) / 2, self.minimum, self.maximum)
 
+    def weighted(self) -> tuple[Floats, Integers]:
+        """The distribution as values and how often each is there: middles of buckets, and the extremes exactly."""
+        if self.n < 2:
+            return np.array([self.minimum])[: self.n], np.ones(self.n, dtype=np.int64)
+        count = self.count.copy()
+        count[0] -= 1
+        count[-1] -= 1
+        values = np.concatenate([[self.minimum], self.middles(), [self.maximum]])
+        often = np.concatenate([[1], count, [1]])
+        return values[often > 0], often[often > 0]
+
     def quantile(self, q: float | Fraction) -> float:
         """The nearest-rank quantile, to within half its bucket; the extremes are exact."""
         return self.ranked(rank(self.n, q))

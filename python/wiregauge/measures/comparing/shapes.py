@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge import stats
 from wiregauge.measures.comparing.results import Comparison, FlowComparison, MeasureShift, PointComparison
+from wiregauge.measures.distribution import distribution
 from wiregauge.stats import DensityShape, EcdfShape, Estimate
 
 __all__ = ["DensityShape", "EcdfShape", "Estimate", "PairShape", "main_measure", "pair_shapes"]
@@ -58,16 +58,16 @@ def _title(point: PointComparison, flow: FlowComparison) -> str:
 
 
 def _shape(title: str, flow: FlowComparison, measure: MeasureShift) -> PairShape:
-    sides = [np.sort(side.series[measure.measure].value) for side in (flow.base, flow.new)]
+    held = [distribution(side, measure.measure) for side in (flow.base, flow.new)]
+    sides = [side for side in held if side is not None]
     # The outermost values on either end would squeeze the rest into a line; the empirical distribution has them.
-    low = min(stats.quantile(values, 0.005) for values in sides)
-    high = max(stats.quantile(values, 0.995) for values in sides)
+    ends = [side.quantiles(0.005, 0.995) for side in sides]
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     log = low > 0 and high / low > WIDE
     margin = 1.1 if log else 0.06 * (high - low) or max(abs(high) * 1e-3, 1.0)
     span = (low / margin, high * margin) if log else (low - margin, high + margin)
-    least, most = (pick(float(values[end]) for values in sides) for pick, end in ((min, 0), (max, -1)))
+    least = min(float(side.values.min()) for side in sides)
+    most = max(float(side.values.max()) for side in sides)
     far = least > 0 and most / least > WIDE
-    first, second = (stats.density(values, log=log, span=span) for values in sides)
-    return PairShape(
-        title, measure, flow, log, far, (first, second), (stats.ecdf(sides[0]), stats.ecdf(sides[1]))
-    )
+    first, second = (side.density(log=log, span=span) for side in sides)
+    return PairShape(title, measure, flow, log, far, (first, second), (sides[0].ecdf(), sides[1].ecdf()))

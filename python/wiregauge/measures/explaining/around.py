@@ -82,10 +82,10 @@ class Surroundings:
             & pl.col("node").is_in(nodes)
             & ~pl.col("kind").is_in(_OF_FRAMES)
         )
+        deeds = self.deeds.filter(~pl.col("warm_up") & own | around)
         found = [
             Event(time / 1e12, self._name(node), _told(kind, value), "truth")
-            for time, kind, value, node in self.deeds.filter(~pl.col("warm_up") & own | around)
-            .select("time", "kind", "value", "node")
+            for time, kind, value, node in deeds.select("time", "kind", "value", "node")
             .head(SHOWN)
             .iter_rows()
         ]
@@ -96,7 +96,9 @@ class Surroundings:
             if event.node in ends
             and (event.at is None or (begin <= event.at * 1e12 and _since(event) * 1e12 <= end))
         ]
-        return (*found, *near[:SHOWN])
+        more = max(deeds.height - SHOWN, 0) + max(len(near) - SHOWN, 0)
+        rest = Event(None, flow.source, f"{count_of(more, 'further event')} meanwhile, not listed", "truth")
+        return (*found, *near[:SHOWN], *([rest] if more else ()))
 
     def _name(self, node: int) -> str:
         return self.names[node] if 0 <= node < len(self.names) else f"node {node}"

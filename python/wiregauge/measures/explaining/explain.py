@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -91,7 +90,7 @@ def whole_series(judgement: Judgement, run: RunResult, flow: FlowResult) -> Seri
     directory = open_recorded(judgement.directory)
     clocks = run_clocks(directory, run.plan)
     offsets = {(flow.plan.id, flow.plan.receiver): _between(clocks.offsets, flow.plan)}
-    whole = _of_all(directory, run.plan, offsets, clocks, directory.plan.network.names, flow)
+    whole = _of_all(directory, run.plan, offsets, clocks, directory.plan.network.names, flow, flow.plan.main)
     return whole if whole is not None else held
 
 
@@ -121,10 +120,11 @@ def _of_all(
     clocks: RunClocks,
     names: Sequence[str],
     flow: FlowResult,
+    measure: str,
 ) -> Series | None:
-    """The main measure of all messages of a flow of which only a sample is held; None where that is all of them.
+    """A measure of all messages of a flow of which only a sample is held; None where that is all of them.
 
-    What comes rarely falls between the stretches of a sample.
+    What comes rarely falls between the stretches of a sample, and what recurs beats with them.
     """
     rows = directory.scan(run.index)
     if flow.sampled is None or rows is None:
@@ -133,7 +133,7 @@ def _of_all(
     if clocks.moved(plan):
         by_clock = partial(corrected, flows=run.flows, names=names, clocks=clocks)
         rows = rows.map_batches(by_clock, streamable=True)
-    expression, _, by = differences(plan, offsets[plan.id, plan.receiver].outward_ns)[plan.main]
+    expression, _, by = differences(plan, offsets[plan.id, plan.receiver].outward_ns)[measure]
     table = directory.collected(
         run.index,
         of_receiver(rows, plan)
@@ -152,29 +152,25 @@ def _explained(
     flow: FlowResult,
 ) -> tuple[SeriesExplained, ...]:
     main = flow.plan.main
-    whole = _of_all(directory, run, offsets, clocks, names, flow)
-    found = [explain_series(main, flow.series[main], whole)]
-    del whole
-    error = flow.series.get("send_error")
-    # An ideal sender has no wake-ups.
-    if error is not None and len(error.value) and float(np.ptp(error.value)) > TIMESTAMP_NS:
-        found.append(explain_series("send_error", error))
+    found = []
+    for measure in (main, "send_error"):
+        held = flow.series.get(measure)
+        # An ideal sender has no wake-ups.
+        if (
+            held is None
+            or not len(held.value)
+            or (measure != main and float(np.ptp(held.value)) <= TIMESTAMP_NS)
+        ):
+            continue
+        whole = _of_all(directory, run, offsets, clocks, names, flow, measure)
+        found.append(explain_series(measure, held if whole is None else whole))
+        del whole
     return tuple(found)
 
 
-def explain_series(measure: str, series: Series, whole: Series | None = None) -> SeriesExplained:
-    """One series: modes first; changes are sought outside their bands; both are no chance when modes are counted.
-
-    Modes are sought in `whole` where `series` is a sample of it.
-    """
-    if whole is None:
-        recurrence = stats.find_modes(series.t, series.value)
-    else:
-        found = stats.find_modes(whole.t, whole.value)
-        apart = np.isfinite(series.t) & np.isfinite(series.value)
-        for mode in found.modes:
-            apart &= ~mode.inside(series.t, 3 * mode.jitter)
-        recurrence = replace(found, apart=apart)
+def explain_series(measure: str, series: Series) -> SeriesExplained:
+    """One series: modes first; changes are sought outside their bands; both are no chance when modes are counted."""
+    recurrence = stats.find_modes(series.t, series.value)
     t, value = series.t[recurrence.apart], series.value[recurrence.apart]
     course = stats.level_changes(t, value)
     rest = value

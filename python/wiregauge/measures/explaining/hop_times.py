@@ -15,15 +15,19 @@ from pathlib import Path
 import polars as pl
 
 from wiregauge.measures.explaining.results import Step
+from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
 
 MOST_RECORDS = 4_000_000
+"""Records that are held at once."""
 MOST_SAMPLED = 1_000
 """Messages of a flow from which the usual time of a step is taken, at most about."""
 SAMPLED_RECORDS = 500_000
 """Records that are read for the usual times, at most; of a larger file from stretches of time evenly over the run."""
 _STRETCHES = 24
+_GOLDEN = 0.6180339887498949
+"""Its multiples, whole parts off, are spread evenly and never come back: stretches lie at no period."""
 _AT_ONCE = 24
 """Stretches asked for in one pass over the file."""
 COLUMNS = ("flow", "sequence", "returning", "warm_up", "node", "port", "length", "point", "reason", "time")
@@ -88,7 +92,7 @@ def _rungs(
 
 
 def read_spans(path: Path, spans: Sequence[Span], only: pl.Expr) -> pl.DataFrame:
-    """Records of these stretches of time (ps) for which `only` holds, in the order of time."""
+    """Records of these stretches of time (ps) for which `only` holds, in the order of time; at most `MOST_RECORDS`."""
     parts = []
     merged = _merged(spans)
     left = MOST_RECORDS
@@ -160,8 +164,9 @@ def usual_steps(
 ) -> dict[tuple[int, int, int], tuple[float, int]]:
     """Median time, ns, and number of messages behind it, of each step: by way and the places it joins.
 
-    `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` every k-th is looked at, or all of
-    them in some stretches of time. `one_clock` puts the times of records of all nodes on one clock.
+    `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` one in k is looked at, or all of them
+    in some stretches of time, and of flows that send in none of these again one in k. `one_clock` puts the times of
+    records of all nodes on one clock.
     """
     flows = sorted({way.flow.id for way in ways})
     if not flows:
@@ -170,7 +175,8 @@ def usual_steps(
         {"flow": flows, "step": [max(counts.get(flow, 1) // MOST_SAMPLED, 1) for flow in flows]},
         schema={"flow": pl.UInt16, "step": pl.UInt32},
     )
-    every = pl.col("sequence") % pl.col("flow").replace_strict(
+    # Regular numbers would beat with bursts: the first of each is no usual message.
+    every = sampling.mixed(pl.col("sequence")) % pl.col("flow").replace_strict(
         steps["flow"], steps["step"], default=1, return_dtype=pl.UInt32
     )
     mine = pl.col("flow").is_in(flows) & ~pl.col("warm_up")
@@ -185,8 +191,15 @@ def usual_steps(
             .row(0)
         )
         length = (last - first) * SAMPLED_RECORDS // size // _STRETCHES
-        starts = [first + (last - first - length) * k // (_STRETCHES - 1) for k in range(_STRETCHES)]
+        cell = (last - first) // _STRETCHES
+        starts = [
+            first + k * cell + int((k * _GOLDEN % 1) * max(cell - length, 0)) for k in range(_STRETCHES)
+        ]
         records = read_spans(path, [(start, start + length) for start in starts], mine)
+        unseen = [flow for flow in flows if flow not in set(records["flow"].unique().to_list())]
+        if unseen:
+            only = pl.col("flow").is_in(unseen) & ~pl.col("warm_up") & (every == 0)
+            records = pl.concat([records, read_columns(path, COLUMNS, only, most=SAMPLED_RECORDS)])
     table = (
         _of_first_copies(ladders(one_clock(records), ways), ways)
         .group_by("way", "from", "to")

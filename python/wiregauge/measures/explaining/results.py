@@ -116,6 +116,8 @@ class WorstMessage:
     excess: float
     steps: tuple[Step, ...]
     partners: tuple[Partner, ...]
+    """The first of them; `partner_count` says how many there are, and what is said of them is of all."""
+    partner_count: int
     neighbours: tuple[Neighbour, ...]
     clock: Clock | None
     events: tuple[Event, ...]

@@ -178,8 +178,12 @@ def _behind(own: FlowPlan, partners: Sequence[Partner]) -> str:
         + f" ({duration(sum(p.blocked for p in held), 3)})"
         for number, held in by_time[:MOST_NAMED]
     ]
-    more = len(by_time) - MOST_NAMED
-    return ", ".join(named) + (f" and {more} more flows" if more > 0 else "")
+    rest = by_time[MOST_NAMED:]
+    if not rest:
+        return ", ".join(named)
+    frames = count_of(sum(len(held) for _, held in rest), "frame")
+    took = duration(sum(p.blocked for _, held in rest for p in held), 3)
+    return f"{', '.join(named)} and {frames} of {count_of(len(rest), 'more flow')} ({took})"
 
 
 def _known(events: Sequence[Event]) -> str:
@@ -189,7 +193,8 @@ def _known(events: Sequence[Event]) -> str:
         return ""
     who = "the simulator" if timed[0].source == "truth" else "the host"
     listed = "; ".join(f"{event.node}: {event.text}" for event in timed[:2])
-    return f" ({who} says: {listed})"
+    more = f"; and {len(timed) - 2} more" if len(timed) > 2 else ""
+    return f" ({who} says: {listed}{more})"
 
 
 def message_sentence(sequence: int, value: float, excess: float, rest: str, mode: int | None) -> str:

@@ -140,6 +140,7 @@ class MessageShown(TypedDict):
     mode: int | None
     steps: list[StepShown]
     partners: list[PartnerShown]
+    partner_count: int
     neighbours: list[NeighbourShown]
     clock: ClockShown | None
     events: list[EventShown]

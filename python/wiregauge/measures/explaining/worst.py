@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from wiregauge.measures.explaining.around import Surroundings
-from wiregauge.measures.explaining.hop_times import ladders, read_spans, steps_of, usual_steps, ways_of
+from wiregauge.measures.explaining.hop_times import (
+    MOST_RECORDS,
+    ladders,
+    read_spans,
+    steps_of,
+    usual_steps,
+    ways_of,
+)
 from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExplained, Step, WorstMessage
 from wiregauge.measures.explaining.sentences import cause_of, message_sentence
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, on_one_clock
@@ -21,7 +30,7 @@ from wiregauge.measures.views import port_rates
 BESIDE = 2
 """Neighbours shown before and after a message."""
 MOST_PARTNERS = 40
-"""Frames listed for a message; the first to hold the port come first."""
+"""Frames listed for a message, the first to hold the port first; what is said of them is of all."""
 WAITS = 2
 """Ports of a message's way at which its partners are looked for: those that took most beyond the usual."""
 OVERHEAD = 20
@@ -99,7 +108,8 @@ def worst_messages(
                     value,
                     excess,
                     own,
-                    waits,
+                    waits[:MOST_PARTNERS],
+                    len(waits),
                     beside.get(sequence, ()),
                     clock,
                     events,
@@ -196,13 +206,16 @@ def _partners(
         spans.append((begin - apart, end + apart))
     nodes = sorted({step.node for _, step, _ in waits})
     leaving = pl.col("point").is_in(["switch-out", "wire-send"]) & pl.col("node").is_in(nodes)
-    records = on_one_clock(read_spans(path, spans, leaving), names, clocks).sort("time")
-    by_port = {
-        port: (own["time"].to_numpy(), list(own.select(*_LEFT, "time").iter_rows()))
-        for port, own in records.partition_by("node", "port", as_dict=True).items()
-    }
+    together = read_spans(path, spans, leaving)
+    # Where all waits together are too much to be held each is read by itself: none is to lose its frames to another.
+    alone = together.height >= MOST_RECORDS
+    by_port = _by_port(on_one_clock(together, names, clocks)) if not alone else {}
+    del together
     found: dict[tuple[int, int, int], tuple[Partner, ...]] = {}
     for (key, step, rate), (low, high) in zip(waits, spans, strict=True):
+        if alone:
+            here_only = leaving & (pl.col("node") == step.node) & (pl.col("port") == (step.port or 0))
+            by_port = _by_port(on_one_clock(read_spans(path, [(low, high)], here_only), names, clocks))
         here = by_port.get((step.node, step.port or 0))
         if here is None:
             continue
@@ -216,8 +229,18 @@ def _partners(
                 listed.append(
                     Partner(flow, sequence, returning, length, step.node, step.port or 0, held / 1e3)
                 )
-        found[key] = (*found.get(key, ()), *listed[:MOST_PARTNERS])
+        found[key] = (*found.get(key, ()), *listed)
     return found
+
+
+def _by_port(
+    records: pl.DataFrame,
+) -> dict[tuple[object, ...], tuple[NDArray[np.int64], list[tuple[Any, ...]]]]:
+    """Frames by the node and port they left by, with their times, in the order of time."""
+    return {
+        port: (own["time"].to_numpy(), list(own.select(*_LEFT, "time").iter_rows()))
+        for port, own in records.sort("time").partition_by("node", "port", as_dict=True).items()
+    }
 
 
 def _occupied(length: int, rate: int) -> int:

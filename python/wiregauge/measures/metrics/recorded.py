@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -108,6 +108,24 @@ class Recorded:
     def sketches(self, index: int) -> Path | None:
         """The sketches of a run; None in a directory that an older version tracked."""
         return self.inventory.find(self.directory.sketches(index))
+
+    def extremes(self, index: int) -> Path | None:
+        """The extremes of a run; None where none are kept, or none of the messages there are now."""
+        path = self.directory.extremes(index)
+        listed: Mapping[str, Any] = self.inventory.files or {}
+        entry = listed.get(self.directory.name_of(path))
+        source = self.directory.name_of(self.directory.messages(index))
+        if entry is None or entry["from"].get(source) != listed.get(source, {}).get("sha256"):
+            return None
+        # It follows from the messages: where it is gone it is made again.
+        return self.inventory.find(path) if path.is_file() else None
+
+    def rows(self, index: int) -> int:
+        """Messages of a run, counted per receiver. Raises RunDirectoryError as `messages`."""
+        path = self.inventory.find(self.directory.messages(index))
+        if path is None:
+            return 0
+        return self.reading(index, lambda: int(pl.scan_parquet(path).select(pl.len()).collect().item()))
 
     def sampled(self, index: int) -> dict[int, int]:
         """By flow of a run that is not held whole, one in how many stretches is; empty where all are.

@@ -1,6 +1,7 @@
 """Which messages of a run too large to be held in memory are looked at one by one.
 
-A flow is sampled in whole stretches of consecutive numbers, evenly over its length: inside a stretch all that rests on
+A flow is sampled in whole stretches of consecutive numbers, one of every k, which of them by a fixed chance: what comes
+as regularly as the stretches would otherwise be in all of them or in none. Inside a stretch all that rests on
 neighbours (periods, variation, correlation) stays what it is, and what would reach across the seam
 between two stretches is left out.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "every",
     "fair",
     "is_sampled",
+    "mixed",
     "seams",
     "stretches",
 ]
@@ -96,10 +98,24 @@ def every(counts: Mapping[int, int], rows: int) -> dict[int, int]:
 def chosen(one_in: Mapping[int, int]) -> pl.Expr:
     """Whether a row is in the sample, by its `flow` and `sequence`."""
     stretch = pl.col("sequence").cast(pl.Int64) // STRETCH
-    steps = sorted(set(one_in.values()))
+    # The first stretch is always one of them: it tells how the flow begins.
+    group = {step: stretch // step for step in set(one_in.values())}
+    chance = {step: mixed(number) * (number > 0).cast(pl.Int64) % step for step, number in group.items()}
+    steps = sorted(group)
     flows = {step: [flow for flow, k in one_in.items() if k == step] for step in steps}
     # Step by step and not looked up by flow: a look-up has the engine hold every row.
-    return pl.all_horizontal((stretch % step == 0) | ~pl.col("flow").is_in(flows[step]) for step in steps)
+    return pl.all_horizontal(
+        (stretch % step == chance[step]) | ~pl.col("flow").is_in(flows[step]) for step in steps
+    )
+
+
+def mixed(number: pl.Expr) -> pl.Expr:
+    """Below 2^32, and as good as random, but the same every time: by it nothing is chosen that comes regularly."""
+    found = number.cast(pl.Int64) % 2**31
+    for factor, shift in ((0x7FEB352D, 2**16), (0x846CA68B, 2**15)):
+        found = found * factor % 2**32
+        found ^= found // shift
+    return found % 2**31
 
 
 def stretches(one_in: Mapping[int, int]) -> pl.Expr:

@@ -10,6 +10,7 @@ from wiregauge.measures.sketched.full_flow import Whole, read_wholes
 from wiregauge.measures.sketched.repeats import (
     percentile_of,
     pool_sampled,
+    pool_sketches,
     summarise_repeats,
     with_loss_repeats,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "exact",
     "percentile_of",
     "pool_sampled",
+    "pool_sketches",
     "read_wholes",
     "summarise_repeats",
     "with_loss_repeats",

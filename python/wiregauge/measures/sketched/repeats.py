@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
@@ -18,7 +18,7 @@ from wiregauge.measures.sketched.quantiles import percentile, repeated
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
-__all__ = ["percentile_of", "pool_sampled", "summarise_repeats", "with_loss_repeats"]
+__all__ = ["percentile_of", "pool_sampled", "pool_sketches", "summarise_repeats", "with_loss_repeats"]
 
 
 def pool_sampled(flows: Sequence[FlowResult]) -> Sampled | None:
@@ -42,6 +42,18 @@ def _parts(flows: Sequence[FlowResult], name: str) -> list[tuple[FlowResult, Ske
             found.append((flow, flow.sketches[name]))
         elif name in flow.series and len(flow.series[name].value):
             found.append((flow, sketches.sketch_of(flow.series[name].value)))
+    return found
+
+
+def pool_sketches(flows: Sequence[FlowResult], names: Iterable[str]) -> dict[str, Sketch]:
+    """The distributions of all messages of repeats of which some are sampled; those of measures that every one has."""
+    if all(flow.sampled is None for flow in flows):
+        return {}
+    found = {}
+    for name in names:
+        having = [flow for flow in flows if flow.summaries[name].n]
+        if having and all(flow.sampled is None or name in flow.sketches for flow in having):
+            found[name] = sketches.merged([sketch for _, sketch in _parts(having, name)])
     return found
 
 

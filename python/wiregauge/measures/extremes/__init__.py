@@ -1,0 +1,10 @@
+"""The one store of what pictures draw: least, greatest and count of every stretch of every flow, exact.
+
+It is built from the message table in one pass, kept in the run directory while the run is judged, and answers any
+window in any number of columns; docs/reference/run-directory.md has its layout.
+"""
+
+from wiregauge.measures.extremes.courses import Course, Courses, CourseShape, courses
+from wiregauge.measures.extremes.keeping import keep
+
+__all__ = ["Course", "CourseShape", "Courses", "courses", "keep"]

@@ -1,0 +1,158 @@
+"""The file of the extremes of a run: written while it is judged, read whenever something is drawn.
+
+Its layout is in docs/reference/run-directory.md. It follows from the messages alone, so it is kept only where their
+hash is known, and used only while that is the hash it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from wiregauge.files import cure_for
+from wiregauge.measures.extremes.building import Key, build, series_of
+from wiregauge.measures.metrics.clocks import run_clocks
+from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.records import RunDirectory, RunDirectoryError, describe, store_beside
+from wiregauge.stats.pyramid import NOTHING, Blocks, Extremes, levels
+
+__all__ = ["KEPT_FROM", "keep", "kept"]
+
+KEPT_FROM = 1 << 15
+"""Messages of a flow at a receiver from which its extremes are kept: those of fewer are found as fast as read."""
+KIND, SCHEMA = "extremes", 1
+_PLACES = ("first", "past", "count", "begin", "end", "lost", "unknown")
+_PARTS = tuple(part.name for part in fields(Extremes))
+_NUMBERS = {"flow": pl.UInt16, "to": pl.UInt16, "level": pl.UInt8}
+
+
+def keep(directory: Recorded, unkept: Callable[[str], object], *, held: bool = False) -> Recorded:
+    """Writes the extremes of every run that lacks them into its directory, and lists them in its manifest.
+
+    `held`: the caller holds the directory. Where it may not be written, or somebody else holds it, nothing is kept:
+    whoever draws computes them. Returns the directory as it is then. Raises RunDirectoryError for files that cannot be
+    read.
+    """
+    if not directory.inventory.verified or directory.manifest.get("state") == "running":
+        return directory
+    lacking = [
+        run
+        for run in directory.plan.runs
+        if run.index in directory.runs and directory.extremes(run.index) is None and _large(directory, run)
+    ]
+    if not lacking:
+        return directory
+    own = RunDirectory.open(directory.path)
+    try:
+        if not held:
+            own.hold()
+        for run in lacking:
+            _write(directory, own, run)
+        own.save()
+    except (RunDirectoryError, OSError) as error:
+        # Somebody else's lock or a disk that refuses spoils no answer.
+        if isinstance(error, OSError):
+            unkept(f"{directory.path}: extremes are not kept ({error.strerror or error}); {cure_for(error)}")
+        return directory
+    finally:
+        own.close()
+    return open_recorded(directory.path)
+
+
+def _large(directory: Recorded, run: RunPlan) -> list[FlowPlan]:
+    """Flows whose extremes are worth keeping."""
+    if directory.rows(run.index) < KEPT_FROM:
+        return []
+    counts = directory.counts(run.index)
+    large = [flow for flow in run.flows if counts.get(flow.id, 0) >= KEPT_FROM]
+    if not large:
+        return []
+    clocks = run_clocks(directory, run)
+    # Times that are corrected one by one rest on more than the messages.
+    return [flow for flow in large if not clocks.moved(flow)]
+
+
+def _write(directory: Recorded, own: RunDirectory, run: RunPlan) -> None:
+    built = build(directory, run, _large(directory, run))
+    if not built:
+        return
+    table = pl.concat((_table(key, blocks) for key, blocks in built.items()), how="diagonal")
+    path = own.extremes(run.index)
+    store_beside(table, path, KIND, SCHEMA, run=run.index)
+    messages = own.name_of(own.messages(run.index))
+    sources = {messages: own.manifest["files"][messages]["sha256"]}
+    own.note_files({own.name_of(path): describe(path, sources)})
+
+
+def _table(key: Key, finest: Blocks) -> pl.DataFrame:
+    """All levels of a flow, the finest first, a block in a row."""
+    flow, receiver = key
+    parts = []
+    for level, blocks in enumerate(levels(finest)):
+        columns: dict[str, pl.Series] = {name: pl.Series(getattr(blocks, name)) for name in _PLACES}
+        for name, one in blocks.of.items():
+            empty = pl.Series(one.n == 0)
+            for part in _PARTS:
+                values = pl.Series(getattr(one, part))
+                columns[f"{name}.{part}"] = (
+                    values if part == "n" or not empty.any() else values.set(empty, None)
+                )
+        named = {"flow": flow, "to": receiver, "level": level}
+        head = (pl.lit(value).cast(_NUMBERS[name]).alias(name) for name, value in named.items())
+        parts.append(pl.DataFrame(columns).select(*head, pl.all()))
+    return pl.concat(parts)
+
+
+def kept(directory: Recorded, run: RunPlan, flows: Mapping[Key, FlowPlan]) -> dict[Key, list[Blocks]]:
+    """All levels of those of these flows of which the run directory keeps them.
+
+    Raises RunDirectoryError for a file that cannot be read.
+    """
+    path = directory.extremes(run.index)
+    if path is None or not flows:
+        return {}
+    there = _series_in(path, path.stat().st_mtime_ns)
+    found: dict[Key, list[Blocks]] = {}
+    for key, flow in flows.items():
+        names = [name for name in series_of(flow) if name in there]
+        columns = ("level", *_PLACES, *(f"{name}.{part}" for name in names for part in _PARTS))
+        mine = (pl.col("flow") == key[0]) & (pl.col("to") == key[1])
+        rows = read_columns(path, columns, mine)
+        if rows.height:
+            found[key] = list(_levels(rows, names))
+    return found
+
+
+@cache
+def _series_in(path: Path, _written: int) -> frozenset[str]:
+    names = pl.scan_parquet(path).collect_schema().names()
+    return frozenset(name.removesuffix(".n") for name in names if name.endswith(".n"))
+
+
+def _levels(rows: pl.DataFrame, names: Collection[str]) -> Iterator[Blocks]:
+    least, greatest = NOTHING
+    filled = {"n": 0, "least": least, "greatest": greatest, "least_at": 0, "greatest_at": 0}
+    level = rows["level"].to_numpy()
+    cuts = [0, *(np.flatnonzero(np.diff(level)) + 1).tolist(), len(level)]
+    columns = {name: rows[name].cast(pl.Int64).to_numpy() for name in _PLACES}
+    of = {
+        name: {
+            part: rows[f"{name}.{part}"].cast(pl.Int64).fill_null(filled[part]).to_numpy() for part in _PARTS
+        }
+        for name in names
+    }
+    for begin, end in pairwise(cuts):
+        yield Blocks(
+            **{name: column[begin:end] for name, column in columns.items()},
+            of={
+                name: Extremes(**{part: one[part][begin:end] for part in _PARTS}) for name, one in of.items()
+            },
+        )

@@ -1,0 +1,376 @@
+"""Least, greatest and count of every stretch of a series, so that any window of it is drawn from few numbers, exactly.
+
+A series is cut into blocks of `BLOCK` neighbours, and four blocks make one of the next level. A window asks the
+coarsest blocks that lie wholly in it, at its edges finer ones, and at last the values themselves: what it is told is
+exact, whatever the order of the instants. Values and instants are whole numbers; what has no value is counted and takes
+no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "BLOCK",
+    "FACTOR",
+    "NOTHING",
+    "Blocks",
+    "Columns",
+    "Extremes",
+    "Growing",
+    "Values",
+    "levels",
+    "window",
+]
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+BLOCK = 256
+"""Neighbours in a block of the finest level."""
+FACTOR = 4
+"""Blocks of a level that make one of the next."""
+_MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+NOTHING = (_MOST, _LEAST)
+"""Least and greatest of a block without a value: nothing is less, and nothing greater."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """Of one series by block: how many values, the least and the greatest, and when those were."""
+
+    n: Integers
+    least: Integers
+    greatest: Integers
+    least_at: Integers
+    greatest_at: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """One level: blocks in the order of the series, and the extremes of each of its measures.
+
+    A block holds `count` elements, whose places (in whatever they are stored in) are `first` to before `past` and whose
+    instants are `begin` to `end`; of these `lost` and `unknown` came to nothing.
+    """
+
+    first: Integers
+    past: Integers
+    count: Integers
+    begin: Integers
+    end: Integers
+    lost: Integers
+    unknown: Integers
+    of: Mapping[str, Extremes]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def chosen(self, which: Flags | Integers | slice) -> Blocks:
+        """Some of the blocks."""
+        taken = {name: getattr(self, name)[which] for name in _COUNTED}
+        return Blocks(
+            **taken, of={name: _map(one, lambda column: column[which]) for name, one in self.of.items()}
+        )
+
+
+_COUNTED = ("first", "past", "count", "begin", "end", "lost", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Elements of a series one by one: place, instant, fate, and by measure the value and whether there is one."""
+
+    first: Integers
+    at: Integers
+    lost: Flags
+    unknown: Flags
+    of: Mapping[str, tuple[Integers, Flags | None]]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def cut(self, which: Flags | slice) -> Values:
+        """Some of the elements."""
+        return Values(
+            self.first[which],
+            self.at[which],
+            self.lost[which],
+            self.unknown[which],
+            {
+                name: (value[which], None if known is None else known[which])
+                for name, (value, known) in self.of.items()
+            },
+        )
+
+    def after(self, before: Values) -> Values:
+        """These behind those `before`."""
+        return Values(
+            np.concatenate([before.first, self.first]),
+            np.concatenate([before.at, self.at]),
+            np.concatenate([before.lost, self.lost]),
+            np.concatenate([before.unknown, self.unknown]),
+            {name: _joined(before.of[name], own) for name, own in self.of.items()},
+        )
+
+    def single(self) -> Blocks:
+        """Each element as a block of its own."""
+        return _blocks(self, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A window in columns, each exact for the `count` elements it covers, whose instants are `begin` to `end`.
+
+    Columns in which nothing is are left out. Together they cover every element of the window, none twice.
+    """
+
+    count: Integers
+    begin: Integers
+    end: Integers
+    lost: Integers
+    unknown: Integers
+    n: Integers
+    least: Integers
+    greatest: Integers
+    least_at: Integers
+    greatest_at: Integers
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+def _map(one: Extremes, do: Callable[[Integers], Integers]) -> Extremes:
+    return Extremes(*(do(getattr(one, part.name)) for part in fields(Extremes)))
+
+
+def _joined(
+    one: tuple[Integers, Flags | None], other: tuple[Integers, Flags | None]
+) -> tuple[Integers, Flags | None]:
+    values = np.concatenate([one[0], other[0]])
+    if one[1] is None and other[1] is None:
+        return values, None
+    known = [np.ones(len(value), dtype=np.bool_) if flags is None else flags for value, flags in (one, other)]
+    return values, np.concatenate(known)
+
+
+# -- making ---------------------------------------------------------------------------------------------------
+
+
+def _in_rows(column: Integers, size: int, fill: int) -> Integers:
+    """A column as rows of `size`, the last filled up."""
+    rest = -len(column) % size
+    if rest:
+        column = np.concatenate([column, np.full(rest, fill, dtype=column.dtype)])
+    return column.reshape(-1, size)
+
+
+def _blocks(values: Values, size: int) -> Blocks:
+    starts = np.arange(0, len(values), size)
+    count = np.minimum(size, len(values) - starts).astype(np.int64)
+    at = values.at
+    found = {}
+    for name, (value, known) in values.of.items():
+        low = value if known is None else np.where(known, value, _MOST)
+        high = value if known is None else np.where(known, value, _LEAST)
+        n = count if known is None else _in_rows(known.astype(np.int64), size, 0).sum(axis=1)
+        found[name] = _extremes(n, _in_rows(low, size, _MOST), _in_rows(high, size, _LEAST), at, at)
+    return Blocks(
+        values.first[starts],
+        values.first[starts + count - 1] + 1,
+        count,
+        _in_rows(at, size, _MOST).min(axis=1),
+        _in_rows(at, size, _LEAST).max(axis=1),
+        _in_rows(values.lost.astype(np.int64), size, 0).sum(axis=1),
+        _in_rows(values.unknown.astype(np.int64), size, 0).sum(axis=1),
+        found,
+    )
+
+
+def _extremes(n: Integers, low: Integers, high: Integers, low_at: Integers, high_at: Integers) -> Extremes:
+    """From rows of values, whose instants are in the same order without rows."""
+    begin = np.arange(len(low)) * low.shape[1]
+    # Where a row is filled up with nothing the place of its extreme may be beyond the end.
+    lowest, highest = begin + low.argmin(axis=1), begin + high.argmax(axis=1)
+    last = len(low_at) - 1
+    return Extremes(
+        n,
+        low.ravel()[lowest],
+        high.ravel()[highest],
+        low_at[np.minimum(lowest, last)],
+        high_at[np.minimum(highest, last)],
+    )
+
+
+def _coarser(blocks: Blocks) -> Blocks:
+    """The next level."""
+
+    def total(column: Integers) -> Integers:
+        return np.asarray(_in_rows(column, FACTOR, 0).sum(axis=1))
+
+    return Blocks(
+        blocks.first[::FACTOR],
+        _in_rows(blocks.past, FACTOR, _LEAST).max(axis=1),
+        total(blocks.count),
+        _in_rows(blocks.begin, FACTOR, _MOST).min(axis=1),
+        _in_rows(blocks.end, FACTOR, _LEAST).max(axis=1),
+        total(blocks.lost),
+        total(blocks.unknown),
+        {
+            name: _extremes(
+                total(one.n),
+                _in_rows(one.least, FACTOR, _MOST),
+                _in_rows(one.greatest, FACTOR, _LEAST),
+                one.least_at,
+                one.greatest_at,
+            )
+            for name, one in blocks.of.items()
+        },
+    )
+
+
+def levels(finest: Blocks) -> list[Blocks]:
+    """All levels of a series, the finest first, down to one block."""
+    found = [finest]
+    while len(found[-1]) > FACTOR:
+        found.append(_coarser(found[-1]))
+    return found
+
+
+def _chain(parts: Sequence[Blocks]) -> Blocks:
+    if len(parts) == 1:
+        return parts[0]
+    counted = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COUNTED}
+    return Blocks(
+        **counted,
+        of={
+            name: Extremes(
+                *(
+                    np.concatenate([getattr(part.of[name], of.name) for part in parts])
+                    for of in fields(Extremes)
+                )
+            )
+            for name in parts[0].of
+        },
+    )
+
+
+@dataclass(slots=True)
+class Growing:
+    """The finest level of a series whose elements come in parts: `add` them, then `finish`. Holds no element longer
+    than its block takes to fill."""
+
+    _parts: list[Blocks] = field(default_factory=list)
+    _rest: Values | None = None
+
+    def add(self, values: Values) -> None:
+        """The next elements."""
+        if self._rest is not None:
+            values = values.after(self._rest)
+        whole = len(values) - len(values) % BLOCK
+        if whole:
+            self._parts.append(_blocks(values.cut(slice(whole)), BLOCK))
+        self._rest = values.cut(slice(whole, None)) if whole < len(values) else None
+
+    def finish(self) -> Blocks | None:
+        """All blocks; None of no element."""
+        if self._rest is not None:
+            self._parts.append(_blocks(self._rest, BLOCK))
+            self._rest = None
+        return _chain(self._parts) if self._parts else None
+
+
+# -- asking ---------------------------------------------------------------------------------------------------
+
+
+def window(
+    pyramid: Sequence[Blocks],
+    name: str,
+    span: tuple[int, int],
+    most: int,
+    read: Callable[[int, int], Values],
+) -> Columns:
+    """The elements with an instant in [span[0], span[1]), in at most `most` columns of about equal time.
+
+    Where there are hardly more elements than columns each is a column of its own (at most `2 * most`). `read` gives
+    the elements of blocks of the finest level, from one number to before another.
+    """
+    begin, end = span
+    pyramid = [replace(level, of={name: level.of[name]}) for level in pyramid]
+    finest = pyramid[0]
+    near = np.flatnonzero((finest.end >= begin) & (finest.begin < end))
+    if int(finest.count[near].sum()) <= 2 * most:
+        single = [piece for piece in _single(near, begin, end, read) if len(piece)]
+        if not single:
+            return _no_columns()
+        each = _chain(single)
+        return _columns(each.chosen(np.argsort(each.begin, kind="stable")), name, np.arange(len(each)))
+    pieces: list[Blocks] = []
+    open_blocks = np.arange(len(pyramid[-1]))
+    shown = max(end - begin, 1) / most
+    for place in range(len(pyramid) - 1, -1, -1):
+        level = pyramid[place]
+        first, last = level.begin[open_blocks], level.end[open_blocks]
+        touched = (last >= begin) & (first < end)
+        inside = touched & (first >= begin) & (last < end)
+        # A block that is wider than a column would blur it: its parts tell where they lie.
+        narrow = inside & (last - first < shown)
+        if narrow.any():
+            pieces.append(level.chosen(open_blocks[narrow]))
+        rest = open_blocks[touched & ~narrow]
+        if not place:
+            pieces += _single(rest, begin, end, read)
+            break
+        below = (rest[:, None] * FACTOR + np.arange(FACTOR)).ravel()
+        open_blocks = below[below < len(pyramid[place - 1])]
+    found = [piece for piece in pieces if len(piece)]
+    if not found:
+        return _no_columns()
+    pieces_of = _chain(found)
+    return _columns(
+        pieces_of, name, np.minimum(((pieces_of.begin - begin) / shown).astype(np.int64), most - 1)
+    )
+
+
+def _single(blocks: Integers, begin: int, end: int, read: Callable[[int, int], Values]) -> list[Blocks]:
+    """The elements of some blocks that lie in the window, each by itself."""
+    pieces = []
+    for run in np.split(blocks, np.flatnonzero(np.diff(blocks) != 1) + 1) if len(blocks) else ():
+        values = read(int(run[0]), int(run[-1]) + 1)
+        pieces.append(values.cut((values.at >= begin) & (values.at < end)).single())
+    return pieces
+
+
+def _columns(pieces: Blocks, name: str, number: Integers) -> Columns:
+    """From pieces, each of which is of a column of this number."""
+    order = np.argsort(number, kind="stable")
+    pieces, number = pieces.chosen(order), number[order]
+    starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+    own = pieces.of[name]
+    least, greatest = np.minimum.reduceat(own.least, starts), np.maximum.reduceat(own.greatest, starts)
+    sizes = np.diff(np.append(starts, len(number)))
+    return Columns(
+        np.add.reduceat(pieces.count, starts),
+        np.minimum.reduceat(pieces.begin, starts),
+        np.maximum.reduceat(pieces.end, starts),
+        np.add.reduceat(pieces.lost, starts),
+        np.add.reduceat(pieces.unknown, starts),
+        np.add.reduceat(own.n, starts),
+        least,
+        greatest,
+        _first_of(own.least == np.repeat(least, sizes), own.least_at, starts),
+        _first_of(own.greatest == np.repeat(greatest, sizes), own.greatest_at, starts),
+    )
+
+
+def _first_of(is_it: Flags, at: Integers, starts: Integers) -> Integers:
+    """In each column the earliest instant at which it is."""
+    return np.asarray(np.minimum.reduceat(np.where(is_it, at, _MOST), starts))
+
+
+def _no_columns() -> Columns:
+    return Columns(*(np.zeros(0, dtype=np.int64) for _ in fields(Columns)))

@@ -1,0 +1,286 @@
+"""Every message is in every picture: the store of extremes is exact, and what is drawn reads it."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import wiregauge as wg
+from synthetic import Columns, Recipe, make
+from wiregauge import measures
+from wiregauge.cli import app
+from wiregauge.figures import Figure, build
+from wiregauge.figures.explained import explained_figures
+from wiregauge.figures.model import Box, Line, Scatter
+from wiregauge.measures.explaining import explain
+from wiregauge.measures.explaining.shapes import explained_shapes
+from wiregauge.measures.extremes import building, courses, keeping
+from wiregauge.measures.metrics import sampling
+from wiregauge.records import RunDirectory
+from wiregauge.records.verifying import verify
+from wiregauge.stats import pyramid
+
+FAULTS = Path(__file__).resolve().parents[1] / "faults"
+
+
+# -- the arrays -----------------------------------------------------------------------------------------------
+
+
+def series(rng: np.random.Generator, n: int, *, ordered: bool, known: float) -> pyramid.Values:
+    at = rng.integers(0, 10**9, n)
+    if ordered:
+        at.sort()
+    has = rng.random(n) < known
+    lost = ~has & (rng.random(n) < 0.5)
+    value = rng.integers(-(10**12), 10**12, n)
+    return pyramid.Values(np.arange(n), at, lost, ~has & ~lost, {"x": (value, has)})
+
+
+def grown(values: pyramid.Values, cuts: list[int]) -> list[pyramid.Blocks]:
+    growing = pyramid.Growing()
+    for begin, end in itertools.pairwise([0, *cuts, len(values)]):
+        growing.add(values.cut(slice(begin, end)))
+    finest = growing.finish()
+    assert finest is not None
+    return pyramid.levels(finest)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 9000),
+    seed=st.integers(0, 2**32),
+    ordered=st.booleans(),
+    known=st.sampled_from([0.0, 0.5, 0.99, 1.0]),
+    most=st.sampled_from([1, 2, 7, 100, 2000]),
+    parts=st.integers(0, 6),
+)
+def test_any_window_has_exactly_the_extremes_and_counts_of_its_messages(
+    n: int, seed: int, ordered: bool, known: float, most: int, parts: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = series(rng, n, ordered=ordered, known=known)
+    levels = grown(values, sorted(int(cut) for cut in rng.integers(0, n, parts)))
+    value, has = values.of["x"]
+    assert has is not None
+
+    def read(begin: int, end: int) -> pyramid.Values:
+        return values.cut(slice(begin * pyramid.BLOCK, end * pyramid.BLOCK))
+
+    for level in levels:
+        assert (level.count.sum(), level.of["x"].n.sum()) == (n, np.count_nonzero(has))
+    instants = rng.choice(values.at, 6)
+    for begin, end in [(0, 10**9), *zip(instants, instants + rng.integers(1, 10**8, 6), strict=True)]:
+        found = pyramid.window(levels, "x", (int(begin), int(end)), most, read)
+        inside = (values.at >= begin) & (values.at < end)
+        assert len(found) <= 2 * most
+        assert found.count.sum() == np.count_nonzero(inside)
+        assert found.lost.sum() == np.count_nonzero(inside & values.lost)
+        assert found.unknown.sum() == np.count_nonzero(inside & values.unknown)
+        assert found.n.sum() == np.count_nonzero(inside & has)
+        if not (inside & has).any():
+            continue
+        assert found.least[found.n > 0].min() == value[inside & has].min()
+        assert found.greatest[found.n > 0].max() == value[inside & has].max()
+        for column in np.flatnonzero(found.n)[:20]:
+            mine = values.at == found.greatest_at[column]
+            assert found.greatest[column] in value[mine & has]
+
+
+# -- a planted message in every picture -----------------------------------------------------------------------
+
+PLANTED_US = 4321
+
+
+def planted(place: int, recipe: Recipe, path: Path) -> measures.Judgement:
+    """A run of which one message took much longer than all others."""
+
+    def alter(columns: Columns, flow: int) -> None:
+        if flow != 10:
+            return
+        columns["lost"][place] = False
+        columns["present"]["rx_app"][place] = True
+        columns["rx_app"][place] = columns["tx_app"][place] + PLANTED_US * 1_000_000
+
+    return measures.judge(make(path, replace(recipe, alter=alter)))
+
+
+def highest(figure: Figure) -> float:
+    """The highest mark of a figure, us."""
+    found = []
+    for panel in figure.panels:
+        for trace in panel.traces:
+            if isinstance(trace, Line | Scatter) and len(trace.y):
+                found.append(float(np.nanmax(trace.y)))
+            elif isinstance(trace, Box):
+                found.append(max(float(trace.outliers.max(initial=-np.inf)), trace.high))
+    return max(found)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("place", [0, 1, 4096, 17_777, 29_999])
+def test_a_single_message_is_in_every_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, sampled: bool
+) -> None:
+    recipe = Recipe(
+        protocols=("udp",), payloads=(64,), messages=30_000, relay=False, warm_up=0, loss=0.001, repeats=1
+    )
+    if sampled:
+        # A schema of old has no sketches, so nothing of it is sampled: the store alone is tried in parts.
+        monkeypatch.setattr(building, "BATCH", 3000)
+    judgement = planted(place, recipe, tmp_path / "r")
+    run = judgement.runs[0]
+    (flow,) = run.flows
+    greatest = flow.summaries["latency"].maximum
+    assert greatest is not None
+    assert greatest > 4e6
+    made = {figure.id: figure for figure in build(judgement, measures.shapes(judgement))}
+    for name in ("latency-time", "latency-percentiles", "latency-by-payload"):
+        if name in made:
+            assert highest(made[name]) == pytest.approx(greatest / 1e3, rel=1e-12), name
+    (explained,) = explained_figures(explained_shapes(explain(judgement)))
+    assert highest(explained) >= greatest / 1e3 * (1 - 1e-12)
+    latency = wg.open(tmp_path / "r").latency(flow=10)
+    for kind in ("time", "box", "percentiles"):
+        assert highest(latency._drawn(kind, 50)) == pytest.approx(greatest / 1e3, rel=1e-12), kind
+    for most in (1, 13, 2000):
+        columns = latency.columns(most)
+        assert columns["greatest_ns"].max() == greatest
+        assert (columns["messages"].sum(), columns["lost"].sum()) == (
+            flow.counts["sent"],
+            flow.counts["lost"],
+        )
+
+
+# -- in a run directory ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bursts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten bursts of others in a run that is sampled: 2 s of the fault that was told, in little."""
+    place = tmp_path_factory.mktemp("bursts")
+    text = (FAULTS / "ten-bursts-three-shown.xml").read_text(encoding="utf-8")
+    text = text.replace('count="2000000"', 'count="40000"').replace(
+        'period="19s" offset="7s"', 'period="380ms" offset="70ms"'
+    )
+    (place / "t.xml").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeping, "KEPT_FROM", 10_000)
+        done = CliRunner().invoke(app, ["run", str(place / "t.xml"), "--out", str(place / "r")])
+    assert done.exit_code == 0, done.output
+    return place / "r"
+
+
+def little(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sampling, "ROWS", 10_000)
+    patch.setattr(keeping, "KEPT_FROM", 10_000)
+
+
+def test_the_store_is_listed_hashed_and_made_again(
+    bursts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little(monkeypatch)
+    place = tmp_path / "r"
+    shutil.copytree(bursts, place)
+    directory = RunDirectory.open(place)
+    name = "extremes/run-0000.parquet"
+    entry = directory.manifest["files"][name]
+    assert entry["from"] == {
+        "messages/run-0000.parquet": directory.manifest["files"]["messages/run-0000.parquet"]["sha256"]
+    }
+    assert not [one for one in verify(place).findings if one.file == name]
+    (place / name).unlink()
+    assert [one.state.value for one in verify(place).findings if one.file == name] == ["missing"]
+    measures.judge(place)
+    assert not [one for one in verify(place).findings if one.file == name]
+    data = bytearray((place / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (place / name).write_bytes(data)
+    with pytest.raises(measures.RunDirectoryError, match="extremes"):
+        measures.judge(place)
+    assert CliRunner().invoke(app, ["track", str(place)]).exit_code == 0
+    assert not [one for one in verify(place).findings if one.file == name]
+
+
+def test_every_burst_is_in_picture_and_notebook_of_a_sampled_run(
+    bursts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little(monkeypatch)
+    judgement = measures.judge(bursts)
+    run = judgement.runs[0]
+    flow = next(flow for flow in run.flows if flow.plan.id == 10)
+    assert flow.sampled is not None
+    table = pl.read_parquet(bursts / "messages" / "run-0000.parquet").filter(pl.col("flow") == 10)
+    took = ((table["rx_app"] - table["tx_app"]) / 1000).to_numpy()
+    sent = (table["tx_app"] / 1e12).to_numpy()
+    late = took > 1e6
+    true = len(np.unique(np.floor(sent[late] / 0.19)))
+    assert true == 10
+    shown = [measures.shapes(judgement).against_time]
+    marks = next(shape for key, shape in shown[0].items() if key.flow == 10)
+    columns = wg.open(bursts).latency(flow=10).columns(500)
+    for t, value in (marks.marks(), (columns["greatest_at_s"].to_numpy(), columns["greatest_ns"].to_numpy())):
+        assert len(np.unique(np.floor(t[value > 1e6] / 0.19))) == true
+        assert value.max() == took.max()
+    of_run = courses(judgement, run.plan, [flow])
+    for name in building.series_of(flow.plan):
+        course = of_run.of(flow.plan, name)
+        assert course is not None
+        seen = course.columns(300)
+        summary = flow.summaries[name]
+        assert (seen.values, np.nanmax(seen.greatest), np.nanmin(seen.least)) == (
+            summary.n,
+            summary.maximum,
+            summary.minimum,
+        )
+
+
+def test_explanations_see_every_message_and_every_frame(
+    bursts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little(monkeypatch)
+    found = next(one for one in explain(measures.judge(bursts)).flows if one.flow.id == 10)
+    assert {series.recurrence.n for series in found.series} == {40_000}
+    worst = found.worst[0]
+    assert worst.cause == "queue"
+    assert worst.partner_count > 100
+    assert len(worst.partners) == 40
+    assert "behind" in worst.sentence
+
+
+@pytest.mark.parametrize("period", [3, 2000, 4096, 8192])
+def test_modes_are_those_of_all_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period: int
+) -> None:
+    """A ghost of the sampling (none is planted at 3) or a true mode, whatever its period is to the stretches."""
+    rng = np.random.default_rng(3)
+    n = 60_000
+    value = rng.exponential(100.0, n)
+    if period > 3:
+        value[np.arange(n) % period < 40] += 2000.0
+    from wiregauge.measures.explaining.explain import explain_series
+    from wiregauge.measures.metrics.results import Series
+
+    recurrence = explain_series("latency", Series(np.arange(n) * 1e-4, value)).recurrence
+    assert [round(mode.period.value / 1e-4) for mode in recurrence.modes] == ([period] if period > 3 else [])
+
+
+def test_what_is_sampled_comes_at_no_period() -> None:
+    rows = pl.DataFrame({"flow": np.full(1_000_000, 1), "sequence": np.arange(1_000_000)})
+    for one_in in (2, 4, 7):
+        kept = rows.filter(sampling.chosen({1: one_in}))
+        stretch = np.unique(kept["sequence"].to_numpy() // sampling.STRETCH)
+        assert stretch[0] == 0
+        whole = 1_000_000 // sampling.STRETCH // one_in
+        assert abs(len(stretch) - whole) <= 1
+        assert len(set(np.diff(stretch).tolist())) > 2
+        places = np.bincount(stretch % one_in, minlength=one_in)
+        assert places.min() > 0.5 * whole / one_in
