@@ -325,6 +325,24 @@ def test_bursts_and_long_memories_are_covered(name: str, figure: str, least: flo
     assert binom.ppf(1e-3, rounds, least) / rounds <= found.share <= (0.997 if thorough else 1), found
 
 
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        ("Pareto 1.5, 20 at a time", "mean"),
+        also("Pareto 1.8, 20 at a time", "mean"),
+        ("d = 0.35", "p90"),
+        also("d = 0.35", "p99"),
+        ("on 10%, 20 at a time", "p90"),
+    ],
+)
+def test_what_the_spectrum_does_not_show_widens_an_interval_or_leaves_none(name: str, figure: str) -> None:
+    """Bursts of heavy-tailed length, long memory seen through a percentile, levels with long gaps."""
+    cell = min((c for c in CELLS if (c.name, c.figure) == (name, figure)), key=lambda c: c.n)
+    found = cover(cell, 200)
+    assert found.printed > 0.3
+    assert found.share >= binom.ppf(1e-3, round(200 * found.printed), 0.93) / (200 * found.printed), found
+
+
 def test_none_lost_is_bounded_if_losses_are_independent_and_says_so() -> None:
     assert loss(0, 1000).assumption == "if losses are independent"
     assert loss(1000, 1000).assumption

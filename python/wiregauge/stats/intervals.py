@@ -8,7 +8,7 @@ of that share, and read the interval of the percentile off the ascending sample 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
@@ -22,6 +22,10 @@ from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported, upper
 
 Floats = NDArray[np.float64]
+
+_FEARED = 4
+"""Times as many independent values as a percentile needs close its far end where the memory may have no end: of the
+clusters that decide it the greatest may not have been met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,44 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
     """
     at = quantile(ascending, q)
     known = flag_memory(values > at if upper(q) else values < at)
-    if is_clustered(known, q):
-        known = min(known, memory(values), key=lambda one: one.safe_worth)
-    return interval_of(ascending, q, known)
+    return interval_of(ascending, q, of_quantile(ascending, q, known, memory(values)))
 
 
 def is_clustered(known: Memory, q: float | Fraction) -> bool:
     """Whether too few clusters lie beyond a quantile to know how they cluster: then they do so as all values do."""
     return not supported(floor(known.safe_worth), q)
+
+
+def of_quantile(ascending: Floats, q: float | Fraction, clusters: Memory, whole: Memory) -> Memory:
+    """What quantile `q` is judged by: what the series "beyond it" remembers (`clusters`), or all values (`whole`).
+
+    A series of yes and no hides in its own noise a memory that few values beyond carry. As much of it as goes along
+    with the values, the square of their correlation, remembers as they do.
+    """
+    rises, heavy = clusters.rises or whole.rises, clusters.heavy or whole.heavy
+    if is_clustered(clusters, q):
+        return replace(min(clusters, whole, key=lambda one: one.safe_worth), rises=rises, heavy=heavy)
+    if whole.heavy and not whole.rises:
+        time = _shared(ascending, q) * whole.safe_time
+    elif 0.25 < exact(q) < 0.75:
+        # In the middle yes and no show the memory as well as the values do.
+        time = 0.0
+    else:
+        time = _shared(ascending, q) * whole.time * clusters.safe_time / clusters.time
+    return replace(clusters, safe_time=max(time, clusters.safe_time), rises=rises, heavy=heavy)
+
+
+def _shared(ascending: Floats, q: float | Fraction) -> float:
+    """The squared correlation of values and "beyond quantile `q` or not"."""
+    n, at = len(ascending), quantile(ascending, q)
+    if upper(q):
+        beyond = ascending[np.searchsorted(ascending, at, side="right") :]
+    else:
+        beyond = ascending[: np.searchsorted(ascending, at)]
+    k, variance = len(beyond), float(np.var(ascending))
+    if not 0 < k < n or variance == 0:
+        return 0.0
+    return min(1.0, k / (n - k) * (float(beyond.mean()) - float(ascending.mean())) ** 2 / variance)
 
 
 def interval_of(ascending: Floats, q: float | Fraction, known: Memory) -> QuantileInterval:
@@ -66,6 +100,8 @@ def interval_of(ascending: Floats, q: float | Fraction, known: Memory) -> Quanti
     if not known.known:
         return QuantileInterval(None, None, worth, needed)
     low, high = scaled_ranks(n, q, worth)
+    if known.lasting and not supported(floor(worth / _FEARED), q):
+        low, high = (low, None) if upper(q) else (None, high)
     return QuantileInterval(
         float(ascending[low - 1]) if low is not None else None,
         float(ascending[high - 1]) if high is not None else None,

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.stats.intervals import QuantileInterval, interval_of, is_clustered
+from wiregauge.stats.intervals import QuantileInterval, interval_of, of_quantile
 from wiregauge.stats.memory import Memory, flag_memories, memories
 from wiregauge.stats.moments import MeanEstimate, around_deviation, estimated, half_width
 from wiregauge.stats.quantiles import upper
@@ -104,8 +104,6 @@ def quantile_intervals(
 ) -> list[QuantileInterval]:
     """`quantile_interval` of each row, sorted; `clusters` is what the series "beyond it" remember, `known` the rows."""
     return [
-        interval_of(
-            ordered, q, min(one, whole, key=lambda memory: memory.safe_worth) if is_clustered(one, q) else one
-        )
+        interval_of(ordered, q, of_quantile(ordered, q, one, whole))
         for ordered, one, whole in zip(ascending, clusters, known, strict=True)
     ]
