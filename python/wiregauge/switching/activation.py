@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from wiregauge.stats import share_bound
+from wiregauge.switching.evidence import evidence_of, share_text
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.services import FIRST_FLOW, Service
 from wiregauge.switching.session import Session
@@ -50,6 +52,7 @@ def service_steps(session: Session, known: dict[str, Result]) -> Result:
     result.columns, result.chart = _COLUMNS, Chart("offered", ("rate",), "service")
     for number, service in enumerate(session.services):
         failed: list[str] = []
+        begin = len(session.log)
         for name, rate in _steps(service):
             row = _step(session, number, service, name, rate, result)
             if row is None:
@@ -57,8 +60,9 @@ def service_steps(session: Session, known: dict[str, Result]) -> Result:
             result.rows.append(row)
             if row["verdict"] != "pass":
                 failed.append(f"{name}: {row['verdict']}")
+        own = evidence_of(one[1:] for one in session.log[begin:])
         said = "; ".join(failed) if failed else "pass at every step that counts"
-        result.conclusion.append(f"{service.name}: {said}")
+        result.conclusion.append(f"{service.name}: {said}; {own.size}")
     result.notes.append(
         "IR counts frames from destination address to FCS. Every message counts: the greatest delay, and "
         "its difference to the least. Above the CIR only the rate is judged: no less than CIR (1 - FLR), no more than "
@@ -115,7 +119,7 @@ def _step(
     seen = outcome.streams[0]
     over = name in {"policing", "CIR + EIR"}
     verdict = _conforms(service, seen, seconds) if over else _accepted(service, seen)
-    return {**_row(service, name, seen, seconds), "verdict": verdict}
+    return {**_row(service, name, seen, seconds), "verdict": verdict, **session.evidence().cells()}
 
 
 def _rate(service: Service, seen: Seen, seconds: float) -> float:
@@ -164,7 +168,11 @@ def _conforms(service: Service, seen: Seen, seconds: float) -> str:
     if rate < service.cir * (1 - service.flr) * (1 - _TOLERANCE / 10):
         return f"fail: IR {rate / 1e6:.5g} Mbit/s, below the CIR"
     if rate > most * (1 + _TOLERANCE):
-        return f"fail: IR {rate / 1e6:.5g} Mbit/s, above CIR + EIR: it is not policed"
+        burst = (rate - most) * seconds / 8
+        return (
+            f"fail: IR {rate / 1e6:.5g} Mbit/s, above CIR + EIR: it is not policed, or by a burst size of "
+            f"{burst:.0f} B or more"
+        )
     return "pass"
 
 
@@ -184,12 +192,17 @@ def service_performance(session: Session, known: dict[str, Result]) -> Result:
     if outcome.refused:
         result.state, result.reason = "refused", outcome.refused
         return result
+    proof = session.evidence()
     for service, seen in zip(session.services, outcome.streams, strict=True):
         verdict = _accepted(service, seen)
         row = _row(service, "", seen, seconds)
         del row["step"]
-        result.rows.append({**row, "verdict": verdict})
-        result.conclusion.append(f"{service.name}: {verdict}")
+        most = share_bound(seen.lost, seen.sent).high
+        result.rows.append({**row, "verdict": verdict, **proof.cells(), "bound": 100 * most})
+        result.conclusion.append(
+            f"{service.name}: {verdict}; {seen.lost or 'none'} of {seen.sent} frames lost, so at most "
+            f"{share_text(most)} (95 %); {proof.size}"
+        )
     result.notes.append(
         f"{len(streams)} services at once for {seconds:.4g} s; Y.1564 has 15 min, 2 h or 24 h."
     )

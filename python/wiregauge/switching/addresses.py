@@ -77,7 +77,7 @@ def capacity(session: Session, known: dict[str, Result]) -> Result:
         if flooded is None:
             result.state, result.reason = "refused", f"the trial of {count} stations does not count"
             return result
-        result.rows.append({"stations": count, "flooded": flooded})
+        result.rows.append({"stations": count, "flooded": flooded, **session.evidence().cells()})
         low, high = (low, count) if flooded else (count, high)
         if not high and low >= _MOST:
             break
@@ -86,7 +86,7 @@ def capacity(session: Session, known: dict[str, Result]) -> Result:
             break
     result.rows.sort(key=lambda row: row["stations"] if isinstance(row["stations"], int) else 0)
     word = "" if high else "at least "
-    result.conclusion.append(f"{word}{low} addresses are kept")
+    result.conclusion.append(f"{word}{low} addresses are kept; {_made(result)}")
     result.notes.append(
         f"{_FRAME} B. A new address every {_SLOW_S * 1e3:g} ms; a device that learns more slowly, or forgets "
         "within the trial, keeps fewer. The most stations none of whose frames was flooded or lost."
@@ -121,13 +121,20 @@ def learning_rate(session: Session, known: dict[str, Result]) -> Result:
         if flooded is None:
             result.state, result.reason = "refused", f"the trial of {spacing} ns does not count"
             return result
-        result.rows.append({"rate": 1e9 / spacing, "stations": stations, "flooded": flooded})
+        result.rows.append(
+            {
+                "rate": 1e9 / spacing,
+                "stations": stations,
+                "flooded": flooded,
+                **session.evidence().cells(),
+            }
+        )
         good, bad = (good, spacing) if flooded else (spacing, bad)
         if not good and spacing > 1_000_000_000:
             break
         spacing = (good + bad) // 2 if good and bad else 4 * bad
     result.rows.sort(key=lambda row: row["rate"] if isinstance(row["rate"], float) else 0.0)
-    result.conclusion.append(_rate_said(good, bad))
+    result.conclusion.append(f"{_rate_said(good, bad)}; {_made(result)}")
     result.notes.append(
         f"{_FRAME} B, {stations} stations. The highest rate at which none of their frames was flooded or lost; bounds "
         "end within 0.5 % of each other."
@@ -135,9 +142,14 @@ def learning_rate(session: Session, known: dict[str, Result]) -> Result:
     return result
 
 
+def _made(result: Result) -> str:
+    """How many trials; each has the same question once."""
+    return f"{len(result.rows)} trials, one of each number or rate"
+
+
 def _rate_said(good: int, bad: int) -> str:
     if not good:
         return f"less than {1e9 / bad:.4g} addresses/s"
     if not bad:
-        return f"at least {1e9 / good:.5g} addresses/s, which is line rate"
+        return f"at least {1e9 / good:.5g} addresses/s, one a frame at line rate"
     return f"{1e9 / good:.5g} to {1e9 / bad:.5g} addresses/s"

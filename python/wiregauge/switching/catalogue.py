@@ -11,7 +11,8 @@ from wiregauge.switching.addresses import capacity, learning_rate
 from wiregauge.switching.congestion import back_to_back, buffer, head_of_line, priorities
 from wiregauge.switching.errored import errored_frames
 from wiregauge.switching.errors import BeyondError, StopError
-from wiregauge.switching.forwarding import latency, loss, throughput
+from wiregauge.switching.evidence import EVIDENCE
+from wiregauge.switching.forwarding import latency, loss, reconciled, throughput
 from wiregauge.switching.meshes import broadcast, full_mesh, many_to_one, one_to_many
 from wiregauge.switching.overload import congestion, incast
 from wiregauge.switching.pressure import forward_pressure
@@ -102,7 +103,8 @@ def chosen(names: Sequence[str]) -> list[Kind]:
 def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], str]:
     """The results of all tests, and why it ended early; empty where it did not."""
     session.planned = {one.name: one.trials * (len(session.frames) if one.sizes else 1) for one in kinds}
-    session.told(session.estimate())
+    for line in session.announcement():
+        session.told(line)
     known: dict[str, Result] = {}
     stopped = ""
     for kind in kinds:
@@ -128,14 +130,17 @@ def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], st
             continue
         session.begin(kind.name)
         try:
-            known[kind.name] = kind.run(session, known)
-            _without_latency(known[kind.name], session.untold)
+            found = known[kind.name] = kind.run(session, known)
+            _without_latency(found, session.untold)
+            found.columns = (*found.columns, *EVIDENCE) if found.rows else found.columns
         except StopError as error:
             stopped = str(error)
             known[kind.name] = _none(kind, "not measured", stopped)
         except BeyondError as error:
             known[kind.name] = _none(kind, "not carried", f"--bench {session.bench}: {error}")
         session.ended(kind.name)
+    if "throughput" in known:
+        reconciled(session, known["throughput"])
     return list(known.values()), stopped
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from wiregauge.stats import share_bound
 from wiregauge.switching.forwarding import no_line_rate
 from wiregauge.switching.results import Chart, Column, Result
-from wiregauge.switching.session import Session
+from wiregauge.switching.session import REPEATS, Session
 from wiregauge.switching.trials import WIRE_EXTRA, Load, Outcome, Seen, Stream, Trial, fps
 
 __all__ = ["back_to_back", "buffer", "head_of_line", "priorities"]
@@ -17,10 +18,6 @@ _PROBE: Final = 103_700
 in every phase of the load's and not always just when there is room."""
 _WAITS: Final = 8
 """A port at which frames wait for fewer others than this is not called full."""
-_LONGEST: Final = 1 << 20
-"""Frames of the longest burst that is tried."""
-_REPEATS: Final = {True: 3, False: 50}
-"""Bursts are searched so often, by whether the session is quick (RFC 2544, 26.4, asks for 50)."""
 
 
 def back_to_back(session: Session, known: dict[str, Result]) -> Result:
@@ -38,23 +35,38 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
     )
     result.chart = Chart("frame", ("corrected",))
     for row in known["throughput"].rows:
-        frame, lower, statement = row["frame"], row["lower"], str(row["statement"])
+        frame, lower = row["frame"], row["lower"]
         assert isinstance(frame, int)
-        if statement == "line rate":
-            result.conclusion.append(f"{frame} B: of any length, for it forwards at line rate")
-            continue
         why = no_line_rate(known["throughput"], frame)
         if why or not isinstance(lower, float):
-            result.notes.append(why or f"{frame} B: {statement}")
+            result.notes.append(why or f"{frame} B: {row['statement']}")
             continue
-        lengths = _bursts(session, frame, result)
+        most = session.sizes.longest_burst(session.device.rate_bps, frame)
+        if lower == 100.0 and (whole := _whole_burst(session, frame, most, result)) is not None:
+            proof = session.evidence()
+            result.rows.append({"frame": frame, "least": whole, "repeats": proof.trials, **proof.cells()})
+            result.conclusion.append(
+                f"{frame} B: {whole} frames at least, no longer burst was tried: {proof.loss}; {proof.size}"
+            )
+            continue
+        lengths = _bursts(session, frame, most, result)
         if not lengths:
+            continue
+        proof = session.evidence()
+        if min(lengths) >= most:
+            result.rows.append(
+                {"frame": frame, "least": min(lengths), "repeats": len(lengths), **proof.cells()}
+            )
+            result.conclusion.append(
+                f"{frame} B: {most} frames at least, no longer burst was tried; {len(lengths)} repeats"
+            )
             continue
         mean = sum(lengths) / len(lengths)
         implied = mean / fps(session.device.rate_bps, frame)
         corrected = implied * (1 - lower / 100)
         upper = row["upper"]
-        floor = implied * (1 - upper / 100) if isinstance(upper, float) else 0.0
+        # Without a load that is too much nothing can be taken off for what was forwarded meanwhile.
+        floor = implied * (1 - upper / 100) if isinstance(upper, float) else None
         result.rows.append(
             {
                 "frame": frame,
@@ -63,12 +75,15 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
                 "most": max(lengths),
                 "repeats": len(lengths),
                 "implied": implied * 1e6,
-                "corrected_low": floor * 1e6,
-                "corrected": corrected * 1e6,
+                "corrected_low": None if floor is None else floor * 1e6,
+                "corrected": None if floor is None else corrected * 1e6,
+                **proof.cells(),
             }
         )
-        said = f"{frame} B: bursts of {mean:.0f} frames, buffer time {floor * 1e6:.4g} to {corrected * 1e6:.4g} µs"
-        result.conclusion.append(said)
+        result.conclusion.append(
+            f"{frame} B: bursts of {mean:.0f} frames ({min(lengths)} to {max(lengths)} in {len(lengths)} repeats), "
+            f"{_buffer_time(floor, corrected)}; {proof.size}"
+        )
     if not result.conclusion:
         _without(session, known, result, "no trial counted")
     return result
@@ -81,21 +96,35 @@ def _without(session: Session, known: dict[str, Result], result: Result, reason:
     return result
 
 
-def _bursts(session: Session, frame: int, result: Result) -> list[int]:
-    """The longest burst that lost nothing, of every repeat; empty where none counts."""
+def _buffer_time(floor: float | None, corrected: float) -> str:
+    if floor is None:
+        return "buffer time not told: the throughput found no load that is too much"
+    return f"buffer time {floor * 1e6:.4g} to {corrected * 1e6:.4g} µs"
+
+
+def _burst(session: Session, frame: int, length: int, name: str) -> Outcome:
+    """What the device does with so many frames at line rate."""
+    seconds = (length - 0.5) / fps(session.device.rate_bps, frame)
+    return session.ask(Trial(name, seconds, (Stream(0, 1, _FULL, frame),), warm_up=False))
+
+
+def _whole_burst(session: Session, frame: int, most: int, result: Result) -> int | None:
+    """The length of the longest burst that is tried; None where the device loses of it."""
+    outcome = _burst(session, frame, most, f"{frame} B, burst of {most}")
+    if outcome.refused:
+        result.notes.append(f"{frame} B, burst of {most}: {outcome.refused}")
+    return None if outcome.refused or outcome.lost else most
+
+
+def _bursts(session: Session, frame: int, most: int, result: Result) -> list[int]:
+    """The longest burst that lost nothing, of every repeat, up to `most` frames; empty where none counts."""
     found: list[int] = []
-    for repeat in range(_REPEATS[session.sizes.quick]):
+    for repeat in range(REPEATS[session.sizes.quick]):
         low, high = 0, 0
         length = 64 if not found else max(1, found[-1])
+        step = 0 if not found else max(1, found[-1] // 200)
         while not high or high - low > max(1, high // 500):
-            seconds = (length - 0.5) / fps(session.device.rate_bps, frame)
-            trial = Trial(
-                f"{frame} B, repeat {repeat + 1}, burst of {length}",
-                seconds,
-                (Stream(0, 1, _FULL, frame),),
-                warm_up=False,
-            )
-            outcome = session.ask(trial)
+            outcome = _burst(session, frame, length, f"{frame} B, repeat {repeat + 1}, burst of {length}")
             if outcome.refused:
                 result.notes.append(f"{frame} B, burst of {length}: {outcome.refused}")
                 return found
@@ -103,10 +132,13 @@ def _bursts(session: Session, frame: int, result: Result) -> list[int]:
                 high = length
             else:
                 low = length
-            if not high and low >= _LONGEST:
-                result.notes.append(f"{frame} B: no loss up to {low} frames, no longer burst was tried")
+            if not high and low >= most:
                 break
-            length = (low + high) // 2 if high else 2 * low
+            if high:
+                length = (low + high) // 2 if low or not step else max(1, high - step)
+            else:
+                length = min(most, low + step if step else 2 * low)
+            step *= 2
             if high == 1:
                 break
         found.append(low)
@@ -137,6 +169,7 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
             result.notes.append(f"{frame} B: {base.refused or 'the latency of the empty device is unknown'}")
             continue
         outcome, enough = _filled(session, frame, probe, result)
+        proof = session.evidence()
         if outcome is None:
             continue
         seen = outcome.streams[0]
@@ -152,10 +185,13 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
                 "lost": seen.lost,
                 "frames": frames,
                 "bytes": frames * frame,
+                **proof.cells(),
             }
         )
         word = "" if enough else "at least "
-        result.conclusion.append(f"{frame} B: {word}{frames} frames, {frames * frame} B, to one frame")
+        result.conclusion.append(
+            f"{frame} B: {word}{frames} frames, {frames * frame} B, to one frame; n {seen.latency.n}, {proof.size}"
+        )
     result.notes.append(
         "The port is offered 110 % of its rate: 100 % of load from the third port, 10 % measured from the first. "
         "Frames in the buffer = (greatest - least latency) / time of a frame with its "
@@ -206,6 +242,7 @@ def priorities(session: Session, known: dict[str, Result]) -> Result:
     if outcome.refused:
         result.state, result.reason = "refused", outcome.refused
         return result
+    proof = session.evidence()
     for stream, seen in zip(streams, outcome.streams, strict=True):
         middle, most = seen.latency.p50, seen.latency.maximum
         result.rows.append(
@@ -216,10 +253,12 @@ def priorities(session: Session, known: dict[str, Result]) -> Result:
                 "loss": 100 * seen.loss_ratio,
                 "p50": None if middle is None else middle / 1e3,
                 "max": None if most is None else most / 1e3,
+                **proof.cells(),
+                "bound": 100 * share_bound(seen.lost, seen.sent).high,
             }
         )
     low, high = outcome.streams
-    result.conclusion.append(_order(low, high, 1e9 / fps(session.device.rate_bps, frame)))
+    result.conclusion.append(f"{_order(low, high, 1e9 / fps(session.device.rate_bps, frame))}; {proof.size}")
     result.notes.append(
         f"{frame} B: each priority is offered 10 % of the port, and untagged load 100 %, so 120 % in all."
     )
@@ -265,6 +304,7 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
     if outcome.refused:
         result.state, result.reason = "refused", outcome.refused
         return result
+    proof = session.evidence()
     for name, seen in zip(("full port", "free port"), outcome.streams, strict=True):
         middle = seen.latency.p50
         result.rows.append(
@@ -274,19 +314,22 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
                 "lost": seen.lost,
                 "loss": 100 * seen.loss_ratio,
                 "p50": None if middle is None else middle / 1e3,
+                **proof.cells(),
+                "bound": 100 * share_bound(seen.lost, seen.sent).high,
             }
         )
     full, free = outcome.streams
     busy, idle = full.latency.p50, free.latency.p50
     wait = _WAITS * 1e9 / fps(session.device.rate_bps, frame)
     if not full.lost and (busy is None or busy < wait):
-        result.conclusion.append(
-            "not told: nothing waited or was lost at the port that is offered more than it sends"
-        )
+        said = "not told: nothing waited or was lost at the port that is offered more than it sends"
     elif free.lost:
-        result.conclusion.append(f"blocked: {free.lost} of {free.sent} frames for the free port were lost")
+        said = f"blocked: {free.lost} of {free.sent} frames for the free port were lost"
     elif idle is None or idle >= wait:
-        result.conclusion.append("blocked: frames for the free port wait, none of them was lost")
+        said = "blocked: frames for the free port wait, none of them was lost"
     else:
-        result.conclusion.append("not blocked: frames for the free port neither wait nor get lost")
+        said = (
+            "not blocked: frames for the free port do not wait for those of the full one, and none was lost"
+        )
+    result.conclusion.append(f"{said}; {free.sent} frames for it, {proof.size}")
     return result

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from lxml import etree
 
@@ -36,11 +37,15 @@ class Device:
     """The element `<network>`."""
     learns: bool = False
     """Whether its model learns addresses; of a real device nobody knows."""
+    faults: tuple[bytes, ...] = ()
+    """Elements of `<faults>` that hold in every trial."""
+    told: tuple[str, ...] = ()
+    """What of its file holds in every trial, and what trials have in the place of the file's own."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its network: two devices are the same where it is."""
-        return hashlib.sha256(self.network).hexdigest()
+        """SHA-256 of its network and faults: two devices are the same where it is."""
+        return hashlib.sha256(b"".join((self.network, *self.faults))).hexdigest()
 
     def test(self, made: Test, gaps: Mapping[str, int] | None = None) -> Loaded:
         """A test with this network in the place of its own; `gaps`: bytes that ports leave behind frames.
@@ -63,9 +68,23 @@ class Device:
                 if not len(parent) and above is not None:
                     above.remove(parent)
         root.replace(own, network)
+        self._plant(root)
         return load_bytes(
             etree.tostring(root, xml_declaration=True, encoding="UTF-8"), self.below / "switch.xml"
         )
+
+    def _plant(self, root: etree._Element) -> None:
+        """Has the faults of the file in a trial, before those that are the trial's own."""
+        if not self.faults:
+            return
+        planted = root.find(f"{{{NAMESPACE}}}faults")
+        if planted is None:
+            planted = etree.Element(f"{{{NAMESPACE}}}faults")
+            tasks = root.find(f"{{{NAMESPACE}}}tasks")
+            assert tasks is not None
+            tasks.addnext(planted)
+        for place, fault in enumerate(self.faults):
+            planted.insert(place, etree.fromstring(fault))
 
 
 def _with_gaps(network: etree._Element, gaps: Mapping[str, int]) -> etree._Element:
@@ -104,12 +123,76 @@ def device_of(path: Path) -> Device:
         )
     _enough(len(ends), str(path))
     root = etree.fromstring(loaded.xml)
+    faults = _faults_of(root, path)
     own = root.find(f"{{{NAMESPACE}}}network")
     assert own is not None
     own = copy.deepcopy(own)
     own.tail = None
     below = path.resolve().parent
-    return Device(switches[0], tuple(ends), rates[0], below, etree.tostring(own), models[0].learning)
+    return Device(
+        switches[0],
+        tuple(ends),
+        rates[0],
+        below,
+        etree.tostring(own),
+        models[0].learning,
+        tuple(etree.tostring(one) for one in faults),
+        tuple(_told_of(root, path, [_local(one) for one in faults])),
+    )
+
+
+def _local(element: etree._Element) -> str:
+    return etree.QName(element).localname
+
+
+def _faults_of(root: etree._Element, path: Path) -> list[etree._Element]:
+    """The faults that hold in every trial. Raises DeviceError, by name, for what no trial can have."""
+    for element in root.iterchildren(f"{{{NAMESPACE}}}*"):
+        if (why := REFUSED.get(_local(element))) is not None:
+            raise DeviceError(f"{path}, line {element.sourceline}: <{_local(element)}>: {why}; leave it out")
+    found = []
+    for one in root.iterfind(f"{{{NAMESPACE}}}faults/{{{NAMESPACE}}}*"):
+        where = f"{path}, line {one.sourceline}: <{_local(one)}>"
+        if _local(one) not in FAULTS:
+            raise DeviceError(
+                f"{where} happens at a time, or to a flow, of this test, and trials have their own; leave it out"
+            )
+        own = [key for key in FAULTS_OF_TEST if key in one.attrib and one.get(key) not in _ALWAYS]
+        if own:
+            raise DeviceError(
+                f'{where} names {own[0]}="{one.get(own[0])}" of this test, and trials have flows and times of their '
+                f"own; leave {own[0]} out, and it holds in every trial"
+            )
+        held = copy.deepcopy(one)
+        held.tail = None
+        found.append(held)
+    return found
+
+
+def _told_of(root: etree._Element, path: Path, faults: list[str]) -> Iterator[str]:
+    """What is taken of a file, and what is not."""
+    if faults:
+        yield f"of {path.name} hold in every trial: its network and its faults ({', '.join(faults)})"
+    replaced = [_local(one) for one in root.iterchildren(f"{{{NAMESPACE}}}*") if _local(one) in REPLACED]
+    attributes = [f'{key}="{value}"' for key in ("seed", "bench") if (value := root.get(key)) is not None]
+    yield (
+        f"of {path.name} do not count: {', '.join([*replaced, *attributes])}: trials have their own, seed 1, and the "
+        "bench is that of --bench"
+    )
+
+
+FAULTS: Final = ("bit-errors", "loss", "duplicate", "delay", "corrupt", "wrong-length")
+"""Faults of links that hold always, and so in every trial."""
+FAULTS_OF_TEST: Final = ("flow", "sequence", "from", "until")
+"""Attributes of a fault that mean flows and times of its own test."""
+_ALWAYS: Final = ("0s", "0ms", "0us", "0ns")
+REPLACED: Final = ("flows", "tasks", "limits")
+"""What trials have in the place of the file's."""
+REFUSED: Final = {
+    "synchronise": "trials run without synchronisation of clocks",
+    "sweep": "a device has one value of everything",
+}
+"""What trials cannot have, with the reason."""
 
 
 def plain_device(ports: int, rate: str) -> Device:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from wiregauge.stats import share_bound
+from wiregauge.switching.evidence import share_text
 from wiregauge.switching.results import Column, Result
 from wiregauge.switching.session import Session
 from wiregauge.switching.trials import Stream, Trial, fps
@@ -43,6 +45,7 @@ def errored_frames(session: Session, known: dict[str, Result]) -> Result:
         Column("error", "error"),
         Column("sent", "sent", "frames"),
         Column("forwarded", "forwarded", "frames"),
+        Column("most", "forwarded share at most, 95 %", "%"),
         Column("statement", "statement"),
     )
     for error in (*(_Error("wrong FCS", frame) for frame in session.frames), *_LENGTHS):
@@ -73,8 +76,23 @@ def _tried(session: Session, error: _Error, result: Result) -> None:
         return
     seen = outcome.streams[0]
     forwarded = max([seen.sent - seen.lost, *seen.passages.values()])
-    said = "not forwarded" if not forwarded else f"forwarded: {forwarded} of {seen.sent}"
-    result.rows.append(
-        {"frame": length, "error": error.name, "sent": seen.sent, "forwarded": forwarded, "statement": said}
+    proof = session.evidence()
+    most = share_bound(min(forwarded, seen.sent), seen.sent).high
+    said = (
+        f"not forwarded: none of {seen.sent}, so at most {share_text(most)} (95 %)"
+        if not forwarded
+        else f"forwarded: {forwarded} of {seen.sent}"
     )
-    result.conclusion.append(f"{length} B, {error.name}: {said}")
+    result.rows.append(
+        {
+            "frame": length,
+            "error": error.name,
+            "sent": seen.sent,
+            "forwarded": forwarded,
+            "most": 100 * most,
+            "statement": said,
+            **proof.cells(),
+            "bound": None,
+        }
+    )
+    result.conclusion.append(f"{length} B, {error.name}: {said}; {proof.size}")

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Final
+
 import numpy as np
 
+from wiregauge.stats import share_bound
+from wiregauge.switching.evidence import Evidence, evidence_of, hidden, share_text
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.search import Found, Goal, search
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import RISE, Outcome, Stream, Trial, fps
 
-__all__ = ["latency", "loss", "no_line_rate", "pair", "throughput"]
+__all__ = [
+    "HIDDEN",
+    "Tried",
+    "goal_of",
+    "latency",
+    "loss",
+    "no_line_rate",
+    "pair",
+    "percent",
+    "reconciled",
+    "statement",
+    "throughput",
+    "told",
+]
 
 _FULL = 1_000_000
+_SAME_WAY: Final = ("latency", "loss")
+"""Tests whose trials are those of the throughput at other loads."""
+HIDDEN: Final = Column("hidden", "what 64 KiB of buffer or burst credit would hide", "% of line rate")
 _LEAST = 8
 """Frames of a stream in the shortest trial, at least."""
 
@@ -41,32 +62,24 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
         Column("upper", "relevant upper bound", "% of line rate"),
         Column("conditional", "conditional throughput", "frames/s"),
         Column("line_rate", "line rate", "frames/s"),
-        Column("trials", "trials"),
         Column("statement", "statement"),
+        HIDDEN,
     )
     result.chart = Chart("frame", ("lower", "upper"))
     rate = session.device.rate_bps
     for frame in session.frames:
-        goal = Goal(
-            session.sizes.initial_s(rate, frame),
-            session.sizes.final_s(rate, frame),
-            session.sizes.sum_s(rate, frame),
-        )
-        refused: list[str] = []
+        tried = Tried()
 
-        def measure(
-            load: int, seconds: float, frame: int = frame, refused: list[str] = refused
-        ) -> float | None:
-            outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pair(session, load, frame)))
-            if outcome.refused:
-                refused.append(outcome.refused)
-                return None
-            return outcome.loss_ratio
+        def measure(load: int, seconds: float, frame: int = frame, tried: Tried = tried) -> float | None:
+            name = f"{frame} B at {percent(load)}"
+            return tried.ask(session, load, Trial(name, seconds, pair(session, load, frame)))
 
+        goal = goal_of(session, frame)
         live, line = not session.sizes.virtual, fps(rate, frame)
         # Of slow links the least load would have no frames.
         least = max(100, round(_LEAST / (goal.initial_s * line) * 1e6)) if live else 1000
         found = search(measure, goal, least=least, rising=live)
+        proof = tried.proof(found, goal)
         result.rows.append(
             {
                 "frame": frame,
@@ -74,35 +87,116 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
                 "upper": _percent(found.upper),
                 "conditional": None if found.conditional is None else found.conditional / 1e6 * line,
                 "line_rate": line,
-                "trials": found.trials,
-                "statement": _statement(found),
+                "statement": statement(found, proof),
+                **proof.cells(),
+                "hidden": 100 * hidden(proof.seconds, rate) if proof.seconds else None,
             }
         )
-        result.conclusion.append(f"{frame} B: {_statement(found)}")
-        result.notes += [f"{frame} B: {text}" for text in dict.fromkeys(refused)]
+        result.conclusion.append(f"{frame} B: {statement(found, proof)}{told(proof, rate)}")
+        result.notes += [f"{frame} B: {text}" for text in dict.fromkeys(tried.refused)]
     result.notes.append(
         "Both ways between two ports. No loss is allowed at all, in any full-length trial of a load; bounds end "
-        "within 0.5 % of each other, within 20 % where the generator is the limit."
+        "within 0.5 % of each other, within 20 % where the generator is the limit. Frames and the bound of their loss "
+        "are those of the full-length trials at the lower bound (at the upper one where there is none), taken for "
+        "independent of each other."
     )
     if all(row["lower"] is None and row["upper"] is None for row in result.rows):
         result.state, result.reason = "refused", "no trial of any load counted"
     return result
 
 
-def _percent(ppm: int | None) -> float | None:
-    return None if ppm is None else ppm / 1e4
+@dataclass(slots=True)
+class Tried:
+    """What a search saw: by load the trials that count, and why others were refused."""
+
+    made: dict[int, list[tuple[Trial, Outcome]]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+    def ask(self, session: Session, load: int, trial: Trial) -> float | None:
+        """The share that a trial of a load lost; None where it was refused."""
+        outcome = session.ask(trial)
+        if outcome.refused:
+            self.refused.append(outcome.refused)
+            return None
+        self.made.setdefault(load, []).append((trial, outcome))
+        return outcome.loss_ratio
+
+    def proof(self, found: Found, goal: Goal) -> Evidence:
+        """What the lower bound rests on, or, where there is none, the upper one."""
+        if found.lower is not None:
+            whole = goal.whole_s(found.lower)
+            return evidence_of(one for one in self.made[found.lower] if one[0].seconds >= whole)
+        return evidence_of(self.made.get(found.upper, ()) if found.upper is not None else ())
 
 
-def _statement(found: Found) -> str:
+def goal_of(session: Session, frame: int) -> Goal:
+    """What the highest load has to keep."""
+    rate, sizes = session.device.rate_bps, session.sizes
+    return Goal(
+        sizes.initial_s(rate, frame),
+        sizes.final_s(rate, frame),
+        sizes.sum_s(rate, frame),
+        confirm_s=lambda load: sizes.confirm_s(rate, frame, load),
+    )
+
+
+def statement(found: Found, proof: Evidence) -> str:
+    """What a search says of a load, without what it rests on."""
     if found.lower is None:
         if found.upper is None:
             return "no load could be offered: the generator is not fit for this"
         return f"loss at every load down to {percent(found.upper)}"
     if found.limited:
         return f"at least {percent(found.lower)}, limited by the generator"
-    if found.upper is None:
-        return "line rate" if found.lower == _FULL else f"at least {percent(found.lower)}"
-    return f"{percent(found.lower)} to {percent(found.upper)}"
+    if found.upper is not None:
+        return f"{percent(found.lower)} to {percent(found.upper)}"
+    if found.lower != _FULL:
+        return f"at least {percent(found.lower)}"
+    return "no loss at line rate" if proof.grown_ns is None else "no loss at line rate in so short a time"
+
+
+def told(proof: Evidence, rate_bps: int) -> str:
+    """What a search rests on, and what so much cannot tell, to be set behind its statement."""
+    if not proof.trials:
+        return ""
+    rests = f": {proof.loss}; {proof.size}"
+    if proof.lost:
+        return rests
+    if proof.grown_ns is not None:
+        slower = proof.grown_ns / 1e9 / (RISE * proof.seconds)
+        return (
+            f"{rests}; but at its end frames took {proof.grown_ns / 1e3:.4g} µs longer than at its beginning: it "
+            f"forwards {1e6 * slower:.3g} ppm less than comes, and a longer trial loses"
+        )
+    return (
+        f"{rests}; {share_text(hidden(proof.seconds, rate_bps))} of line rate would hide in 64 KiB of buffer or burst "
+        f"credit for so long, and {proof.rarely}"
+    )
+
+
+def _percent(ppm: int | None) -> float | None:
+    return None if ppm is None else ppm / 1e4
+
+
+def reconciled(session: Session, result: Result) -> None:
+    """Losses that later trials had at a load that is called a lower bound are said beside it."""
+    for row in result.rows:
+        frame, lower = row["frame"], row["lower"]
+        if not isinstance(lower, float):
+            continue
+        later = [
+            (trial, outcome)
+            for test, trial, outcome in session.log
+            if test in _SAME_WAY and trial.streams[0].frame == frame
+            if trial.streams[0].load_ppm <= round(lower * 1e4)
+        ]
+        again = evidence_of(later)
+        if again.lost:
+            row["statement"] = f"{row['statement']}, and lost later"
+            result.conclusion.append(
+                f"{frame} B: but later trials at {percent(lower * 1e4)} and below lost frames: {again.loss}; "
+                f"{again.size}"
+            )
 
 
 def latency(session: Session, known: dict[str, Result]) -> Result:
@@ -125,6 +219,7 @@ def latency(session: Session, known: dict[str, Result]) -> Result:
     )
     result.chart = Chart("frame", ("p50", "p99", "max"))
     least: list[tuple[int, float]] = []
+    said: list[str] = []
     for row in known["throughput"].rows:
         frame, lower = row["frame"], row["lower"]
         assert isinstance(frame, int)
@@ -137,15 +232,15 @@ def latency(session: Session, known: dict[str, Result]) -> Result:
         if outcome.refused:
             result.notes.append(f"{frame} B: {outcome.refused}")
             continue
-        if outcome.lost:
-            result.notes.append(f"{frame} B: {outcome.lost} frames were lost in this trial")
-        result.rows.append({"frame": frame, "load": lower, **_latency_row(outcome)})
+        proof = session.evidence()
+        result.rows.append({"frame": frame, "load": lower, **_latency_row(outcome), **proof.cells()})
+        said.append(f"{frame} B at {percent(load)}: {_latency_said(outcome, proof)}")
         if (floor := outcome.streams[0].latency.minimum) is not None:
             least.append((frame, floor))
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
         return result
-    result.conclusion.append(_kind(least, session.device.rate_bps))
+    result.conclusion += [_kind(least, session.device.rate_bps), *said]
     result.notes.append("Of the first direction, from the application of the sender to that of the receiver.")
     return result
 
@@ -164,6 +259,23 @@ def _latency_row(outcome: Outcome) -> dict[str, Value]:
     return {"n": seen.n, **{key: None if ns is None else ns / 1e3 for key, ns in values.items()}}
 
 
+def _latency_said(outcome: Outcome, proof: Evidence) -> str:
+    """The latency of a trial in a line."""
+    seen = outcome.streams[0].latency
+
+    def us(ns: float | None) -> str:
+        return "not told" if ns is None else f"{ns / 1e3:.5g} µs"
+
+    mean = us(seen.mean) if seen.uncertainty is None else f"{us(seen.mean)} ± {us(seen.uncertainty)}"
+    line = (
+        f"p50 {us(seen.p50)}, p99 {us(seen.p99)}, {us(seen.minimum)} to {us(seen.maximum)}, mean {mean} (95 %), "
+        f"n {seen.n}; {proof.size}, {outcome.lost or 'none'} lost"
+    )
+    if proof.grown_ns is None:
+        return line
+    return f"{line}; it grew by {proof.grown_ns / 1e3:.4g} µs meanwhile: in a longer trial it is greater"
+
+
 def _kind(least: list[tuple[int, float]], rate_bps: int) -> str:
     """Store-and-forward or cut-through, from how the least latency grows with the frame size.
 
@@ -174,7 +286,9 @@ def _kind(least: list[tuple[int, float]], rate_bps: int) -> str:
         return "store-and-forward or cut-through: not told apart with one frame size"
     sizes, floors = np.array(least, dtype=np.float64).T
     slope = float(np.polyfit(sizes, floors, 1)[0]) / (8e9 / rate_bps)
-    said = f"the least latency grows by {slope:.2f} transmission times per frame"
+    said = (
+        f"the least latency grows by {slope:.2f} transmission times per frame (over {len(least)} frame sizes)"
+    )
     if 1.5 < slope < 2.5:
         return f"store-and-forward: {said}"
     if 0.5 < slope < 1.5:
@@ -191,6 +305,7 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
         Column("sent", "sent", "frames"),
         Column("lost", "lost", "frames"),
         Column("loss", "loss rate", "%"),
+        Column("low", "lost share at least, 95 %", "%"),
     )
     result.chart = Chart("load", ("loss",), "frame")
     for frame in session.frames:
@@ -200,6 +315,7 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
             continue
         clean = 0
         begin = len(result.rows)
+        first = len(session.log)
         for step in range(10):
             load = round(top * (10 - step) / 10)
             seconds = session.sizes.final_s(session.device.rate_bps, frame)
@@ -207,6 +323,8 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
             if outcome.refused:
                 result.notes.append(f"{frame} B at {percent(load)}: {outcome.refused}")
                 continue
+            proof = session.evidence()
+            low = 100 * share_bound(outcome.lost, outcome.sent).low
             result.rows.append(
                 {
                     "frame": frame,
@@ -214,6 +332,8 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
                     "sent": outcome.sent,
                     "lost": outcome.lost,
                     "loss": 100 * outcome.loss_ratio,
+                    "low": low,
+                    **proof.cells(),
                 }
             )
             clean = clean + 1 if not outcome.lost else 0
@@ -221,13 +341,25 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
                 break
         if limited:
             result.notes.append(f"{frame} B: from {percent(top)} down, limited by the generator")
-        rows = result.rows[begin:]
-        worst = max((float(row["loss"] or 0) for row in rows), default=None)
-        text = "not measured" if worst is None else f"at most {worst:.4g} %"
-        result.conclusion.append(f"{frame} B: {text}")
+        result.conclusion.append(
+            f"{frame} B: {_worst(result.rows[begin:], [one[1:] for one in session.log[first:]])}"
+        )
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
     return result
+
+
+def _worst(rows: list[dict[str, Value]], made: list[tuple[Trial, Outcome]]) -> str:
+    """The greatest loss at any load, or that there was none, with what it rests on."""
+    if not rows:
+        return "not measured"
+    counted = evidence_of(made)
+    if not counted.lost:
+        least = min(float(row["load"] or 0) for row in rows)
+        return f"{counted.loss}, at loads down to {least:.4g} %; {counted.size}, and {counted.rarely}"
+    trial, outcome = max(made, key=lambda one: one[1].loss_ratio)
+    worst = evidence_of([(trial, outcome)])
+    return f"most at {percent(trial.streams[0].load_ppm)}: {worst.loss}; {worst.size}"
 
 
 def no_line_rate(known: Result, frame: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
-from wiregauge.switching.forwarding import percent
+from wiregauge.switching.evidence import hidden
+from wiregauge.switching.forwarding import HIDDEN, Tried, goal_of, percent, statement, told
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.search import Found, Goal, search
 from wiregauge.switching.session import Session
@@ -79,45 +79,21 @@ def _one_to_everybody(session: Session, load: int, frame: int) -> tuple[Stream, 
     return (Stream(0, 1, load, frame, also_to=tuple(range(2, ports_of(session)))),)
 
 
-@dataclass(slots=True)
-class _Tried:
-    """What a search saw: by load the full-length trials, and why trials were refused."""
-
-    outcomes: dict[int, list[tuple[float, Outcome]]] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
-
-
-def _searched(session: Session, frame: int, pattern: Pattern) -> tuple[Found, _Tried]:
-    rate, sizes = session.device.rate_bps, session.sizes
-    tried = _Tried()
+def _searched(session: Session, frame: int, pattern: Pattern) -> tuple[Found, Tried, Goal]:
+    rate = session.device.rate_bps
+    tried, goal = Tried(), goal_of(session, frame)
 
     def measure(load: int, seconds: float) -> float | None:
-        outcome = session.ask(Trial(f"{frame} B at {percent(load)}", seconds, pattern(session, load, frame)))
-        if outcome.refused:
-            tried.refused.append(outcome.refused)
-            return None
-        tried.outcomes.setdefault(load, []).append((seconds, outcome))
-        return outcome.loss_ratio
+        name = f"{frame} B at {percent(load)}"
+        return tried.ask(session, load, Trial(name, seconds, pattern(session, load, frame)))
 
-    goal = Goal(sizes.initial_s(rate, frame), sizes.final_s(rate, frame), sizes.sum_s(rate, frame))
     enough = _LEAST * ports_of(session) / (goal.initial_s * fps(rate, frame))
-    found = search(measure, goal, least=max(1000, round(enough * 1e6)), rising=not sizes.virtual)
-    whole = any(seconds >= goal.final_s for seconds, _ in tried.outcomes.get(_FULL, ()))
+    found = search(measure, goal, least=max(1000, round(enough * 1e6)), rising=not session.sizes.virtual)
+    whole = any(trial.seconds >= goal.final_s for trial, _ in tried.made.get(_FULL, ()))
     if not found.limited and found.upper is not None and not whole:
         # The forwarding rate at the highest load is that of a trial of the full length.
         measure(_FULL, goal.final_s)
-    return found, tried
-
-
-def _statement(found: Found) -> str:
-    if found.lower is None:
-        none = "no load could be offered: the generator is not fit for this"
-        return none if found.upper is None else f"loss at every load down to {percent(found.upper)}"
-    if found.limited:
-        return f"at least {percent(found.lower)}, limited by the generator"
-    if found.upper is None:
-        return "line rate" if found.lower == _FULL else f"at least {percent(found.lower)}"
-    return f"{percent(found.lower)} to {percent(found.upper)}"
+    return found, tried, goal
 
 
 def _rate(seconds: float, outcome: Outcome) -> float:
@@ -125,9 +101,12 @@ def _rate(seconds: float, outcome: Outcome) -> float:
     return (outcome.sent - outcome.lost) / seconds
 
 
-def _rates(tried: _Tried) -> dict[str, Value]:
+def _rates(tried: Tried) -> dict[str, Value]:
     """What was forwarded at the highest load that was offered, and the most that was at any load."""
-    longest = {load: max(seen, key=lambda one: one[0]) for load, seen in tried.outcomes.items()}
+    longest: dict[int, tuple[float, Outcome]] = {}
+    for tried_load, seen in tried.made.items():
+        trial, last = max(seen, key=lambda one: one[0].seconds)
+        longest[tried_load] = (trial.seconds, last)
     if not longest:
         return {}
     top = max(longest)
@@ -154,35 +133,37 @@ _COLUMNS: Final = (
     Column("loss", "loss rate then", "%"),
     Column("mfr", "maximum forwarding rate (MFR)", "frames/s"),
     Column("mfr_load", "load of the MFR", "% of line rate"),
-    Column("trials", "trials"),
     Column("statement", "statement"),
+    HIDDEN,
 )
 
 
 def _meshed(session: Session, result: Result, pattern: Pattern, note: str) -> Result:
     result.columns, result.chart = _COLUMNS, Chart("frame", ("lower", "upper"))
     for frame in session.mesh_frames:
-        found, tried = _searched(session, frame, pattern)
-        said = _statement(found)
+        found, tried, goal = _searched(session, frame, pattern)
+        proof = tried.proof(found, goal)
+        said = statement(found, proof)
         result.rows.append(
             {
                 "frame": frame,
                 "lower": None if found.lower is None else found.lower / 1e4,
                 "upper": None if found.upper is None else found.upper / 1e4,
                 **_rates(tried),
-                "trials": found.trials,
                 "statement": said,
+                **proof.cells(),
+                "hidden": 100 * hidden(proof.seconds, session.device.rate_bps) if proof.seconds else None,
             }
         )
         rates = _rates(tried)
         loss = rates.get("loss")
         at_most = (
             f"; at {rates['iload']:.4g} % intended load it forwards {rates['frmol']:.0f} frames/s, "
-            f"lost {loss:.4g} %"
+            f"{'loses none' if not loss else f'loses {loss:.4g} %'}"
             if isinstance(loss, float)
             else ""
         )
-        result.conclusion.append(f"{frame} B: {said}{at_most}")
+        result.conclusion.append(f"{frame} B: {said}{told(proof, session.device.rate_bps)}{at_most}")
         result.notes += [f"{frame} B: {text}" for text in dict.fromkeys(tried.refused)]
     result.notes.append(note)
     if all(row["lower"] is None and row["upper"] is None for row in result.rows):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from wiregauge.stats import share_bound
 from wiregauge.switching.forwarding import no_line_rate
 from wiregauge.switching.meshes import ports_of
 from wiregauge.switching.results import Chart, Column, Result
@@ -35,6 +37,7 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
         Column("p50", "p50 at the congested port", "us"),
         Column("statement", "statement"),
     )
+    result.notes.append("The bound is that of the loss at the uncongested port.")
     result.chart = Chart("frame", ("loss", "free_loss"))
     lacks: list[str] = []
     for frame in session.mesh_frames:
@@ -52,8 +55,20 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
         if outcome.refused:
             session.refusals.pop()
             result.notes.append(f"{frame} B: senders were held back, and the trial counts: {outcome.refused}")
-        result.rows.append(_row(frame, outcome, 1e9 / fps(session.device.rate_bps, frame)))
-        result.conclusion.append(f"{frame} B: {result.rows[-1]['statement']}")
+            session.log.append(("congestion", trial, replace(outcome, refused="")))
+        proof = session.evidence()
+        row = _row(frame, outcome, 1e9 / fps(session.device.rate_bps, frame))
+        free = outcome.streams[0]
+        result.rows.append(
+            {
+                **row,
+                **proof.cells(),
+                "bound": 100 * share_bound(free.lost, free.sent).high,
+            }
+        )
+        result.conclusion.append(
+            f"{frame} B: {row['statement']}; {free.sent} frames for the uncongested port, {proof.size}"
+        )
     result.notes += lacks
     result.notes.append(
         "Port 1 sends 50 % to port 3 and 50 % to port 4, port 2 sends 100 % to port 4, which is offered 150 %. A loss "
@@ -128,9 +143,12 @@ def incast(session: Session, known: dict[str, Result]) -> Result:
     for senders in range(2, ports_of(session)):
         row = _longest(session, frame, senders, result)
         if row is not None:
-            result.rows.append(row)
+            proof = session.evidence()
+            result.rows.append({**row, **proof.cells(), "bound": None})
+            word = "at least " if row["loss"] is None and row["length"] else ""
             result.conclusion.append(
-                f"{senders} senders: bursts of {row['length']} frames of {frame} B each, {row['bytes']} B held"
+                f"{senders} senders: bursts of {word}{row['length']} frames of {frame} B each, {row['bytes']} B held; "
+                f"{proof.size}, of each length one"
             )
     result.notes.append(
         f"{frame} B. All senders begin at one instant, at line rate. Held = frames of all senders less those "

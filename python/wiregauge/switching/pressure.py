@@ -51,9 +51,10 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
             lacks.append(why)
             continue
         found = _rates(session, frame, lower if isinstance(lower, float) else 0.0, result)
+        proof = session.evidence()
         if found is not None:
-            result.rows.append(found)
-            result.conclusion.append(f"{frame} B: {found['statement']}")
+            result.rows.append({**found, **proof.cells(), "bound": None})
+            result.conclusion.append(f"{frame} B: {found['statement']}; {proof.size}")
     result.notes += lacks
     result.notes.append(
         f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and "
@@ -104,7 +105,10 @@ def _loads(lower: float) -> list[int]:
 def _statement(frmol: float, line: float, gap: float, loss: float) -> str:
     if frmol > line * (1 + _CLOCKS):
         return f"forward pressure: frames leave with gaps of {gap:.4g} bit times, 96 are the least"
-    return f"no forward pressure: it sends at {100 * frmol / line:.5g} % of line rate, and loses {loss:.3g} %"
+    lost = f"loses {loss:.3g} %" if loss else "loses none"
+    return (
+        f"no forward pressure: it sends at {100 * frmol / line:.5g} % of line rate, and {lost} in this trial"
+    )
 
 
 def _forwarded(session: Session, name: str, stream: Stream, result: Result) -> tuple[float, Outcome] | None:

@@ -12,13 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Found", "Goal", "search"]
+__all__ = ["WIDTH", "Found", "Goal", "search"]
 
 Class = Literal["lower", "upper", "refused", "undecided"]
+Lengths = Callable[[int], tuple[float, float]]
+"""Of a load (ppm) the length of a trial that counts, and to what such trials have to add up, s."""
 Measure = Callable[[int, float], float | None]
 """Loss ratio of a trial of a load (ppm) and a length (s); None where the trial was refused."""
 
 MOST_PPM = 1_000_000
+WIDTH = 0.005
+"""How far apart bounds may end, relative to the upper one."""
 _COARSE = 0.2
 
 
@@ -35,7 +39,18 @@ class Goal:
     sum_s: float
     loss_ratio: float = 0.0
     exceed_ratio: float = 0.0
-    width: float = 0.005
+    width: float = WIDTH
+    confirm_s: Callable[[int], float] | None = None
+    """Length of the trial that a load (ppm) has to stand in the end, where that is longer than the others."""
+
+    def whole_s(self, load: int) -> float:
+        """The least length of a trial that counts for a load."""
+        return max(self.final_s, self.confirm_s(load) if self.confirm_s is not None else 0.0)
+
+    def lengths(self, load: int) -> tuple[float, float]:
+        """The length of a trial that counts for a load, and to what such trials have to add up."""
+        whole = self.whole_s(load)
+        return whole, self.sum_s if whole <= self.final_s else whole
 
 
 @dataclass(slots=True)
@@ -96,19 +111,21 @@ def search(
     `rising`: begin at the least load and double it, for generators that cannot offer the most, and are slow to fail.
     """
     one = _Search(measure, goal)
-    phases = [(goal.final_s, goal.sum_s, goal.width)]
+    phases: list[tuple[Lengths, float]] = [(lambda _: (goal.final_s, goal.sum_s), goal.width)]
     if goal.initial_s < goal.final_s:
-        phases.insert(0, (goal.initial_s, goal.initial_s, 4 * goal.width))
+        phases.insert(0, (lambda _: (goal.initial_s, goal.initial_s), 4 * goal.width))
+    if goal.confirm_s is not None:
+        phases.append((goal.lengths, goal.width))
     lower: int | None = None
     upper: int | None = None
-    for length, total, width in phases:
+    for lengths, width in phases:
 
-        def holds(load: int, length: float = length, total: float = total) -> bool:
-            return one.decide(load, length, total) == "lower"
+        def holds(load: int, lengths: Lengths = lengths) -> bool:
+            return one.decide(load, *lengths(load)) == "lower"
 
-        def apart(load: int, width: float = width, length: float = length, total: float = total) -> float:
+        def apart(load: int, width: float = width, lengths: Lengths = lengths) -> float:
             """How near to a load it is worth coming: what a generator can offer is not known to a hair."""
-            return max(width, _COARSE) if one.class_of(load, length, total) == "refused" else width
+            return max(width, _COARSE) if one.class_of(load, *lengths(load)) == "refused" else width
 
         lower, upper = _bracket(holds, lower, upper, least, most, apart, rising=rising)
         while lower is not None and upper is not None and upper - lower > max(apart(upper) * upper, 1):
@@ -181,7 +198,7 @@ def _downwards(
 
 def _found(one: _Search) -> Found:
     goal = one.goal
-    classes = {load: one.class_of(load, goal.final_s, goal.sum_s) for load in one.seen}
+    classes = {load: one.class_of(load, *goal.lengths(load)) for load in one.seen}
     uppers = [load for load, known in classes.items() if known == "upper"]
     refused = [load for load, known in classes.items() if known == "refused"]
     top = min([*uppers, *refused], default=None)
@@ -192,7 +209,7 @@ def _found(one: _Search) -> Found:
     conditional = None
     if lower is not None:
         full = sorted(
-            loss for seconds, loss in one.seen[lower] if loss is not None and seconds >= goal.final_s
+            loss for seconds, loss in one.seen[lower] if loss is not None and seconds >= goal.whole_s(lower)
         )
         # The loss that the share of trials which may exceed the goal leaves as the greatest.
         at = max(0, math.ceil((1 - goal.exceed_ratio) * len(full)) - 1)

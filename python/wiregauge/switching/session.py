@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from wiregauge.switching.device import Device
 from wiregauge.switching.envelopes import ENVELOPES, Envelope
 from wiregauge.switching.errors import BeyondError, StopError
+from wiregauge.switching.evidence import CREDIT_BITS, Evidence, evidence_of, span
+from wiregauge.switching.search import WIDTH
 from wiregauge.switching.services import Service
 from wiregauge.switching.store import Store
 from wiregauge.switching.trials import Carrier, Outcome, Trial, fps
 
-__all__ = ["BUDGET_S", "Session", "Sizes"]
+__all__ = ["BUDGET_S", "REPEATS", "Session", "Sizes"]
 
 _BEYOND = "BEYOND"
 """Grade of a trial that the bench could not carry: it left no run."""
 _VIRTUAL_S, _REAL_S = 0.8, 3.5
 """What a trial takes besides its own length, roughly."""
+_LONGEST_VIRTUAL, _LONGEST_REAL_S = 200_000, 5.0
+"""A quick trial that confirms a load has so many frames, or takes so long, at most."""
+REPEATS = {True: 3, False: 50}
+"""Bursts are searched so often, by whether the session is quick (RFC 2544, 26.4, asks for 50)."""
 BUDGET_S = 14 * 60.0
 """--quick begins no trial after so long, so that it ends within 15 minutes."""
 
@@ -41,6 +47,35 @@ class Sizes:
         if not self.quick:
             return 1.0
         return round(8_000 / fps(rate_bps, frame), 6) if self.virtual else 0.4
+
+    def left_out(self, rate_bps: int, frames: tuple[int, ...]) -> str:
+        """What a quick session has less of than a standard one."""
+        whole, first = replace(self, quick=False), frames[0]
+        least, most = (span(self.final_s(rate_bps, frame)) for frame in (first, frames[-1]))
+        lengths = least if least == most else f"{least} to {most}"
+        mesh = "" if self.virtual else ", meshes with one frame size alone (the middle one)"
+        return (
+            f"--quick (the default) has trials of {lengths} where --standard has "
+            f"{span(whole.final_s(rate_bps, first))} (RFC 2544, 24), {REPEATS[True]} repeats of bursts for "
+            f"{REPEATS[False]}, bursts of {self.longest_burst(rate_bps, first)} frames for "
+            f"{whole.longest_burst(rate_bps, first)}{mesh}: it need not meet what is rare, or what a long buffer or "
+            "burst credit hides"
+        )
+
+    def longest_burst(self, rate_bps: int, frame: int) -> int:
+        """Frames of the longest burst that is tried."""
+        if not self.quick:
+            return 1 << 20
+        return 1 << 17 if self.virtual else int(_LONGEST_REAL_S * fps(rate_bps, frame))
+
+    def confirm_s(self, rate_bps: int, frame: int, load_ppm: int) -> float:
+        """A trial that a load has to stand in the end, s: 64 KiB of buffer or burst credit hide 0.5 % of it at most."""
+        final = self.final_s(rate_bps, frame)
+        if not self.quick:
+            return final
+        enough = CREDIT_BITS / (WIDTH * max(load_ppm, 1) / 1e6 * rate_bps)
+        most = _LONGEST_VIRTUAL * fps(rate_bps, frame) ** -1 * 1e6 / max(load_ppm, 1)
+        return round(max(final, min(enough, most if self.virtual else _LONGEST_REAL_S)), 6)
 
     def sum_s(self, rate_bps: int, frame: int) -> float:
         """Of full-length trials of a load before its class is known, s."""
@@ -73,7 +108,10 @@ class Session:
     """Trials that tests not yet over are thought to need."""
     untold: list[str] = field(default_factory=list)
     """Why the present test is told no latencies of some trials, a sentence each."""
+    log: list[tuple[str, Trial, Outcome]] = field(default_factory=list)
+    """Every trial that counts, with its test."""
     _began: float | None = None
+    _rested: int = 0
     _test: str = ""
     _of_test: int = 0
 
@@ -83,6 +121,13 @@ class Session:
         if self.sizes.quick and not self.sizes.virtual:
             return (self.frames[len(self.frames) // 2],)
         return self.frames
+
+    def announcement(self) -> Iterator[str]:
+        """What is to be known before it begins: how long it takes, what is left out, what of a file counts."""
+        yield from self.device.told
+        yield f"{len(self.planned)} tests: {self.estimate()}"
+        if self.sizes.quick:
+            yield self.sizes.left_out(self.device.rate_bps, self.frames)
 
     def estimate(self) -> str:
         """How long it is thought to take, before anything is known of this device."""
@@ -97,7 +142,7 @@ class Session:
 
     def begin(self, test: str) -> None:
         """A test begins."""
-        self._test, self._of_test = test, 0
+        self._test, self._of_test, self._rested = test, 0, len(self.log)
         self.untold.clear()
 
     def ended(self, test: str) -> None:
@@ -117,7 +162,15 @@ class Session:
         outcome, why = outcome.of_the_device(trial, self.device.rate_bps)
         if why and not outcome.refused:
             self.untold.append(why)
+        if not outcome.refused:
+            self.log.append((self._test, trial, outcome))
         return outcome
+
+    def evidence(self) -> Evidence:
+        """Of the trials since the last time it was asked for, in this test."""
+        made = self.log[self._rested :]
+        self._rested = len(self.log)
+        return evidence_of((trial, outcome) for _, trial, outcome in made)
 
     def _once(self, trial: Trial) -> Outcome:
         index = self.asked

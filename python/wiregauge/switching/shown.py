@@ -58,6 +58,9 @@ class SwitchShown(TypedDict):
     version: str
     trials: Annotated[int, Meta(ge=0, description="in the directory")]
     seconds: Annotated[float, Meta(ge=0, description="that the trials of this command took")]
+    told: Annotated[
+        list[str], Meta(description="what of the device's file holds in every trial, and what does not")
+    ]
     tests: list[TestShown]
     refused: Annotated[list[str], Meta(description="trials that count for nothing, after one repeat")]
     not_carried: Annotated[list[UncarriedShown], Meta(description="tests that this bench cannot carry")]
@@ -79,6 +82,7 @@ def switch_json(session: Session, bench: str, results: list[Result], stopped: st
         "version": __version__,
         "trials": session.asked if not stopped else max(session.asked - 1, 0),
         "seconds": round(session.spent_s, 3),
+        "told": list(device.told),
         "tests": [
             filled(TestShown, one, columns=[filled(ColumnShown, column) for column in one.columns])
             for one in results

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from wiregauge.stats import share_bound
 from wiregauge.switching.envelopes import Envelope
 from wiregauge.switching.forwarding import no_line_rate
 from wiregauge.switching.results import Chart, Column, Result, Value
@@ -136,6 +137,8 @@ def _measured(
         "n": seen.n,
         **{key: None if value is None else value / 1e3 for key, value in ns.items()},
         "lost": outcome.streams[0].lost,
+        **session.evidence().cells(),
+        "bound": 100 * share_bound(outcome.streams[0].lost, outcome.streams[0].sent).high,
     }
     result.rows.append(row)
     return seen
@@ -143,7 +146,7 @@ def _measured(
 
 def _range(seen: Latency) -> str:
     least, most = seen.minimum or 0.0, seen.maximum or 0.0
-    return f"{least / 1e3:.5g} to {most / 1e3:.5g} µs"
+    return f"{least / 1e3:.5g} to {most / 1e3:.5g} µs, n {seen.n}, 1 trial"
 
 
 def _named(envelope: Envelope) -> str:
@@ -156,7 +159,10 @@ def _most(output: str, found: list[tuple[Envelope, float]], asked: Sequence[Enve
     missing = [_named(envelope) for envelope in asked if envelope not in measured]
     if not found:
         return f"foreign traffic for {output}: not known, no trial counts"
-    line = f"foreign traffic for {output}: at most {max(wait for _, wait in found) / 1e3:.5g} µs more"
+    line = (
+        f"foreign traffic for {output}: {max(wait for _, wait in found) / 1e3:.5g} µs more at most were seen, in "
+        f"{len(found)} {'trial' if len(found) == 1 else 'trials'}"
+    )
     return f"{line}, not counting {', '.join(missing)}: refused" if missing else line
 
 

@@ -7,13 +7,28 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wiregauge.config import Test
 from wiregauge.measures import FlowResult, Judgement
 from wiregauge.runner import Trials
 from wiregauge.switching.device import Device
 from wiregauge.switching.errors import BeyondError, StopError
 
-__all__ = ["WIRE_EXTRA", "Bench", "Carrier", "Latency", "Load", "Outcome", "Seen", "Stream", "Trial", "fps"]
+__all__ = [
+    "RISE",
+    "WIRE_EXTRA",
+    "Bench",
+    "Carrier",
+    "Latency",
+    "Load",
+    "Outcome",
+    "Seen",
+    "Stream",
+    "Trial",
+    "fps",
+]
 
 WIRE_EXTRA = 20
 """Preamble, start-of-frame delimiter and gap, B."""
@@ -27,6 +42,11 @@ _LEARNING_FLOW = 60_001
 """Number of the flow of learning frames of the first port."""
 _APART_NS = 200_000
 """Between learning frames of two ports."""
+_TENTHS, _FEWEST_IN_TENTH = 10, 10
+RISE = 0.9
+"""Share of a trial over which its rise is taken: from the first tenth to the last."""
+_STEPS = 4
+"""Of noise alone the floor rises so many usual steps once in some 300 trials; of a steady rise it has nine."""
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _STATIONS = "02:57:53:00:00:00"
 """First address of the stations that are imagined behind a port."""
@@ -152,6 +172,8 @@ class Seen:
     """Frames that the device sent by output port, where the bench sees its ports."""
     interval: float | None = None
     """Mean time from one arrival to the next, ns."""
+    grown: float | None = None
+    """How much longer its last frames took at least than its first ones, ns; None: no more than chance and clocks."""
 
     @property
     def loss_ratio(self) -> float:
@@ -426,4 +448,19 @@ def _seen(flow: FlowResult) -> Seen:
     available = flow.service.availability.ratio if flow.service is not None else None
     passages = {f"{hop.switch}:{hop.port}": hop.n for hop in flow.hops}
     interval = flow.summaries["receive_period"].mean
-    return Seen(counts["sent"], lost, offered, latency, available, passages, interval)
+    grown = grown_ns(flow.series["latency"].value, uncertainty or 0.0) if "latency" in flow.series else None
+    return Seen(counts["sent"], lost, offered, latency, available, passages, interval, grown)
+
+
+def grown_ns(latency: NDArray[np.float64], uncertainty: float) -> float | None:
+    """How much the floor of latencies, in the order in which frames were sent, rises from the first tenth to the last.
+
+    A device that forwards less than comes lets frames wait longer and longer. None where the floor rises by no more
+    than four times what neighbouring tenths usually differ by, or than the uncertainty of the latency.
+    """
+    if len(latency) < _TENTHS * _FEWEST_IN_TENTH:
+        return None
+    floors = np.array([part.min() for part in np.array_split(latency, _TENTHS)])
+    rise = float(floors[-1] - floors[0])
+    usual = float(np.median(np.abs(np.diff(floors))))
+    return rise if rise > max(_STEPS * usual, uncertainty, 1.0) else None
