@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -25,10 +25,17 @@ HEADER: Final = 14
 MOST: Final = 4_000_000
 """Records that are read of a switch."""
 _PREAMBLE: Final = 8
+_FEW: Final = 3
+"""Frames of a length that vote."""
 _AROUND: Final = 20
 """Octets of preamble and gap (IEEE Std 802.3, 4.4.2 and 3.2.1)."""
 _PS: Final = 10**12
-_ENOUGH: Final = 30
+_NEAR: Final = 0.05
+"""Share of the time that more octets take by which their time may differ from it, or from none, to be either."""
+
+Stamps = Literal["first", "whole", "header"] | None
+"""Which octet times of frames that came are of: the first, known of captures; the last; the last of the header. None:
+the switch's own timestamps, of which nothing tells whether they are of the last octet or of the header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +51,13 @@ class Port:
     """First bit of the preamble, at the output."""
     lengths: Times
     in_rate_bps: NDArray[np.float64]
+    in_ports: Times
     priorities: Times
     lost_in: Times
     """Last bit of frames that came and did not leave."""
     lost_lengths: Times
     lost_priorities: Times
+    lost_in_rate_bps: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,9 @@ class Passed:
     doubtful: int
     step_ps: int
     untold: tuple[str, ...]
+    stamps: Stamps = "first"
+    unseen: str = ""
+    """Frames of which there are no records and that may have kept others waiting; empty: there are none."""
 
 
 def wire_bits(lengths: Times) -> NDArray[np.float64]:
@@ -132,7 +144,7 @@ def _through(campaign: Campaign, run: Run, rows: pl.DataFrame, name: str) -> Pas
     priorities = {flow.id: flow.vlan.priority if flow.vlan else 0 for flow in run.flows}
     twice = came.group_by(_KEY).len().filter(pl.col("len") > 1)
     came = came.join(twice, on=_KEY, how="anti")
-    sees_header = _sees_header(rows, came, rates)
+    stamps = _stamps(rows, came, rates)
     joined = came.join(left.unique(_KEY, keep="none"), on=_KEY, how="left")
     multicast = came.join(left.group_by(_KEY).len().filter(pl.col("len") > 1), on=_KEY)
     joined = pl.concat(
@@ -147,45 +159,68 @@ def _through(campaign: Campaign, run: Run, rows: pl.DataFrame, name: str) -> Pas
     }
     untold = [f"{twice.height} frames that came twice are left out"] if twice.height else []
     ports = tuple(
-        _port(f"{name}:{port}", port, rates, joined, ways, priorities, sees_header=sees_header)
+        _port(f"{name}:{port}", port, rates, joined, ways, priorities, stamps=stamps)
         for port in sorted(set(left["out_port"].to_list()))
     )
     arrivals = {int(flow): _series(part, "came") for (flow,), part in came.group_by("flow")}
-    return Passed(name, ports, arrivals, 0, 0, tuple(untold))
+    return Passed(name, ports, arrivals, 0, 0, tuple(untold), stamps, _unseen(campaign, run, node))
 
 
-def _sees_header(rows: pl.DataFrame, came: pl.DataFrame, rates: Mapping[int, int]) -> bool:
-    """Whether the switch timestamps the header, as one that cuts through does, rather than the last octet.
+def _unseen(campaign: Campaign, run: Run, node: int) -> str:
+    """What else may have passed the switch, of which there are no records."""
+    kind = campaign.network.nodes[node].kind
+    found = [
+        "background load" if any(node in inject.route.nodes for inject in run.injects) else "",
+        "frames of its own" if isinstance(kind, Switch) and kind.own_frames else "",
+        "frames that keep clocks" if run.clusters or run.ptp_domains else "",
+        "records on their way to a server" if run.remote_logs else "",
+    ]
+    return ", ".join(filter(None, found))
 
-    From the sender's driver to the last octet a frame takes 8 / R more for each octet, to its header it does not.
+
+def _stamps(rows: pl.DataFrame, came: pl.DataFrame, rates: Mapping[int, int]) -> Stamps:
+    """Whether the switch timestamps the header, as one that cuts through does, or the last octet.
+
+    From the sender's driver to the last octet a frame that found its sender idle takes 8 / R more for each octet, to
+    its header it does not. Lengths vote that came by one port, and only where they are near to one of both; None where
+    none does, or some say this and some that.
     """
-    sent = rows.filter((pl.col("point") == "driver-send") & ~pl.col("returning")).select(*_KEY, sent="time")
-    both = came.join(sent.unique(_KEY, keep="none"), on=_KEY).with_columns(
-        took=pl.col("came") - pl.col("sent")
-    )
-    votes = [0, 0]
-    for (_, port), part in both.group_by("flow", "in_port"):
+    sent = rows.filter((pl.col("point") == "driver-send") & ~pl.col("returning"))
+    sent = sent.unique(_KEY, keep="none").select(*_KEY, "node", "length", sent="time")
+    both = came.join(sent.drop("length"), on=_KEY).sort("in_port", "sent")
+    votes: set[Stamps] = set()
+    for (port,), part in both.group_by("in_port"):
+        rate = rates[int(str(port))]
         least = (
-            part.group_by("length")
+            _found_idle(part, rate)
+            .group_by("length")
             .agg(pl.col("took").min(), pl.len())
-            .filter(pl.col("len") >= 3)
+            .filter(pl.col("len") >= _FEW)
             .sort("length")
         )
-        if least.height > 1:
-            grown = least["took"].to_list()[-1] - least["took"].to_list()[0]
-            octets = least["length"].to_list()[-1] - least["length"].to_list()[0]
-            votes[grown < octets * 4 * _PS / rates[int(str(port))]] += 1
-    if not any(votes):
-        # Flows of one length each, from one sender: their senders cost the same.
-        by_port: dict[int, list[tuple[int, int]]] = {}
-        for (port, length), part in both.group_by("in_port", "length"):
-            by_port.setdefault(int(str(port)), []).append((int(str(length)), int(str(part["took"].min()))))
-        for port, points in by_port.items():
-            points.sort()
-            if len(points) > 1:
-                grown, octets = points[-1][1] - points[0][1], points[-1][0] - points[0][0]
-                votes[grown < octets * 4 * _PS / rates[port]] += 1
-    return votes[1] > votes[0]
+        if least.height < 2:
+            continue
+        octets = least["length"].to_numpy().astype(np.float64)
+        took = least["took"].to_numpy().astype(np.float64)
+        grown = (took[1:] - took[0]) / ((octets[1:] - octets[0]) * 8 * _PS / rate)
+        if np.all(np.abs(grown - 1) < _NEAR):
+            votes.add("whole")
+        elif np.all(np.abs(grown) < _NEAR):
+            votes.add("header")
+        else:
+            votes.add(None)
+    return votes.pop() if len(votes) == 1 else None
+
+
+def _found_idle(part: pl.DataFrame, rate: int) -> pl.DataFrame:
+    """Frames of a port, in the order in which they were sent, that found their sender idle; `took` ps to the switch."""
+    sent = part["sent"].to_numpy().astype(np.int64)
+    own = np.rint(wire_bits(part["length"].to_numpy().astype(np.int64)) * _PS / rate).astype(np.int64)
+    done = np.cumsum(own)
+    free = np.concatenate(
+        ([np.iinfo(np.int64).min], (np.maximum.accumulate(sent - (done - own)) + done)[:-1])
+    )
+    return part.with_columns(took=pl.col("came") - pl.col("sent")).filter(pl.Series(sent >= free))
 
 
 def _port(
@@ -196,7 +231,7 @@ def _port(
     ways: Mapping[int, list[int]],
     priorities: Mapping[int, int],
     *,
-    sees_header: bool,
+    stamps: Stamps,
 ) -> Port:
     own = joined.filter(pl.col("out_port") == port).sort("left")
     gone = joined.filter(
@@ -208,13 +243,13 @@ def _port(
         came = part["came"].to_numpy().astype(np.int64)
         lengths = part["length"].to_numpy().astype(np.int64)
         rate = np.array([rates[port] for port in part["in_port"].to_list()], dtype=np.float64)
-        known = (HEADER if sees_header else lengths) + _PREAMBLE
+        known = (HEADER if stamps == "header" else lengths) + _PREAMBLE
         first = came - np.rint(8.0 * known * _PS / rate).astype(np.int64)
         last = first + np.rint(8.0 * (lengths + _PREAMBLE) * _PS / rate).astype(np.int64)
         return first, last, lengths, rate
 
     first, last, lengths, rate = times(own)
-    _, lost, lost_lengths, _ = times(gone)
+    _, lost, lost_lengths, lost_rate = times(gone)
     return Port(
         name,
         rates[port],
@@ -223,10 +258,12 @@ def _port(
         own["left"].to_numpy().astype(np.int64),
         lengths,
         rate,
+        own["in_port"].to_numpy().astype(np.int64),
         _priorities(own, priorities),
         lost,
         lost_lengths,
         _priorities(gone, priorities),
+        lost_rate,
     )
 
 
@@ -280,7 +317,16 @@ def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Pass
     strangers = sum(flow["appeared"] for flow in entry["passive"]["flows"])
     behind = {names[1 - side] for side in (0, 1) if any(flow.from_ == side for flow in run.flows)}
     strangers += sum(flow["frames"] for flow in entry["passive"]["uncrossed"] if flow["seen"] in behind)
-    return Passed("device", tuple(ports), arrivals, doubtful, round(step), tuple(_strangers(strangers)))
+    unseen = f"{strangers} frames that came from elsewhere" if strangers else ""
+    return Passed(
+        "device",
+        tuple(ports),
+        arrivals,
+        doubtful,
+        round(step),
+        tuple(_strangers(strangers)),
+        unseen=unseen,
+    )
 
 
 def _strangers(count: int) -> Iterator[str]:
@@ -306,7 +352,9 @@ def _tap_port(name: str, joined: pl.DataFrame, rates: list[float]) -> Port:
         lengths,
         np.full(own.height, rates[0]),
         np.zeros(own.height, dtype=np.int64),
+        np.zeros(own.height, dtype=np.int64),
         placed(gone, "came", rates[0], lost),
         lost,
         np.zeros(gone.height, dtype=np.int64),
+        np.full(gone.height, rates[0]),
     )

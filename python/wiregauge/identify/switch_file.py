@@ -23,11 +23,11 @@ def switch_attributes(fit: SwitchFit, name: str) -> dict[str, str]:
     said = {"name": name}
     if fit.delay.mode == "cut-through":
         said["forwarding-mode"] = "cut-through"
-    delay = fit.delay.delay
-    if delay.high - delay.low <= _CONSTANT * abs(delay.value):
-        said["delay"] = time_text(max(0, round(delay.high)))
-    else:
-        said["delay"] = shares_text(fit.delay.quantiles)
+    seen = fit.delay.quantiles
+    least, most = seen[0][1], seen[-1][1]
+    said["delay"] = time_text(most) if most - least <= _CONSTANT * most else shares_text(seen)
+    if fit.delay.mixed > _CONSTANT * most:
+        said["mixed-rate-delay"] = time_text(round(fit.delay.mixed))
     drift = _drift_ppb(fit)
     if drift:
         said["line-drift"] = f"{drift}ppb"

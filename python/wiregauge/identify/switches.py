@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge.identify import service
-from wiregauge.identify.errors import IdentifyError
-from wiregauge.identify.passed import HEADER, Passed, Port, wire_bits
+from wiregauge.identify.delays import FEWEST, DelayFit, Estimate, fit_delay, from_reference
+from wiregauge.identify.passed import Passed, Port, wire_bits
 
 __all__ = ["BufferFit", "DelayFit", "Estimate", "PortFit", "SwitchFit", "fit_switch"]
 
 Times = NDArray[np.int64]
-FEWEST: Final = 30
-"""Frames that a parameter needs."""
+_ALIKE: Final = 1e-5
+"""Share by which gaps of one rate may differ."""
+_MOST_ALIKE: Final = 0.75
+"""Share of the frames that waited whose gaps are those of one rate."""
 _PS: Final = 1e12
 _NORMAL: Final = 1.96
 _POLICIES: Final[tuple[Literal["buffer", "queue", "shared"], ...]] = ("buffer", "queue", "shared")
 _UNITS: Final[tuple[Literal["B", "frames"], ...]] = ("B", "frames")
 _RATES: Final = (0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares of a port's rate for which its least service curve is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A parameter with its 95 % interval, from `n` frames or pairs of them."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class DelayFit:
-    """What a frame that waits for no other takes."""
-
-    mode: Literal["store-and-forward", "cut-through"] | None
-    """`store-and-forward` or `cut-through`; None where frames do not tell."""
-    slope: Estimate | None
-    """Time from first bit in to first bit out, more per bit of the frame, ps; None: frames of one length."""
-    delay: Estimate
-    """Processing delay, ps, as a test names it: least and greatest seen are its interval."""
-    quantiles: tuple[tuple[float, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,96 +78,53 @@ class SwitchFit:
 def fit_switch(passed: Passed) -> SwitchFit:
     """The switch that frames passed so. Raises IdentifyError where they tell nothing."""
     untold = list(passed.untold)
-    delay = _delay(passed, untold)
+    delay = fit_delay(passed, untold)
     ports = tuple(_port(port, delay, passed, untold) for port in passed.ports)
     return SwitchFit(
         passed.name, delay, ports, _buffer(passed, delay, untold), _arrivals(passed), tuple(untold)
     )
 
 
-def _idle(port: Port) -> NDArray[np.bool_]:
-    """Frames that came when all before them had left."""
-    free = np.concatenate(
-        ([np.iinfo(np.int64).min], port.left[:-1] + _occupied(port.lengths[:-1], port.rate_bps))
-    )
-    return np.asarray(port.first_in > free)
+def _entered(port: Port, delay: DelayFit, passed: Passed) -> tuple[Times, Times]:
+    """When frames may first leave, at the earliest and at the latest that the delay allows."""
+    return _ready(port.first_in, port.lengths, port.in_rate_bps, port, delay, passed)
 
 
-def _occupied(lengths: Times, rate_bps: float) -> Times:
-    return np.rint(wire_bits(lengths) * _PS / rate_bps).astype(np.int64)
-
-
-def _delay(passed: Passed, untold: list[str]) -> DelayFit:
-    """The delay of frames that found their port idle.
-
-    From first bit in to first bit out store-and-forward takes 8 / R more for each octet of a frame, cut-through none.
-    """
-    chosen = [(port, _idle(port)) for port in passed.ports]
-    latency = np.concatenate([(port.left - port.first_in)[idle] for port, idle in chosen])
-    bits = np.concatenate([8.0 * (port.lengths[idle] + 8) for port, idle in chosen])
-    own = np.concatenate([_PS / port.in_rate_bps[idle] for port, idle in chosen])
-    if len(latency) < FEWEST:
-        raise IdentifyError(
-            f"{passed.name}: {len(latency)} frames found their port idle, and {FEWEST} are needed to tell its delay; "
-            "measure with less traffic as well"
-        )
-    slope: Estimate | None = None
-    mode: Literal["store-and-forward", "cut-through"] | None = None
-    if len(np.unique(bits)) > 1:
-        slope, mode = _slope(bits, latency, own)
-    elif np.any(latency < bits * own):
-        mode = "cut-through"
-    if mode is None:
-        untold.append(
-            "whether it stores frames or cuts through"
-            + (": all frames are of one length" if slope is None else "")
-            + "; taken for store-and-forward"
-        )
-    header = 8.0 * (HEADER + 8)
-    delays = latency - own * (header if mode == "cut-through" else bits)
-    values = np.sort(delays)
-    shares = (0, 5, 25, 50, 75, 95, 100)
-    quantiles = tuple((float(s), max(0, round(float(np.percentile(values, s))))) for s in shares)
-    return DelayFit(
-        mode,
-        slope,
-        Estimate(float(np.median(values)), float(values[0]), float(values[-1]), len(values)),
-        quantiles,
-    )
-
-
-def _slope(
-    bits: NDArray[np.float64], latency: Times, own: NDArray[np.float64]
-) -> tuple[Estimate, Literal["store-and-forward", "cut-through"] | None]:
-    centred = bits - bits.mean()
-    slope = float(centred @ (latency - latency.mean()) / (centred @ centred))
-    rest = latency - latency.mean() - slope * centred
-    error = float(np.sqrt(rest @ rest / max(len(bits) - 2, 1) / (centred @ centred)))
-    low, high = slope - _NORMAL * error, slope + _NORMAL * error
-    per_bit = float(np.mean(own))
-    # Between both lies what neither takes; each needs its own side of the middle with all of its interval.
-    found = Estimate(slope, low, high, len(bits))
-    if low > per_bit / 2:
-        return found, "store-and-forward"
-    return found, "cut-through" if high < per_bit / 2 else None
-
-
-def _eligible(port: Port, delay: DelayFit) -> Times:
-    """When frames may first leave: after their last bit (cut-through: their header) came and the delay passed."""
-    seen = HEADER + 8 if delay.mode == "cut-through" else port.lengths + 8
-    took = 8.0 * seen * _PS / port.in_rate_bps + delay.delay.value
-    return np.asarray(port.first_in + np.rint(took).astype(np.int64))
+def _ready(
+    first_in: Times,
+    lengths: Times,
+    in_rate_bps: NDArray[np.float64],
+    port: Port,
+    delay: DelayFit,
+    passed: Passed,
+) -> tuple[Times, Times]:
+    found = []
+    for mode, low, high in delay.bounds:
+        reference = from_reference(mode, lengths, in_rate_bps, float(port.rate_bps))
+        stored = from_reference("store-and-forward", lengths, in_rate_bps, 0.0)
+        mixed = np.where(in_rate_bps == port.rate_bps, 0.0, delay.mixed)
+        least = 0.0 if passed.unseen else low
+        # A frame that is not cut through, because its port was busy, is stored: in the buffer it may be with its end.
+        latest = np.maximum(reference, stored) if mode == "cut-through" else reference
+        if passed.stamps is None and mode == "cut-through":
+            # First bits were placed as if the switch had stamped last octets.
+            later = stored - from_reference(mode, lengths, in_rate_bps, in_rate_bps)
+            reference, latest = reference + later, latest + later
+        found.append((first_in + reference + least, first_in + latest + high + mixed))
+    early = np.min([one for one, _ in found], axis=0)
+    late = np.max([one for _, one in found], axis=0)
+    return np.floor(early).astype(np.int64), np.ceil(late).astype(np.int64)
 
 
 def _port(port: Port, delay: DelayFit, passed: Passed, untold: list[str]) -> PortFit:
-    # A frame that was stored and could have left earlier waited for the one before it, and nothing lies between them.
-    latest = port.last_in + round(delay.delay.high) + passed.step_ps
-    waited = np.flatnonzero(port.left[1:] > latest[1:]) + 1
-    gaps = (port.left[waited] - port.left[waited - 1]).astype(np.float64)
-    sent = wire_bits(port.lengths[waited - 1])
-    rate = _rate(sent, gaps) if len(waited) >= FEWEST else None
+    rate, waited = (None, 0) if passed.unseen else _line_rate(port, delay, passed)
     if rate is None:
-        untold.append(f"the rate of {port.name}: {len(waited)} frames waited there; taken from the test")
+        why = (
+            f"{passed.unseen} may lie between"
+            if passed.unseen
+            else f"{waited} frames left one behind another there"
+        )
+        untold.append(f"the rate of {port.name}: {why}; taken from the test")
     used = rate.value if rate is not None else float(port.rate_bps)
     order = np.argsort(port.last_in, kind="stable")
     came, bits = port.last_in[order], wire_bits(port.lengths[order])
@@ -206,13 +142,38 @@ def _port(port: Port, delay: DelayFit, passed: Passed, untold: list[str]) -> Por
     )
 
 
-def _rate(bits: NDArray[np.float64], gaps: NDArray[np.float64]) -> Estimate:
-    """Bits over time, with a jackknife over twenty groups in the order of time."""
+def _line_rate(port: Port, delay: DelayFit, passed: Passed) -> tuple[Estimate | None, int]:
+    """The rate by frames that waited for the one before them, and how many did.
+
+    They follow one another as the line lets them: gaps that are not all those of one rate have another cause, and tell
+    none; nor do any that are longer than another gap of the port allows.
+    """
+    _, late = _entered(port, delay, passed)
+    last = np.maximum(late, port.last_in + round(delay.delay.high))
+    waited = np.flatnonzero(port.left[1:] > last[1:] + passed.step_ps) + 1
+    if len(waited) < FEWEST:
+        return None, len(waited)
+    gaps = (port.left[waited] - port.left[waited - 1]).astype(np.float64)
+    bits = wire_bits(port.lengths[waited - 1])
+    usual = float(np.median(gaps / bits))
+    own = np.abs(gaps - usual * bits) <= 2.0 * (passed.step_ps + 1) + _ALIKE * gaps
+    if np.count_nonzero(own) < max(FEWEST, _MOST_ALIKE * len(own)):
+        return None, int(np.count_nonzero(own))
+    every = np.diff(port.left).astype(np.float64)
+    shortest = usual * wire_bits(port.lengths[:-1]) - 2.0 * (passed.step_ps + 1) - _ALIKE * every
+    if np.any(every < shortest):
+        return None, int(np.count_nonzero(own))
+    return _rate(bits[own], gaps[own], passed.step_ps + 1.0), int(np.count_nonzero(own))
+
+
+def _rate(bits: NDArray[np.float64], gaps: NDArray[np.float64], step: float) -> Estimate:
+    """Bits over time, with a jackknife over twenty groups in the order of time, and what a timestamp leaves open."""
     groups = np.array_split(np.arange(len(gaps)), 20)
     whole = float(bits.sum() / gaps.sum() * _PS)
     without = np.array([(bits.sum() - bits[g].sum()) / (gaps.sum() - gaps[g].sum()) * _PS for g in groups])
     error = float(np.sqrt((len(groups) - 1) / len(groups) * np.sum((without - without.mean()) ** 2)))
-    return Estimate(whole, whole - _NORMAL * error, whole + _NORMAL * error, len(gaps))
+    half = _NORMAL * error + whole * step * len(gaps) / float(gaps.sum())
+    return Estimate(whole, whole - half, whole + half, len(gaps))
 
 
 def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
@@ -226,12 +187,14 @@ def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
         untold.append(
             f"what became of {passed.doubtful} frames; the size of buffers is known from below only"
         )
+    if passed.unseen and lost:
+        untold.append(f"how much {passed.unseen} was in the buffers; their size is known from below only")
     found: list[BufferFit] = []
     for policy in _POLICIES:
         sets = _sets(passed, delay, policy)
         for unit in _UNITS:
             least, below = _bounds(sets, unit)
-            if lost == 0 or passed.doubtful:
+            if lost == 0 or passed.doubtful or passed.unseen:
                 return BufferFit("buffer", "B", least, None, lost)
             if below is not None and least < below:
                 found.append(BufferFit(policy, unit, least, below, lost))
@@ -243,17 +206,16 @@ def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
         return BufferFit("buffer", "B", least, None, lost)
     # Of several that explain it the one that is pinned down best, relative to its size.
     found.sort(key=lambda fit: ((fit.below or 0) - fit.least) / max(fit.least, 1))
-    if len(found) > 1:
-        others = ", ".join(f"{fit.policy} in {fit.unit}" for fit in found[1:])
-        untold.append(f"which buffer is full first: {found[0].policy} in {found[0].unit}, but also {others}")
     best = found[0]
-    return BufferFit(
-        best.policy,
-        best.unit,
-        best.least,
-        best.below,
-        lost,
-        tuple(f"{fit.policy} in {fit.unit}: {fit.least} to {(fit.below or 0) - 1}" for fit in found[1:]),
+    if len(found) > 1:
+        untold.append(
+            "which buffer is full first: one of "
+            + ", ".join(f"{fit.policy} in {fit.unit}" for fit in found)
+            + "; lengths, priorities and ports that differ would tell"
+        )
+    return replace(
+        best,
+        also=tuple(f"{one.policy} in {one.unit}: {one.least} to {(one.below or 0) - 1}" for one in found[1:]),
     )
 
 
@@ -262,30 +224,41 @@ class _Buffer:
     """Frames of one buffer: when they entered or found no room, their lengths, and when they began to leave."""
 
     entered: Times
+    """At the latest."""
+    early: Times
+    """At the earliest."""
     lengths: Times
     left: Times
     refused: Times
+    """At the earliest."""
+    refused_late: Times
     refused_lengths: Times
 
 
 def _sets(passed: Passed, delay: DelayFit, policy: str) -> list[_Buffer]:
     parts: dict[object, list[_Buffer]] = {}
     for number, port in enumerate(passed.ports):
-        entered = np.minimum(_eligible(port, delay), port.left)
-        refused = port.lost_in + round(delay.delay.value)
+        early, late = (np.minimum(one, port.left) for one in _entered(port, delay, passed))
+        bits = np.rint(8.0 * (port.lost_lengths + 8) * _PS / port.lost_in_rate_bps).astype(np.int64)
+        refused, refused_late = _ready(
+            port.lost_in - bits, port.lost_lengths, port.lost_in_rate_bps, port, delay, passed
+        )
         for priority in np.unique(np.concatenate((port.priorities, port.lost_priorities))):
             key = {"buffer": number, "queue": (number, int(priority)), "shared": 0}[policy]
             own, gone = port.priorities == priority, port.lost_priorities == priority
             part = _Buffer(
-                entered[own], port.lengths[own], port.left[own], refused[gone], port.lost_lengths[gone]
+                late[own],
+                early[own],
+                port.lengths[own],
+                port.left[own],
+                refused[gone],
+                refused_late[gone],
+                port.lost_lengths[gone],
             )
             parts.setdefault(key, []).append(part)
     joined = []
     for some in parts.values():
-        columns = (
-            np.concatenate([getattr(part, name) for part in some])
-            for name in ("entered", "lengths", "left", "refused", "refused_lengths")
-        )
+        columns = (np.concatenate([getattr(part, one.name) for part in some]) for one in fields(_Buffer))
         joined.append(_Buffer(*columns))
     return joined
 
@@ -305,7 +278,9 @@ def _bounds(sets: list[_Buffer], unit: str) -> tuple[int, int | None]:
             held = inside[1:] - outside[np.searchsorted(left, entered, "right")]
             most = max(most, int(held.max()))
         if len(one.refused):
-            waits = inside[np.searchsorted(entered, one.refused, "right")]
+            early = np.argsort(one.early, kind="stable")
+            inside = np.concatenate(([0], np.cumsum(sizes[early])))
+            waits = inside[np.searchsorted(one.early[early], one.refused_late, "right")]
             waits = waits - outside[np.searchsorted(left, one.refused, "left")]
             tightest = int((waits + gone_sizes).min())
             least = tightest if least is None else min(least, tightest)

@@ -86,7 +86,7 @@ def capacity(session: Session, known: dict[str, Result]) -> Result:
             break
     result.rows.sort(key=lambda row: row["stations"] if isinstance(row["stations"], int) else 0)
     word = "" if high else "at least "
-    result.conclusion.append(f"{word}{low} addresses are kept; {_made(result)}")
+    result.conclusion.append(f"{word}{low} addresses are kept; {_made(result, 'number')}")
     result.notes.append(
         f"{_FRAME} B. A new address every {_SLOW_S * 1e3:g} ms; a device that learns more slowly, or forgets "
         "within the trial, keeps fewer. The most stations none of whose frames was flooded or lost."
@@ -134,7 +134,7 @@ def learning_rate(session: Session, known: dict[str, Result]) -> Result:
             break
         spacing = (good + bad) // 2 if good and bad else 4 * bad
     result.rows.sort(key=lambda row: row["rate"] if isinstance(row["rate"], float) else 0.0)
-    result.conclusion.append(f"{_rate_said(good, bad)}; {_made(result)}")
+    result.conclusion.append(f"{_rate_said(good, bad)}; {_made(result, 'rate')}")
     result.notes.append(
         f"{_FRAME} B, {stations} stations. The highest rate at which none of their frames was flooded or lost; bounds "
         "end within 0.5 % of each other."
@@ -142,9 +142,9 @@ def learning_rate(session: Session, known: dict[str, Result]) -> Result:
     return result
 
 
-def _made(result: Result) -> str:
-    """How many trials; each has the same question once."""
-    return f"{len(result.rows)} trials, one of each number or rate"
+def _made(result: Result, what: str) -> str:
+    """How many trials there were, each of another number or rate."""
+    return f"{len(result.rows)} trials, one of each {what}"
 
 
 def _rate_said(good: int, bad: int) -> str:

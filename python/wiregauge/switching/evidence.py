@@ -87,7 +87,8 @@ def evidence_of(made: Iterable[tuple[Trial, Outcome]]) -> Evidence:
     return Evidence(
         len(counted),
         sum(outcome.sent for _, outcome in counted),
-        sum(outcome.lost for _, outcome in counted),
+        # A frame of a wrong length that comes damaged is counted as both.
+        sum(min(outcome.lost, outcome.sent) for _, outcome in counted),
         longest.seconds,
         max(grown, default=None),
     )

@@ -116,7 +116,8 @@ def _verdict(loss: float, free_lost: int, waits: float | None, full: float | Non
             "head-of-line blocking: frames for the uncongested port wait as those for the congested one do"
         )
     if loss < _SHARE * _EXPECTED:
-        pressure = f"back-pressure: the congested port lost {loss:.4g} % and not {_EXPECTED:.1f} %"
+        lost = f"{loss:.4g} %" if loss else "none"
+        pressure = f"back-pressure: the congested port lost {lost} and not {_EXPECTED:.1f} %"
         return f"{pressure}; {blocked}" if blocked else pressure
     rest = f"no back-pressure: the congested port lost {loss:.4g} %, {_EXPECTED:.1f} % expected"
     return f"{blocked or 'no head-of-line blocking'}; {rest}"

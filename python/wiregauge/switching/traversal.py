@@ -194,7 +194,8 @@ def _conclude_curve(
         told += "from how the greatest wait grows with the burst"
     latency = (base.maximum or 0.0) / 1e3
     result.conclusion.append(
-        f"rate-latency service curve: {told}; latency {latency:.5g} µs of the empty device"
+        f"rate-latency service curve: {told}; latency {latency:.5g} µs of the empty device; the greatest of "
+        f"{len(worst)} trials"
     )
     result.notes.append(
         f"Greatest wait = what stands at the output when a burst is in / {fitted / 1e6:.4g} Mbit/s "

@@ -45,8 +45,8 @@ _APART_NS = 200_000
 _TENTHS, _FEWEST_IN_TENTH = 10, 10
 RISE = 0.9
 """Share of a trial over which its rise is taken: from the first tenth to the last."""
-_STEPS = 4
-"""Of noise alone the floor rises so many usual steps once in some 300 trials; of a steady rise it has nine."""
+_STEPS = 6
+"""Of noise alone the floor rises so many usual steps once in some 100 trials or less; of a steady rise it has nine."""
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _STATIONS = "02:57:53:00:00:00"
 """First address of the stations that are imagined behind a port."""
@@ -456,7 +456,7 @@ def grown_ns(latency: NDArray[np.float64], uncertainty: float) -> float | None:
     """How much the floor of latencies, in the order in which frames were sent, rises from the first tenth to the last.
 
     A device that forwards less than comes lets frames wait longer and longer. None where the floor rises by no more
-    than four times what neighbouring tenths usually differ by, or than the uncertainty of the latency.
+    than six times what neighbouring tenths usually differ by, or than the uncertainty of the latency.
     """
     if len(latency) < _TENTHS * _FEWEST_IN_TENTH:
         return None
