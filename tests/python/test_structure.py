@@ -89,6 +89,7 @@ PACKAGES = {
         "records",
         "report",
         "runner",
+        "stats",
     },
     # A schedule is shown in a page like any other.
     "scheduling": {"_native", "config", "figures", "plan", "report"},
