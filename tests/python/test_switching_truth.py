@@ -45,7 +45,7 @@ def sheet_of(place: Path, file: Path, *options: str) -> tuple[dict[str, dict[str
 
 def perfect(trial: Trial) -> Outcome:
     """A device that does everything right, and floods what no port sends."""
-    latency = Latency(1000, 1e3, 2e3, 3e3, 4e3, 1e3, 2e3, 10.0)
+    latency = Latency(1000, 13e3, 14e3, 15e3, 16e3, 1e3, 14e3, 10.0)
 
     def seen(stream: Stream) -> Seen:
         return Seen(1000, 0, 1.0, latency, 1.0, {"box:1": 1000, "box:2": 0}, 5_000.0)
