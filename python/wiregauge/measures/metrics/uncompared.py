@@ -121,7 +121,13 @@ def told_offset(plan: FlowPlan, offset: Between) -> str:
     if most is None and least is None:
         return ""
     if least is not None and most is not None:
-        reach = f"{duration(least)} to {duration(most)} more"
+        reach = f"{_whole(least)} to {_whole(most)} more"
     else:
-        reach = f"at most {duration(most)} more" if most is not None else f"at least {duration(least)} more"
+        reach = f"at most {_whole(most)} more" if most is not None else f"at least {_whole(least)} more"
     return f"{plan.destination} shows {reach} than {plan.source} if nothing came before it was sent"
+
+
+def _whole(ns: float | None) -> str:
+    """To a nanosecond in a second: clocks may be many seconds apart."""
+    number, _, unit = duration(ns, 10).partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
