@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,8 @@ def test_a_link_that_held_a_frame_back_is_named_and_the_truth_agrees(explanation
     top = max(worst.steps, key=lambda step: step.excess)
     assert top.title == "link sw2 to far"
     assert top.excess == pytest.approx(400_000, abs=1_000)
-    assert any("held the frame back" in event.text for event in worst.events)
+    (held,) = [event.text for event in worst.events if "held the frame back" in event.text]
+    assert re.search(r", as <delay> of the test plants it \(line [0-9]+\)$", held)
     assert [near.sequence for near in worst.neighbours] == [698, 699, 701, 702]
 
 

@@ -6,8 +6,10 @@ events, with a time where it knows one. A new series of host noise is one more f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -50,6 +52,8 @@ class Surroundings:
     clocks: Mapping[str, tuple[Floats, Floats]]
     estimated: RunClocks
     simulated: bool
+    planted: Mapping[str, str] = field(default_factory=dict)
+    """By the kind of a deed the fault of the test that does it, with its line."""
 
     def clock(self, flow: FlowPlan, at_ns: float) -> Clock | None:
         """Clock of the destination against that of the source at a time (ns of the run)."""
@@ -84,7 +88,7 @@ class Surroundings:
         )
         deeds = self.deeds.filter(~pl.col("warm_up") & own | around)
         found = [
-            Event(time / 1e12, self._name(node), _told(kind, value), "truth")
+            Event(time / 1e12, self._name(node), _told(kind, value) + self.planted.get(kind, ""), "truth")
             for time, kind, value, node in deeds.select("time", "kind", "value", "node")
             .head(SHOWN)
             .iter_rows()
@@ -140,6 +144,36 @@ def _told(kind: str, value: int) -> str:
     return words.get(kind, kind)
 
 
+_FAULTS = {
+    "cut": "cut",
+    "down": "restart",
+    "babble-began": "babble",
+    "babbled": "babble",
+    "duplicated": "duplicate",
+    "corrupted": "corrupt",
+    "delayed": "delay",
+    "link-lost": "loss",
+    "bit-error": "bit-errors",
+    "relay-fault": "fault",
+}
+"""Deeds that happen because the test plants them, and the element that does."""
+
+
+def _planted(test: Path) -> dict[str, str]:
+    """Of each deed the element of the test that plants it, with its lines."""
+    if not test.is_file():
+        return {}
+    lines = test.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = {}
+    for kind, tag in _FAULTS.items():
+        own = [number for number, line in enumerate(lines, 1) if re.search(rf"<{tag}[\s/>]", line)]
+        if own:
+            several = "line" if len(own) == 1 else "lines"
+            named = ", ".join(map(str, own[:SHOWN])) + (", …" if len(own) > SHOWN else "")
+            found[kind] = f", as <{tag}> of the test plants it ({several} {named})"
+    return found
+
+
 def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> Surroundings:
     """Everything known of a run besides its records. `estimated` is what is known of its clocks."""
     names = directory.plan.network.names
@@ -156,7 +190,9 @@ def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> S
             at = part["time"].cast(pl.Float64).to_numpy() / 1e3
             clocks[names[int(node)]] = (at, part["value"].cast(pl.Float64).to_numpy() / 1e3)
     reported = tuple(event for reader in READERS for event in reader(directory, run))
-    return Surroundings(names, deeds, reported, clocks, estimated, path is not None)
+    return Surroundings(
+        names, deeds, reported, clocks, estimated, path is not None, _planted(directory.path / "test.xml")
+    )
 
 
 def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
