@@ -26,6 +26,7 @@ from wiregauge.measures.metrics.uncompared import is_between_clocks
 
 TAPS = Path(__file__).resolve().parents[1] / "faults" / "taps"
 SECOND = 10**9
+START = 1000 * SECOND
 SENT = 400
 EACH = 50 * MS
 
@@ -95,12 +96,12 @@ def captured(
 ) -> list[Path]:
     """400 frames each 50 ms, of which every 40th up to `lost` of them is lost; `clock` is what the second one shows."""
     gone = {40 * n + 7 for n in range(lost)}
-    before = [Seen(SECOND + EACH * n, frame(n), (1, n)) for n in range(SENT)]
+    before = [Seen(START + EACH * n, frame(n), (1, n)) for n in range(SENT)]
     behind = [replace(one, nanos=clock(one.nanos + took(n))) for n, one in enumerate(before) if n not in gone]
     return [written(place / "before.pcap", before), written(place / "behind.pcap", behind)]
 
 
-MIDDLE = SECOND + EACH * SENT // 2
+MIDDLE = START + EACH * SENT // 2
 
 
 @pytest.mark.parametrize(
@@ -125,13 +126,13 @@ MIDDLE = SECOND + EACH * SENT // 2
             id="far back",
         ),
         pytest.param(
-            lambda t: t - (t - SECOND) // 500,
+            lambda t: t - (t - START) // 500,
             ["--max-clock-offset", "1ms"],
             "farther apart than --max-clock-offset",
             id="drift",
         ),
         pytest.param(
-            lambda t: t + (t - SECOND) // 10,
+            lambda t: t + (t - START) // 10,
             ["--max-clock-offset", "1ms"],
             "give --max-residence",
             id="drift out",
@@ -172,7 +173,7 @@ def test_content_on_both_sides_is_never_called_lost(
 
 @pytest.mark.parametrize("alike", [1, 2, 4])
 def test_recurring_content_is_not_lost_either(alike: int, tmp_path: Path) -> None:
-    before = [Seen(SECOND + EACH * n, frame(n // alike), (1, n)) for n in range(SENT)]
+    before = [Seen(START + EACH * n, frame(n // alike), (1, n)) for n in range(SENT)]
     behind = [replace(one, nanos=one.nanos + MS + 30 * SECOND * (one.nanos > MIDDLE)) for one in before]
     files = [written(tmp_path / "before.pcap", before), written(tmp_path / "behind.pcap", behind)]
     judged, said, _ = seen(
@@ -192,7 +193,7 @@ def test_one_frame_that_was_kept_for_long_spoils_no_other(tmp_path: Path) -> Non
 
 
 def test_a_mirror_port_that_copies_every_frame_twice_loses_nothing_certainly(tmp_path: Path) -> None:
-    before = [Seen(SECOND + EACH * n, frame(n), (1, n)) for n in range(SENT)]
+    before = [Seen(START + EACH * n, frame(n), (1, n)) for n in range(SENT)]
     twice = [replace(one, nanos=one.nanos + k * 3_000) for one in before for k in (0, 1)]
     behind = [replace(one, nanos=one.nanos + MS) for one in before]
     files = [written(tmp_path / "before.pcap", twice), written(tmp_path / "behind.pcap", behind)]

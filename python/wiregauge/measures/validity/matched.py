@@ -76,7 +76,7 @@ def outside(compared: Mapping[str, Any]) -> Outside | None:
     early = found["before"]
     causes = []
     if unique > early or not unique:
-        late = f"up to {_option(greatest)} later, " if unique else ""
+        late = f"up to {_option(greatest)} later " if unique else ""
         cure = f"--max-residence {_option(greatest)}" if unique else "a longer --max-residence"
         causes.append(
             f"{unique - early or recurring} came {late}{when}: either the device keeps frames so long, then give "
@@ -139,5 +139,5 @@ def _option(ps: float, *, exact: bool = False) -> str:
             if not exact:
                 step = Decimal(1).scaleb(value.adjusted() - _DIGITS + 1)
                 value = (value / step).to_integral_value(ROUND_CEILING) * step
-            return f"{float(value):.12g}{unit}"
+            return f"{float(value):.6g}{unit}"
     return f"{ps / 1000:g}ns"
