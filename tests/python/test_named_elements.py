@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from shown_commands import ROOT
 
-from test_named_commands import OF_OTHERS, PACKAGE, PLACE, ROOT, agent_commands, agent_options, every_option
+from test_named_commands import OF_OTHERS, PACKAGE, PLACE, agent_commands, agent_options, every_option
 from wiregauge.config.schema import declarations, value_types
 
 OTHER_ELEMENTS = {"elements": "physical networks", "station": "physical networks", "usize": "Rust"}
