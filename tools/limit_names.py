@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -54,6 +54,8 @@ class Name:
     statistic: str
     dimension: str
     needs: str
+    losses: str
+    """What a lost message is to it: `counted`, `missing`, or `-` where it is neither."""
 
     def __str__(self) -> str:
         return f"{self.measure}.{self.statistic}" if self.statistic else self.measure
@@ -78,7 +80,9 @@ def names() -> Iterator[Name]:
             if dimension == "count" and last == "mean":
                 dimension = "number"
             needs = "relay" if statistic.startswith("back_") else definition.needs
-            yield Name(measure, statistic, dimension, needs if needs in _NEEDS else "-")
+            yield Name(
+                measure, statistic, dimension, needs if needs in _NEEDS else "-", definition.losses or "-"
+            )
 
 
 def _statistics(definition: Definition) -> Iterator[str]:
@@ -96,16 +100,18 @@ def percentiles() -> Iterator[Name]:
     """What stands for any percentile of a measure: a name that ends in `p*`, one for each that has the median."""
     for name in names():
         if name.statistic.endswith("p50"):
-            yield Name(name.measure, name.statistic.removesuffix("50") + "*", name.dimension, name.needs)
+            yield replace(name, statistic=name.statistic.removesuffix("50") + "*")
 
 
 def table() -> str:
     """The table of the plan."""
     head = (
-        "# Made by tools/limit_names.py: name, what its bound is written in, what its flow must have; "
-        "p*: any percentile.\n"
+        "# Made by tools/limit_names.py: name, what its bound is written in, what its flow must have, what a lost "
+        "message is to it; p*: any percentile.\n"
     )
-    return head + "".join(f"{name} {name.dimension} {name.needs}\n" for name in (*names(), *percentiles()))
+    return head + "".join(
+        f"{name} {name.dimension} {name.needs} {name.losses}\n" for name in (*names(), *percentiles())
+    )
 
 
 def schema(text: str) -> str:

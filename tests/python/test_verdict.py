@@ -116,7 +116,7 @@ def test_a_limit_carries_its_margin_and_its_interval(tmp_path: Path) -> None:
     assert "undecided flow 10: latency.p99.9 at most 1e+09: p99.9 needs 2995 values, there are" in text
     assert "fail flow 10: latency.min at least 1e+09:" in text
     assert "short by" in text
-    assert "pass flow 10: lost at most 0: 0, margin 0" in text
+    assert f"pass flow 10: lost at most 0: 0 (of {lost.n} messages sent), margin 0" in text
 
 
 def test_the_observed_figure_decides_and_a_bound_within_its_interval_is_said(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ pub fn compile_scheduling(
     let fewest_of_all = fewest.values().copied().min();
     let fewest = |flow: Option<FlowId>| flow.map_or(fewest_of_all, |id| fewest.get(&id).copied());
     limits::warn_of_few(&limits, fewest, &mut found);
+    limits::warn_of_unlimited_loss(&limits, &model.flows, &mut found);
     warn_of_length(&runs, &mut found);
     check_traces(&test, &runs, &mut found);
     host_tsn::check(&test.nodes, &topology, &runs, &mut found);

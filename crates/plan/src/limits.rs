@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::campaign::{Bound, FlowId, Limit};
 use crate::diagnostic::Findings;
-use crate::measures::{self, Dimension, Measure, Needs};
+use crate::measures::{self, Dimension, Losses, Measure, Needs};
 use crate::model::{FlowModel, Model};
 use crate::quantity::{self, Kind};
 use crate::reader::Sourced;
@@ -228,3 +228,46 @@ pub(crate) fn warn_of_few(
         ));
     }
 }
+
+/// Says of which flows something is limited that only messages which arrive have, and no loss: half of them may be lost.
+pub(crate) fn warn_of_unlimited_loss(limits: &[Limit], flows: &[FlowModel], found: &mut Findings) {
+    let what = |limit: &Limit| measures::find(&limit.measure).map(|measure| (measure.losses, measure.needs));
+    let of = |limit: &&Limit, flow: &FlowModel| limit.flow.is_none_or(|id| id == flow.id);
+    let counts = |limit: &&Limit| {
+        // Of what was delivered a least number bounds the loss, of what was lost a greatest.
+        let bound = if limit.measure == "delivered" { Bound::AtLeast } else { Bound::AtMost };
+        what(limit).is_some_and(|(losses, _)| losses == Losses::Counted) && limit.bound == bound
+    };
+    let has = |limit: &&Limit, flow: &FlowModel| match what(limit) {
+        Some((Losses::Missing, Needs::Relay)) => flow.relayed,
+        Some((Losses::Missing, Needs::Deadline)) => flow.deadline.is_some(),
+        Some((Losses::Missing, _)) => true,
+        _ => false,
+    };
+    let mut open: Vec<String> = Vec::new();
+    let mut first: Option<&Limit> = None;
+    for flow in flows {
+        let mut own = limits.iter().filter(|limit| of(limit, flow));
+        let Some(blind) = own.clone().find(|limit| has(limit, flow)) else { continue };
+        if own.any(|limit| counts(&limit)) {
+            continue;
+        }
+        first = first.or(Some(blind));
+        open.push(flow.id.to_string());
+    }
+    let Some(first) = first else { return };
+    let more = open.len().saturating_sub(SHOWN_FLOWS);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let several = if open.len() > 1 { "s" } else { "" };
+    open.truncate(SHOWN_FLOWS);
+    found.warn(format!(
+        "limit on {}{}: a lost message has no such value, and no limit is on lost of flow{several} {}{rest}; \
+         add <limit measure=\"lost\" at-most=\"0\"/>",
+        first.measure,
+        on_line(first.line),
+        open.join(", ")
+    ));
+}
+
+/// Flows that a warning names.
+const SHOWN_FLOWS: usize = 5;

@@ -8,7 +8,8 @@
 
 use std::sync::LazyLock;
 
-/// One line for each name: the name, what it is written in, and what its flow must have (`-`: nothing).
+/// One line for each name: the name, what it is written in, what its flow must have (`-`: nothing), and what a lost
+/// message is to it (`-`: neither).
 const TABLE: &str = include_str!("measures.txt");
 
 /// What the bound on a measure is written in.
@@ -42,11 +43,22 @@ pub(crate) enum Needs {
     Run,
 }
 
+/// What a lost message is to a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Losses {
+    Neither,
+    /// It counts against it.
+    Counted,
+    /// It has no value in it.
+    Missing,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measure<'a> {
     pub(crate) name: &'a str,
     pub(crate) dimension: Dimension,
     pub(crate) needs: Needs,
+    pub(crate) losses: Losses,
 }
 
 /// In the order of the table. The table is part of the program: what is wrong in it is a fault of the program, and
@@ -58,7 +70,7 @@ static ALL: LazyLock<Vec<Measure<'static>>> = LazyLock::new(|| {
 
 fn read(line: &'static str) -> Option<Measure<'static>> {
     let mut words = line.split(' ');
-    let (name, dimension, needs) = (words.next()?, words.next()?, words.next()?);
+    let (name, dimension, needs, losses) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let dimension = match dimension {
         "time" => Dimension::Time,
         "signed-time" => Dimension::SignedTime,
@@ -77,7 +89,13 @@ fn read(line: &'static str) -> Option<Measure<'static>> {
         "run" => Needs::Run,
         _ => return None,
     };
-    words.next().is_none().then_some(Measure { name, dimension, needs })
+    let losses = match losses {
+        "-" => Losses::Neither,
+        "counted" => Losses::Counted,
+        "missing" => Losses::Missing,
+        _ => return None,
+    };
+    words.next().is_none().then_some(Measure { name, dimension, needs, losses })
 }
 
 /// What stands in the table for every percentile of a measure.
@@ -222,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_line_with_too_much_or_too_little_is_no_measure() {
-        for line in ["", "lost", "lost count", "lost count - -", "lost messages -", "lost count flow"] {
+        for line in ["", "lost", "lost count", "lost count -", "lost count - - -", "lost messages - -", "lost count flow -", "lost count - no"] {
             assert!(read(line).is_none(), "{line}");
         }
     }

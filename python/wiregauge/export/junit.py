@@ -50,6 +50,7 @@ def document(judgement: Judgement, choice: Choice) -> bytes:
         "bench": manifest.get("bench"),
         "validity": judgement.validity.word,
         "verdict": judgement.verdict,
+        "verdict.caveat": judgement.caveat or None,
     }
     program = manifest.get("program")
     if isinstance(program, dict):
@@ -69,6 +70,7 @@ def document(judgement: Judgement, choice: Choice) -> bytes:
             **{f"point.{axis}": value for axis, value in run.plan.point.items()},
             "validity": run.validity.word,
             "verdict": run.verdict,
+            "verdict.caveat": run.caveat or None,
         }
         cases = [*_limits(run, choice), *(_check(check) for check in run.checks)]
         _suite(suites, name, run.plan.duration_ns / 1e9, run.started, own, cases)
@@ -127,7 +129,8 @@ def _limits(run: RunResult, choice: Choice) -> Iterable[_Case]:
             message = f"undecided: the run is INVALID: {'; '.join(run.reasons)}"
             yield _Case(name, "limits", "error", "INVALID", message, f"{limit.measure} {seen}")
         elif limit.holds:
-            yield _Case(name, "limits", "", "", "", f"{limit.measure} {seen}")
+            beside = f"\n{run.caveat}" if run.caveat else ""
+            yield _Case(name, "limits", "", "", "", f"{limit.measure} {seen}{beside}")
         elif limit.result == "undecided":
             message = f"undecided: {limit.measure} {seen}"
             yield _Case(
@@ -151,7 +154,8 @@ def _observed(limit: LimitResult) -> str:
         return f"is not determined: {limit.reason}"
     ends = [f"{edge:.12g}" if edge is not None else "open" for edge in (limit.low, limit.high)]
     interval = f"95 % interval {ends[0]} to {ends[1]} {limit.unit}, " if ends != ["open", "open"] else ""
-    text = f"is {limit.observed:.12g} {limit.unit} ({interval}n = {limit.n}), margin {limit.margin:.12g} {limit.unit}"
+    n = limit.counted or f"n = {limit.n}"
+    text = f"is {limit.observed:.12g} {limit.unit} ({interval}{n}), margin {limit.margin:.12g} {limit.unit}"
     return f"{text}; {limit.reason}" if limit.reason else text
 
 

@@ -115,6 +115,13 @@ def _judged(families: _Families, run: RunResult, labels: dict[str, str]) -> None
         family = families.made.setdefault(name, StateSetMetricFamily(name, text, labels=list(labels)))
         assert isinstance(family, StateSetMetricFamily)
         family.add_metric(list(labels.values()), {word: word == state for word in states})
+    if run.caveat:
+        name = "wiregauge_verdict_caveat"
+        told = families.made.setdefault(
+            name, InfoMetricFamily(name, "What the verdict does not say.", labels=list(labels))
+        )
+        assert isinstance(told, InfoMetricFamily)
+        told.add_metric(list(labels.values()), {"caveat": run.caveat})
     for limit in run.limits:
         own = {
             **labels,

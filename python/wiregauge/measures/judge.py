@@ -293,6 +293,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             clusters,
             ptp_domains,
             fit=max((check.grade for check in checks), default=Grade.OK) != Grade.INVALID,
+            exact=directory.traits.virtual_time,
         ),
         unplanned=strays,
         agents=agents,

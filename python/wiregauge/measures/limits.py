@@ -1,24 +1,26 @@
 """The test's limits against the measures of one run: pass, fail, or undecided with the reason.
 
-The observed figure decides. It is undecided where there is no figure, or where values that the instrument did not see
-could turn a pass into a failure; a failure that was seen is one whatever was not seen.
+The observed figure decides. It is undecided where there is no figure, where nothing was seen that could have worsened
+it, where values that the instrument did not see could turn a pass into a failure, or where the bound lies within what
+clocks and timestamps leave open. A failure that was seen is one whatever was not seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isinf
+from math import isfinite, isinf
 from typing import Literal
 
 import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
-from wiregauge.measures.definitions.units import count_of, untapped
+from wiregauge.measures.definitions.units import count_of, in_unit, untapped
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.instrument import Range, instrument_range
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
@@ -46,10 +48,12 @@ def judge_limits(
     ptp_domains: Sequence[PtpDomainResult] = (),
     *,
     fit: bool = True,
+    exact: bool = False,
 ) -> tuple[LimitResult, ...]:
     """One result per limit and flow it applies to; a limit on the run as a whole has flow None.
 
     Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
+    `exact`: timestamps are without error (`instrument_range`).
     """
     of_flow: dict[int, list[FlowResult]] = {}
     for flow in flows:
@@ -63,6 +67,7 @@ def judge_limits(
             unplanned,
             clusters,
             ptp_domains,
+            exact,
         )
     )
     if fit:
@@ -80,12 +85,14 @@ def _judge(
     unplanned: Mapping[str, int],
     clusters: Sequence[ClusterResult],
     ptp_domains: Sequence[PtpDomainResult],
+    exact: bool,
 ) -> list[LimitResult]:
     """`flows` are those that the limit may be on."""
     if limit.measure == "unplanned":
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
+        came = sum(unplanned.values()) + sum(flow.counts["delivered"] for flow in flows)
         unit = DEFINITIONS["unplanned"].unit
-        return [_result(limit, Quantity("unplanned", "", float(stray), unit, stray), None)]
+        return [_result(limit, Quantity("unplanned", "", float(stray), unit, came), None)]
     if _definition(limit.measure.partition(".")[0]).needs == "run":
         if limit.measure.startswith("ptp_"):
             return [_result(limit, ptp_quantity(limit.measure, ptp_domains), None)]
@@ -95,7 +102,7 @@ def _judge(
     chosen = [flow for flow in flows if limit.flow is not None or _has(flow, name, limit.measure)]
     if not chosen:
         return [_result(limit, _absent(limit.measure, "the run has no messages of such a flow"), None)]
-    return [_result(limit, observe(limit.measure, flow), flow) for flow in chosen]
+    return [_result(limit, observe(limit.measure, flow), flow, exact=exact) for flow in chosen]
 
 
 def _has(flow: FlowResult, name: str, measure: str) -> bool:
@@ -123,9 +130,12 @@ def _absent(measure: str, reason: str) -> Quantity:
     return Quantity(name, statistic, None, _definition(name).unit, 0, None, None, reason)
 
 
-def _result(limit: LimitPlan, figure: Quantity, flow: FlowResult | None) -> LimitResult:
+def _result(
+    limit: LimitPlan, figure: Quantity, flow: FlowResult | None, *, exact: bool = False
+) -> LimitResult:
     missing = unseen(figure, flow) if flow is not None else 0
-    result, reason = _decided(limit, figure, flow, missing)
+    band = instrument_range(figure, flow, exact=exact) if flow is not None else None
+    result, reason = _decided(limit, figure, flow, missing, band)
     low, high = (None if edge is None or isinf(edge) else edge for edge in (figure.low, figure.high))
     return LimitResult(
         flow=flow.plan.id if flow is not None else limit.flow,
@@ -144,6 +154,9 @@ def _result(limit: LimitPlan, figure: Quantity, flow: FlowResult | None) -> Limi
         low=low,
         high=high,
         missing=missing,
+        of=_definition(figure.measure).of,
+        among=figure.counted_of,
+        instrument=band,
     )
 
 
@@ -153,8 +166,10 @@ def _subject(limit: LimitPlan, flow: FlowResult | None) -> str:
     return f"flow {limit.flow}" if limit.flow is not None else "the run"
 
 
-def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missing: int) -> tuple[Result, str]:
-    """The result, and why it is undecided or has no figure."""
+def _decided(
+    limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missing: int, band: Range | None
+) -> tuple[Result, str]:
+    """The result, and why it is undecided or has no figure; `band` is what the instrument leaves open."""
     value = figure.value if figure.value is not None else figure.stands_for
     if flow is not None and flow.unseen and _definition(figure.measure).every_message:
         return "undecided", f"not known: {untapped(flow.unseen)}"
@@ -165,23 +180,63 @@ def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missin
             unknown = count_of(flow.counts["unknown"], "message")
             return "undecided", f"it is unknown whether {unknown} were lost, and this decides the limit"
         missing = max(missing - flow.counts["unknown"], 0)
-    beyond = _beyond(limit, value)
+    beyond: bool | None = _beyond(limit, value)
     if flow is not None and flow.sampled is not None:
-        known = _counted_beyond(limit, figure, flow)
-        if known is None:
-            return (
-                "undecided",
-                "the bound lies within what a percentile of a run too large to be held in memory leaves open",
-            )
-        beyond = known
+        beyond = _counted_beyond(limit, figure, flow)
+    why = _open(limit, figure, flow, missing, band, beyond)
+    if why:
+        return "undecided", why
+    return "fail" if beyond else "pass", figure.reason
+
+
+def _open(
+    limit: LimitPlan,
+    figure: Quantity,
+    flow: FlowResult | None,
+    missing: int,
+    band: Range | None,
+    beyond: bool | None,
+) -> str:
+    """Why a figure decides nothing, of which is known whether it is `beyond` the limit; empty where it decides."""
+    if beyond is None:
+        return "the bound lies within what a percentile of a run too large to be held in memory leaves open"
+    if band is not None and flow is not None and _beyond(limit, band[0]) != _beyond(limit, band[1]):
+        return _unsure(figure, flow, band)
     if beyond:
-        return "fail", figure.reason
+        return ""
+    if silent := _silent(figure, flow):
+        return silent
     if missing and flow is not None and _could_break(limit, figure, flow, missing):
-        return "undecided", (
+        return (
             f"{count_of(missing, 'value')} that the instrument did not see, besides the {figure.n} it did, "
             "could lie beyond it"
         )
-    return "pass", figure.reason
+    return ""
+
+
+def _silent(figure: Quantity, flow: FlowResult | None) -> str:
+    """Why a figure that keeps a limit rests on nothing; empty where it rests on something."""
+    if figure.silent:
+        return figure.silent
+    of, among = _definition(figure.measure), figure.counted_of
+    if among >= of.least or (flow is not None and 0 < flow.counts["sent"] <= among):
+        return ""
+    what = of.of or "values"
+    return (
+        f"there were no {what}, so nothing was seen that could have broken it"
+        if not among
+        else f"{among} of the {what} cannot tell, it takes {of.least}"
+    )
+
+
+def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
+    """What clocks and timestamps leave open, and what would decide the limit."""
+    cure = "a round trip (rtt of a relayed flow), clocks that PTP keeps, or a longer run that compares them more often"
+    if not all(map(isfinite, band)):
+        ends = " and ".join(dict.fromkeys((flow.plan.source, flow.plan.destination)))
+        return f"how far the clocks of {ends} are apart is not known; {cure} would decide it"
+    low, high = (in_unit(edge, figure.unit) for edge in band)
+    return f"clocks and timestamps of this flow leave {low} to {high} open; {cure} would decide it"
 
 
 def _beyond(limit: LimitPlan, value: float) -> bool:

@@ -19,7 +19,7 @@ from wiregauge.measures.metrics.pairs import Correction, pair_latencies
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.reported import number
 from wiregauge.measures.metrics.results import FlowResult
-from wiregauge.measures.metrics.series import UNPAIRED, WARM_UP, Extracted, Offsets, extract
+from wiregauge.measures.metrics.series import IS_GONE, UNPAIRED, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.metrics.service import Conformity, serve
 from wiregauge.measures.metrics.summarise import loss, shifted, summary_of, with_loss
 from wiregauge.measures.metrics.summary import Summary
@@ -28,7 +28,6 @@ from wiregauge.measures.metrics.together import Asked, Asking, asked_for
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.validity.settling import character
 
-_GONE = pl.col("outcome").is_in(LOST_OUTCOMES)
 _UNKNOWN = pl.col("outcome") == UNKNOWN
 
 
@@ -73,11 +72,12 @@ def judge_flow(
         "rx_wire": known.wire.get(flow.destination, 0.0),
     }
     correction = Correction(between.outward_ns, between.uncertainty_ns, known.timestamp_ns, at_wire)
-    extracted = extract(part, flow, between, {WARM_UP: early.height})
+    blind = tuple(sorted({flow.source, flow.destination} & set(known.unseen)))
+    extracted = extract(part, flow, between, {WARM_UP: early.height}, blind=bool(blind))
     if through is not None:
         unpaired = {UNPAIRED: known.unpaired.get(flow.id, 0)}
         extracted["residence"] = Extracted(through.series(), unpaired, through.stretches() if whole else None)
-    gone = part.flags("is gone", _GONE)
+    gone = part.flags("is gone", IS_GONE)
     unknown = part.flags("is unknown", _UNKNOWN)
     lost = int(np.count_nonzero(gone))
     counts = _counts(part, lost, int(np.count_nonzero(unknown)))
@@ -91,7 +91,6 @@ def judge_flow(
             if steady is not None or begins is not None:
                 summaries[name] = replace(summaries[name], stationarity=steady, settling=begins)
     begins = summaries[main].settling
-    blind = tuple(sorted({flow.source, flow.destination} & set(known.unseen)))
     service = None if blind else (yield from serve(part, flow, gone, unknown, frames))
     judged = FlowResult(
         plan=flow,
@@ -128,6 +127,7 @@ def judge_flow(
         else 0,
         settling=begins.n if begins is not None else 0,
         service=service,
+        clock_varies=between.varies_ns,
         pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated))
         if known.paired is None or flow.id in known.paired
         else (),

@@ -128,6 +128,7 @@ def _pool(flows: Sequence[FlowResult]) -> FlowResult:
         settling=sum(flow.settling for flow in flows),
         service=pool_services([flow.service for flow in flows if flow.service is not None]),
         pairs=pool_pairs([flow.pairs for flow in flows], summaries),
+        clock_varies=max(flow.clock_varies for flow in flows),
         repeats=len(flows),
         sampled=pool_sampled(flows),
         sketches=pool_sketches(flows, summaries),
@@ -138,7 +139,12 @@ def _extremes(met: Sequence[CreditMet | None]) -> CreditMet | None:
     known = [one for one in met if one is not None]
     if not known or len(known) < len(met):
         return None
-    return CreditMet(max(one.most for one in known), min(one.least for one in known), known[0].queues)
+    return CreditMet(
+        max(one.most for one in known),
+        min(one.least for one in known),
+        known[0].queues,
+        min(one.used for one in known),
+    )
 
 
 def _added(maps: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -41,6 +41,12 @@ from wiregauge.measures.shown_run import (
 from wiregauge.measures.shown_service import ServiceShown
 from wiregauge.measures.shown_summary import PairRestShown, SummaryRestShown, SummaryShown
 
+_Caveat = Annotated[
+    str | None,
+    From(lambda judged: judged.caveat or None),
+    Meta(description="losses that no limit of the test is on: what the verdict does not say"),
+]
+
 
 class RunShown(TypedDict):
     index: Annotated[Count, From("plan.index")]
@@ -49,6 +55,7 @@ class RunShown(TypedDict):
     state: str
     validity: Annotated[Grade, From("validity.word")]
     verdict: Verdict
+    caveat: _Caveat
     reasons: list[str]
     checks: list[CheckShown]
     limits: list[LimitShown]
@@ -90,6 +97,7 @@ class Shown(TypedDict):
     test: Annotated[str, From("plan.name")]
     validity: Annotated[Grade, From("validity.word")]
     verdict: Verdict
+    caveat: _Caveat
     complete: Annotated[bool, Meta(description="every planned run was run to its end")]
     state: Annotated[str, Meta(description="state of the campaign in manifest.json")]
     reasons: list[str]

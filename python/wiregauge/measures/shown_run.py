@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Literal, TypedDict
 
 from msgspec import Meta
@@ -48,7 +49,10 @@ class LimitShown(TypedDict):
     result: Literal["pass", "fail", "undecided"]
     margin: Figure
     n: Count
+    of: Annotated[str | None, From(lambda limit: limit.of or None)]
+    among: Count
     interval: Annotated[Interval | None, From(_limit_interval)]
+    instrument: Annotated[Interval | None, From(_limit_instrument)]
     missing: Count
     holds: bool
     reason: str
@@ -65,6 +69,13 @@ class LoadShown(TypedDict):
     never_came: Annotated[
         Count | None, Meta(description="frames that reached neither their end nor a queue without room")
     ]
+
+
+def _limit_instrument(limit: LimitResult) -> list[float | None] | None:
+    """An edge that nothing bounds is null."""
+    if limit.instrument is None:
+        return None
+    return [edge if isfinite(edge) else None for edge in limit.instrument]
 
 
 def _limit_interval(limit: LimitResult) -> list[float | None] | None:

@@ -38,7 +38,7 @@ def headline(judgement: Judgement) -> str:
     trust = {
         Grade.INVALID: "and the campaign is INVALID: do not rely on it",
         Grade.DEGRADED: "with reservations (DEGRADED)",
-    }.get(judgement.validity, "and no check failed (VALID)")
+    }.get(judgement.validity, _valid(judgement))
     if sent == 0 and not unseen:
         return f"No message was sent, {trust}."
     fate = (
@@ -67,6 +67,21 @@ def headline(judgement: Judgement) -> str:
     typical = f"median one-way latency {medians}, " if medians else ""
     steady = f"p99 {tails}, " if tails else ""
     return _sentence(f"{typical}{steady}at most {at_most}; {fate}, {trust}.")
+
+
+def _valid(judgement: Judgement) -> str:
+    """That the run can be believed. Under a verdict that is no PASS, and beside losses, nobody is to read it as one."""
+    if judgement.verdict in ("FAIL", "UNDECIDED"):
+        limits = [limit for run in judgement.runs for limit in run.limits]
+        told = [
+            f"{count_of(number, 'limit')} {said}"
+            for word, said in (("fail", "failed"), ("undecided", "undecided"))
+            if (number := sum(limit.result == word for limit in limits))
+        ]
+        return f"in a measurement that is VALID: {', '.join(told) or 'it has no answer'}"
+    if judgement.caveat:
+        return "which no limit is on, in a measurement that is VALID"
+    return "and no check failed (VALID)"
 
 
 _MOST_NAMED = 3
@@ -114,9 +129,11 @@ def _sentence(text: str) -> str:
 def show_text(judgement: Judgement, console: Console) -> None:
     """Prints verdict and validity, then one row per run and flow. Times carry their unit; nothing is cut off."""
     validity, verdict = judgement.validity.word, judgement.verdict
+    beside = f" [yellow]({escape(judgement.caveat)})[/]" if judgement.caveat else ""
     console.print(
-        f"[bold]{escape(judgement.plan.name)}[/]  "
-        f"verdict [bold {_VERDICTS[verdict]}]{verdict}[/]  validity [bold {_COLOURS[validity]}]{validity}[/]"
+        f"[bold]{escape(judgement.plan.name)}[/]  verdict [bold {_VERDICTS[verdict]}]{verdict}[/]{beside}  "
+        f"validity [bold {_COLOURS[validity]}]{validity}[/]",
+        soft_wrap=True,
     )
     console.print(escape(headline(judgement)), soft_wrap=True)
     for reason in judgement.reasons:
@@ -181,9 +198,11 @@ def limit_text(limit: LimitResult) -> str:
     """A limit with what was observed, its margin, and why it is undecided where it is."""
     text = f"{limit.subject}: {limit.measure} {limit.bound.replace('-', ' ')} {limit.written}: "
     if limit.observed is None or limit.margin is None:
-        return text + limit.reason
-    beyond = "margin" if limit.margin >= 0 else "exceeded by" if limit.bound == "at-most" else "short by"
-    text += f"{in_unit(limit.observed, limit.unit)}, {beyond} {in_unit(abs(limit.margin), limit.unit)}"
+        return text + limit.reason + (f" ({limit.counted})" if limit.counted and limit.holds else "")
+    text += in_unit(limit.observed, limit.unit) + (f" ({limit.counted})" if limit.counted else "")
+    if limit.result != "undecided":
+        beyond = "margin" if limit.margin >= 0 else "exceeded by" if limit.bound == "at-most" else "short by"
+        text += f", {beyond} {in_unit(abs(limit.margin), limit.unit)}"
     if limit.straddled and limit.low is not None and limit.high is not None:
         ends = f"{in_unit(limit.low, limit.unit)} to {in_unit(limit.high, limit.unit)}"
         text += f"; the bound lies within its 95 % interval, {ends}"

@@ -342,9 +342,10 @@ class Run:
             "sweep": sweep,
             "repeats": str(self.plan.repeats),
         }
+        caveat = f" ({self.judgement.caveat})" if self.judgement.caveat else ""
         rows = "".join(f"<tr><td>{key}</td><td>{escape(value)}</td></tr>" for key, value in facts.items())
         return (
             f'<b>{escape(self.plan.name)}</b>: <b style="color:{colour}">{self.validity}</b>, '
-            f"verdict <b>{self.verdict}</b><br>{escape(measures.headline(self.judgement))}"
+            f"verdict <b>{self.verdict}</b>{escape(caveat)}<br>{escape(measures.headline(self.judgement))}"
             f"<table><tbody>{rows}</tbody></table><ul>{reasons}</ul>"
         )

@@ -85,7 +85,7 @@ def limit_table(judgement: Judgement) -> Table | None:
             Cell(word, where, f"grade text {word.lower()}", "" if same == len(words) else where),
             Cell(f"{measure} {bound}", kind="text short", below=why),
             Cell(_subject(plans, results[0][1]), kind="text short"),
-            Cell(quantity(measure, worst.observed), _observed_hint(worst))
+            Cell(quantity(measure, worst.observed), _observed_hint(worst), below=worst.counted)
             if worst
             else Cell("not determined"),
             _room(measure, room, part),

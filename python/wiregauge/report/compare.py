@@ -83,6 +83,7 @@ def _side(judgement: Judgement, name: str, role: str, path: Path) -> dict[str, o
         "name": name,
         "role": role,
         "verdict": judgement.verdict,
+        "caveat": judgement.caveat,
         "validity": judgement.validity.word,
         "headline": headline(judgement),
         "reasons": judgement.reasons,

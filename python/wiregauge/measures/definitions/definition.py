@@ -30,6 +30,14 @@ Needs = Literal[
 ]
 
 
+SENT = "messages sent"
+ARRIVED = "messages that arrived"
+"""At the destination; of a relayed flow, back at the sender."""
+SEEN = "messages of which a copy arrived anywhere"
+PASSED_ELIMINATION = "frames where copies meet"
+ENTERED_FILTERS = "frames that came to the filters"
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What a measure is. `formula` is text in the columns of the message table; `source` names standard and clause."""
@@ -56,6 +64,12 @@ class Definition:
     """What a flow must have, or the measure is none of its; unplanned frames are counted per run."""
     every_message: bool = False
     """Whether it is over all messages sent, and so says nothing where an end of the flow has no tap."""
+    of: str = ""
+    """What can show it, in the plural: of none of these it says nothing. Where it is empty, values of messages."""
+    least: int = 1
+    """Fewest of these that can show it, where there are as many: one arrival alone is in order."""
+    losses: Literal["", "counted", "missing"] = ""
+    """Whether every lost message counts against it, or has no value in it, as a latency."""
     rests_on: str = ""
     """The measure whose missing timestamps it would have needed, where that is another."""
     main: bool = False

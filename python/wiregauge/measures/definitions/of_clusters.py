@@ -18,6 +18,7 @@ OF_CLUSTERS = (
         "Counted per run, of its slowest cluster. Correct devices are all but masters that fail on purpose.",
         better="lower",
         needs="run",
+        of="devices that were synchronised",
     ),
     Definition(
         "sync_precision",
@@ -28,6 +29,7 @@ OF_CLUSTERS = (
         "Counted per run, of its worst cluster, from when all its correct devices were synchronised first.",
         better="lower",
         needs="run",
+        of="devices that were synchronised",
     ),
     Definition(
         "sync_losses",
@@ -38,6 +40,7 @@ OF_CLUSTERS = (
         "Counted per run, in all its clusters. A restart of a switch is one.",
         better="lower",
         needs="run",
+        of="devices that were synchronised",
     ),
     Definition(
         "sync_cliques",
@@ -48,6 +51,7 @@ OF_CLUSTERS = (
         "Counted per run, in all its clusters.",
         better="lower",
         needs="run",
+        of="devices that were synchronised",
     ),
     Definition(
         "sync_missing",
@@ -58,5 +62,6 @@ OF_CLUSTERS = (
         "Counted per run, in all its clusters.",
         better="lower",
         needs="run",
+        of="devices",
     ),
 )

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from wiregauge.measures.definitions.definition import Definition
+from wiregauge.measures.definitions.definition import (
+    ARRIVED,
+    ENTERED_FILTERS,
+    PASSED_ELIMINATION,
+    SEEN,
+    SENT,
+    Definition,
+)
 
 _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
@@ -20,6 +27,7 @@ OF_FLOWS = (
         "have let the earliest pass. Each network by itself; given is the one with more frames outside.",
         better="lower",
         needs="virtual link",
+        of="frames on the wire",
     ),
     Definition(
         "skew_violations",
@@ -29,6 +37,7 @@ OF_FLOWS = (
         "ARINC 664 part 7, redundancy management (skew max)",
         better="lower",
         needs="two networks",
+        of="messages of which both copies came",
     ),
     Definition(
         "window_violations",
@@ -38,6 +47,7 @@ OF_FLOWS = (
         "SAE AS6802, acceptance window of time-triggered frames, as wide as the schedule says",
         better="lower",
         needs="schedule",
+        of="frames that were received",
     ),
     Definition(
         "sent",
@@ -47,6 +57,7 @@ OF_FLOWS = (
         "Run directory, Outcomes",
         kind="count",
         every_message=True,
+        of="messages planned",
     ),
     Definition(
         "delivered",
@@ -58,6 +69,8 @@ OF_FLOWS = (
         kind="count",
         every_message=True,
         better="higher",
+        of=SENT,
+        losses="counted",
     ),
     Definition(
         "lost",
@@ -69,6 +82,8 @@ OF_FLOWS = (
         kind="count",
         every_message=True,
         better="lower",
+        of=SENT,
+        losses="counted",
     ),
     Definition(
         "unknown",
@@ -80,6 +95,7 @@ OF_FLOWS = (
         kind="count",
         every_message=True,
         better="lower",
+        of=SENT,
     ),
     Definition(
         "loss",
@@ -89,6 +105,8 @@ OF_FLOWS = (
         "RFC 7680, 2; 95 % bounds after Clopper and Pearson",
         better="lower",
         every_message=True,
+        of=SENT,
+        losses="counted",
     ),
     Definition(
         "loss_period",
@@ -99,6 +117,7 @@ OF_FLOWS = (
         "A control loop suffers more from one long period than from many single losses at the same ratio.",
         better="lower",
         statistics=("longest", "count"),
+        of=SENT,
     ),
     Definition(
         "loss_distance",
@@ -109,6 +128,7 @@ OF_FLOWS = (
         "Between successive losses; 1 within a loss period. The first loss has none.",
         better="higher",
         statistics=("min",),
+        of=SENT,
     ),
     Definition(
         "availability",
@@ -119,6 +139,7 @@ OF_FLOWS = (
         "A message fails when it is lost or late. The service survives one failed message and is down from the "
         "second in a row until the next good one: a survival time of one period.",
         better="higher",
+        of=SENT,
     ),
     Definition(
         "duplicated",
@@ -129,6 +150,7 @@ OF_FLOWS = (
         kind="count",
         every_message=True,
         better="lower",
+        of=ARRIVED,
     ),
     Definition(
         "reordered",
@@ -140,6 +162,8 @@ OF_FLOWS = (
         every_message=True,
         better="lower",
         rests_on="latency",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "reorder_extent",
@@ -151,6 +175,8 @@ OF_FLOWS = (
         better="lower",
         statistics=("max", "mean"),
         rests_on="latency",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "reorder_late_time",
@@ -162,6 +188,8 @@ OF_FLOWS = (
         better="lower",
         statistics=("max",),
         rests_on="latency",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "n_reordering",
@@ -173,6 +201,8 @@ OF_FLOWS = (
         better="lower",
         statistics=("1", "2", "3"),
         rests_on="latency",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "late",
@@ -185,6 +215,7 @@ OF_FLOWS = (
         better="lower",
         needs="deadline",
         rests_on="lateness",
+        of=ARRIVED,
     ),
     Definition(
         "deadline_missed",
@@ -196,6 +227,8 @@ OF_FLOWS = (
         better="lower",
         needs="deadline",
         rests_on="lateness",
+        of=SENT,
+        losses="counted",
     ),
     Definition(
         "tardiness",
@@ -208,6 +241,8 @@ OF_FLOWS = (
         statistics=("mean", "max"),
         needs="deadline",
         rests_on="lateness",
+        of=ARRIVED,
+        losses="missing",
     ),
     Definition(
         "misdirected",
@@ -218,6 +253,7 @@ OF_FLOWS = (
         kind="count",
         every_message=True,
         better="lower",
+        of=SEEN,
     ),
     Definition(
         "corrupted",
@@ -228,6 +264,7 @@ OF_FLOWS = (
         kind="count",
         every_message=True,
         better="lower",
+        of=SEEN,
     ),
     Definition(
         "unplanned",
@@ -238,6 +275,7 @@ OF_FLOWS = (
         "Counted per run: of no known flow, of a sequence never sent, or damaged beyond recognition.",
         better="lower",
         needs="run",
+        of="frames that arrived at any end system",
     ),
     Definition(
         "elimination",
@@ -249,6 +287,7 @@ OF_FLOWS = (
         "order; numbers lost on every path; resets of the function; tests that found copies missing.",
         statistics=("passed", "discarded", "rogue", "out_of_order", "lost", "resets", "latent_errors"),
         needs="frer",
+        of=PASSED_ELIMINATION,
     ),
     Definition(
         "policing",
@@ -261,6 +300,7 @@ OF_FLOWS = (
         "and yellow. matching = passed + not_passing_sdu + not_passing + red.",
         statistics=("matching", "passed", "not_passing_sdu", "not_passing", "red", "yellow"),
         needs="stream filter",
+        of=ENTERED_FILTERS,
     ),
     Definition(
         "gates",
@@ -272,6 +312,7 @@ OF_FLOWS = (
         "which it closed before the frame left: the window was missed (missed). A multicast frame counts at each port.",
         statistics=("passages", "found_closed", "missed"),
         needs="gates",
+        of="passages of gates",
     ),
     Definition(
         "credit",
@@ -283,16 +324,21 @@ OF_FLOWS = (
         "other flows' frames in the queue count. Exact, up to the end of the run, warm-up included.",
         statistics=("max", "min"),
         needs="credit-based shaper",
+        of="shaped queues",
     ),
     Definition(
         "goodput",
         "Goodput",
-        "8 * payload * (arrivals - 1) / (last arrival - first arrival)",
+        "8 * payload * (arrivals - 1) / (last arrival - first arrival + open silences)",
         "bit/s",
         "Payload bits delivered over the time they took (RFC 2647, 3.7)",
-        "At the destination application.",
+        "At the destination application, from the first send that was due to the last: an open silence is the time "
+        "between the first of them and the first that arrived, and between the last that arrived and the last, by the "
+        "sender's schedule. 0 where several were sent and fewer than two arrived.",
         better="higher",
         rests_on="latency",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "intended_load",
@@ -301,6 +347,7 @@ OF_FLOWS = (
         "1/s",
         "RFC 2285, 3.5.1; on the wire times 8 * (length + 20 B), preamble and gap included",
         "Frames per second that the plan asks of the sender.",
+        of=SENT,
     ),
     Definition(
         "offered_load",
@@ -311,6 +358,7 @@ OF_FLOWS = (
         "Frames per second that the sender handed over; its interval is that of the mean transmit period. "
         "Background load is stated per injecting end system, as shares of its link.",
         better="higher",
+        of=SENT,
     ),
     Definition(
         "effective_bandwidth",
@@ -323,5 +371,7 @@ OF_FLOWS = (
         kind="single",
         better="higher",
         rests_on="latency",
+        of=ARRIVED,
+        losses="missing",
     ),
 )

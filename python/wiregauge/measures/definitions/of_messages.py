@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiregauge.measures.definitions.definition import QUANTILES, Definition
+from wiregauge.measures.definitions.definition import ARRIVED, QUANTILES, SENT, Definition
 
 _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
@@ -19,6 +19,7 @@ TIMES = (
         better="lower",
         clocks="out",
         main=True,
+        losses="missing",
     ),
     Definition(
         "driver_latency",
@@ -33,6 +34,7 @@ TIMES = (
         table="steadiness",
         word="driver",
         usual=("p50",),
+        losses="missing",
     ),
     Definition(
         "service_latency",
@@ -47,6 +49,7 @@ TIMES = (
         table="steadiness",
         word="service",
         usual=("p99",),
+        losses="missing",
     ),
     Definition(
         "return_latency",
@@ -58,6 +61,7 @@ TIMES = (
         better="lower",
         clocks="back",
         needs="relay",
+        losses="missing",
     ),
     Definition(
         "rtt",
@@ -70,6 +74,7 @@ TIMES = (
         better="lower",
         needs="relay",
         main=True,
+        losses="missing",
     ),
     Definition(
         "stack_down",
@@ -91,6 +96,7 @@ TIMES = (
         kind="series",
         better="lower",
         clocks="one-way",
+        losses="missing",
     ),
     Definition(
         "stack_up",
@@ -101,6 +107,7 @@ TIMES = (
         "Driver to application on every receiving leg; a one-way flow has only the first term.",
         kind="series",
         better="lower",
+        losses="missing",
     ),
     Definition(
         "turnaround",
@@ -113,6 +120,7 @@ TIMES = (
         kind="series",
         better="lower",
         needs="relay",
+        losses="missing",
     ),
     Definition(
         "send_error",
@@ -147,10 +155,13 @@ TIMES = (
         "rx_app[i] - rx_app[i-1]",
         "ns",
         "Inter-arrival time at the flow's destination, in the order of arrival",
-        "i counts arrivals; a lost message makes one long period.",
+        "i counts arrivals; a lost message makes one long period. So do messages lost at the beginning or the end of "
+        "the flow: each open silence is a period, at least as long as the sends that were due in it.",
         kind="series",
         table="steadiness",
         word="receive period",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "ipdv",
@@ -164,6 +175,7 @@ TIMES = (
         rests_on="latency",
         table="steadiness",
         word="IPDV",
+        losses="missing",
     ),
     Definition(
         "delay_variation",
@@ -178,6 +190,9 @@ TIMES = (
         table="steadiness",
         word="above least",
         usual=("p50", "p99"),
+        of=ARRIVED,
+        least=2,
+        losses="missing",
     ),
     Definition(
         "lateness",
@@ -195,6 +210,7 @@ TIMES = (
         table="deadlines",
         word="lateness",
         usual=("p50", "p99"),
+        losses="missing",
     ),
     Definition(
         "range",
@@ -205,6 +221,9 @@ TIMES = (
         "Grows with the number of messages; compare only runs of equal length.",
         better="lower",
         rests_on="latency",
+        of=ARRIVED,
+        least=2,
+        losses="missing",
     ),
     Definition(
         "latency_with_loss",
@@ -217,6 +236,8 @@ TIMES = (
         statistics=tuple(QUANTILES),
         every_message=True,
         rests_on="latency",
+        of=SENT,
+        losses="counted",
     ),
     Definition(
         "pdv",
@@ -227,6 +248,8 @@ TIMES = (
         "Printed only if n supports p99.9; the range max - min is always available.",
         better="lower",
         rests_on="latency",
+        of=ARRIVED,
+        losses="missing",
     ),
     Definition(
         "period_jitter",
@@ -246,6 +269,8 @@ TIMES = (
         "The jitter observed by an application that expects periodic messages. Its interval, as that of the "
         "transmit period jitter, is the interval of the standard deviation.",
         better="lower",
+        of=ARRIVED,
+        least=2,
     ),
     Definition(
         "pair_latency",
@@ -259,6 +284,7 @@ TIMES = (
         kind="pairs",
         better="lower",
         signed=True,
+        losses="missing",
     ),
     Definition(
         "residence",
@@ -272,6 +298,7 @@ TIMES = (
         kind="series",
         better="lower",
         needs="switch",
+        losses="missing",
     ),
     Definition(
         "skew",
@@ -286,6 +313,7 @@ TIMES = (
         table="critical",
         word="skew",
         usual=("p99",),
+        losses="missing",
     ),
     Definition(
         "bag_spacing",
@@ -326,5 +354,6 @@ TIMES = (
         needs="schedule",
         table="critical",
         word="window error",
+        losses="missing",
     ),
 )

@@ -18,6 +18,7 @@ OF_PTP = (
         "Counted per run from its beginning, of its slowest domain; the first such instant.",
         better="lower",
         needs="run",
+        of="clocks that were synchronised",
     ),
     Definition(
         "ptp_offset",
@@ -29,6 +30,7 @@ OF_PTP = (
         "before and after every message that a clock takes.",
         better="lower",
         needs="run",
+        of="clocks that were synchronised",
     ),
     Definition(
         "ptp_precision",
@@ -39,6 +41,7 @@ OF_PTP = (
         "Counted per run, of its worst domain, every 100 ms from when all its clocks were synchronised first.",
         better="lower",
         needs="run",
+        of="clocks that were synchronised",
     ),
     Definition(
         "ptp_losses",
@@ -49,6 +52,7 @@ OF_PTP = (
         "Counted per run, in all its domains. A restart of a boundary clock is one.",
         better="lower",
         needs="run",
+        of="clocks that were synchronised",
     ),
     Definition(
         "ptp_missing",
@@ -59,6 +63,7 @@ OF_PTP = (
         "Counted per run, in all its domains.",
         better="lower",
         needs="run",
+        of="clocks",
     ),
     Definition(
         "ptp_changes",
@@ -69,5 +74,6 @@ OF_PTP = (
         "Counted per run, in all its domains, from when all clocks of a domain were synchronised first.",
         better="lower",
         needs="run",
+        of="clocks that were synchronised",
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import isinf
 
 import numpy as np
 import polars as pl
@@ -71,8 +72,18 @@ class RunClocks:
         one, other = (self.together.get(name) for name in ends)
         # What both share with their grandmaster is in no difference of the two.
         if one is not None and other is not None and one[0] == other[0] and not self.moved(flow):
-            return Offsets(destination[0] - source[0], one[1] + other[1])
-        return Offsets(destination[0] - source[0], destination[1] + source[1])
+            return Offsets(destination[0] - source[0], one[1] + other[1], one[1] + other[1])
+        return Offsets(
+            destination[0] - source[0], destination[1] + source[1], sum(self._varies(name) for name in ends)
+        )
+
+    def _varies(self, node: str) -> float:
+        """By how much the error of a clock may change within the run, ns: an asymmetry of the way does not."""
+        uncertainty = self.offsets.get(node, (0.0, 0.0))[1]
+        compared = next((clock for clock in self.measured if clock.node == node), None)
+        if compared is not None:
+            return max(uncertainty - compared.asymmetry / 2, 0.0)
+        return uncertainty if node in self.wrong or isinf(uncertainty) else 0.0
 
     def related(self, flow: FlowPlan) -> bool:
         """Whether anything is known of how the clocks of its two ends relate."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from math import inf
 
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.quantities import Quantity
 
-__all__ = ["cluster_quantity"]
+__all__ = ["cluster_quantity", "of_synchronised"]
 
 
 def cluster_quantity(measure: str, clusters: Sequence[ClusterResult]) -> Quantity:
@@ -23,11 +24,22 @@ def cluster_quantity(measure: str, clusters: Sequence[ClusterResult]) -> Quantit
         known = [value for value in found if value is not None]
         if len(known) < len(found):
             reason = "the devices of a cluster were never all synchronised"
-            return Quantity(measure, "", None, unit, len(correct), reason=reason, stands_for=inf)
+            return Quantity(measure, "", None, unit, len(correct), reason=reason, stands_for=inf, among=0)
         return Quantity(measure, "", max(known), unit, len(correct))
     count = {
         "sync_losses": sum(device.losses for device in correct),
         "sync_cliques": sum(sum(device.cliques) for device in correct),
         "sync_missing": sum(not device.synchronised for device in correct),
     }[measure]
-    return Quantity(measure, "", float(count), unit, len(correct))
+    if measure == "sync_missing":
+        return Quantity(measure, "", float(count), unit, len(correct))
+    return of_synchronised(
+        measure, count, [device.synchronised_at_ns is not None for device in correct], "device"
+    )
+
+
+def of_synchronised(measure: str, count: int, ever: Sequence[bool], what: str) -> Quantity:
+    """A count of what only clocks do that were synchronised; `ever`, by clock, whether it was."""
+    never = f"{len(ever) - sum(ever)} of {count_of(len(ever), what)}"
+    silent = "" if all(ever) else f"{never} never synchronised, and nothing of those could be counted"
+    return Quantity(measure, "", float(count), DEFINITIONS[measure].unit, sum(ever), silent=silent)

@@ -38,6 +38,8 @@ class CreditMet:
     most: float
     least: float
     queues: int
+    used: int
+    """Of them those by which a frame went, the flow's or another: a transmission takes credit."""
 
 
 def credits_of(entry: Mapping[str, object]) -> tuple[CreditResult, ...]:
@@ -74,7 +76,12 @@ def credit_met(network: Network, flow: FlowPlan, shaped: Sequence[CreditResult])
         found += [credit] if credit is not None else []
     if not found:
         return None
-    return CreditMet(max(one.max_bit for one in found), min(one.min_bit for one in found), len(found))
+    return CreditMet(
+        max(one.max_bit for one in found),
+        min(one.min_bit for one in found),
+        len(found),
+        sum(one.min_bit < 0 for one in found),
+    )
 
 
 def _classes(network: Network, node: int, port: int) -> Sequence[PortClass | TrafficClass]:

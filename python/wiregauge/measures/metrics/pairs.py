@@ -45,14 +45,14 @@ NAMES = {
 """Pairs that are a measure of their own."""
 
 
+def crosses(start: str, end: str) -> bool:
+    """Whether two points are at different ends of the flow."""
+    return (start in _SENDING) != (end in _SENDING)
+
+
 def distribution_of(start: str, end: str) -> str:
     """What the values between two points are called: their measure, or the pair as a limit names it."""
     return NAMES.get((start, end), f"pair_latency.{start}-{end}")
-
-
-def crosses(start: str, end: str) -> bool:
-    """Whether two points are at the two ends of a flow, so that what lies between them is by two clocks."""
-    return (start in _SENDING) != (end in _SENDING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.metrics.cluster_figures import of_synchronised
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.quantities import Quantity
 
@@ -27,11 +28,22 @@ def ptp_quantity(measure: str, domains: Sequence[PtpDomainResult]) -> Quantity:
         known = [value for value in times[measure] if value is not None]
         if len(known) < len(times[measure]):
             reason = "the clocks of a PTP domain were never all synchronised"
-            return Quantity(measure, "", None, unit, len(clocks), reason=reason, stands_for=inf)
+            return Quantity(measure, "", None, unit, len(clocks), reason=reason, stands_for=inf, among=0)
         return Quantity(measure, "", max(known), unit, len(clocks))
     count = {
         "ptp_losses": sum(clock.losses for clock in clocks),
         "ptp_missing": sum(not clock.synchronised for clock in clocks),
         "ptp_changes": sum(domain.grandmaster_changes for domain in domains),
     }[measure]
-    return Quantity(measure, "", float(count), unit, len(clocks))
+    if measure == "ptp_missing":
+        return Quantity(measure, "", float(count), unit, len(clocks))
+    ever = [clock.synchronised_at_ns is not None for clock in clocks]
+    if measure == "ptp_changes":
+        # Counted from when all were synchronised first.
+        ever = [
+            domain.synchronised_at_ns is not None
+            for domain in domains
+            for clock in domain.clocks
+            if clock.follows
+        ]
+    return of_synchronised(measure, count, ever, "clock")

@@ -11,7 +11,8 @@ from html import escape
 from math import inf, isinf
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
-from wiregauge.measures.definitions.units import duration, rate, share
+from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT
+from wiregauge.measures.definitions.units import count_of, duration, rate, share
 from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Service
 from wiregauge.measures.metrics.summary import Summary
@@ -56,10 +57,20 @@ class Quantity:
     other: float | None = None
     """The figure if all messages were lost (or late) of which nobody can tell; None where that does not matter."""
 
+    among: int | None = None
+    """How many could have shown it, in the words of `Definition.of`, where that is not `n`."""
+    silent: str = ""
+    """Why it may be better than the truth, where what would worsen it could not be counted."""
+
     @property
     def name(self) -> str:
         """As a limit names it: `latency.p99`, `lost`."""
         return f"{self.measure}.{self.statistic}" if self.statistic else self.measure
+
+    @property
+    def counted_of(self) -> int:
+        """How many could have shown it: a figure of none of them says nothing."""
+        return self.n if self.among is None else self.among
 
     @property
     def interval(self) -> tuple[float | None, float | None] | None:
@@ -151,7 +162,7 @@ def quantity(flow: FlowResult, name: str) -> Quantity:
         summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
         if statistic not in statistics(summary) and statistic not in flow.plan.asked:
             raise NoFigureError(name)
-        return _told(flow, of_summary(summary, statistic))
+        return _told(flow, _arrived(of_summary(summary, statistic), flow))
     found = [figure for figure in _singles(flow) if figure.measure == measure]
     named = [figure for figure in found if statistic in ("", figure.statistic)]
     if named:
@@ -191,7 +202,7 @@ def _each_single(flow: FlowResult) -> Iterator[Quantity]:
     for name in COUNTS:
         count = float(flow.counts[name])
         either = count + unknown if unknown and name not in ("sent", "unknown") else None
-        yield replace(_single(name, "", count, sent), other=either)
+        yield replace(_single(name, "", count, _among(flow, name)), other=either)
     bounds = (loss.low, loss.high) if sent else None
     worst = (flow.counts["lost"] + unknown) / sent if unknown and sent else None
     yield replace(_single("loss", "", loss.ratio, sent, bounds, "nothing was sent"), other=worst)
@@ -220,7 +231,8 @@ def _each_single(flow: FlowResult) -> Iterator[Quantity]:
         )
     for name, of in (("period_jitter", "period"), ("receive_period_jitter", "receive_period")):
         spread = flow.summaries.get(of) or Summary(of, 0, {}, 0)
-        yield _single(name, "", spread.sd, spread.n, spread.sd_interval, f"{spread.n} values are too few")
+        few = f"{spread.n} values are too few"
+        yield _arrived(_single(name, "", spread.sd, spread.n, spread.sd_interval, few), flow)
     for pair in flow.pairs:
         between = f"{pair.start}-{pair.end}"
         half = pair.half_width
@@ -239,14 +251,16 @@ def _each_single(flow: FlowResult) -> Iterator[Quantity]:
         yield _single("pair_latency", f"{between}.max", pair.maximum, pair.n)
     came = flow.elimination.get("passed", 0) + flow.elimination.get("discarded", 0)
     for statistic, count in flow.elimination.items():
-        yield _single("elimination", statistic, count, came)
+        yield replace(_single("elimination", statistic, count, came), silent=_uncounted(flow, statistic))
     for statistic, count in flow.policing.items():
         yield _single("policing", statistic, count, flow.policing["matching"])
     for statistic, count in flow.gates.items():
         yield _single("gates", statistic, count, flow.gates["passages"])
     if flow.credit is not None:
-        yield _single("credit", "max", flow.credit.most, flow.credit.queues)
-        yield _single("credit", "min", flow.credit.least, flow.credit.queues)
+        credit, idle = flow.credit, flow.credit.queues - flow.credit.used
+        why = f"no frame went by {idle} of {credit.queues} shaped queues of its way" if idle else ""
+        for statistic, bits in (("max", credit.most), ("min", credit.least)):
+            yield replace(_single("credit", statistic, bits, credit.queues), silent=why)
     service = flow.service
     goodput = service.goodput if service else None
     yield _single(
@@ -255,11 +269,36 @@ def _each_single(flow: FlowResult) -> Iterator[Quantity]:
         flow.goodput,
         flow.counts["delivered"],
         (goodput.low, goodput.high) if goodput else None,
-        "fewer than two messages arrived",
+        "fewer than two messages were sent" if sent < 2 else "fewer than two messages arrived",
     )
     yield from (figure_of(flow, name) for name in SINGLES)
     if service is not None:
         yield from _served(service, sent)
+
+
+def _among(flow: FlowResult, name: str) -> int:
+    """How many messages could have shown a counter."""
+    counts = flow.counts
+    traced = counts["sent"] - counts["unknown"] - flow.outcomes.get("lost", 0)
+    return {SENT: counts["sent"], ARRIVED: counts["delivered"], SEEN: traced}.get(
+        DEFINITIONS[name].of, max(flow.planned, counts["sent"])
+    )
+
+
+def _arrived(figure: Quantity, flow: FlowResult) -> Quantity:
+    """A figure of periods between arrivals with these: an open silence is a period, and no arrival."""
+    periods = flow.summaries.get("receive_period")
+    if figure.measure not in ("receive_period", "receive_period_jitter") or periods is None:
+        return figure
+    return replace(figure, among=flow.counts["sent"] - periods.excluded.get("lost", 0))
+
+
+def _uncounted(flow: FlowResult, statistic: str) -> str:
+    """Numbers that elimination may have lost and not counted: it misses one once a later frame comes."""
+    gone = flow.counts["lost"] - flow.elimination.get("lost", 0)
+    if statistic != "lost" or gone <= 0:
+        return ""
+    return f"{count_of(gone, 'message')} more of the flow lost, and elimination counts a number once a later one comes"
 
 
 def _effective_bandwidth(flow: FlowResult) -> Quantity:
@@ -294,10 +333,11 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
         "availability", "", up.ratio, up.down.n, (1 - up.down.high, 1 - up.down.low), "nothing was sent"
     )
     yield replace(ratio, other=None if up.down.most is None else 1 - up.down.most / up.down.n)
-    none = "no message was reordered"
-    yield _single("reorder_extent", "max", order.extent_max, order.share.n)
-    yield _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none, 0.0)
-    yield _single("reorder_late_time", "max", order.late_time_max_ns, order.share.n, None, none, 0.0)
+    none, came = "no message was reordered", order.share.n
+    yield _single("reorder_extent", "max", order.extent_max, came)
+    mean = _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none, 0.0)
+    yield replace(mean, among=came)
+    yield _single("reorder_late_time", "max", order.late_time_max_ns, came, None, none, 0.0)
     for n, count in order.n_reordered.items():
         yield _single("n_reordering", str(n), count, order.share.n)
     if service.deadline is not None:
@@ -310,8 +350,11 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
         tardy, half = service.deadline.tardiness_mean_ns, service.deadline.tardiness_half_width_ns
         around = (tardy - half, tardy + half) if tardy is not None and half is not None else None
         late, most = service.deadline.late, service.deadline.tardiness_max_ns
-        yield _single("tardiness", "mean", tardy, late, around, none, 0.0)
-        yield _single("tardiness", "max", most, late, None, none, 0.0)
+        for figure in (
+            _single("tardiness", "mean", tardy, late, around, none, 0.0),
+            _single("tardiness", "max", most, late, None, none, 0.0),
+        ):
+            yield replace(figure, among=came)
     for one in service.conformity:
         outside = one.outside
         bounds = (outside.low, outside.high)

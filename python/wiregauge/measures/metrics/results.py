@@ -6,7 +6,7 @@ the checks. Nothing here is rounded; rounding is for the eye and happens where t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.credits import CreditMet, CreditResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
@@ -133,6 +135,9 @@ class FlowResult:
     """Of such a flow what the receiver's clock shows less the sender's, ns: at least and at most, as far as known."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)
     """Copies that one of two networks did not deliver, by network."""
+    clock_varies: float = 0.0
+    """By how much the error of its clocks may differ from message to message, ns: what a difference of one-way times
+    carries of it."""
     settling: int = 0
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     service: Service | None = None
@@ -207,10 +212,22 @@ class LimitResult:
     missing: int = 0
     """Values that are not in the figure because the instrument did not see them."""
 
+    of: str = ""
+    """What could have shown the figure, in the plural; empty where it is values."""
+    among: int = 0
+    """How many of these there were."""
+    instrument: tuple[float, float] | None = None
+    """Between what the figure may be for all that clocks and timestamps tell; None where they leave nothing open."""
+
     @property
     def holds(self) -> bool:
         """Whether it is known to hold."""
         return self.result == "pass"
+
+    @property
+    def counted(self) -> str:
+        """`of 1000 messages sent`: what the figure is of; empty where it is of values."""
+        return f"of {self.among} {self.of}" if self.of else ""
 
     @property
     def margin(self) -> float | None:
@@ -218,6 +235,14 @@ class LimitResult:
         if self.observed is None:
             return None
         return self.value - self.observed if self.bound == "at-most" else self.observed - self.value
+
+    @property
+    def counts_losses(self) -> bool:
+        """Whether every lost message counts against it."""
+        found = DEFINITIONS.get(self.measure.partition(".")[0])
+        if found is None or found.losses != "counted":
+            return False
+        return self.bound == ("at-least" if found.better == "higher" else "at-most")
 
     @property
     def straddled(self) -> bool:
@@ -261,12 +286,45 @@ class RunResult:
         return tuple(check.reason for check in sorted(bad, key=lambda check: -check.grade))
 
     @property
+    def unlimited_losers(self) -> tuple[FlowResult, ...]:
+        """Flows that lost messages, or may have, while no limit of the test counts that; none without limits."""
+        if not self.limits:
+            return ()
+        limited = {(limit.flow, limit.to) for limit in self.limits if limit.counts_losses}
+        return tuple(
+            flow
+            for flow in self.flows
+            if not flow.unseen
+            and flow.counts["lost"] + flow.counts["unknown"]
+            and (flow.plan.id, flow.plan.destination) not in limited
+        )
+
+    @property
+    def caveat(self) -> str:
+        """What the verdict does not say: losses that no limit is on. Empty where there are none."""
+        return _caveat((self,))
+
+    @property
     def verdict(self) -> str:
         """PASS, FAIL, NONE (no limits) or UNDECIDED: a limit could not be judged, as none can of an INVALID run."""
         if not self.limits:
             return "NONE"
         results = {limit.result for limit in self.limits}
         return "FAIL" if "fail" in results else "UNDECIDED" if "undecided" in results else "PASS"
+
+
+def _caveat(runs: Sequence[RunResult]) -> str:
+    """Losses of flows on which no limit counts them."""
+    flows = [flow for run in runs for flow in run.unlimited_losers]
+    if not flows:
+        return ""
+    sent, lost, unknown = (sum(flow.counts[key] for flow in flows) for key in ("sent", "lost", "unknown"))
+    names = tuple(dict.fromkeys(flow.plan.name for flow in flows))
+    few = f"flow {names[0]}" if len(names) == 1 else f"{len(names)} flows"
+    text = f"{lost} of {count_of(sent, 'message')} of {few} lost"
+    if unknown:
+        text += f", of {unknown} nobody can tell"
+    return f"{text}, and no limit on lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +414,11 @@ class Judgement:
     def answered(self) -> bool:
         """Whether all that was to be measured was, and is fit to judge; else there is no answer, whatever failed."""
         return self.complete and self.validity != Grade.INVALID
+
+    @property
+    def caveat(self) -> str:
+        """What the verdict does not say, as of its runs."""
+        return _caveat(self.runs)
 
     @property
     def verdict(self) -> str:

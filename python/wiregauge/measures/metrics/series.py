@@ -19,6 +19,7 @@ from wiregauge.measures.metrics.arrays import Column, Part, seams_of
 from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.silences import open_silences
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,6 +44,8 @@ class Offsets:
 
     outward_ns: float
     uncertainty_ns: float
+    varies_ns: float = 0.0
+    """By how much the error may differ from message to message, within `uncertainty_ns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Extracted:
     """The stretch of each value, where the flow is sampled."""
 
 
+LOST_OUTCOMES = ("lost", "misdirected", "corrupted")
+IS_GONE = pl.col("outcome").is_in(LOST_OUTCOMES)
 _IS_UNSEEN = pl.col("outcome") == UNSEEN
 _OUT = ("tx_app", "tx_drv", "rx_drv", "rx_app")
 _BACK = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
@@ -139,11 +144,12 @@ def _value(name: str, one: Difference, *, relayed: bool) -> pl.Expr | None:
 
 
 def extract(
-    part: Part, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int]
+    part: Part, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int], *, blind: bool = False
 ) -> dict[str, Extracted]:
     """Every series of a flow from the rows of its messages, in the order of sequence.
 
-    `left_out` counts by reason the messages whose rows are not among them.
+    `left_out` counts by reason the messages whose rows are not among them; `blind`: an end of the flow has no tap, so
+    that nobody knows what came.
     """
     shift = offsets.outward_ns
     found = {
@@ -152,7 +158,7 @@ def extract(
     }
     found["period"] = _consecutive(part, "tx_app", None, left_out)
     found["ipdv"] = _consecutive(part, "latency", DIFFERENCES["latency"].one_way, left_out)
-    found["receive_period"] = _spaced(part, "rx_app", LOST, left_out)
+    found["receive_period"] = _received(part, left_out, silences=not blind)
     latency = found["latency"]
     least = latency.series.value.min(initial=np.inf)
     found["delay_variation"] = Extracted(
@@ -280,6 +286,27 @@ def _consecutive(part: Part, name: str, value: pl.Expr | None, left_out: Mapping
     if not seams or stretch is None:
         return Extracted(series, excluded)
     return Extracted(series, {**excluded, NOT_SAMPLED: seams}, stretch[1:][good])
+
+
+def _received(part: Part, left_out: Mapping[str, int], *, silences: bool) -> Extracted:
+    """Times between arrivals in their order, and the open silences of a flow that begins late or dies."""
+    spaced = _spaced(part, "rx_app", LOST, left_out)
+    came = part.column("rx_app")
+    if came.known is None or part.sampled or not silences:
+        return spaced
+    begin, end = open_silences(part, came.known | ~part.flags("is gone", IS_GONE))
+    if not begin and not end:
+        return spaced
+    times = came.present() / 1e12
+    first, last = (float(times.min()), float(times.max())) if len(times) else (0.0, 0.0)
+    before, after = ([silence / 1000] if silence else [] for silence in (begin, end))
+    return Extracted(
+        Series(
+            np.concatenate([[first] * len(before), spaced.series.t, [last + end / 1e12] * len(after)]),
+            np.concatenate([before, spaced.series.value, after]),
+        ),
+        spaced.excluded,
+    )
 
 
 def _spaced(part: Part, name: str, missing: str, left_out: Mapping[str, int]) -> Extracted:

@@ -20,6 +20,7 @@ from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.arrivals import Arrivals
 from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.together import Asked, Asking
 
 __all__ = [
@@ -195,6 +196,10 @@ def serve(
     gone = lost if unknown is None else lost | unknown
     tardy = _tardiness(part, flow, final, lost, late)
     sending, coming = _offered(part), _arriving(part, flow, final, gone)
+    silent = [time for time in open_silences(part, ~lost) if time and not part.sampled]
+    arrivals = len(coming) if coming is not None else 0
+    if coming is not None and silent:
+        coming = np.concatenate([coming, np.array(silent, dtype=np.int64)])
     series = ((tardy, 1e-3), (sending, 1.0), (coming, 1.0))
     figures = iter(
         (
@@ -213,7 +218,7 @@ def serve(
         deadline=_deadline(tardy, estimates[0], flow, lost, late, unknown),
         conformity=conformity_of(part, flow, frames),
         rates=_rates(part, flow, _rate(sending, 1.0, estimates[1])),
-        goodput=_rate(coming, 8.0 * flow.payload, estimates[2]) if flow.payload is not None else None,
+        goodput=_goodput(part, coming, arrivals, flow, estimates[2]),
     )
 
 
@@ -426,14 +431,30 @@ def _extent(values: Integers) -> int:
     return int(values.max()) - int(values.min())
 
 
-def _rate(distances: Integers | None, each: float, estimate: stats.MeanEstimate | None) -> Rate | None:
-    """`each` per mean distance of the times (ps) in order, per second; None below two or where no time passed."""
+def _goodput(
+    part: Part, distances: Integers | None, arrivals: int, flow: FlowPlan, estimate: stats.MeanEstimate | None
+) -> Rate | None:
+    """Over the `distances` of arrivals and the open silences; `arrivals` after the first. 0 where there is none."""
+    if flow.payload is None:
+        return None
+    if not arrivals and part.height > 1 and not part.sampled:
+        return Rate(0.0, None, None)
+    return _rate(distances, 8.0 * flow.payload, estimate, arrivals)
+
+
+def _rate(
+    distances: Integers | None, each: float, estimate: stats.MeanEstimate | None, count: int | None = None
+) -> Rate | None:
+    """`each` per mean distance of the times (ps) in order, per second; None below two or where no time passed.
+
+    `count` is how many of the distances end with an event, where not all do.
+    """
     if distances is None or estimate is None:
         return None
     passed = int(distances.sum())
     if not passed:
         return None
-    value = each * 1e12 * len(distances) / passed
+    value = each * 1e12 * (len(distances) if count is None else count) / passed
     half = estimate.half_width
     if half is None:
         return Rate(value, None, None)

@@ -10,11 +10,18 @@ import polars as pl
 
 from wiregauge.measures.definitions import OUTCOMES
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.series import LOST, NO_TIMESTAMP, NOT_RETURNED, UNSEEN, differences
+from wiregauge.measures.metrics.series import (
+    LOST,
+    LOST_OUTCOMES,
+    NO_TIMESTAMP,
+    NOT_RETURNED,
+    UNSEEN,
+    differences,
+)
+from wiregauge.measures.metrics.silences import DUE
 
 __all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
 
-LOST_OUTCOMES = ("lost", "misdirected", "corrupted")
 UNKNOWN = "unknown"
 """Outcome of a message if nobody can tell whether it was lost."""
 _LAST = ("last_node", "last_point")
@@ -38,6 +45,16 @@ class Tally:
         """A time, ps; None where nothing has it."""
         value = self.figures.get(name)
         return int(value) if value is not None else None
+
+    def silences(self, of: str) -> tuple[int, int]:
+        """Open silences before the first and after the last that came, ps, as `series.open_silences` has them."""
+        due = self.time("due first"), self.time("due last")
+        came = self.time(f"{of} due first"), self.time(f"{of} due last")
+        if due[0] is None or due[1] is None:
+            return 0, 0
+        if came[0] is None or came[1] is None:
+            return 0, due[1] - due[0]
+        return came[0] - due[0], due[1] - came[1]
 
     def outcomes(self) -> dict[str, int]:
         """The one outcome of each message, counted."""
@@ -134,6 +151,12 @@ def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
         "arrivals": arrived.count(),
         "arrivals first": arrived.min(),
         "arrivals last": arrived.max(),
+        "due first": DUE.min(),
+        "due last": DUE.max(),
+        "arrivals due first": pl.when(~lost).then(DUE).min(),
+        "arrivals due last": pl.when(~lost).then(DUE).max(),
+        "received due first": pl.when(~lost | pl.col("rx_app").is_not_null()).then(DUE).min(),
+        "received due last": pl.when(~lost | pl.col("rx_app").is_not_null()).then(DUE).max(),
         "offered": both.sum(),
         "offered first": pl.when(both).then(pl.col("tx_app")).min(),
         "offered last": pl.when(both).then(pl.col("tx_app")).max(),

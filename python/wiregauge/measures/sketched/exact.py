@@ -26,7 +26,7 @@ from wiregauge.measures.metrics.series import (
 )
 from wiregauge.measures.metrics.summarise import loss
 from wiregauge.measures.metrics.summary import Summary, Uncertainty
-from wiregauge.measures.sketched.full_flow import Whole
+from wiregauge.measures.sketched.full_flow import PS, Whole
 from wiregauge.measures.sketched.pairs import pairs_of_all
 from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
 from wiregauge.measures.sketched.service import service_of_all
@@ -48,7 +48,7 @@ def exact(
     """The result of a flow from that of its sample; `correction` is what is to be taken out of its times."""
     flow, counted = sample.plan, whole.tally
     counts = counted.counts()
-    held = _corrected(flow, whole, correction.shift)
+    held = _corrected(flow, whole, correction.shift, blind=bool(sample.unseen))
     main = flow.main
     gains = {name: _gain(extracted[name], held[name].n) for name in sample.summaries if name in held}
     summaries = {
@@ -113,7 +113,7 @@ def _place(key: tuple[int | None, str | None], names: Sequence[str]) -> str:
     return f"{point or 'never seen'}{at}"
 
 
-def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float) -> dict[str, Sketch]:
+def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float, *, blind: bool) -> dict[str, Sketch]:
     """The sketch of every measure, with the correction of clocks that single values have (`differences`)."""
     held = {
         name: one.moved(by) if (by := clock_shift(name, flow, shift_ns)) else one
@@ -123,6 +123,10 @@ def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float) -> dict[str, Sketc
         held["delay_variation"] = held["latency"].moved(held["latency"].minimum)
     if flow.deadline_ns is not None and flow.main in whole.sketches:
         held["lateness"] = whole.sketches[flow.main].moved(flow.deadline_ns)
+    silent = np.array([time / PS for time in whole.tally.silences("received") if time])
+    if len(silent) and not blind:
+        known = [held["receive_period"]] if "receive_period" in held else []
+        held["receive_period"] = sketches.merged([*known, sketches.sketch_of(silent)])
     if whole.hops:
         held["residence"] = sketches.merged([one for _, _, one in whole.hops])
     return held

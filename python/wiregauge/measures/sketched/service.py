@@ -37,9 +37,7 @@ def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
         conformity=whole.conformity,
         deadline=deadline,
         rates=_rates(sample.rates, counted) if sample.rates is not None else None,
-        goodput=_rate(sample.goodput, counted, "arrivals", 8.0 * payload)
-        if sample.goodput is not None and payload is not None
-        else None,
+        goodput=_goodput(sample.goodput, counted, 8.0 * payload) if payload is not None else None,
     )
 
 
@@ -50,17 +48,28 @@ def _rates(sample: Rates, counted: Tally) -> Rates:
     return replace(
         sample,
         intended_per_s=numbers / planned * 1e12 if planned > 0 else sample.intended_per_s,
-        offered_per_s=_rate(sample.offered_per_s, counted, "offered", 1.0),
+        offered_per_s=_rate(sample.offered_per_s, counted, "offered", 1.0) or sample.offered_per_s,
         bits_per_frame=8 * (length + OVERHEAD_BYTES) if length is not None else None,
     )
 
 
-def _rate(sample: Rate, counted: Tally, of: str, each: float) -> Rate:
-    """The rate of all events; its interval is as wide, relative to it, as that of the sample: it is not wider."""
+def _goodput(sample: Rate | None, counted: Tally, each: float) -> Rate | None:
+    if counted.count("arrivals") < 2:
+        return Rate(0.0, None, None) if counted.count("sent") > 1 else None
+    return _rate(sample, counted, "arrivals", each, sum(counted.silences("arrivals")))
+
+
+def _rate(sample: Rate | None, counted: Tally, of: str, each: float, silent: int = 0) -> Rate | None:
+    """The rate of all events; its interval is as wide, relative to it, as that of the sample: it is not wider.
+
+    `silent` is for how long, ps, none came though they were due, before the first and after the last.
+    """
     count, first, last = counted.count(of), counted.time(f"{of} first"), counted.time(f"{of} last")
     if count < 2 or first is None or last is None or last <= first:
         return sample
-    value = each * 1e12 * (count - 1) / (last - first)
+    value = each * 1e12 * (count - 1) / (last - first + silent)
+    if sample is None or not sample.value:
+        return Rate(value, None, None)
     scale = value / sample.value
     return Rate(
         value,

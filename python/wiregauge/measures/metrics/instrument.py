@@ -1,0 +1,156 @@
+"""Between what a figure may be for all that clocks and timestamps of its flow tell, apart from chance.
+
+A one-way time is read off two clocks. By how much their difference may be wrong is a bound, not a spread: no averaging
+reduces it, and the truth may lie anywhere within it (RFC 7679, 3.7.3). What is not known is not bounded, and every
+figure that rests on it may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isfinite
+
+import numpy as np
+
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.pairs import crosses
+from wiregauge.measures.metrics.quantities import Quantity
+from wiregauge.measures.metrics.results import FlowResult
+
+__all__ = ["Range", "instrument_range", "one_way"]
+
+Range = tuple[float, float]
+
+_SPREADS = ("sd", "mad")
+"""Statistics that an error common to all values leaves as they are."""
+_VARIATIONS = ("ipdv", "delay_variation", "range", "pdv")
+"""Measures that are differences of latencies: likewise."""
+
+
+def one_way(figure: Quantity, flow: FlowPlan) -> bool:
+    """Whether the clocks of both ends are in a figure."""
+    measure = figure.measure
+    if measure == "pair_latency":
+        between = figure.statistic.partition(".")[0].partition("-")
+        return crosses(between[0], between[2])
+    if measure in _VARIATIONS or measure == "effective_bandwidth":
+        return True
+    if measure == "latency_with_loss":
+        return not flow.relayed
+    if measure in _COUNTED_LATE:
+        return flow.deadline_ns is not None and not flow.relayed
+    found = DEFINITIONS.get(measure)
+    return found is not None and found.between_clocks(relayed=flow.relayed) != 0
+
+
+def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
+    """Between what the figure of a flow may be; None where clocks and timestamps leave nothing open.
+
+    `exact`: the bench reads timestamps without error, as in virtual time; then only clocks that are not exact have one.
+    """
+    latency = flow.summaries.get("latency")
+    # Of clocks that were never compared a figure has no value, and needs no range.
+    if latency is None or flow.uncompared or not one_way(figure, flow.plan) or (exact and not latency.clock):
+        return None
+    most = latency.clock + latency.timestamp
+    counted = _COUNTED_LATE.get(figure.measure)
+    if counted is not None:
+        return counted(figure, flow, most)
+    if figure.measure == "effective_bandwidth":
+        return _of_bandwidth(flow, most)
+    if figure.value is None or not isfinite(figure.value):
+        return None
+    if figure.measure in _VARIATIONS:
+        return _of_variation(figure.measure, figure.value, 2 * flow.clock_varies)
+    if figure.statistic.rpartition(".")[2] in _SPREADS:
+        return _around(figure.value, flow.clock_varies, least=0.0)
+    return _around(figure.value, max(most, _of_pair(figure, flow)))
+
+
+def _of_variation(measure: str, value: float, changes: float) -> Range | None:
+    if measure != "ipdv":
+        return _around(value, changes, least=0.0)
+    # Of neighbours a steady rate takes next to nothing: only by clocks that are known to change is it wrong.
+    return _around(value, changes) if isfinite(changes) else None
+
+
+def _around(value: float, by: float, *, least: float = -inf) -> Range | None:
+    return (max(value - by, least), value + by) if by else None
+
+
+def _of_pair(figure: Quantity, flow: FlowResult) -> float:
+    """What the times of two points may be off by, their places on the wire included."""
+    between = figure.statistic.partition(".")[0]
+    return next((pair.bound for pair in flow.pairs if f"{pair.start}-{pair.end}" == between), 0.0)
+
+
+def _of_bandwidth(flow: FlowResult, most: float) -> Range | None:
+    mean, payload = flow.summaries["latency"].mean, flow.plan.payload
+    if mean is None or payload is None:
+        return None
+    low, high = mean - most, mean + most
+    return 8e9 * payload / high if isfinite(high) else 0.0, 8e9 * payload / low if low > 0 else inf
+
+
+# -- against a deadline ---------------------------------------------------------------------------------------
+
+
+def _late_between(flow: FlowResult, most: float) -> tuple[int, int]:
+    """The fewest and the most messages that may have been late, for clocks that are off by up to `most`."""
+    deadline = flow.plan.deadline_ns or 0.0
+    if not isfinite(most):
+        return 0, flow.summaries["latency"].n
+    sketch = flow.sketches.get("latency")
+    if sketch is not None:
+        surely = int(sketch.count[np.maximum(sketch.low, sketch.minimum) - most > deadline].sum())
+        return surely, int(sketch.count[np.minimum(sketch.high, sketch.maximum) + most > deadline].sum())
+    took = flow.series["latency"].value
+    return int(np.count_nonzero(took - most > deadline)), int(np.count_nonzero(took + most > deadline))
+
+
+def _late(figure: Quantity, flow: FlowResult, most: float) -> Range | None:
+    low, high = _late_between(flow, most)
+    return _with(figure, float(low), float(high))
+
+
+def _missed(figure: Quantity, flow: FlowResult, most: float) -> Range | None:
+    low, high = _late_between(flow, most)
+    lost, sent = flow.counts["lost"], flow.counts["sent"]
+    return _with(figure, (low + lost) / sent, (high + lost) / sent) if sent else None
+
+
+def _tardiness(figure: Quantity, flow: FlowResult, most: float) -> Range | None:
+    """The mean of the late ones lies between 0 and the most."""
+    slowest = flow.summaries["latency"].maximum
+    if slowest is None or flow.plan.deadline_ns is None:
+        return None
+    worst, least = slowest - flow.plan.deadline_ns + most, slowest - flow.plan.deadline_ns - most
+    return _with(figure, max(least, 0.0) if figure.statistic == "max" else 0.0, max(worst, 0.0))
+
+
+def _availability(figure: Quantity, flow: FlowResult, most: float) -> Range | None:
+    """A message that fails brings down itself and the next at most."""
+    low, high = _late_between(flow, most)
+    value, late, sent = figure.value, flow.counts["late"], flow.counts["sent"]
+    if value is None or not sent:
+        return None
+    return max(value - 2 * max(high - late, 0) / sent, 0.0), min(value + 2 * max(late - low, 0) / sent, 1.0)
+
+
+def _with(figure: Quantity, low: float, high: float) -> Range | None:
+    """The range with the figure itself, which is of timestamps as they are."""
+    value = figure.value if figure.value is not None else figure.stands_for
+    if value is None:
+        return None
+    low, high = min(low, value), max(high, value)
+    return (low, high) if low < high else None
+
+
+_COUNTED_LATE: dict[str, Callable[[Quantity, FlowResult, float], Range | None]] = {
+    "late": _late,
+    "deadline_missed": _missed,
+    "tardiness": _tardiness,
+    "availability": _availability,
+}
+"""Measures that compare one-way times with the deadline of the flow."""

@@ -1,0 +1,260 @@
+"""Silence keeps no limit: of a flow of which nothing is seen, that is lost, dies or begins late.
+
+The table is made of every name that a limit can have, so that a measure that comes later is in it by itself. A bound
+that nothing can break asks whether anything decides it at all; what then holds must be of what was seen.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from wiregauge import measures
+from wiregauge.cli import app
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.definitions.definition import ARRIVED, SENT
+from wiregauge.measures.limits import judge_limits
+from wiregauge.measures.metrics.arrays import Part
+from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.results import LimitResult, RunResult
+from wiregauge.measures.metrics.series import Offsets
+from wiregauge.measures.metrics.together import together
+from wiregauge.measures.one_flow import Known, judge_flow
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = ROOT / "tests" / "faults"
+EXAMPLES = ROOT / "examples"
+
+SENDERS = {
+    "send_error",
+    "period",
+    "period_jitter",
+    "intended_load",
+    "offered_load",
+    "bag_spacing",
+    "bag_jitter",
+    "bag_violations",
+}
+"""Measures of what a sender did, whatever came of it."""
+SENDER_POINTS = ("intended", "tx_app", "tx_drv", "tx_wire")
+OF_ALL_SENT = (SENT, "messages planned")
+"""Measures of messages sent: that none arrived is what they tell."""
+
+
+@cache
+def limit_names() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("limit_names", ROOT / "tools" / "limit_names.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def unbreakable() -> Iterator[LimitPlan]:
+    """A limit of either kind on everything that can be named, which no value of it breaks."""
+    for name in limit_names().names():
+        yield LimitPlan(None, str(name), "at-most", 1e300, "everything", 1)
+        yield LimitPlan(None, str(name), "at-least", -1e300, "nothing", 2)
+
+
+def judged(run: RunResult) -> tuple[LimitResult, ...]:
+    return judge_limits(
+        tuple(unbreakable()), run.flows, run.unplanned, run.clusters, run.ptp_domains, exact=True
+    )
+
+
+def holding(run: RunResult) -> set[tuple[str, str]]:
+    return {(found.measure, found.bound) for found in judged(run) if found.holds}
+
+
+STAR = """<test xmlns="urn:wiregauge:test:2" name="star" seed="1" bench="sim"><network host="ideal">
+<end-system name="a"/><end-system name="b"/><switch name="s"/>
+<link between="a s" rate="100Mbit/s"/><link between="b s" rate="100Mbit/s"/></network>
+<flows><flow id="1" protocol="udp" from="a" to="b" deadline="1ms"/><flow id="2" protocol="raw" from="a" to="b"/></flows>
+<tasks><send flow="1" period="1ms" payload="64B" count="1000"/><receive flow="1"/>
+<send flow="2" period="1ms" payload="64B" count="1000"/><relay flow="2"/></tasks></test>"""
+
+
+def example(name: str) -> str:
+    return (EXAMPLES / f"{name}.xml").read_text(encoding="utf-8")
+
+
+def senders_links(text: str) -> tuple[str, ...]:
+    """The links of end systems that send, as the test writes them."""
+    senders = set(re.findall(r'<flow [^>]*?from="(\w+)"', text))
+    links = re.findall(r'<link between="(\w+ \w+)"', text)
+    return tuple(link for link in links if senders & set(link.split()))
+
+
+def without_limits(text: str) -> str:
+    text = re.sub(r"<limits>.*?</limits>", "", text, flags=re.DOTALL)
+    return re.sub(r"<sweep>.*?</sweep>", "", text, flags=re.DOTALL)
+
+
+def cut(text: str, links: tuple[str, ...], span: str) -> str:
+    faults = "".join(f'<cut link="{link}" {span}/>' for link in links)
+    if "<faults>" in text:
+        return text.replace("<faults>", f"<faults>{faults}")
+    at = text.index("</tasks>") + len("</tasks>")
+    return f"{text[:at]}<faults>{faults}</faults>{text[at:]}"
+
+
+CASES = {
+    "star": STAR,
+    "frer": example("ring-frer"),
+    "policing": example("policing"),
+    "gates": example("gates"),
+    "shapers": example("shapers"),
+    "schedule": example("mixed-criticality"),
+    "networks": example("afdx"),
+}
+
+
+def simulated(text: str, place: Path) -> RunResult:
+    test = place / "test.xml"
+    test.write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(test), "--bench", "sim", "--out", str(place / "run")])
+    assert done.exit_code in (0, 1, 4), done.output
+    return measures.judge(place / "run").runs[0]
+
+
+def of_sender(measure: str) -> bool:
+    name, _, statistic = measure.partition(".")
+    if name == "pair_latency":
+        return all(point in SENDER_POINTS for point in statistic.rpartition(".")[0].split("-"))
+    return name in SENDERS
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_of_a_flow_that_is_lost_whole_only_what_counts_losses_is_decided(case: str, tmp_path: Path) -> None:
+    text = without_limits(CASES[case])
+    run = simulated(cut(text, senders_links(text), 'from="0s"'), tmp_path)
+    assert sum(flow.counts["delivered"] for flow in run.flows) == 0, "the case is what it says"
+    held = {measure for measure, _ in holding(run) if not of_sender(measure)}
+    wrong = {name for name in held if DEFINITIONS[name.partition(".")[0]].of not in OF_ALL_SENT}
+    assert not wrong
+    assert {"lost", "loss", "delivered"} <= held
+
+
+def test_of_a_flow_that_sent_nothing_nothing_is_decided(tmp_path: Path) -> None:
+    """The table of a run whose messages are all of the warm-up."""
+    run = simulated(without_limits(STAR), tmp_path)
+    (file,) = (tmp_path / "run" / "messages").glob("*.parquet")
+    nothing = Part.whole(pl.read_parquet(file).clear())
+    known = Known(("a", "b", "s"), 2.0, {}, set(), 2, {}, repeated=False)
+    for flow in run.flows:
+        of = judge_flow(flow.plan, (nothing, nothing), {}, Offsets(0.0, 0.0), known, None, None)
+        (empty,) = together([of])
+        found = judge_limits(tuple(unbreakable()), [empty], {}, exact=True)
+        assert {one.measure for one in found if one.holds} <= {"sent"}
+
+
+def figures(run: RunResult, *named: str) -> dict[str, float | None]:
+    limits = tuple(LimitPlan(1, name, "at-most", 1e300, "", 1) for name in named)
+    return {one.measure: one.observed for one in judge_limits(limits, run.flows, {}, exact=True)}
+
+
+@pytest.mark.parametrize(
+    ("span", "silence_ms"), [('from="20ms"', 980), ('from="0s" until="980ms"', 980), ('from="1ms"', 999)]
+)
+def test_a_flow_that_dies_or_begins_late_is_silent_meanwhile(
+    span: str, silence_ms: float, tmp_path: Path
+) -> None:
+    """What is a rate or a period of arrivals goes on to the last send that was due, and from the first."""
+    run = simulated(cut(without_limits(STAR), ("a s",), span), tmp_path)
+    flow = run.flows[0]
+    sent, came = flow.counts["sent"], flow.counts["delivered"]
+    assert 0 < came < 21
+    found = figures(run, "receive_period.max", "goodput", "receive_period_jitter", "late", "reordered")
+    assert found["receive_period.max"] == pytest.approx(silence_ms * 1e6, rel=0.01)
+    rate = found["goodput"]
+    assert rate is not None
+    assert rate <= 8 * 64 * 1000 * came / sent * 1.02
+    jitter = found["receive_period_jitter"]
+    assert jitter is None or jitter > 1e7
+    for one in judged(run):
+        if one.flow == 1 and one.holds and one.of == ARRIVED:
+            assert 0 < one.among == came or one.n, one.measure
+            assert f"of {one.among} messages that arrived" in measures.limit_text(one)
+
+
+def test_a_healthy_flow_has_no_silence(tmp_path: Path) -> None:
+    run = simulated(without_limits(STAR), tmp_path)
+    found = figures(run, "receive_period.max", "receive_period.min", "goodput")
+    assert found["receive_period.max"] == found["receive_period.min"] == 1e6
+    assert found["goodput"] == pytest.approx(8 * 64 * 1000)
+    assert all(flow.summaries["receive_period"].n == flow.counts["sent"] - 1 for flow in run.flows)
+
+
+INPUTS = {
+    "dead-goodput": (1, {"goodput": "fail", "receive_period.max": "fail", "receive_period_jitter": "fail"}),
+    "sync-never": (4, {"sync_losses": "undecided", "sync_cliques": "undecided"}),
+    "all-lost-late": (4, {"late": "undecided", "reordered": "undecided", "tardiness.max": "undecided"}),
+    "frer-both-dead": (4, {"elimination.lost": "undecided", "elimination.rogue": "pass"}),
+    "limit-inside-clock-uncertainty": (4, {"latency.p50": "undecided"}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(INPUTS))
+def test_an_input_that_once_passed(name: str, tmp_path: Path) -> None:
+    code, results = INPUTS[name]
+    done = CliRunner().invoke(app, ["run", str(FAULTS / f"{name}.xml"), "--out", str(tmp_path / "r")])
+    assert done.exit_code == code, done.output
+    (run,) = measures.judge(tmp_path / "r").runs
+    found = {limit.measure: limit.result for limit in run.limits}
+    assert {measure: found[measure] for measure in results} == results
+
+
+def test_losses_that_no_limit_is_on_stand_with_the_verdict(tmp_path: Path) -> None:
+    test, place = FAULTS / "half-lost-latency.xml", tmp_path / "r"
+    checked = CliRunner().invoke(app, ["check", str(test)])
+    assert "no limit is on lost of flow 1" in checked.output
+    done = CliRunner().invoke(app, ["run", str(test), "--out", str(place)])
+    said = "502 of 1000 messages of flow 1 lost, and no limit on lost"
+    verdict = next(line for line in done.stdout.splitlines() if "verdict" in line)
+    assert said in verdict
+    assert "no check failed" not in done.stdout
+    for to in ("junit", "openmetrics", "json"):
+        assert said in CliRunner().invoke(app, ["export", str(place), "--to", to, "--out", "-"]).stdout, to
+    assert said in (place / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("limit", "warned"),
+    [
+        ('<limit measure="latency.p99" at-most="1s"/>', True),
+        ('<limit measure="latency.p99" at-most="1s"/><limit measure="lost" at-most="9"/>', False),
+        ('<limit measure="latency.p99" at-most="1s"/><limit measure="loss" at-most="1%"/>', False),
+        ('<limit measure="latency.p99" at-most="1s"/><limit measure="delivered" at-most="9"/>', True),
+        ('<limit measure="latency.p99" at-most="1s"/><limit measure="delivered" at-least="9"/>', False),
+        ('<limit measure="latency.p99" at-most="1s"/><limit flow="1" measure="lost" at-most="0"/>', True),
+        ('<limit flow="1" measure="latency.p99" at-most="1s"/><limit flow="1" measure="lost" at-most="0"/>', False),
+        ('<limit measure="send_error.max" at-most="1s"/>', False),
+        ('<limit measure="latency_with_loss.p99" at-most="1s"/>', False),
+    ],
+)  # fmt: skip
+def test_check_names_flows_whose_losses_no_limit_counts(limit: str, warned: bool, tmp_path: Path) -> None:
+    test = tmp_path / "t.xml"
+    test.write_text(STAR.replace("</test>", f"<limits>{limit}</limits></test>"), encoding="utf-8")
+    assert ("no limit is on lost" in CliRunner().invoke(app, ["check", str(test)]).output) == warned
+
+
+def test_under_a_fail_nobody_reads_that_no_check_failed(tmp_path: Path) -> None:
+    limits = '<limits><limit measure="latency.max" at-most="1ns"/></limits>'
+    run = tmp_path / "t.xml"
+    run.write_text(STAR.replace("</test>", f"{limits}</test>"), encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(run), "--out", str(tmp_path / "r")])
+    assert done.exit_code == 1
+    assert "no check failed" not in done.stdout
+    assert "in a measurement that is VALID: 2 limits failed" in done.stdout
