@@ -50,11 +50,11 @@ CAMPAIGN, OTHER = "0" * 32, "1" * 32
 class Host:
     """An agent on loopback that has joined a lab."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, config: str = CONFIG) -> None:
         self.folder = folder
         self.lab = Lab.create(folder / "lab")
         (folder / "spool").mkdir(mode=0o700)
-        (folder / "agent.toml").write_text(CONFIG)
+        (folder / "agent.toml").write_text(config)
         self._process = subprocess.Popen(
             [
                 *(
@@ -250,6 +250,21 @@ def sent(agent: Agent, request: pb.PrepareRequest) -> str:
     with pytest.raises(AgentLostError) as refused:
         agent._call("Prepare", request, pb.PrepareReply)
     return str(refused.value)
+
+
+def test_a_session_is_for_an_interface_that_there_is(tmp_path: Path) -> None:
+    """Where the owner names none, any name would else open one more session."""
+    made = Host(tmp_path, 'duration = "1min"\n')
+    try:
+        made.join()
+        agent = made.agent()
+        for name in ("eth7", "../net/lo", "x" * 40):
+            agent.place = replaced(agent.place, name)
+            with pytest.raises(AgentLostError, match=f"this host has no interface {name}"):
+                agent.hello("test", 60_000, CAMPAIGN)
+        assert not agent.describe().in_use
+    finally:
+        made.close()
 
 
 def test_a_plan_stays_within_what_the_host_allows(host: Host, campaign: Callable[[str], Campaign]) -> None:

@@ -52,6 +52,16 @@ pub(super) fn of_session(session: &Session, interface: &str) -> Result<(), Statu
     }
 }
 
+/// An interface that this host has; else what it has.
+fn existing(interface: &str) -> Result<(), String> {
+    let found = wg_net::interfaces().unwrap_or_default();
+    if found.iter().any(|one| one.name == interface) {
+        return Ok(());
+    }
+    let others: Vec<&str> = found.iter().map(|one| one.name.as_str()).filter(|name| *name != "lo").collect();
+    Err(format!("this host has no interface {interface}; it has {}", others.join(", ")))
+}
+
 impl AgentService {
     /// A session for `who` on the interface it names, unless that is in use. One of the same campaign is taken over: its
     /// testmaster has begun again.
@@ -64,6 +74,12 @@ impl AgentService {
             }
             if !rules.allowance.has_interface(&interface) {
                 return Err(Status::permission_denied(rules.allowance.refusal(&interface)));
+            }
+            // One that the host's owner has named may be plugged in later.
+            if !rules.allowance.names_interfaces()
+                && let Err(refusal) = existing(&interface)
+            {
+                return Err(Status::failed_precondition(refusal));
             }
         }
         let before = lock(&self.shared.remote).iter().find(|one| one.is_on(&interface)).cloned();

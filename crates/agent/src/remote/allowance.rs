@@ -136,6 +136,11 @@ impl Allowance {
         name != "lo" && self.interfaces.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
     }
 
+    /// Whether its owner has named the interfaces that tests may use.
+    pub const fn names_interfaces(&self) -> bool {
+        self.interfaces.is_some()
+    }
+
     /// Why an interface is not to be used.
     pub fn refusal(&self, interface: &str) -> String {
         format!("this host allows no test on its interface {interface}; it allows {}", self.described()[0])
