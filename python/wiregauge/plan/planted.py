@@ -188,7 +188,8 @@ def _arriving(network: Network, run: Run) -> Found:
 
 def _together(network: Network, run: Run) -> Found:
     apart = parting(network, run, _scheduled(run))
-    if apart is not None:
+    # What keeps them together is refused by itself.
+    if apart is not None and not apart.kept:
         yield "clock", apart.nodes[0], apart.sentence(network)
 
 
