@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from wiregauge.cli.progress import EVERY_S, MOST_TOLD, Countdown, ProgressView
+from wiregauge.cli.progress import EVERY_S, MOST_TOLD, Countdown, ProgressView, Work
 
 
 class Clock:
@@ -206,3 +206,25 @@ def test_judging_moves_on_a_terminal_and_is_gone_when_it_is_done() -> None:
     view.judging_ended()
     assert "judging" in file.getvalue()
     assert file.getvalue().endswith("\x1b[2K")
+
+
+def test_what_follows_a_run_tells_its_share_and_the_time_left_to_the_end() -> None:
+    from wiregauge.measures.progress import reached
+
+    now = [0.0]
+    out = io.StringIO()
+    with Work(Console(file=out), {"explaining": 3.0, "drawing": 1.0}, lambda: now[0]):
+        for second in range(0, 120, 5):
+            now[0] = float(second)
+            if second < 90:
+                reached("explaining", second / 90)
+            reached("something else", 0.5)
+            if second >= 90:
+                reached("drawing", (second - 90) / 30)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "explaining: 8 % done, 1:50 left"
+    assert any(line.startswith("drawing: ") and line.endswith(" left") for line in lines)
+    shares = [int(line.split(": ")[1].split(" %")[0]) for line in lines]
+    assert shares == sorted(shares)
+    reached("explaining", 1.0)
+    assert out.getvalue().splitlines() == lines

@@ -119,7 +119,8 @@ ROOMS = {
     "metrics": {"definitions"},
     "sketched": {"definitions", "metrics"},
     "validity": {"definitions", "metrics"},
-    "": {"definitions", "metrics", "sketched", "validity"},
+    "extremes": {"definitions", "metrics"},
+    "": {"definitions", "extremes", "metrics", "sketched", "validity"},
     "comparing": {"", "definitions", "metrics", "sketched", "validity"},
     "explaining": {"", "definitions", "metrics", "sketched", "validity"},
 }

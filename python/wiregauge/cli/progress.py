@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from rich.console import Console, RenderableType
@@ -121,6 +122,7 @@ class ProgressView(Observer):
         self._task: TaskID | None = None
         self._log: _Log | None = None
         self._now: RunNow | None = None
+        self._work: Work | None = None
 
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
         """Begins the line, or the log."""
@@ -214,18 +216,16 @@ class ProgressView(Observer):
 
     def judging_began(self) -> None:
         """Shows that the program is at work; a log says so only of a trial that took a while."""
-        if _moves(self._console):
-            self._progress = _bar(self._console)
-            self._progress.start()
-            self._progress.add_task("judging", total=None, left="")
-        elif self._clock() - self._started >= EVERY_S:
+        if not _moves(self._console) and self._clock() - self._started >= EVERY_S:
             _Log(self._console, self._clock).write("judging")
+        self._work = Work(self._console, {"judging": 1.0}, self._clock)
+        self._work.__enter__()
 
     def judging_ended(self) -> None:
         """Takes the line away."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        if self._work is not None:
+            self._work.__exit__()
+            self._work = None
 
     def _tell(self, log: _Log, position: int, traffic: str) -> None:
         fresh = position not in self._begun and len(self._runs) <= MOST_TOLD
@@ -263,6 +263,56 @@ class ProgressView(Observer):
 
 def _seconds(run: Run) -> float:
     return run.planned_s + 0.3
+
+
+class Work:
+    """What follows a run: judging, explaining, drawing. How much of all of it is done, and the time left to its end.
+
+    `stages` are what is done, in this order, and about which part of the whole each is. A log says so after some
+    silence.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        stages: Mapping[str, float],
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._stages, self._clock = stages, clock
+        self._begin = clock()
+        moves = _moves(console)
+        self._log = None if moves else _Log(console, clock)
+        self._bar = _bar(console, disable=not moves)
+        self._task = self._bar.add_task(next(iter(stages)), total=1.0, left="")
+        self._hearing: AbstractContextManager[None] | None = None
+
+    def __enter__(self) -> Work:
+        # Heavy, and not needed while frames travel.
+        from wiregauge.measures.progress import heard
+
+        self._bar.start()
+        self._hearing = heard(self.at)
+        self._hearing.__enter__()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._hearing is not None:
+            self._hearing.__exit__(None, None, None)
+        self._bar.stop()
+
+    def at(self, what: str, share: float) -> None:
+        """So much of a stage is done, 0 to 1."""
+        if what not in self._stages:
+            return
+        names = list(self._stages)
+        total = sum(self._stages.values())
+        before = sum(self._stages[name] for name in names[: names.index(what)])
+        done = (before + share * self._stages[what]) / total
+        spent = self._clock() - self._begin
+        left = _left(spent * (1 - done) / done) if done > 0.02 else ""
+        self._bar.update(self._task, completed=done, description=what, left=left)
+        if self._log is not None and self._log.due():
+            self._log.write(", ".join(filter(None, (f"{what}: {100 * done:.0f} % done", left))))
 
 
 class Countdown:

@@ -99,6 +99,7 @@ def report(
     """Write the report of run directories again, and the figures of one as files. `compare` compares two."""
     from wiregauge import measures
     from wiregauge import report as reports
+    from wiregauge.cli.progress import Work
 
     if len(places) > 1 and (png is not None or svg is not None):
         fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
@@ -107,9 +108,12 @@ def report(
     exceeded = unfit = False
     for place in places:
         open_run(place)
-        judgement = measures.judge(place, unkept=say)
+        with Work(Console(stderr=True), {"judging": 1.0}):
+            judgement = measures.judge(place, unkept=say)
         held = _bounded(place, beside or []) if bounds else None
-        print(f"report: {reports.write(place, judgement, held)}")
+        with Work(Console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
+            written = reports.write(place, judgement, held)
+        print(f"report: {written}")
         for alarm in held.alarms if held is not None else ():
             say(f"ALARM: {alarm}")
             exceeded = True
@@ -198,6 +202,7 @@ def compare(
     """Compare two run directories: what moved, by how much, and did it get worse (exit code 1)?"""
     from wiregauge import measures
     from wiregauge import report as reports
+    from wiregauge.cli.progress import Work
     from wiregauge.measures import comparing
 
     wanted = _thresholds(thresholds)
@@ -209,7 +214,10 @@ def compare(
         reports.check_page(out)
     for place in each:
         open_run(place)
-    judged = {place: measures.judge(place, unkept=say) for place in each}
+    judged = {}
+    for place in each:
+        with Work(Console(stderr=True), {"judging": 1.0}):
+            judged[place] = measures.judge(place, unkept=say)
     try:
         found = comparing.compare(
             judged[base], judged[new], thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]

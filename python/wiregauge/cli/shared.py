@@ -85,12 +85,14 @@ def judge_and_show(
     place: Path, *, as_json: bool, with_report: bool, worst: int | None = None, flows: Collection[int] = ()
 ) -> int:
     """Judges a run directory and shows it, or these `flows` of it; returns the exit code."""
+    from wiregauge.cli.progress import Work
     from wiregauge.measures import only
     from wiregauge.runner import judged
 
     # Said after the answer, which does not depend on it.
     troubles: list[str] = []
-    judgement = judged(place, troubles.append, flows)
+    with Work(Console(stderr=True), {"judging": 1.0}):
+        judgement = judged(place, troubles.append, flows)
     if flows:
         judgement = only(judgement, flows)
     return show_judgement(judgement, troubles, as_json=as_json, with_report=with_report, worst=worst)
@@ -105,10 +107,14 @@ def show_judgement(
     judgement or report that cannot be kept is no answer then.
     """
     from wiregauge import measures
+    from wiregauge.cli.progress import Work
     from wiregauge.measures import explaining
     from wiregauge.records import RunDirectoryError
 
-    explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
+    explanation = None
+    if worst is not None:
+        with Work(Console(stderr=True), {"explaining": 1.0}):
+            explanation = explaining.explain(judgement, worst=worst)
     if as_json:
         more = {} if explanation is None else {"explained": explaining.explain_json(explanation)}
         for chunk in measures.show_chunks(judgement, {}, more):
@@ -122,7 +128,8 @@ def show_judgement(
         from wiregauge import report as reports
 
         try:
-            path = reports.write(judgement.directory, judgement)
+            with Work(Console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
+                path = reports.write(judgement.directory, judgement)
         except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
             troubles.append(f"the report is missing: {error}")
         else:

@@ -37,6 +37,7 @@ from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.metrics.uncompared import without_clocks
 from wiregauge.measures.one_flow import Known, judge_flow
+from wiregauge.measures.progress import reached
 from wiregauge.measures.repeats import points_of
 from wiregauge.measures.show import details, details_file, show_chunks
 from wiregauge.measures.sketched import (
@@ -78,9 +79,13 @@ def judge(
 
 def _judge(directory: Recorded, unkept: Callable[[str], object], in_full: Collection[int]) -> Judgement:
     run_dir = directory.path
-    runs = tuple(
-        _judge_run(directory, run, in_full) for run in directory.plan.runs if run.index in directory.runs
-    )
+    made = [run for run in directory.plan.runs if run.index in directory.runs]
+    judged = []
+    for place, run in enumerate(made):
+        reached("judging", place / len(made))
+        judged.append(_judge_run(directory, run, in_full))
+    reached("judging", 1.0)
+    runs = tuple(judged)
     state, reason = _state(directory.manifest)
     judgement = Judgement(
         directory=run_dir,

@@ -22,6 +22,7 @@ from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headli
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.large import is_large, narrowed
+from wiregauge.measures.progress import reached
 from wiregauge.records import seal, uncollected
 from wiregauge.report import checked, corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
@@ -94,10 +95,13 @@ def export_figures(
 
 
 def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
-    made = [
-        *build(judgement, shapes(judgement), views(judgement)),
-        *explained_figures(explained_shapes(explanation)),
-    ]
+    reached("drawing", 0.0)
+    drawn = shapes(judgement)
+    reached("drawing", 0.4)
+    seen = views(judgement)
+    reached("drawing", 0.8)
+    made = [*build(judgement, drawn, seen), *explained_figures(explained_shapes(explanation))]
+    reached("drawing", 1.0)
     # Where nothing is known of any flow a figure has nothing to draw.
     return [figure for figure in made if figure.panels]
 

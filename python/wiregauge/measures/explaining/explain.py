@@ -19,12 +19,15 @@ from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult, Series
 from wiregauge.measures.metrics.series import Offsets, differences
 from wiregauge.measures.metrics.threads import side_by_side
+from wiregauge.measures.progress import reached
 from wiregauge.measures.sketched.outcomes import of_receiver
 
 WORST = 10
 """Messages of each flow that are explained, unless told otherwise."""
 ALONE = 150_000
 """Values of a flow whose search takes so much memory that there is none beside it."""
+SEARCH = 0.6
+"""Share of the work on a flow that the search for modes and changes is; the rest is for its worst messages."""
 TIMESTAMP_NS = 1.0
 """Resolution of timestamps."""
 
@@ -56,7 +59,15 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         names = directory.plan.network.names
 
         one = partial(_explained, directory, run.plan, offsets, clocks, names)
-        explained = [one(flow) for flow in flows] if longest > ALONE else side_by_side(one, flows, longest)
+        reached("explaining", len(found) / len(wanted))
+        if longest > ALONE:
+            explained: list[tuple[SeriesExplained, ...]] = []
+            for flow in flows:
+                explained.append(one(flow))
+                reached("explaining", (len(found) + len(explained) * SEARCH) / len(wanted))
+        else:
+            explained = side_by_side(one, flows, longest)
+            reached("explaining", (len(found) + len(explained) * SEARCH) / len(wanted))
         medians = [float(np.median(flow.series[flow.plan.main].value)) for flow in flows]
         messages = worst_messages(
             directory,
