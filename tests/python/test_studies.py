@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import runpy
 import signal
@@ -17,9 +18,11 @@ from typer.testing import CliRunner
 
 from wiregauge import studies
 from wiregauge.cli.program import app
+from wiregauge.studies import Item, ItemResult, Laid
 from wiregauge.studies.laying import Need
 from wiregauge.studies.published import COLUMNS, read_expected
 from wiregauge.studies.shown import schema_path
+from wiregauge.studies.summing import standings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,7 +78,12 @@ def toy(tmp_path: Path) -> Path:
 
 
 def expect(folder: Path, rows: str) -> None:
-    (folder / "expected.csv").write_text(f"{','.join(COLUMNS)}\n{rows}")
+    """Writes expectations; lines of eight values are predictions where they have a criterion."""
+    text = f"{','.join(COLUMNS)}\n"
+    for line in rows.splitlines():
+        values = next(csv.reader([line]))
+        text += f"{line},{'prediction' if values[6] else ''},\n" if len(values) == 8 else f"{line}\n"
+    (folder / "expected.csv").write_text(text)
 
 
 def carried(*arguments: object, code: int = 0) -> Any:
@@ -152,7 +160,7 @@ def test_every_criterion_can_fail(toy: Path, tmp_path: Path, row: str, result: s
         ("Table 1,UDP,64 B,mean,,us,1%,\n", "needs a value"),
         ("Table 1,UDP,64 B,mean,1,us,,\n", "needs a reason"),
         ("Table 1,UDP,64 B,mean,1,us,1%,\n" * 2, "in line 2 already"),
-        ("Table 1,UDP,64 B\n", "has not the 8 values"),
+        ("Table 1,UDP,64 B\n", "has not the 10 values"),
         ("Table 1,UDP,64 B,mean,1,Mbit/s,1%,\n", "cannot be compared"),
     ],
 )
@@ -308,3 +316,20 @@ def test_sums_and_ratios_never_narrow_an_interval() -> None:
     nothing = studies.known(0.0, "ns", "nothing")
     assert studies.ratio(one, nothing).value is None
     assert isinstance(studies.scaled(one, 0.5), studies.Measured)
+
+
+def test_statements_count_once_and_roles_apart(toy: Path) -> None:
+    """Thirty cells that repeat one sentence of a paper are one statement, and what was put in predicts nothing."""
+    expect(
+        toy,
+        "".join(f"Table 1,UDP,{n} B,mean,1,us,at-least,,prediction,always slower\n" for n in range(1, 31))
+        + "Table 2,UDP,,a,1,,±1,,fit,\nTable 2,UDP,,b,1,,±1,,input,\n",
+    )
+    cells = [
+        Laid(one.key, one, one.unit, 2.37, None, None, 1, "holds", "", "")
+        for one in read_expected(toy, ["Table 1", "Table 2"])
+    ]
+    items = (ItemResult(Item("Table 1", ""), cells),)
+    prediction, fit, put_in = standings(items)
+    assert (prediction.statements, prediction.holds, prediction.bounds, prediction.cells) == (1, 1, 1, 30)
+    assert (fit.statements, put_in.statements) == (1, 1)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from wiregauge.studies.declaring import Item, Key, Study
 from wiregauge.studies.measured import Measured
-from wiregauge.studies.published import Published, read_expected
+from wiregauge.studies.published import Published, Role, read_expected
 from wiregauge.studies.results import Results
 from wiregauge.studies.size import StudyError
 
@@ -35,6 +35,22 @@ class Laid:
     result: Agreement
     reason: str
     source: str
+
+    @property
+    def role(self) -> Role:
+        """What an agreement is worth: of an input, a fit or a prediction; empty where nothing is compared."""
+        return self.published.role if self.published is not None else ""
+
+    @property
+    def statement(self) -> str:
+        """What the paper says, once for all cells that repeat it."""
+        return self.published.statement if self.published is not None else ""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the paper's value only bounds ours, so that a value far from it agrees as well."""
+        criterion = self.published.criterion if self.published is not None else None
+        return criterion is not None and criterion.kind in ("at-most", "at-least")
 
     @property
     def deviation(self) -> float | None:

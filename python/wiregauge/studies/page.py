@@ -71,7 +71,7 @@ def cell_table(item: ItemResult) -> Table:
         Head("95 % interval"),
         Head("n"),
         Head("difference"),
-        *text_heads("criterion", "result"),
+        *text_heads("role", "criterion", "result"),
     ]
     return Table(item.item.number, heads, [Section(name, rows) for name, rows in sections.items()], lead=2)
 
@@ -88,6 +88,7 @@ def _row(cell: Laid) -> list[Cell]:
         Cell(interval_of(cell)),
         Cell(str(cell.n) if cell.n else ""),
         Cell(deviation_text(cell)),
+        Cell(cell.role, cell.statement, kind="text short"),
         Cell(criterion, kind="text short"),
         Cell(cell.result, cell.reason, f"verdict {word} text short"),
     ]

@@ -10,6 +10,10 @@ cell of it. `value` is as printed, with all its digits, in `unit`; empty where t
     at-most, at-least  the value bounds ours
 
 Without one the cell is shown only, and `reason` says why it cannot be compared.
+
+`role` says what an agreement is worth: `input` was put into the test, or follows from it without a run; a parameter was
+fitted to a `fit`; a `prediction` is neither. `statement` names what the paper says, where several cells repeat one
+statement of it: they count once.
 """
 
 from __future__ import annotations
@@ -19,18 +23,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, cast
 
 from wiregauge.plan import quantity
 from wiregauge.studies.declaring import Key
 from wiregauge.studies.size import StudyError
 
-__all__ = ["COLUMNS", "Criterion", "Published", "read_expected"]
+__all__ = ["COLUMNS", "ROLES", "Criterion", "Published", "Role", "read_expected"]
 
 FILE = "expected.csv"
-COLUMNS = ("item", "series", "x", "statistic", "value", "unit", "criterion", "reason")
+COLUMNS = ("item", "series", "x", "statistic", "value", "unit", "criterion", "reason", "role", "statement")
+ROLES: Final = ("prediction", "fit", "input")
 PLAIN = ("", "messages", "1/s", "ppm", "ns/m")
 """Units that stand for themselves; others are quantities of the test language."""
+
+
+Role = Literal["prediction", "fit", "input", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,9 @@ class Published:
     criterion: Criterion | None
     reason: str
     line: int
+    role: Role = ""
+    statement: str = ""
+    """What the paper says; cells of one statement count once."""
 
 
 def read_expected(folder: Path, items: Sequence[str]) -> tuple[Published, ...]:
@@ -85,7 +96,7 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> Published:
     if None in row or None in row.values():
         raise refuse(f"it has not the {len(COLUMNS)} values of {','.join(COLUMNS)}")
     key = Key(*(row[name].strip() for name in COLUMNS[:4]))
-    text, unit, written, reason = (row[name].strip() for name in COLUMNS[4:])
+    text, unit, written, reason = (row[name].strip() for name in COLUMNS[4:8])
     try:
         value = float(Decimal(text)) if text else None
         base, scale = _unit(unit)
@@ -98,7 +109,12 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> Published:
         raise refuse("a criterion needs a value; say in reason why there is none")
     if criterion is None and not reason:
         raise refuse("a line without a criterion needs a reason: why the cell cannot be compared")
-    return Published(key, value, text, unit, base, scale, criterion, reason, line)
+    if (role := row["role"].strip()) not in ROLES and (criterion is not None or role):
+        raise refuse(f'role is "{role}"; a line with a criterion needs one of {", ".join(ROLES)}')
+    statement = row["statement"].strip() or str(key)
+    return Published(
+        key, value, text, unit, base, scale, criterion, reason, line, cast("Role", role), statement
+    )
 
 
 def _unit(unit: str) -> tuple[str, float]:

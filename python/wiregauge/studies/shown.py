@@ -13,7 +13,7 @@ from msgspec import Meta
 from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Verdict, filled, json_schema
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.laying import ItemResult, Laid
-from wiregauge.studies.summing import verdict_of
+from wiregauge.studies.summing import standings, verdict_of
 
 __all__ = ["schema_path", "study_json", "study_schema"]
 
@@ -45,6 +45,14 @@ class CellShown(TypedDict):
         int, Meta(ge=0, description="values behind ours; 0: it follows from the test, or there is none")
     ]
     deviation: Annotated[Figure, Meta(description="(ours - published) / published")]
+    role: Annotated[
+        str,
+        Meta(
+            description="what an agreement is worth; empty: nothing is compared",
+            extra_json_schema={"enum": ["prediction", "fit", "input", ""]},
+        ),
+    ]
+    statement: Annotated[str, Meta(description="what the paper says; cells of one statement count once")]
     result: Literal["holds", "fails", "undecided", "shown", "not compared"]
     reason: str
     source: Annotated[str, Meta(description="which figure of which part ours is")]
@@ -69,6 +77,16 @@ class ItemShown(TypedDict):
     cells: list[CellShown]
 
 
+class StandingShown(TypedDict):
+    role: Annotated[str, Meta(extra_json_schema={"enum": ["prediction", "fit", "input"]})]
+    statements: Annotated[int, Meta(ge=0, description="of the paper, each counted once")]
+    holds: Count
+    fails: Count
+    undecided: Count
+    bounds: Annotated[int, Meta(ge=0, description="of those that hold: at least or at most so much")]
+    cells: Count
+
+
 class ProgramShown(TypedDict):
     name: str
     version: str
@@ -88,6 +106,7 @@ class StudyShown(TypedDict):
     state: Annotated[str, Meta(extra_json_schema={"enum": ["running", "complete", "interrupted", "failed"]})]
     reason: str | None
     verdict: Verdict
+    standings: list[StandingShown]
     parts: list[PartShown]
     items: list[ItemShown]
 
@@ -130,6 +149,7 @@ def study_json(carried: Carried, items: tuple[ItemResult, ...]) -> StudyShown:
         "state": carried.state,
         "reason": carried.reason,
         "verdict": verdict_of(carried, items),
+        "standings": [filled(StandingShown, one) for one in standings(items)],
         "parts": [_part(carried, index) for index in range(len(study.parts))],
         "items": [_item(item) for item in items],
     }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wiregauge.measures import Grade
 from wiregauge.studies.carrying import Carried
-from wiregauge.studies.laying import ItemResult, Verdict, worst
+from wiregauge.studies.laying import ItemResult, Laid, Verdict, worst
+from wiregauge.studies.published import ROLES, Role
 from wiregauge.terminal import exit_code
 
-__all__ = ["code_of", "counts", "headline", "verdict_of"]
+__all__ = ["Standing", "code_of", "counts", "headline", "standings", "verdict_of"]
 
 
 def verdict_of(carried: Carried, items: Sequence[ItemResult]) -> Verdict:
@@ -39,13 +41,81 @@ def counts(items: Sequence[ItemResult]) -> dict[str, int]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Statements of the paper of one role, each counted once, whatever the number of cells that repeat it."""
+
+    role: Role
+    statements: int
+    holds: int
+    fails: int
+    undecided: int
+    bounds: int
+    """Of those that hold how many are bounds: at least, or at most, so much."""
+    cells: int
+
+
+def standings(items: Sequence[ItemResult]) -> tuple[Standing, ...]:
+    """Predictions, fits and inputs apart. A statement fails if a cell of it fails, and holds if all of them do."""
+    found = []
+    for role in ROLES:
+        cells = [
+            cell
+            for item in items
+            for cell in item.cells
+            if cell.role == role and cell.result in ("holds", "fails", "undecided")
+        ]
+        by_statement: dict[str, list[Laid]] = {}
+        for cell in cells:
+            by_statement.setdefault(cell.statement, []).append(cell)
+        results = [{cell.result for cell in some} for some in by_statement.values()]
+        holds = sum(one == {"holds"} for one in results)
+        fails = sum("fails" in one for one in results)
+        bounds = sum(
+            all(cell.result == "holds" and cell.is_bound for cell in some) for some in by_statement.values()
+        )
+        found.append(
+            Standing(
+                role,
+                len(results),
+                holds,
+                fails,
+                len(results) - holds - fails,
+                bounds,
+                len(cells),
+            )
+        )
+    return tuple(found)
+
+
+def _standing_text(one: Standing) -> str:
+    name = {
+        "prediction": "independent prediction",
+        "fit": "fitted statement",
+        "input": "statement that was put in",
+    }[one.role]
+    if one.statements != 1:
+        name = (
+            name.replace("statement that was", "statements that were") if "that was" in name else f"{name}s"
+        )
+    text = f"{one.holds} of {one.statements} {name} {'agrees' if one.statements == 1 else 'agree'} with the paper"
+    details = [f"{one.cells} cells"]
+    details += [f"{one.fails} {'does' if one.fails == 1 else 'do'} not"] if one.fails else []
+    details += [f"{one.undecided} undecided"] if one.undecided else []
+    details += (
+        [f"{one.bounds} only as {'a bound' if one.bounds == 1 else 'bounds'}, at least or at most"]
+        if one.bounds
+        else []
+    )
+    return f"{text} ({', '.join(details)})"
+
+
 def headline(carried: Carried, items: Sequence[ItemResult]) -> str:
     """The study in one sentence."""
     found = counts(items)
-    compared = found["holds"] + found["fails"] + found["undecided"]
-    parts = [f"{found['holds']} of {compared} compared cells agree with the paper"] if compared else []
-    parts += [f"{found['fails']} do not"] if found["fails"] else []
-    parts += [f"{found['undecided']} are undecided"] if found["undecided"] else []
+    parts = [_standing_text(one) for one in standings(items) if one.statements]
+    if parts and not any(one.statements for one in standings(items) if one.role == "prediction"):
+        parts.insert(0, "nothing of the paper is predicted here")
     parts += [f"{found['shown']} are shown only"] if found["shown"] else []
     parts += (
         [f"{found['not compared']} cannot be compared, each with its reason"] if found["not compared"] else []

@@ -77,8 +77,10 @@ def study_text(carried: Carried, items: Sequence[ItemResult], console: Console) 
         alone = len({cell.key.statistic for cell in item.cells}) == 1
         rows = [_row(cell, alone=alone) for cell in item.cells]
         if rows:
-            heads = ["cell", "published", "ours", "95 %", "n", "differs", "result"]
+            heads = ["cell", "published", "ours", "95 %", "n", "differs", "role", "result"]
             print_table(heads, rows, console)
+        if item.item.note:
+            say(f"  {item.item.note}")
         for reason, cells in _reasons(item).items():
             say(f"  {reason}: {'; '.join(cells) if len(cells) < 9 else f'{len(cells)} cells'}")
 
@@ -96,6 +98,7 @@ def _row(cell: Laid, *, alone: bool) -> list[str]:
         interval_of(cell),
         str(cell.n or ""),
         deviation_text(cell),
+        cell.role,
         f"{cell.result}{criterion}",
     ]
 
