@@ -60,7 +60,8 @@ def test_what_a_slow_device_keeps_for_longer_is_not_lost(tmp_path: Path) -> None
     judged, said, _ = seen(
         tmp_path / "b", *files, "--max-clock-offset", "1us", "--max-residence", cure, code=0
     )
-    assert (judged.validity, counts(judged)) == (Grade.OK, (400, 10, 0))
+    # The last of the ten came so near to the end that it could still have come through.
+    assert (judged.validity, counts(judged)) == (Grade.DEGRADED, (400, 9, 1))
     assert f"within {cure} (--max-residence)" in said
 
 
