@@ -240,7 +240,16 @@ mod tests {
 
     #[test]
     fn a_line_with_too_much_or_too_little_is_no_measure() {
-        for line in ["", "lost", "lost count", "lost count -", "lost count - - -", "lost messages - -", "lost count flow -", "lost count - no"] {
+        for line in [
+            "",
+            "lost",
+            "lost count",
+            "lost count -",
+            "lost count - - -",
+            "lost messages - -",
+            "lost count flow -",
+            "lost count - no",
+        ] {
             assert!(read(line).is_none(), "{line}");
         }
     }
