@@ -263,7 +263,7 @@ def test_modes_are_those_of_all_messages(
     """A ghost of the sampling (none is planted at 3) or a true mode, whatever its period is to the stretches."""
     rng = np.random.default_rng(3)
     n = 60_000
-    value = rng.exponential(100.0, n)
+    value = np.asarray(rng.exponential(100.0, n), np.float64)
     if period > 3:
         value[np.arange(n) % period < 40] += 2000.0
     from wiregauge.measures.explaining.explain import explain_series

@@ -47,7 +47,7 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
     if most is not None:
         wanted = _telling(wanted)[:most]
     directory = open_recorded(judgement.directory)
-    found = []
+    found: list[FlowExplained] = []
     for run in judgement.runs:
         flows = [flow for of, flow in wanted if of is run]
         if not flows:
