@@ -347,7 +347,8 @@ def show_laid(laid: list[Laid], console: Console) -> None:
     flows = (flow for one in laid for flow in one.flows)
     worst = max(flows, key=lambda flow: flow.tightness or 0.0, default=None)
     if worst is not None and worst.hops:
-        console.print(f"\nflow {worst.flow} to {worst.target}, hop by hop:", markup=False, highlight=False)
+        console.print()
+        console.print(f"flow {worst.flow} to {worst.target}, hop by hop:", markup=False, highlight=False)
         hops = [
             (
                 hop.server,

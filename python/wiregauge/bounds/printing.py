@@ -58,7 +58,8 @@ def show_text(answer: Answer, console: Console) -> None:
             for limit in answer.limits
         ]
         print_table(("flow", "target", "limit", "bound", ""), limits, console, leading=2)
-    console.print("\nThese bounds hold if:", highlight=False)
+    console.print()
+    console.print("These bounds hold if:", highlight=False)
     for assumption in answer.assumptions:
         console.print(f"- {assumption}", markup=False, highlight=False)
     for note in answer.notes:

@@ -20,6 +20,7 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.calibrate.errors import CalibrationError
+from wiregauge.files import SMALL, read_text
 
 LIGHT_NS_PER_M: Final = 1 / 0.299792458
 """One metre of light in vacuum, ns (SI: c = 299 792 458 m/s)."""
@@ -143,7 +144,7 @@ def read_points(path: Path) -> list[Point]:
     known. Raises CalibrationError with file and line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, SMALL, "utf-8-sig")
     except OSError as error:
         raise CalibrationError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.calibrate.upgrade import SCHEMA, upgraded
-from wiregauge.files import write_whole
+from wiregauge.files import printable_content, read_text, write_whole
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
@@ -170,9 +170,7 @@ class Store:
 def read(path: Path) -> Calibration:
     """Reads a file. Raises CalibrationError for what is no calibration, or not as it was written."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise CalibrationError(f"{path}: is larger than {_LARGEST >> 20} MiB, so it is no calibration")
-        kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        kept = json.loads(read_text(path, _LARGEST), parse_constant=_refuse)
         if not isinstance(kept, dict):
             raise CalibrationError(f"{path}: holds no object, so it is no calibration")
         content = upgraded(kept)
@@ -196,7 +194,7 @@ def read(path: Path) -> Calibration:
         raise CalibrationError(
             f"{path}: is damaged ({str(error).splitlines()[0][:120]}); calibrate again"
         ) from None
-    return Calibration(content, path)
+    return Calibration(printable_content(content), path)
 
 
 def _fault(content: dict[str, Any]) -> str | None:

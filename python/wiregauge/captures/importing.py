@@ -22,6 +22,7 @@ from wiregauge import _native
 from wiregauge.benches import Fact
 from wiregauge.captures import passive
 from wiregauge.config import Loaded
+from wiregauge.files import check_regular, open_regular
 from wiregauge.plan import Campaign, Run, decode, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, Traits, process_run
 from wiregauge.records.directory import utc_now
@@ -100,6 +101,8 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
             out.parent.mkdir(parents=True, exist_ok=True)
             beside = Path(tempfile.mkdtemp(prefix=".wiregauge-", dir=out.parent))
             ending.callback(shutil.rmtree, beside, ignore_errors=True)
+            for path in captured.files:
+                _check(path)
             taken = _taken(captured, order, beside)
             sources = {str(path): _sha256(path) for path in captured.files}
         except _native.NativeError as error:
@@ -112,6 +115,16 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
             Captures(captured, taken, beside, sources, started),
             Loaded(campaign, xml, _digest(captured, sources), ()),
         )
+
+
+def _check(path: Path) -> None:
+    """Refuses what would be waited for. What is wrong with a directory or a file the reader of captures says."""
+    try:
+        check_regular(path)
+    except IsADirectoryError:
+        return
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _taken(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[str, Any]:
@@ -222,7 +235,7 @@ def _digest(captured: Captured, sources: Mapping[str, str]) -> str:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

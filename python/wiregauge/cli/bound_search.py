@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console
 
 if TYPE_CHECKING:
     from wiregauge.bounds import Answer, Source
@@ -91,7 +91,7 @@ def searched(
     except OSError as error:
         fail(f"--out {out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
     outcome, worst = Outcome(), []
-    with Countdown(Console(stderr=True), "search", seconds) as countdown:
+    with Countdown(make_console(stderr=True), "search", seconds) as countdown:
         for network in (None, "A", "B"):
             own = [goal for goal in wanted if goal.network == network]
             if not own:

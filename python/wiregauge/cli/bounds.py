@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from wiregauge.cli.bound_search import Searched, check_out, searched
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, exit_code, fail, say
+from wiregauge.terminal import (
+    BAD_INPUT,
+    INCOMPLETE,
+    NO_ENVIRONMENT,
+    exit_code,
+    fail,
+    make_console,
+    put,
+    put_lines,
+    say,
+)
 
 if TYPE_CHECKING:
     from wiregauge.bounds import Answer, Source
@@ -191,7 +199,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except TestError as error:
-        print(error, file=sys.stderr)
+        put_lines(str(error).split("\n"), error=True)
         raise typer.Exit(BAD_INPUT) from error
     except NoAnswerError as error:
         say(str(error))
@@ -236,7 +244,7 @@ def _advice(file: Path, source: Source, answer: Answer, limit_s: float, run: int
     from wiregauge.bounds.advising import advise
     from wiregauge.cli.progress import Countdown
 
-    with Countdown(Console(stderr=True), "advice", limit_s) as countdown:
+    with Countdown(make_console(stderr=True), "advice", limit_s) as countdown:
         return advise(file, source, answer, seconds=limit_s, run=run, tell=countdown.at)
 
 
@@ -256,16 +264,16 @@ def _show(answer: Answer, laid: list[Laid], worst: Searched | None, advice: Advi
     from wiregauge.bounds import show_text
     from wiregauge.bounds.advising import show_advice
 
-    console = Console()
+    console = make_console()
     show_text(answer, console)
     if laid:
-        print()
+        put()
         held.show_laid(laid, console)
     if worst is not None:
-        print()
+        put()
         worst.show(console)
     if advice is not None:
-        print()
+        put()
         show_advice(advice, console)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from wiregauge.cli.lab import LabFolder, opened_lab
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, say
 
 if TYPE_CHECKING:
     from wiregauge.benches import Findings
@@ -207,7 +207,7 @@ def _print_here(found: Findings, findings: Sequence[Finding], wish: _Wish) -> No
     timestamping = _table("interface", "timestamps")
     for item in found.get("interfaces", []):
         timestamping.add_row(escape(item["name"]), escape(item["detail"]))
-    console = Console()
+    console = make_console()
     console.print(benches)
     _print_findings(console, findings, wish)
     for table in (beside, timestamping):
@@ -248,13 +248,13 @@ def _print_findings(
 
 def _print_changes(changes: Sequence[Change], wish: _Wish) -> None:
     if not changes and (wish.fix or wish.restore):
-        print("nothing was to be restored" if wish.restore else "nothing was to be fixed")
+        put("nothing was to be restored" if wish.restore else "nothing was to be fixed")
     for one in changes:
         what = f"{one.host}: {one.interface + ': ' if one.interface else ''}{one.setting}"
         if one.refused:
             say(f"{what}: stays {one.before}: {one.refused}")
         else:
-            print(f"{what}: {one.before} to {one.after}")
+            put(f"{what}: {one.before} to {one.after}")
 
 
 def _on_hosts(lab: Lab, names: Sequence[str], interface: str | None, wish: _Wish) -> int:
@@ -302,7 +302,7 @@ def _chosen(lab: Lab, names: Sequence[str]) -> list[Host]:
 
 
 def _print_hosts(examined: Sequence[Examined], findings: dict[str, list[Finding]], wish: _Wish) -> None:
-    console = Console()
+    console = make_console()
     for host in examined:
         if host.trouble:
             console.print(f"[bold]{escape(host.name)}[/]: [yellow]{escape(host.trouble)}[/]", highlight=False)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from wiregauge.cli.shared import RunDir, open_run
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
+from wiregauge.cli.shared import RunDir, readable
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put, say
 
 
 def export(
@@ -51,13 +51,23 @@ def export(
         str | None,
         typer.Option(metavar="NAME", help="Only this measure: latency, rtt, ipdv, …", show_default=False),
     ] = None,
+    no_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--no-formulas",
+            help="csv: put an apostrophe before texts that begin with =, +, -, @, a tab or CR, which spreadsheets "
+            "compute; numbers stay as they are.",
+        ),
+    ] = False,
 ) -> None:
     """Write a run directory in the format of another tool: tables, histograms, test results, metrics."""
     from wiregauge.export import Choice, ExportError, UnwrittenError, write
 
-    open_run(place)
     try:
-        notes = write(place, to, None if out == "-" else Path(out), what, Choice(run, flow, measure))
+        with readable(place) as (_, here):
+            notes = write(
+                here, to, None if out == "-" else Path(out), what, Choice(run, flow, measure, no_formulas)
+            )
     except UnwrittenError as error:
         fail(str(error), NO_ENVIRONMENT)
     except ExportError as error:
@@ -77,13 +87,13 @@ def dissector(
 ) -> None:
     """Print the Wireshark dissector of messages, ARINC 664 and protocol control frames (Lua), or install it."""
     from wiregauge.dissector import DissectorError, text
-    from wiregauge.dissector import install as put
+    from wiregauge.dissector import install as installed
 
     if not install:
         sys.stdout.write(text())
         return
     try:
-        place = put()
+        place = installed()
     except DissectorError as error:
         fail(str(error), NO_ENVIRONMENT)
-    print(f"installed: {place}")
+    put(f"installed: {place}")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, make_console
 from wiregauge.terminal.tables import print_table
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def identify(
 
 
 def _show(fit: SwitchFit, out: Path | None) -> None:
-    console = Console()
+    console = make_console()
     title = fit.name if out is None else f"{fit.name}: {out}"
     console.print(title, style="bold", highlight=False, markup=False, soft_wrap=True)
     print_table(["parameter", "value", "interval", "n"], list(_parameters(fit)), console, leading=1)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wiregauge.cli.shared import AsJson, load_test, show_judgement
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, put
 
 
 class TimestampPoint(StrEnum):
@@ -189,7 +189,7 @@ def import_captures(
         fail(str(error), BAD_INPUT)
     code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     for line in lines:
-        typer.echo(line)
+        put(line)
     raise typer.Exit(code)
 
 

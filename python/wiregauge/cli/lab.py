@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.cli.shared import AsJson, RunDir, TestFile, judge_and_show, load_test
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
+from wiregauge.files import printable
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +75,8 @@ def init(
         member = lab.member()
     except LabError as error:
         fail(str(error), BAD_INPUT)
-    print(f"{chosen}: a lab with {member.name} as its {member.role}; keep {chosen / 'keys'} to yourself")
-    print("next: `wiregauge agent serve` on a host, and here `wiregauge lab enrol HOST CODE`")
+    put(f"{chosen}: a lab with {member.name} as its {member.role}; keep {chosen / 'keys'} to yourself")
+    put("next: `wiregauge agent serve` on a host, and here `wiregauge lab enrol HOST CODE`")
 
 
 @app.command()
@@ -94,7 +94,7 @@ def member(
         file = opened_lab(folder).add_member(name, role)
     except LabError as error:
         fail(str(error), BAD_INPUT)
-    print(
+    put(
         f"{file}: {name} as {role}; hand it over by a way that nobody else can read, with authority.pem and lab.toml"
     )
 
@@ -122,7 +122,7 @@ def enrol(
 ) -> None:
     """Have a host join the lab, by the code that `wiregauge agent serve` prints there."""
     joined = joined_host(opened_lab(folder), host, code, name=name, interface=interface)
-    print(f"{joined} has joined the lab")
+    put(f"{joined} has joined the lab")
 
 
 def joined_host(lab: Lab, host: str, code: str, *, name: str | None, interface: str | None) -> str:
@@ -174,7 +174,7 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
             table.add_row(
                 escape(host.place), host.address, escape(about), usable, escape(one.timestamps if one else "")
             )
-        Console().print(table)
+        make_console().print(table)
     if any(unfit(host) is not None for host in hosts):
         raise typer.Exit(NO_ENVIRONMENT)
 
@@ -266,7 +266,7 @@ def clean(
             + ("being recorded" if one.active else "removed" if remove else "kept")
             for one in kept
         ]
-        return "\n".join(lines) or f"{host.name}: nothing is kept"
+        return "\n".join(map(printable, lines)) or f"{host.name}: nothing is kept"
 
     _with_each(folder, hosts, act)
 
@@ -316,7 +316,7 @@ def _with_each(folder: Path | None, names: list[str] | None, act: Callable[[Host
     with ThreadPoolExecutor(max(1, min(16, len(chosen)))) as pool:
         outcomes = list(pool.map(attempt, chosen))
     for done, text in outcomes:
-        print(text) if done else say(text)
+        put_lines(text.split("\n")) if done else say(text)
     if not all(done for done, _ in outcomes):
         raise typer.Exit(NO_ENVIRONMENT)
 
@@ -342,7 +342,7 @@ def map_test(test: TestFile, folder: LabFolder = None, as_json: AsJson = False) 
         print(json.dumps({"schema": 1, "facts": [asdict(fact) for fact in facts]}, indent=1))
         return
     for fact in facts:
-        print(f"{fact.name}: {fact.value}" + (f" ({fact.note})" if fact.note else ""))
+        put(f"{fact.name}: {fact.value}" + (f" ({fact.note})" if fact.note else ""))
 
 
 def _as_json(host: Described) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put
 
 if TYPE_CHECKING:
     from wiregauge.config.template_files import Template
@@ -52,13 +52,13 @@ def new(
         )
     elif written is not None:
         name = shlex.quote(str(written))
-        print(
+        put(
             f"{written}: written; `wiregauge run {name}` runs it, `wiregauge check {name}` tells about a change"
         )
     else:
         for one in known.values():
-            print(f"{one.name:<19}{one.summary}")
-        print("`wiregauge new TEMPLATE` writes TEMPLATE.xml")
+            put(f"{one.name:<19}{one.summary}")
+        put("`wiregauge new TEMPLATE` writes TEMPLATE.xml")
 
 
 def _write(chosen: Template, file: Path) -> None:

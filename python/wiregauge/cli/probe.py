@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
 from wiregauge.cli.shared import AsJson, show_judgement
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, say
 
 if TYPE_CHECKING:
     from wiregauge.benches.hosts import Described
@@ -267,7 +266,7 @@ def _run(
 
     bench = OnHosts(place, realtime=realtime, failures={HERE: own.failure})
     try:
-        observer = ProgressView(Console(stderr=True), eager=True)
+        observer = ProgressView(make_console(stderr=True), eager=True)
         with runner.open(bench, observer=observer, told=troubles.append) as trials:
             return trials.run(loaded, out, file=f"{loaded.campaign.name}.xml")
     except runner.NothingRunError as error:

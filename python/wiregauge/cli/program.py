@@ -16,7 +16,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from wiregauge import __version__
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, guard, put, say
 
 INTERNAL = 70
 
@@ -53,7 +53,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        print(f"wiregauge {__version__}")
+        put(f"wiregauge {__version__}")
         raise typer.Exit
 
 
@@ -99,6 +99,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 def main() -> NoReturn:
     """Runs the command that was given and ends with its exit code."""
+    guard()
     # gRPC's own account of a failed handshake would stand between the lines of ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -11,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 
-from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, say
+from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, readable
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
     from wiregauge.report import Bounded
@@ -57,12 +57,12 @@ def show(
     if worst is not None and not explained:
         fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
     count = (worst or 10) if explained else None
-    directory = open_run(place)
-    known = {flow.id for run in directory.plan.runs for flow in run.flows}
-    for number in flows or ():
-        if number not in known:
-            fail(f"--flow {number}: the test has no such flow; its numbers are in test.xml", BAD_INPUT)
-    code = judge_and_show(place, as_json=as_json, with_report=False, worst=count, flows=flows or ())
+    with readable(place) as (directory, here):
+        known = {flow.id for run in directory.plan.runs for flow in run.flows}
+        for number in flows or ():
+            if number not in known:
+                fail(f"--flow {number}: the test has no such flow; its numbers are in test.xml", BAD_INPUT)
+        code = judge_and_show(here, as_json=as_json, with_report=False, worst=count, flows=flows or ())
     raise typer.Exit(code)
 
 
@@ -108,12 +108,12 @@ def report(
     exceeded = unfit = False
     for place in places:
         open_run(place)
-        with Work(Console(stderr=True), {"judging": 1.0}):
+        with Work(make_console(stderr=True), {"judging": 1.0}):
             judgement = measures.judge(place, unkept=say)
         held = _bounded(place, beside or []) if bounds else None
-        with Work(Console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
+        with Work(make_console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
             written = reports.write(place, judgement, held)
-        print(f"report: {written}")
+        put(f"report: {written}")
         for alarm in held.alarms if held is not None else ():
             say(f"ALARM: {alarm}")
             exceeded = True
@@ -123,7 +123,7 @@ def report(
         for folder, kind in ((png, "png"), (svg, "svg")):
             if folder is not None:
                 for path in reports.export_figures(place, folder, {kind}, judgement, held):
-                    print(f"figure: {path}")
+                    put(f"figure: {path}")
     if code := exit_code(answered=not unfit, failed=exceeded):
         raise typer.Exit(code)
 
@@ -138,7 +138,7 @@ def _bounded(place: Path, beside: list[Path]) -> Bounded:
     try:
         return bounded(place, beside)
     except TestError as error:
-        print(error, file=sys.stderr)
+        put_lines(str(error).split("\n"), error=True)
         raise typer.Exit(BAD_INPUT) from error
     except NotComparableError as error:
         fail(str(error), BAD_INPUT)
@@ -216,7 +216,7 @@ def compare(
         open_run(place)
     judged = {}
     for place in each:
-        with Work(Console(stderr=True), {"judging": 1.0}):
+        with Work(make_console(stderr=True), {"judging": 1.0}):
             judged[place] = measures.judge(place, unkept=say)
     try:
         found = comparing.compare(
@@ -227,9 +227,9 @@ def compare(
     if as_json:
         for chunk in comparing.compare_chunks(found):
             sys.stdout.write(chunk)
-        print()
+        put()
     else:
-        comparing.compare_text(found, Console())
+        comparing.compare_text(found, make_console())
     _leave(found.exit_code, out, partial(reports.write_compare, found), as_json=as_json)
 
 
@@ -261,7 +261,7 @@ def trend(
     from wiregauge.measures import comparing
 
     wanted = _thresholds(thresholds)
-    each = list({place.resolve(): place for place in places}.values())
+    each = list({os.path.realpath(place): place for place in places}.values())
     if len(each) < 2:
         fail("a trend needs at least two different run directories; name more", BAD_INPUT)
     if out is not None:
@@ -279,7 +279,7 @@ def trend(
     if as_json:
         print(json.dumps(comparing.trend_json(found), indent=1))
     else:
-        comparing.trend_text(found, Console())
+        comparing.trend_text(found, make_console())
     _leave(found.exit_code, out, partial(reports.write_trend, found), as_json=as_json)
 
 
@@ -292,7 +292,7 @@ def _leave(code: int, out: Path | None, write: Callable[[Path], Path], *, as_jso
     except RunDirectoryError as error:
         fail(str(error), INCOMPLETE)
     if page is not None and not as_json:
-        print(f"page: {page}")
+        put(f"page: {page}")
     raise typer.Exit(code)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from wiregauge.cli.lookout import (
     AlarmTexts,
@@ -35,7 +33,7 @@ from wiregauge.cli.shared import (
     show_judgement,
 )
 from wiregauge.cli.tsn import show_host_commands
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
     from wiregauge.config import Loaded
@@ -70,10 +68,15 @@ def check(
             campaign = load(test, settings or ()).campaign
         except TestError as error:
             results.append(
-                {"file": str(test), "ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]}
+                {
+                    "file": str(test),
+                    "ok": False,
+                    "faults": error.total,
+                    "diagnostics": [d.as_dict() for d in error.diagnostics],
+                }
             )
             if not as_json:
-                print(error, file=sys.stderr)
+                put_lines(str(error).split("\n"), error=True)
             continue
         results.append(
             {
@@ -87,11 +90,11 @@ def check(
         )
         if not as_json:
             runs = len(campaign.runs)
-            print(
+            put(
                 f"{test}: good: {runs} run{'s' if runs != 1 else ''}, {campaign.planned_s:.1f} s of traffic planned"
             )
             for warning in campaign.warnings:
-                print(f"{test}: note: {warning}")
+                put(f"{test}: note: {warning}")
     if as_json:
         print(json.dumps({"schema": 1, "tests": results}, indent=1))
     if not all(result["ok"] for result in results):
@@ -330,7 +333,7 @@ def _resumed(
                 assert lab is None or isinstance(lab, Path)
                 if missing_runs(directory):
                     runner.fetch(place, lab, troubles.append, strict=True)
-            observer = ProgressView(Console(stderr=True))
+            observer = ProgressView(make_console(stderr=True))
             with runner.open(bench, observer=observer, told=troubles.append) as trials:
                 judgement = trials.resume(place)
             return show_judgement(judgement, troubles, as_json=as_json, with_report=True)
@@ -348,7 +351,7 @@ def _trial(
     from wiregauge import runner
     from wiregauge.cli.progress import ProgressView
 
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     for warning in loaded.warnings:
         console.print(f"note: {warning}", highlight=False, markup=False)
     cited = None if bench.traits.virtual_time else _cited(loaded.campaign, bench.traits, realtime=realtime)

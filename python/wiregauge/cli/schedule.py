@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,8 @@ import typer
 from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
 from wiregauge.cli.schedule_planted import with_planted
 from wiregauge.cli.shared import AsJson, Settings, TestFile
-from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, say
+from wiregauge.files import read_regular
+from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, put_lines, say
 
 if TYPE_CHECKING:
     from wiregauge.config import Loaded, Scheduling
@@ -142,14 +142,20 @@ def schedule(
             shown, campaign, text = _computed(test, again, settings or (), times, options)
     except TestError as error:
         if not as_json:
-            print(error, file=sys.stderr)
+            put_lines(str(error).split("\n"), error=True)
             raise typer.Exit(BAD_INPUT) from None
         from wiregauge.scheduling.shown import SCHEMA
 
         diagnostics = [diagnostic.as_dict() for diagnostic in error.diagnostics]
         print(
             json.dumps(
-                {"schema": SCHEMA, "file": str(test), "outcome": "refused", "diagnostics": diagnostics},
+                {
+                    "schema": SCHEMA,
+                    "file": str(test),
+                    "outcome": "refused",
+                    "faults": error.total,
+                    "diagnostics": diagnostics,
+                },
                 indent=1,
             )
         )
@@ -241,7 +247,7 @@ def _computed(
                 data, test, loaded.campaign, problem, answer.opens, author, settings, again=again
             )
         except scheduling.NotKeptError as error:
-            print(error, file=sys.stderr)
+            put_lines(str(error).split("\n"), error=True)
             fail(f"{test}: a schedule was found, but the plan refuses it for what is said above", BAD_INPUT)
     if answer.solver_missing:
         say("without z3-solver nothing can be proven and less is found: pip install 'wiregauge[schedule]'")
@@ -320,7 +326,7 @@ def _acceptance(campaign: Campaign, problem: Problem, flows: frozenset[int]) -> 
 
 def _document(path: Path) -> Mapping[str, Any]:
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_regular(path))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no JSON"
         fail(
@@ -432,7 +438,7 @@ def _tell(shown: Shown, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(json_of(shown), indent=1))
     else:
-        print("\n".join(text_of(shown)))
+        put_lines(text_of(shown))
     if shown.outcome == "undecided":
         say("no answer in the time; give it more with --time-limit")
 

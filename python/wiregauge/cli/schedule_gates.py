@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, put_lines
 
 if TYPE_CHECKING:
     from wiregauge.plan import Campaign
@@ -62,7 +61,7 @@ def tell_gates(test: Path, judged: tuple[Campaign, GatesJudged], *, as_json: boo
     if as_json:
         print(json.dumps(gates_json(str(test), campaign.name, found), indent=1))
     else:
-        print("\n".join(gates_text(str(test), found)))
+        put_lines(gates_text(str(test), found))
 
 
 def with_gated_test(
@@ -76,6 +75,6 @@ def with_gated_test(
     except ProblemError as error:
         fail(f"{test}: {error}", BAD_INPUT)
     except NotKeptError as error:
-        print(error, file=sys.stderr)
+        put_lines(str(error).split("\n"), error=True)
         fail(f"{test}: the plan refuses the test with gates for what is said above", BAD_INPUT)
     return replace(shown, gated=made)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import sys
-from collections.abc import Collection, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
     from wiregauge.measures import Judgement
@@ -44,6 +46,8 @@ Settings = Annotated[
         show_default=False,
     ),
 ]
+_TIMES_ITS_SIZE = 4
+"""Room that tracking may take, in sizes of what was recorded."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
 
 
@@ -62,7 +66,7 @@ def load_test(test: Path, settings: Sequence[str] = ()) -> Any:
     try:
         return load(test, settings)
     except TestError as error:
-        print(error, file=sys.stderr)
+        put_lines(str(error).split("\n"), error=True)
         raise typer.Exit(BAD_INPUT) from error
 
 
@@ -91,7 +95,7 @@ def judge_and_show(
 
     # Said after the answer, which does not depend on it.
     troubles: list[str] = []
-    with Work(Console(stderr=True), {"judging": 1.0}):
+    with Work(make_console(stderr=True), {"judging": 1.0}):
         judgement = judged(place, troubles.append, flows)
     if flows:
         judgement = only(judgement, flows)
@@ -113,34 +117,66 @@ def show_judgement(
 
     explanation = None
     if worst is not None:
-        with Work(Console(stderr=True), {"explaining": 1.0}):
+        with Work(make_console(stderr=True), {"explaining": 1.0}):
             explanation = explaining.explain(judgement, worst=worst)
     if as_json:
         more = {} if explanation is None else {"explained": explaining.explain_json(explanation)}
         for chunk in measures.show_chunks(judgement, {}, more):
             sys.stdout.write(chunk)
-        print()
+        put()
     else:
-        measures.show_text(judgement, Console())
+        measures.show_text(judgement, make_console())
         if explanation is not None:
-            explaining.explain_text(explanation, Console())
+            explaining.explain_text(explanation, make_console())
     if with_report:
         from wiregauge import report as reports
 
         try:
-            with Work(Console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
+            with Work(make_console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
                 path = reports.write(judgement.directory, judgement)
         except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
             troubles.append(f"the report is missing: {error}")
         else:
             if not as_json:
-                print(f"report: {path}")
+                put(f"report: {path}")
     if judgement.state != "complete":
         say(f"incomplete: {judgement.reason}")
     for trouble in troubles:
         say(trouble)
     # What was to be made here is a whole directory; who only looks at one has been answered.
     return INCOMPLETE if troubles and with_report else judgement.exit_code
+
+
+@contextlib.contextmanager
+def readable(place: Path) -> Iterator[tuple[Any, Path]]:
+    """A run directory to look at, and where it is: a copy for as long as it is looked at, where it was left unfinished
+    on a disk that is full or cannot be written."""
+    from wiregauge.records import DamagedError, RunDirectory, RunDirectoryError
+
+    try:
+        directory = open_run(place)
+    except DamagedError:
+        raise
+    except RunDirectoryError as error:
+        refused = error
+    else:
+        yield directory, place
+        return
+    size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0
+    with tempfile.TemporaryDirectory(prefix="wiregauge-") as folder:
+        copy = Path(folder) / (place.name or "run")
+        if (
+            not size
+            or RunDirectory.open(place).is_being_written()
+            or shutil.disk_usage(folder).free < _TIMES_ITS_SIZE * size
+        ):
+            raise refused
+        shutil.copytree(place, copy, ignore=shutil.ignore_patterns(".lock", ".reserve"))
+        say(
+            f"{place}: it was left unfinished and cannot be finished there ({refused}); "
+            "this is of a copy, which is not kept"
+        )
+        yield open_run(copy), copy
 
 
 def open_run(place: Path) -> Any:

@@ -13,7 +13,16 @@ import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, bench_name
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, print_table, say
+from wiregauge.terminal import (
+    BAD_INPUT,
+    INCOMPLETE,
+    NO_ENVIRONMENT,
+    fail,
+    make_console,
+    print_table,
+    put,
+    say,
+)
 
 if TYPE_CHECKING:
     from wiregauge.runner import Bench
@@ -162,7 +171,7 @@ def _carry_out(
     if carried is None:
         carried = directory.begin(chosen, size, bench.name)
     directory.save(studies.study_json(carried, ()))
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     going = _View(console)
     troubles: list[str] = []
     with leaving_at_second_request(INCOMPLETE):
@@ -181,9 +190,9 @@ def _carry_out(
     if as_json:
         print(json.dumps(shown, indent=1))
     else:
-        studies.study_text(carried, items, Console())
+        studies.study_text(carried, items, make_console())
         if page is not None:
-            print(f"report: {page}")
+            put(f"report: {page}")
     if carried.reason:
         again = f"`wiregauge study {chosen.name} --out {directory.place} --resume` goes on"
         say(f"{carried.state}: {carried.reason}; {again}")
@@ -239,7 +248,7 @@ def _show_list(*, as_json: bool) -> None:
         ]
         for one in listed
     ]
-    console = Console()
+    console = make_console()
     print_table(["study", "question", "runs and seconds of traffic (sim)"], rows, console)
     for one in listed:
         console.print(f"{one['name']}: {one['paper']}", highlight=False, markup=False, soft_wrap=True)

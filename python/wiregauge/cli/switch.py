@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, bench_name
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, print_table, say
+from wiregauge.terminal import (
+    BAD_INPUT,
+    INCOMPLETE,
+    NO_ENVIRONMENT,
+    fail,
+    make_console,
+    print_table,
+    put,
+    say,
+)
 
 if TYPE_CHECKING:
     from wiregauge.runner import Bench as OpenBench
@@ -154,8 +163,8 @@ def switch(
             place = out
         code = _carry_out(asked, place, resumed=resume is not None, as_json=as_json)
     except TestError as error:
-        for found in error.diagnostics:
-            say(str(found))
+        for line in (*map(str, error.diagnostics), *error.remark):
+            say(line)
         raise typer.Exit(BAD_INPUT) from error
     except (DeviceError, SheetError) as error:
         fail(str(error), BAD_INPUT)
@@ -178,7 +187,7 @@ def _asked(
     if device is not None and (ports is not None or rate is not None):
         fail("--ports and --rate are of a plain switch: the file has its own; leave them out", BAD_INPUT)
     return {
-        "device": str(device.resolve()) if device is not None else "",
+        "device": os.path.realpath(device) if device is not None else "",
         "ports": ports if ports is not None else 4,
         "rate": rate or "1Gbit/s",
         "bench": bench or "sim",
@@ -202,7 +211,7 @@ def _described(
     if lab is not None:
         if bench != "lab":
             fail(f"--lab has no effect with --bench {bench or 'sim'}; leave it out", BAD_INPUT)
-        kept["lab"] = str(lab.resolve())
+        kept["lab"] = os.path.realpath(lab)
     found = read_services(services) if services is not None else []
     for text in service or []:
         pairs = [one.partition("=") for one in text.split(",")]
@@ -346,9 +355,9 @@ def _measure(
             for number, line in enumerate(one.conclusion or [f"{one.state}: {one.reason}"])
         ]
         rows += [[one["test"], f"not carried: {one['reason']}"] for one in shown["not_carried"]]
-        print_table(["test", "result"], rows, Console())
+        print_table(["test", "result"], rows, make_console())
         if page is not None:
-            print(f"report: {page}")
+            put(f"report: {page}")
     for trouble in dict.fromkeys(troubles):
         say(trouble)
     if stopped:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wiregauge.cli.shared import AsJson, Settings, TestFile, load_test
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, put, put_lines
 
 if TYPE_CHECKING:
     from wiregauge.plan import Campaign, HostCommands
@@ -63,9 +63,9 @@ def show_host_commands(campaign: Campaign, interfaces: Mapping[str, str], *, as_
         print(json.dumps({"schema": 1, "hosts": [asdict(host) for host in hosts]}, indent=1))
         return
     if not hosts:
-        print("no end system of this test has <host-tsn>: nothing would be set")
+        put("no end system of this test has <host-tsn>: nothing would be set")
     for host in hosts:
-        print("\n".join(_lines(host, len(campaign.runs))))
+        put_lines(_lines(host, len(campaign.runs)))
 
 
 def _lines(host: HostCommands, of: int) -> Sequence[str]:

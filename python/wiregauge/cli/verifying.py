@@ -7,7 +7,7 @@ import json
 import typer
 
 from wiregauge.cli.shared import AsJson, RunDir
-from wiregauge.terminal import INCOMPLETE
+from wiregauge.terminal import INCOMPLETE, put
 
 
 def verify(place: RunDir, as_json: AsJson = False) -> None:
@@ -19,8 +19,8 @@ def verify(place: RunDir, as_json: AsJson = False) -> None:
         print(json.dumps(found.as_json(), indent=1))
     else:
         for finding in found.findings:
-            print(f"{finding.file}: {finding.state}: {finding.detail}")
+            put(f"{finding.file}: {finding.state}: {finding.detail}")
         checked = f"{found.files} files, {found.size / 1e6:.1f} MB compared with their hashes in {found.seconds:.2f} s"
-        print(f"{place}: {found.state}: {checked}")
+        put(f"{place}: {found.state}: {checked}")
     if found.state is not verifying.State.WHOLE:
         raise typer.Exit(INCOMPLETE)

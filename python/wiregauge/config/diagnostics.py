@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from wiregauge.files import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Diagnostic:
         element = f"{self.element}: " if self.element else ""
         limit = f" (limit: {self.limit})" if self.limit else ""
         cure = f"; {self.cure}" if self.cure else ""
-        return f"{where}: {element}{self.message}{limit}{cure}"
+        return printable(f"{where}: {element}{self.message}{limit}{cure}")
 
     def as_dict(self) -> dict[str, str | int]:
         """The form of `wiregauge check --json`."""
@@ -36,14 +39,33 @@ class Diagnostic:
         }
 
 
+MOST_DIAGNOSTICS: Final = 50
+"""Of one file; of the others their number is told. Whoever has mended so many sees the next."""
+
+
 class TestError(Exception):
-    """A test that cannot be run. Its text is one line per diagnostic, in the order of the file."""
+    """A test that cannot be run. Its text is one line per diagnostic, in the order of the file.
+
+    `diagnostics` are the first `MOST_DIAGNOSTICS` of them, `total` is how many there are. `beyond`: what was found
+    besides those that are given.
+    """
 
     __test__ = False  # the name is the field's; pytest must not take it for a test case
 
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        self.diagnostics = tuple(sorted(diagnostics, key=lambda diagnostic: diagnostic.line))
-        super().__init__("\n".join(map(str, self.diagnostics)))
+    def __init__(self, diagnostics: Sequence[Diagnostic], beyond: int = 0) -> None:
+        ordered = sorted(diagnostics, key=lambda diagnostic: diagnostic.line)
+        self.diagnostics = tuple(ordered[:MOST_DIAGNOSTICS])
+        self.total = len(ordered) + beyond
+        super().__init__("\n".join([*map(str, self.diagnostics), *self.remark]))
+
+    @property
+    def remark(self) -> tuple[str, ...]:
+        """The line that follows the diagnostics where there are more of them; else none."""
+        more = self.total - len(self.diagnostics)
+        if not more:
+            return ()
+        file = self.diagnostics[0].file
+        return (f"{file}: {self.total} faults in all, of which these are the first {len(self.diagnostics)}",)
 
 
 def shown(value: str) -> str:

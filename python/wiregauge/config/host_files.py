@@ -13,7 +13,7 @@ from lxml import etree
 
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
-from wiregauge.config.schema import NAMESPACE, validator
+from wiregauge.config.schema import NAMESPACE, refusals
 
 __all__ = ["HOST_MODEL", "SWITCH", "take_over"]
 
@@ -60,8 +60,7 @@ def _model_of(path: Path, here: etree._Element, file: str) -> etree._Element:
         cure = f'write <{element} xmlns="{NAMESPACE}" name="…" …/> into it, with the values themselves'
         place = Diagnostic(file, structure.line_of(here), structure.described(here), message, "", cure)
         raise TestError([place])
-    schema = validator()
-    if not schema.validate(model):
-        wrong = structure.leftover(schema.error_log, model, [], str(path))
-        raise TestError(wrong)
+    if refused := refusals(model):
+        described = structure.leftover(refused, [], str(path))
+        raise TestError(described, max(0, len(refused) - len(described)))
     return model

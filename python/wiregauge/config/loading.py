@@ -13,10 +13,10 @@ from typing import Any, Literal
 from lxml import etree
 
 from wiregauge.config import reading, structure
-from wiregauge.config.diagnostics import Diagnostic, TestError
+from wiregauge.config.diagnostics import MOST_DIAGNOSTICS, Diagnostic, TestError
 from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
-from wiregauge.config.schema import OLD_NAMESPACE, validator
+from wiregauge.config.schema import OLD_NAMESPACE, Refusal, refusals
 from wiregauge.config.settings import set_attributes, set_members
 from wiregauge.config.upgrade import upgraded
 from wiregauge.files import cure_for, write_whole
@@ -67,7 +67,7 @@ def checked_tree(data: bytes, file: str) -> etree._Element:
     For whoever edits a file: what its values say is not checked.
     """
     root = reading.parse(data, file)
-    _has_form(validator(), root, file)
+    _refused(root, file)
     return root
 
 
@@ -104,32 +104,34 @@ def compile_tree(
     """The campaign of a test; raises `TestError`. `file` is named in the diagnostics; captures that are replayed lie in
     `below` where their paths are not absolute. Settings of groups and single elements are made in `root`."""
     of_members = set_attributes(root, settings)
-    schema = validator()
-    valid = _has_form(schema, root, file)
+    refused = _refused(root, file)
     take_over(root, file, below)
     test = expanded(root, file)
     if of_members:
         set_members(test.root, of_members)
     if test.root is not root:
-        valid = _has_form(schema, test.root, file)
+        refused = _refused(test.root, file)
     from wiregauge._native import compile_plan
 
     answer: dict[str, Any] = json.loads(compile_plan(json.dumps(plain_tree(test.root)), below, scheduling))
     found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
-    if not valid:
-        found += structure.leftover(schema.error_log, test.root, found, file)
+    total = len(found) + int(answer.get("beyond", 0))
+    if refused:
+        # What the plan refuses of values and what the schema refuses are mostly the same.
+        found += structure.leftover(refused, found, file)
+        total = max(total, len(found), len(refused) if len(refused) > MOST_DIAGNOSTICS else 0)
+    beyond = total - len(found)
     if found or "campaign" not in answer:
-        raise TestError(test.gathered(found))
+        raise TestError(test.gathered(found), beyond)
     return decode(answer["campaign"])
 
 
-def _has_form(schema: etree.XMLSchema, root: etree._Element, file: str) -> bool:
-    """Whether the schema accepts a test; raises `TestError` for misplaced parts, returns False for values alone."""
-    if schema.validate(root):
-        return True
-    if misplaced := structure.explain(root, file):
+def _refused(root: etree._Element, file: str) -> list[Refusal]:
+    """What the schema refuses of the values of a test. Raises `TestError` for misplaced parts."""
+    found = refusals(root)
+    if found and (misplaced := structure.explain(root, file)):
         raise TestError(misplaced)
-    return False
+    return found
 
 
 def plain_tree(node: etree._Element) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
@@ -19,6 +18,7 @@ from xml.parsers import expat
 from lxml import etree
 
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
+from wiregauge.files import open_regular
 
 LARGEST_FILE = 64 * 1024 * 1024
 """Bytes of a test file. As many flows as there are numbers fit, each with its tasks, its path and a limit."""
@@ -66,27 +66,28 @@ def read(path: Path) -> bytes:
     """
     file = str(path)
     try:
-        # Opening a FIFO would wait for a writer; asking first would race. Non-blocking does neither.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as source:
-            status = os.fstat(source.fileno())
-            if stat.S_ISDIR(status.st_mode):
-                _refuse(file, *_READABLE[errno.EISDIR])
-            if not stat.S_ISREG(status.st_mode):
-                _refuse(file, "this is not a regular file", "name a file on disk")
-            if status.st_size > LARGEST_FILE:
-                _too_large(file, status.st_size)
+        with open_regular(path) as source:
+            size = os.fstat(source.fileno()).st_size
+            if size > LARGEST_FILE:
+                _too_large(file, size)
             data = source.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        # ValueError: a NUL in the path.
-        code = error.errno if isinstance(error, OSError) else None
+    except OSError as error:
         message, cure = _READABLE.get(
-            code or 0, (f"the file cannot be read ({shown(str(error))})", "check the path")
+            error.errno or 0, (f"the file cannot be read ({shown(str(error))})", "check the path")
         )
+        if error.errno == errno.EINVAL:
+            message, cure = _no_file(error)
         _refuse(file, message, cure)
     if len(data) > LARGEST_FILE:
         _too_large(file, len(data))
     return data
+
+
+def _no_file(error: OSError) -> tuple[str, str]:
+    """What `open_regular` says of a path that is none, and of what is no file."""
+    if "path" in (error.strerror or ""):
+        return f"the file cannot be read ({shown(str(error))})", "check the path"
+    return "this is not a regular file", "name a file on disk"
 
 
 def _too_large(file: str, size: int) -> NoReturn:

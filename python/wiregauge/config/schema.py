@@ -6,10 +6,12 @@ test read it through `declarations()`, so none of them can know an attribute the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final, cast
 
 from lxml import etree
 
@@ -66,6 +68,61 @@ def _document() -> etree._Element:
 def validator() -> etree.XMLSchema:
     """A validator of its own for each caller: its error log is state."""
     return etree.XMLSchema(_document())
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the schema refuses of a tree: of which element, in the validator's own words."""
+
+    node: etree._Element
+    message: str
+
+
+ATTRIBUTE: Final = re.compile(r"attribute '(?P<attribute>[^']+)'")
+"""How libxml2 names an attribute."""
+_AT_ONCE: Final = 5_000
+"""Elements of a tree that is validated as it is: of each error libxml2 counts all elements before it."""
+
+
+def refusals(root: etree._Element) -> list[Refusal]:
+    """All that the schema refuses, once for each attribute; empty where it accepts the tree."""
+    if sum(1 for _ in zip(root.iter(), range(_AT_ONCE + 1), strict=False)) <= _AT_ONCE:
+        schema = validator()
+        schema.validate(root)
+        return [Refusal(_at(root, error.path), error.message or "") for error in _listed(schema.error_log)]
+    # A parser that validates takes as long for a tree that is all wrong as for one that is right; it knows no elements.
+    try:
+        etree.fromstring(
+            etree.tostring(root),
+            etree.XMLParser(schema=validator(), resolve_entities=False, no_network=True, huge_tree=True),
+        )
+    except etree.XMLSyntaxError as error:
+        return list(_of_values(root)) or [Refusal(root, error.msg or "")]
+    return []
+
+
+def _of_values(root: etree._Element) -> Iterator[Refusal]:
+    """What is refused of attributes, element by element."""
+    schema = validator()
+    for node in root.iter("*"):
+        alone = etree.Element(node.tag, {str(name): str(value) for name, value in node.attrib.items()})
+        if schema.validate(alone):
+            continue
+        told: dict[str, str] = {}
+        for error in _listed(schema.error_log):
+            if found := ATTRIBUTE.search(error.message or ""):
+                told.setdefault(found["attribute"], error.message or "")
+        yield from (Refusal(node, message) for message in told.values())
+
+
+def _listed(log: object) -> list[etree._LogEntry]:
+    return list(cast("Iterable[etree._LogEntry]", log))
+
+
+def _at(root: etree._Element, path: str | None) -> etree._Element:
+    nodes = root.xpath(path) if path else []
+    node = nodes[0] if isinstance(nodes, list) and nodes else root
+    return node if isinstance(node, etree._Element) else root
 
 
 def _text(node: etree._Element, attribute: str) -> str:

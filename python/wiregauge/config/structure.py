@@ -8,14 +8,22 @@ did not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 from lxml import etree
 
-from wiregauge.config.diagnostics import Diagnostic, shown
-from wiregauge.config.schema import NAMESPACE, OLD_NAMESPACE, Declaration, declarations, value_types
+from wiregauge.config.diagnostics import MOST_DIAGNOSTICS, Diagnostic, shown
+from wiregauge.config.schema import (
+    ATTRIBUTE,
+    NAMESPACE,
+    OLD_NAMESPACE,
+    Declaration,
+    Refusal,
+    declarations,
+    value_types,
+)
 
 _NAMED_BY = {
     "test": "name",
@@ -53,7 +61,6 @@ _NAMED_BY = {
     "limit": "measure",
     "repeat": "times",
 }
-_ATTRIBUTE = re.compile(r"attribute '(?P<attribute>[^']+)'")
 
 
 def local(node: etree._Element) -> str:
@@ -129,7 +136,7 @@ def _element(node: etree._Element, file: str) -> Iterator[Diagnostic]:
                 node,
                 f'there is no attribute "{shown(attribute.localname)}" here',
                 "",
-                _attribute_cure(attribute.localname, declaration),
+                _attribute_cure(attribute.localname, declaration.name),
             )
     for attribute_name, declared in declaration.attributes.items():
         if declared.required and node.get(attribute_name) is None:
@@ -153,7 +160,7 @@ def _children(node: etree._Element, declaration: Declaration, file: str) -> Iter
                 *where, message, "", f'remove its xmlns or prefix; the file has xmlns="{NAMESPACE}"'
             )
         elif tag not in declaration.children:
-            yield Diagnostic(*where, *_misplaced(tag, local(node), declaration))
+            yield Diagnostic(*where, *_misplaced(tag, local(node)))
         else:
             _, most = declaration.children[tag]
             if most == 1 and tag in seen:
@@ -176,8 +183,10 @@ def _listed(tags: Iterable[str]) -> str:
     return " or ".join(f"<{tag}>" for tag in tags)
 
 
-def _misplaced(tag: str, parent: str, declaration: Declaration) -> tuple[str, str, str]:
+@lru_cache(maxsize=1024)
+def _misplaced(tag: str, parent: str) -> tuple[str, str, str]:
     """Message, limit and cure for an element that may not stand in its parent."""
+    declaration = declarations()[parent]
     homes = [name for name, other in declarations().items() if tag in other.children]
     near = get_close_matches(tag, declaration.children, n=1, cutoff=0.7)
     if homes:
@@ -192,7 +201,9 @@ def _misplaced(tag: str, parent: str, declaration: Declaration) -> tuple[str, st
     return f"there is no element <{shown(tag)}>", "", f"remove it; {allowed}"
 
 
-def _attribute_cure(name: str, declaration: Declaration) -> str:
+@lru_cache(maxsize=1024)
+def _attribute_cure(name: str, element: str) -> str:
+    declaration = declarations()[element]
     allowed = list(declaration.attributes)
     if not allowed:
         return f"remove it; <{declaration.name}> has no attributes"
@@ -203,17 +214,14 @@ def _attribute_cure(name: str, declaration: Declaration) -> str:
     return f"write {near[0]}" if near else f"remove it; <{declaration.name}> takes {', '.join(allowed)}"
 
 
-def leftover(
-    log: etree._ListErrorLog, root: etree._Element, known: Sequence[Diagnostic], file: str
-) -> list[Diagnostic]:
-    """What the schema refused and no diagnostic names yet; the form of the value, from its documentation."""
+def leftover(refused: Sequence[Refusal], known: Sequence[Diagnostic], file: str) -> list[Diagnostic]:
+    """What the schema refused and no diagnostic names yet, of very many the first; the form of the value documented."""
     found: dict[tuple[int, str, str], Diagnostic] = {}
-    for entry in log:
-        match = _ATTRIBUTE.search(entry.message)
-        nodes = root.xpath(entry.path) if entry.path else []
-        node = nodes[0] if isinstance(nodes, list) and nodes else root
-        if not isinstance(node, etree._Element):
-            node = root
+    for entry in refused:
+        match = ATTRIBUTE.search(entry.message)
+        node = entry.node
+        if len(found) >= MOST_DIAGNOSTICS:
+            break
         if match is None:
             message, cure, name = (
                 f"the schema refuses this ({shown(entry.message)})",

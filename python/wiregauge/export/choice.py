@@ -28,6 +28,8 @@ class Choice:
     run: int | None = None
     flow: str | None = None
     measure: str | None = None
+    no_formulas: bool = False
+    """csv: texts that a spreadsheet would compute are marked as texts."""
 
     def check(self, plan: CampaignPlan, done: frozenset[int]) -> None:
         """Raises ExportError for a run, flow or measure that the campaign does not have."""

@@ -22,7 +22,7 @@ import polars as pl
 
 from wiregauge.export import histograms, junit, openmetrics, tables
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
-from wiregauge.files import ForeignFileError, whole
+from wiregauge.files import ForeignFileError, printable, whole
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 
@@ -102,7 +102,20 @@ def _csv(source: _Source, target: Path) -> None:
     """RFC 4180: a header, CRLF, quotes where they are needed; an absent value is empty."""
     with target.open("wb") as file:
         for k, piece in enumerate(source.pieces()):
-            piece.write_csv(file, include_header=k == 0, line_terminator="\r\n")
+            plain = _without_formulas(piece) if source.choice.no_formulas else piece
+            plain.write_csv(file, include_header=k == 0, line_terminator="\r\n")
+
+
+def _without_formulas(piece: pl.DataFrame) -> pl.DataFrame:
+    """Texts that a spreadsheet would compute, marked as texts by an apostrophe (OWASP); numbers stay numbers."""
+    marked = []
+    for name, kind in piece.schema.items():
+        if kind.base_type() in (pl.String, pl.Categorical, pl.Enum):
+            text = pl.col(name).cast(pl.String)
+            number = text.str.contains(r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$")
+            formula = text.str.contains(r"^[=+\-@\t\r]") & ~number
+            marked.append(pl.when(formula).then(pl.lit("'") + text).otherwise(text).alias(name))
+    return piece.with_columns(marked)
 
 
 def _json(source: _Source, target: Path) -> None:
@@ -206,6 +219,8 @@ def write(
         raise ExportError(
             "json of measures is the whole of `show --json`, at most of one run; csv takes --flow and --measure"
         )
+    if choice.no_formulas and to != "csv":
+        raise ExportError(f"--no-formulas has no effect with {to}; leave it out")
     choice.check(source.directory.plan, frozenset(source.directory.runs))
     if out is None and form.binary and sys.stdout.isatty():
         raise ExportError(f"{to} is not for a terminal; name a file with --out")
@@ -276,6 +291,11 @@ def _whole(out: Path | None) -> Iterator[Path]:
             yield target
             with target.open("rb") as file:
                 sys.stdout.flush()
+                if sys.stdout.isatty():
+                    for line in file:
+                        shown = printable(line.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+                        sys.stdout.write(f"{shown}\n")
+                    return
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return

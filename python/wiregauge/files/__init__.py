@@ -1,6 +1,9 @@
-"""Files that appear whole or not at all, and are never written over what somebody else made."""
+"""Files that appear whole or not at all, and are never written over what somebody else made; what others wrote is read
+without waiting or filling memory, and shown without being obeyed."""
 
 from wiregauge.files.indented import indented
+from wiregauge.files.printable import printable, printable_content, printable_lines
+from wiregauge.files.regular import LARGEST, SMALL, check_regular, open_regular, read_regular, read_text
 from wiregauge.files.whole import (
     TEMPORARY,
     ForeignFileError,
@@ -14,13 +17,22 @@ from wiregauge.files.whole import (
 )
 
 __all__ = [
+    "LARGEST",
+    "SMALL",
     "TEMPORARY",
     "ForeignFileError",
     "check_place",
+    "check_regular",
     "cure_for",
     "indented",
     "move_folder",
+    "open_regular",
+    "printable",
+    "printable_content",
+    "printable_lines",
     "put_in_place",
+    "read_regular",
+    "read_text",
     "sync_folder",
     "whole",
     "write_whole",

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from wiregauge.files import SMALL, read_regular
 from wiregauge.lab.errors import LabError
 
 __all__ = ["ROLES", "Lab", "Member", "server_name", "usual_lab"]
@@ -109,7 +110,7 @@ class Lab:
 
     def authority(self) -> bytes:
         """Certificate of the authority, PEM."""
-        return (self.folder / "authority.pem").read_bytes()
+        return read_regular(self.folder / "authority.pem", SMALL)
 
     def add_member(self, name: str, role: str) -> Path:
         """Makes key and certificate of somebody who may give orders; the file to hand over."""
@@ -135,7 +136,7 @@ class Lab:
         """SHA-256 of a member's certificate. Raises LabError where the lab has none of that name."""
         file = self.folder / "keys" / f"{name}.pem"
         try:
-            certificate = x509.load_pem_x509_certificate(file.read_bytes())
+            certificate = x509.load_pem_x509_certificate(read_regular(file, SMALL))
         except (OSError, ValueError) as error:
             raise LabError(f"{file}: there is no certificate of {name} to revoke ({error})") from error
         return certificate.fingerprint(hashes.SHA256())
@@ -166,7 +167,7 @@ class Lab:
         file = self.folder / "keys" / f"{chosen}.pem"
         try:
             mode = stat.S_IMODE(file.stat().st_mode)
-            text = file.read_bytes()
+            text = read_regular(file, SMALL)
         except OSError as error:
             there = sorted(
                 one.stem for one in (self.folder / "keys").glob("*.pem") if one.stem != "authority"
@@ -199,7 +200,7 @@ class Lab:
     ) -> bytes:
         file = self.folder / "keys" / "authority.pem"
         try:
-            signer = serialization.load_pem_private_key(file.read_bytes(), None)
+            signer = serialization.load_pem_private_key(read_regular(file, SMALL), None)
         except (OSError, ValueError) as error:
             raise LabError(
                 f"{file}: the authority's private key is needed to make a certificate, and cannot be read; "

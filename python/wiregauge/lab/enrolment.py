@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import grpc
 from google.protobuf.message import Message
 
+from wiregauge.files import printable
 from wiregauge.lab.authority import Lab
 from wiregauge.lab.errors import LabError
 from wiregauge.lab.inventory import check_name, target_of
@@ -114,5 +115,5 @@ def _call(channel: grpc.Channel, target: str, name: str, request: Message, reply
     try:
         answer: Reply = call(request, timeout=_SECONDS)
     except grpc.RpcError as error:
-        raise LabError(f"the agent at {target}: {error.details()}") from error
+        raise LabError(printable(f"the agent at {target}: {error.details()}")) from error
     return answer

@@ -28,7 +28,7 @@ from typing import Final
 
 import msgspec
 
-from wiregauge.files import write_whole
+from wiregauge.files import SMALL, read_regular, read_text, write_whole
 from wiregauge.lab.errors import LabError
 
 __all__ = ["PORT", "Host", "HostInterface", "add_host", "read_inventory", "target_of"]
@@ -74,7 +74,7 @@ def target_of(address: str) -> str:
 def read_inventory(file: Path) -> Sequence[Host]:
     """The hosts of a lab. Raises LabError, with the file, where it cannot be used."""
     try:
-        hosts = msgspec.toml.decode(file.read_bytes(), type=_Inventory).host
+        hosts = msgspec.toml.decode(read_regular(file, SMALL), type=_Inventory).host
     except OSError as error:
         raise LabError(f"{file}: {error.strerror}; `wiregauge lab init` makes a lab") from error
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -118,5 +118,5 @@ def add_host(file: Path, host: Host) -> None:
     lines = ["[[host]]", f"name = {json.dumps(host.name)}", f"address = {json.dumps(host.address)}"]
     if host.interface is not None:
         lines.append(f"interface = {json.dumps(host.interface)}")
-    before = file.read_text(encoding="utf-8").rstrip("\n")
+    before = read_text(file, SMALL).rstrip("\n")
     write_whole(file, f"{before}\n\n" + "\n".join(lines) + "\n")

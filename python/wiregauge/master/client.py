@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -16,6 +17,7 @@ from google.protobuf.message import Message
 
 from wiregauge import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace, BenchError
+from wiregauge.files import printable, printable_content
 from wiregauge.master.collecting import AlteredError, Collected
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.master.stalling import StalledError, in_time
@@ -162,7 +164,7 @@ class Agent:
         call = self._channel.unary_unary(
             _SERVICE + name,
             request_serializer=type(request).SerializeToString,
-            response_deserializer=reply.FromString,
+            response_deserializer=partial(_read, reply),
         )
         try:
             answer: Reply = call(request, timeout=seconds, metadata=self._metadata)
@@ -427,7 +429,7 @@ class Agent:
         ask = self._channel.unary_stream(
             f"{_SERVICE}WatchClockPrograms",
             request_serializer=pb.WatchClockProgramsRequest.SerializeToString,
-            response_deserializer=pb.ClockProgramLine.FromString,
+            response_deserializer=partial(_read, pb.ClockProgramLine),
         )
         after, broken = 0, 0.0
         while True:
@@ -488,7 +490,7 @@ class Agent:
         call = self._channel.unary_unary(
             _SERVICE + name,
             request_serializer=type(request).SerializeToString,
-            response_deserializer=reply.FromString,
+            response_deserializer=partial(_read, reply),
         )
         end = time.monotonic() + seconds
         try:
@@ -553,7 +555,27 @@ class Agent:
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
             return self._is_gone()
         kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
-        return kind(f"the agent of {name}: {_unknown(error) or error.details()}", name)
+        return kind(printable(f"the agent of {name}: {_unknown(error) or error.details()}"), name)
+
+
+def _read(kind: type[Reply], data: bytes) -> Reply:
+    """A reply whose texts can be shown, whatever a host calls itself, its interfaces and its files."""
+    reply = kind.FromString(data)
+    _make_printable(reply)
+    return reply
+
+
+def _make_printable(message: Message) -> None:
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            if not field.is_repeated:
+                setattr(message, field.name, printable(value))
+            elif field.message_type is None:
+                value[:] = map(printable, value)
+        elif field.type == field.TYPE_MESSAGE:
+            for one in value if field.is_repeated else [value]:
+                if isinstance(one, Message):
+                    _make_printable(one)
 
 
 def _unknown(error: grpc.RpcError) -> str:
@@ -579,7 +601,7 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     assert isinstance(numbered, dict)
     for told in (*numbered["streams"], *numbered["timestamps"]):
         figures = told.pop("figures_json")
-        told["figures"] = json.loads(figures) if figures else {}
+        told["figures"] = printable_content(json.loads(figures)) if figures else {}
     return numbered
 
 

@@ -5,11 +5,13 @@ Whoever reaches the address can read them: it is a loopback address unless anoth
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import re
 import socket
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from socketserver import ThreadingMixIn
 from typing import Any, Final
@@ -28,6 +30,8 @@ _HANDED_ON: Final = "WIREGAUGE_METRICS_SOCKET"
 """The descriptor of a socket that was opened before the command began anew inside an enclosure."""
 _WRITTEN: Final = re.compile(r"(?:(?P<host>[^:\[\]]+|\[[0-9a-fA-F:.]+\]):)?(?P<port>\d{1,5})")
 _PATIENCE_S: Final = 5.0
+"""For a question and its answer together."""
+_MOST_CONNECTIONS: Final = 32
 _LABELS: Final = ("run", "flow", "source", "destination")
 
 
@@ -128,6 +132,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     """On a socket that listens already."""
 
     daemon_threads = True
+    request_queue_size = 16
 
     def __init__(self, listening: socket.socket, application: Any) -> None:
         host, port = listening.getsockname()[:2]
@@ -137,10 +142,39 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.server_name, self.server_port = host, port
         self.setup_environ()
         self.set_app(application)
+        self._held: deque[socket.socket] = deque()
+        self._holding = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers in a thread of its own. Where too many wait the oldest gives way: an answer takes milliseconds."""
+        with self._holding:
+            self._held.append(request)
+            oldest = self._held.popleft() if len(self._held) > _MOST_CONNECTIONS else None
+        if oldest is not None:
+            _hang_up(oldest)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """One answer, which is over at its deadline, however slowly somebody asks or reads."""
+        deadline = threading.Timer(_PATIENCE_S, _hang_up, [request])
+        deadline.daemon = True
+        deadline.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            deadline.cancel()
+            with self._holding, contextlib.suppress(ValueError):
+                self._held.remove(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Whoever asked went away before the answer."""
         del request, client_address
+
+
+def _hang_up(request: socket.socket) -> None:
+    """Whoever reads from or writes to it goes on at once, with an error."""
+    with contextlib.suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
 
 
 class _Collector(Collector):

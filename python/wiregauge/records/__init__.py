@@ -8,6 +8,7 @@ from __future__ import annotations
 from wiregauge.records.adding import add_spooled
 from wiregauge.records.beside import store_beside
 from wiregauge.records.clockstates import store_clock_states
+from wiregauge.records.contained import check_contained
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal, write_sealed
@@ -26,6 +27,7 @@ __all__ = [
     "Traits",
     "UnfinishedError",
     "add_spooled",
+    "check_contained",
     "describe",
     "missing_runs",
     "process_run",

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from wiregauge.files import indented, move_folder, write_whole
 from wiregauge.plan import Campaign, OtherPlanError, PlanError, decode
+from wiregauge.records.contained import check_contained, check_names
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
@@ -151,8 +152,9 @@ class RunDirectory:
                 raise RunDirectoryError(
                     f"{root}: no such directory; `wiregauge run TEST --out {root}` makes one"
                 )
-            if not path.exists():
+            if not path.exists() and not path.is_symlink():
                 raise RunDirectoryError(f"{root}: not a run directory: it has no {_MANIFEST}")
+            check_contained(root)
         except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
             reason = error.strerror if isinstance(error, OSError) else error
             raise RunDirectoryError(f"{root}: cannot be read: {reason}; name a run directory") from None
@@ -173,6 +175,12 @@ class RunDirectory:
                 f"{path}: is damaged or was altered: it lacks {', '.join(missing)}; restore it from a copy"
             )
         directory = cls(root, manifest)
+        files = manifest.get("files", {})
+        if not isinstance(files, dict) or not all(map(_is_entry, files.values())):
+            raise DamagedError(
+                f"{path}: is damaged or was altered: its list of files is none; restore it from a copy"
+            )
+        check_names(files, path)
         if not _fits(manifest["runs"], directory.plan):
             raise DamagedError(
                 f"{path}: is damaged or was altered: its runs are not those of its plan; restore it from a copy"
@@ -437,6 +445,15 @@ def _unwritable(root: Path, error: OSError | ValueError) -> RunDirectoryError:
     }.get(error.errno or 0, "")
     kind = NoRoomError if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunDirectoryError
     return kind(f"{root}: cannot be written: {error.strerror}{cure}")
+
+
+def _is_entry(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("bytes"), int)
+        and isinstance(entry.get("sha256"), str)
+        and isinstance(entry.get("from"), dict)
+    )
 
 
 def _fits(runs: object, plan: Campaign) -> bool:

@@ -7,6 +7,7 @@ system can compute without this program (`sha256sum`), and processors have instr
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from wiregauge.files import open_regular, printable_content, read_regular
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 from wiregauge.records.uncollected import uncollected
 
@@ -93,16 +95,17 @@ def read_json(path: Path, *, sound: bool = False) -> tuple[dict[str, Any], str |
     Raises RunDirectoryError, DamagedError where a digest tells it.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
-        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
+        kind = DamagedError if error.errno == errno.EFBIG else RunDirectoryError
+        raise kind(f"{path}: cannot be read: {error.strerror}") from None
     digest = sealed_digest(data, path)
     try:
         # What is not as the program writes it takes the slow way, which finds out what is wrong.
         content = _quickly(data) if digest is not None or sound else None
-        content = content or json.loads(
-            data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded, object_hook=_printable
-        )
+        content = content or json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
+        if _UNSEEN.search(data):
+            content = printable_content(content)
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{path}: is not JSON ({_first_line(error)}); the file is damaged") from None
     if not isinstance(content, dict):
@@ -127,6 +130,11 @@ def _quickly(data: bytes) -> dict[str, Any] | None:
 
 _LONG: Final = re.compile(rb"-?[0-9]{19,}")
 """A number near or beyond 64 bits, such as a seed."""
+_UNSEEN: Final = re.compile(
+    rb"\\[bfnrt]|\\u(?:00[01789]|00[aA][dD]|0[6-9]|1[78]|20[0-6]|[dD][89a-fA-F]|[eEfF])|\x7f"
+    rb"|\xc2[\x80-\x9f\xad]|[\xd8\xdb\xdc\xe0\xe1\xee\xef\xf0\xf3\xf4]|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]"
+)
+"""Bytes of JSON in which a character may be that is not to be seen; other bytes are not looked at string by string."""
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half a surrogate pair."""
 
@@ -151,15 +159,6 @@ def _bounded(text: str) -> int:
     return int(text)
 
 
-def _printable(content: dict[str, Any]) -> dict[str, Any]:
-    """Strings without half surrogate pairs, which JSON can express and no file or terminal can show."""
-    return {_whole(key): _whole(value) if isinstance(value, str) else value for key, value in content.items()}
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _first_line(error: BaseException) -> str:
     lines = str(error).splitlines()
     return lines[0][:160] if lines else type(error).__name__
@@ -174,7 +173,7 @@ def describe(path: Path, made_from: Mapping[str, str]) -> dict[str, Any]:
     Raises RunDirectoryError where it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = os.fstat(file.fileno()).st_size
     except OSError as error:
@@ -240,7 +239,7 @@ class Inventory:
 def fault(path: Path, listed: Mapping[str, Any]) -> str | None:
     """What is wrong with a file of which the manifest says `listed`, in a few words; None where nothing is."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = os.fstat(file.fileno())
             if found.st_size != listed["bytes"]:
                 kind = "was cut short" if found.st_size < listed["bytes"] else "has grown"

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from wiregauge.files import read_text
 from wiregauge.records.beside import store_beside
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import RunDirectoryError
@@ -40,7 +41,7 @@ def store_noise(directory: RunDirectory, index: int, *, beside: bool = False) ->
 
 def _lines(path: Path, node: str) -> Iterator[tuple[int, str, str, str, int]]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_text(path, errors="replace")
     except OSError as error:
         raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
     # Without its end a line is not known to be whole: half a number is a number, too.

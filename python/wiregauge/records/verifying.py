@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from wiregauge.files import TEMPORARY
+from wiregauge.files import TEMPORARY, open_regular, read_regular
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError
 from wiregauge.records.integrity import fault, sealed_digest
@@ -109,8 +109,8 @@ def verify(root: Path) -> Verification:
     try:
         directory = RunDirectory.open(root)
     except DamagedError as error:
-        told = str(error).removeprefix(f"{root / 'manifest.json'}: ")
-        found = (Finding("manifest.json", State.DAMAGED, told),)
+        file, _, told = str(error).removeprefix(f"{root}{os.sep}").partition(": ")
+        found = (Finding(file, State.DAMAGED, told),)
         return Verification(root, None, 0, 0, time.perf_counter() - begin, found)
     listed: dict[str, Any] = directory.manifest.get("files", {})
     findings = [*_campaign(directory), *_listed(directory, listed), *_unlisted(directory, listed)]
@@ -187,7 +187,7 @@ def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
     command = "report" if path.name == "report.html" else "show"
     anew = f"`wiregauge {command} {directory.root}` makes it again"
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
         digest = sealed_digest(data, path)
     except OSError as error:
         yield Finding(path.name, State.DAMAGED, f"cannot be read: {error.strerror}")
@@ -206,7 +206,7 @@ def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
 def _lines(directory: RunDirectory, path: Path, place: str) -> Iterator[Finding]:
     """All figures of the flows of a large run, which every reading command writes anew; gzip has a sum of its own."""
     try:
-        with gzip.open(path) as file:
+        with open_regular(path) as packed, gzip.open(packed) as file:
             while file.read(1 << 20):
                 pass
     except (OSError, EOFError, zlib.error) as error:

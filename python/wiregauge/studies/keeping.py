@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from wiregauge.files import ForeignFileError, cure_for, write_whole
 from wiregauge.measures import json_text
-from wiregauge.records import RunDirectory, RunDirectoryError, read_json
+from wiregauge.records import RunDirectory, RunDirectoryError, check_contained, read_json
 from wiregauge.records.directory import utc_now
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.declaring import Study
@@ -66,6 +66,7 @@ class StudyDirectory:
             raise StudyError(
                 f"{self.place}: it holds no {FILE}; name the directory of a study that was begun"
             )
+        check_contained(self.place)
         kept, _ = read_json(path)
         if kept.get("schema") != 1 or not all(isinstance(kept.get(k), str) for k in _KEPT):
             raise StudyError(f"{path}: it is not the {FILE} of a study of this version")

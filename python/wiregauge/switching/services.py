@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from wiregauge.files import SMALL, read_text
 from wiregauge.plan.quantity import QuantityError, rate_bps, share, size_b, time_ns
 from wiregauge.switching.errors import DeviceError
 
@@ -51,7 +52,7 @@ class Service:
 def read_services(path: Path) -> list[Service]:
     """The services of a file. Raises DeviceError."""
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        held = tomllib.loads(read_text(path, SMALL))
     except (OSError, UnicodeDecodeError) as error:
         raise DeviceError(f"{path}: it cannot be read ({error}); name a file of services") from None
     except tomllib.TOMLDecodeError as error:

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from wiregauge.files import ForeignFileError, cure_for, write_whole
+from wiregauge.files import ForeignFileError, cure_for, read_text, write_whole
 from wiregauge.measures import json_text
-from wiregauge.records import RunDirectory, RunDirectoryError, read_json, seal
+from wiregauge.records import RunDirectory, RunDirectoryError, check_contained, read_json, seal
 from wiregauge.switching.errors import SheetError
 from wiregauge.switching.trials import Outcome, Trial
 
@@ -54,6 +54,7 @@ class Store:
         """
         if not (place / PLAN).is_file():
             raise SheetError(f"{place}: it holds no {PLAN}; name the directory of a characterisation")
+        check_contained(place)
         asked, digest = read_json(place / PLAN)
         if digest is None:
             raise SheetError(f"{place / PLAN}: it is not that of a characterisation")
@@ -130,7 +131,7 @@ def _lines_of(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        texts = path.read_text(encoding="utf-8").split("\n")
+        texts = read_text(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SheetError(f"{path}: it cannot be read ({error})") from None
     found = []

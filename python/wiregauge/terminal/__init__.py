@@ -12,6 +12,7 @@ from wiregauge.terminal.exits import (
     finite,
     say,
 )
+from wiregauge.terminal.output import guard, make_console, put, put_lines
 from wiregauge.terminal.tables import print_table
 
 __all__ = [
@@ -24,6 +25,10 @@ __all__ = [
     "exit_code",
     "fail",
     "finite",
+    "guard",
+    "make_console",
     "print_table",
+    "put",
+    "put_lines",
     "say",
 ]

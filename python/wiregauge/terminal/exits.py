@@ -14,6 +14,8 @@ import math
 import sys
 from typing import NoReturn
 
+from wiregauge.files import printable
+
 WITHIN, FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 0, 1, 2, 3, 4
 UNDECIDED = INCOMPLETE
 """Neither gives an answer."""
@@ -34,7 +36,7 @@ def exit_code(*, answered: bool, failed: bool = False, undecided: bool = False) 
 
 def say(text: str) -> None:
     """One line for the user, on standard error; a name with a line feed or an escape in it stays one line."""
-    print(f"wiregauge: {''.join(c if c.isprintable() else repr(c)[1:-1] for c in text)}", file=sys.stderr)
+    print(f"wiregauge: {printable(text)}", file=sys.stderr)
 
 
 def finite(value: float) -> float:

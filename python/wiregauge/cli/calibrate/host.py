@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from wiregauge.cli.calibrate.shared import BenchName, Host, Seed, entered, period_ps, progress, told
 from wiregauge.cli.grouped import in_groups
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, print_table, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, print_table, say
 
 if TYPE_CHECKING:
     from wiregauge.calibrate.host_model import Prediction
@@ -126,7 +125,7 @@ def _show(
 ) -> None:
     from wiregauge.calibrate.host_shown import INTERVALS
 
-    console = Console()
+    console = make_console()
     for name, fit in fits.items():
         console.print(f"{name}: {files[name]}", style="bold", highlight=False, markup=False, soft_wrap=True)
         print_table(["parameter", "value", "± (95 %)", "n"], _parameters(fit), console, leading=1)

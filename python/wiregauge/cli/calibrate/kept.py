@@ -6,7 +6,6 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from wiregauge.cli.calibrate.shared import (
@@ -17,7 +16,7 @@ from wiregauge.cli.calibrate.shared import (
     show_calibration,
     told,
 )
-from wiregauge.terminal import say
+from wiregauge.terminal import make_console, put, say
 
 
 def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
@@ -55,7 +54,7 @@ def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
         )
         return
     if not found:
-        print(f"no calibrations in {kept.folder}; `wiregauge calibrate loop` makes the first")
+        put(f"no calibrations in {kept.folder}; `wiregauge calibrate loop` makes the first")
         return
     # A number is there to be copied, so a narrow terminal must not cut it: findings are lines of their own.
     table = Table("number", "made", "bench", "grade", "usable", box=None, header_style="bold", pad_edge=False)
@@ -72,7 +71,7 @@ def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
             "no" if why else "yes",
         )
         findings.append(f"{one.number}: {finding}")
-    console = Console()
+    console = make_console()
     for column in table.columns:
         column.no_wrap = True
     console.print(table)

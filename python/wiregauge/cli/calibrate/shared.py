@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import bench_name
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, print_table, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, print_table, say
 
 if TYPE_CHECKING:
     from wiregauge.benches import HostInterface
@@ -240,7 +240,7 @@ def show_calibration(calibration: Any, written: list[Path], *, as_json: bool) ->
     if as_json:
         print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
         return
-    console = Console()
+    console = make_console()
     content = calibration.content
     console.print(
         f"{calibration.kind}: {headline(calibration)}", highlight=False, markup=False, soft_wrap=True
@@ -264,7 +264,7 @@ def show_calibration(calibration: Any, written: list[Path], *, as_json: bool) ->
 
 
 def progress() -> Console:
-    return Console(stderr=True)
+    return make_console(stderr=True)
 
 
 def cores() -> list[int]:

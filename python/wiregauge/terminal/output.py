@@ -1,0 +1,111 @@
+"""What is printed: one place through which every line of every command goes.
+
+Whatever a name holds that came with a capture, a run directory, a host or a file name, the terminal shows it and does
+not obey it (`wiregauge.files.printable`), and it stays on its line. `put` prints a line, `make_console` gives rich's
+console of which the same holds, and `guard` stands before the streams for what a library prints: JSON, help, warnings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TextIO, cast
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from wiregauge.files import printable, printable_lines
+
+__all__ = ["guard", "make_console", "put", "put_lines"]
+
+_COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")
+"""How a library colours its help and its errors, on a terminal."""
+
+
+def put(text: object = "", *, error: bool = False) -> None:
+    """One line, on standard output or on standard error."""
+    print(printable(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+def put_lines(lines: Iterable[object], *, error: bool = False) -> None:
+    """Lines, each by itself."""
+    for line in lines:
+        put(line, error=error)
+
+
+class _Console(Console):
+    """A console that shows what is in texts: a text is one line, and nothing in it is obeyed but rich's own mark-up."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(printable(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable_lines(segment.text), segment.style)
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """The console of a command: standard output, or standard error for progress and what is not the answer."""
+    stream = sys.stderr if stderr else sys.stdout
+    # It writes the sequences for colours, and has made everything else printable itself.
+    return _Console(file=stream.under if isinstance(stream, _Shown) else None, stderr=stderr, emoji=False)
+
+
+class _Shown(io.TextIOBase):
+    """A text stream that escapes what is written to it, lines apart; on a terminal colours stay."""
+
+    def __init__(self, under: TextIO) -> None:
+        self.under = under
+
+    def write(self, text: str) -> int:
+        if self.under.isatty():
+            parts = _COLOUR.split(text)
+            self.under.write(
+                "".join(part if k % 2 else printable_lines(part) for k, part in enumerate(parts))
+            )
+        else:
+            self.under.write(printable_lines(text))
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self.under.flush()
+
+    def isatty(self) -> bool:
+        return self.under.isatty()
+
+    def fileno(self) -> int:
+        return self.under.fileno()
+
+    def close(self) -> None:
+        """The stream below belongs to the interpreter."""
+
+    @property
+    def buffer(self) -> Any:
+        return self.under.buffer
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self.under.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        return self.under.errors
+
+
+def guard() -> None:
+    """Puts both streams of the program behind the one place; once."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None or isinstance(stream, _Shown):
+            continue
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            # A name that the system's encoding has no characters for is shown, and is no error.
+            stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, cast(TextIO, _Shown(stream)))
