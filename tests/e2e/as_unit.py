@@ -53,7 +53,7 @@ DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 APPLIED: Final = {
     *("ExecStart", "User", "Group", "StateDirectory", "StateDirectoryMode", "UMask"),
     *("AmbientCapabilities", "CapabilityBoundingSet", "NoNewPrivileges"),
-    *("LimitMEMLOCK", "LimitRTPRIO", "LimitNICE"),
+    *("LimitMEMLOCK", "LimitNOFILE", "LimitRTPRIO", "LimitNICE"),
     *("RestrictAddressFamilies", "SystemCallArchitectures", "SystemCallFilter", "SystemCallErrorNumber"),
     *("MemoryDenyWriteExecute", "RestrictNamespaces", "ProtectSystem", "PrivateTmp", "PrivateMounts"),
     *("ProtectKernelTunables", "DevicePolicy", "DeviceAllow", "ProtectHome"),
@@ -184,6 +184,7 @@ def become(settings: Settings, uid: int, gid: int) -> None:
     assert settings["LimitMEMLOCK"] == ["infinity"]
     limits = {
         resource.RLIMIT_MEMLOCK: resource.RLIM_INFINITY,
+        resource.RLIMIT_NOFILE: int(settings["LimitNOFILE"][0]),
         resource.RLIMIT_RTPRIO: int(settings["LimitRTPRIO"][0]),
         # Counted from 20 down.
         resource.RLIMIT_NICE: 20 - int(settings["LimitNICE"][0]),

@@ -44,6 +44,7 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="orders" seed="1">
 """
 CONFIG = 'interfaces = ["lo0", "eth7"]\naddresses = ["198.18.0.0/15"]\nrate = "10Mbit/s"\nduration = "1min"\n'
 SERVICE = "/wiregauge.agent.v1.Agent/"
+GUESS_TAKES_S = 2.0
 CAMPAIGN, OTHER = "0" * 32, "1" * 32
 
 
@@ -72,6 +73,10 @@ class Host:
             text=True,
         )
         _, self.address, self.code = self._said("joining ")
+
+    @property
+    def process(self) -> int:
+        return self._process.pid
 
     def _said(self, begin: str) -> list[str]:
         assert self._process.stdout is not None
@@ -131,8 +136,8 @@ def prepared(agent: Agent, campaign: Campaign) -> str:
 
 def test_the_secret_of_a_join_code_opens_once_and_only_to_its_agent(stranger: Host) -> None:
     wrong = JoinCode.read(stranger.code[:-4] + ("0000" if not stranger.code.endswith("0000") else "1111"))
-    for left in (4, 3):
-        with pytest.raises(LabError, match=f"not the secret of the join code; {left} more attempts"):
+    for _ in range(2):
+        with pytest.raises(LabError, match="not the secret of the join code; compare the code"):
             enrol(stranger.lab, stranger.address, wrong, "host")
     other = JoinCode.read("0000" + stranger.code[4:])
     with pytest.raises(LabError, match="did not print this join code"):
@@ -160,10 +165,13 @@ def test_the_join_code_is_shown_while_it_is_good_for_something(stranger: Host, t
     assert (shown.returncode, shown.stdout) == (0, f"{stranger.code}\n")
     assert shown.stderr == "good once, for 60 min more\n"
     wrong = JoinCode.read(stranger.code[:-4] + ("0000" if not stranger.code.endswith("0000") else "1111"))
-    for _ in range(5):
-        with pytest.raises(LabError):
-            enrol(stranger.lab, stranger.address, wrong, "host")
-    for place, why in ((state, "no agent waits to be joined"), (tmp_path / "none", "no agent waits")):
+    begun = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        guesses = [pool.submit(enrol, stranger.lab, stranger.address, wrong, "host") for _ in range(8)]
+    assert all("not the secret" in str(guess.exception()) for guess in guesses)
+    assert time.monotonic() - begun >= GUESS_TAKES_S, "guessing costs time"
+    assert join_code(state).stdout == f"{stranger.code}\n", "and leaves the code as good as it was"
+    for place, why in ((tmp_path / "none", "no agent waits"),):
         refused = join_code(place)
         assert (refused.returncode, refused.stdout) == (3, "")
         assert refused.stderr.count("\n") == 1
@@ -815,3 +823,43 @@ def test_who_has_a_session_changes_the_settings_of_its_interface_alone(host: Hos
     first.release()
     for agent in (first, second):
         agent.close()
+
+
+def held(address: str, bytes_: bytes = b"") -> socket.socket:
+    """A connection of somebody who is nobody."""
+    host, _, port = address.rpartition(":")
+    made = socket.create_connection((host, int(port)), timeout=10)
+    if bytes_:
+        made.sendall(bytes_)
+    return made
+
+
+HELLO = bytes.fromhex("160301020001000100")
+"""How a handshake of TLS begins."""
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n\r\n", HELLO, b"\x00" * 4096], ids=repr)
+def test_a_flood_of_connections_keeps_no_member_out(tmp_path: Path, said: bytes) -> None:
+    flooded = Host(tmp_path, CONFIG + 'connections = 24\nconnections-per-address = 16\nhandshake = "1s"\n')
+    held_open: list[socket.socket] = []
+    try:
+        held_open += [held(flooded.address, said) for _ in range(60)]
+        flooded.join()
+        held_open += [held(flooded.address, said) for _ in range(60)]
+        agent = flooded.agent()
+        assert agent.describe().agent_version
+        held_open += [held(flooded.address, said) for _ in range(60)]
+        assert agent.describe().agent_version, "whoever was admitted stays"
+        agent.close()
+        descriptors = Path(f"/proc/{flooded.process}/fd")
+        assert sum(1 for one in descriptors.iterdir() if "socket" in str(one.readlink())) < 40
+        # None of them outlives its deadline.
+        for one in held_open:
+            one.settimeout(10)
+            with contextlib.suppress(ConnectionError):
+                while one.recv(1 << 12):
+                    pass
+    finally:
+        for one in held_open:
+            one.close()
+        flooded.close()

@@ -8,6 +8,7 @@
 //! | [`stream`] | traffic too fast for a queue per message: paced senders, receivers, accounts; knows no plan |
 //! | [`timestamps`] | hardware timestamps: which are taken, how many, and what time they are |
 //! | [`clocks`] | the programs that keep the host's clock: linuxptp started, heard and stopped; chrony asked |
+//! | [`console`] | what is said on the program's own terminal |
 //! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
 //! | [`places`] | where an agent keeps what it keeps |
 //! | [`remote`] | control over a network: enrolment, callers and their roles, signed plans, what the host allows, the audit log |
@@ -20,6 +21,7 @@
 )]
 
 pub mod clocks;
+pub mod console;
 pub mod control;
 pub mod end_system;
 pub mod places;

@@ -6,6 +6,7 @@
 //! - [`taps`] makes records of the messages in captures.
 //! - [`passive`] compares two captures of anyone's traffic, taken before and after a device.
 //! - [`trace`] takes lengths and times of frames for a replay.
+//! - [`printable`] is how names of others are shown.
 //! - [`Timestamps`] says by what a frame was timestamped and which octet of it the timestamp belongs to.
 //!
 //! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
@@ -20,6 +21,7 @@ mod file;
 mod link_types;
 pub mod passive;
 pub mod pcapng;
+mod printable;
 mod read;
 pub mod taps;
 mod timestamps;
@@ -27,6 +29,7 @@ mod trace;
 
 pub use file::CaptureFile;
 pub use link_types::LinkType;
+pub use printable::printable;
 pub use read::{Interface, Packet, ReadError, Reader, Trouble};
 pub use timestamps::{Octet, TimestampKind, Timestamps};
 pub use trace::{Files, trace};

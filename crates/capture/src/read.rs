@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -14,8 +13,10 @@ use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, PcapNGOp
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
 
+use wg_record::open_regular;
+
 use crate::link_types::LinkType;
-use crate::{Direction, Timestamps};
+use crate::{Direction, Timestamps, printable};
 
 /// Bytes of the buffer at the beginning, and the most it may grow to.
 const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
@@ -127,7 +128,7 @@ impl fmt::Display for Trouble {
 /// An interface of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name in the file; empty in classic pcap, which has none.
+    /// Its name in the file, fit to be printed; empty in classic pcap, which has none.
     pub name: String,
     /// Length of its FCS at the end of frames, where the file says that there is one.
     pub fcs: u8,
@@ -208,14 +209,12 @@ impl Reader {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be opened, is a directory or empty, or is no capture.
+    /// It cannot be opened, is no regular file or empty, or is no capture.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path)?;
-        // Opening one succeeds; it is reading that would fail, and not say why.
-        if file.metadata()?.is_dir() {
-            return Err(ReadError::Directory);
+        match open_regular(path) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(ReadError::Directory),
+            opened => Self::new(opened?),
         }
-        Self::new(file)
     }
 
     /// Reads from anywhere.
@@ -479,7 +478,7 @@ impl State<'_> {
                 .unwrap_or(MICROSECONDS),
         );
         Interface {
-            name: text(OptionCode::IfName).trim_end_matches('\0').to_owned(),
+            name: printable(text(OptionCode::IfName).trim_end_matches('\0')).into_owned(),
             fcs: value(&block.options, IF_FCSLEN).map_or(0, |bytes| bytes.first().copied().unwrap_or(0)),
             rate_bps: self.number(&block.options, IF_SPEED).filter(|rate| *rate > 0),
             timestamps: block

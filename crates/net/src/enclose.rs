@@ -162,7 +162,7 @@ fn inside(
     if command == 0 {
         signals.restore();
         let error = execute(arguments);
-        eprintln!("wiregauge-agent: cannot run {}: {error}", arguments[0].to_string_lossy());
+        eprintln!("wiregauge-agent: cannot run {}: {error}", arguments[0].to_string_lossy().escape_debug());
         std::process::exit(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
     }
     signals.mind(command, |from_kernel| !from_kernel).map_err(other("waiting for the command"))

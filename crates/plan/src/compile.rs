@@ -6,7 +6,7 @@ use serde::Serialize;
 use wg_frame::time::Span;
 
 use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Ptp, Run, Synchronise};
-use crate::diagnostic::{Diagnostic, Findings};
+use crate::diagnostic::{Diagnostic, Findings, Refusal};
 use crate::disturbances::Disturbances;
 use crate::host_tsn;
 use crate::limits;
@@ -66,6 +66,10 @@ pub fn compile_scheduling(
     captures: &dyn Captures,
     scheduling: Scheduling,
 ) -> Result<Campaign, Vec<Diagnostic>> {
+    compiled(tree, captures, scheduling).map_err(|refusal| refusal.diagnostics)
+}
+
+fn compiled(tree: &Element, captures: &dyn Captures, scheduling: Scheduling) -> Result<Campaign, Refusal> {
     let mut found = Findings::default();
     let test = statements::read(tree, captures, &mut found);
     required(&test, &mut found);
@@ -108,31 +112,35 @@ pub fn compile_scheduling(
     })
 }
 
-/// Compiles the JSON form of an element tree: `{"campaign": …}` or `{"diagnostics": […]}`.
+/// Compiles the JSON form of an element tree: `{"campaign": …}`, or `{"diagnostics": […], "beyond": N}` where N more are not
+/// listed.
 ///
 /// Never panics, whatever the text.
 pub fn compile_json(tree_json: &str, captures: &dyn Captures, scheduling: Scheduling) -> String {
     #[derive(Serialize)]
-    #[serde(rename_all = "lowercase")]
+    #[serde(untagged)]
     enum Answer {
-        Campaign(Box<Campaign>),
-        Diagnostics(Vec<Diagnostic>),
+        Campaign { campaign: Box<Campaign> },
+        Refused(Refusal),
     }
     let answer = match serde_json::from_str::<Element>(tree_json) {
-        Ok(tree) => match compile_scheduling(&tree, captures, scheduling) {
-            Ok(campaign) => Answer::Campaign(Box::new(campaign)),
-            Err(diagnostics) => Answer::Diagnostics(diagnostics),
+        Ok(tree) => match compiled(&tree, captures, scheduling) {
+            Ok(campaign) => Answer::Campaign { campaign: Box::new(campaign) },
+            Err(refusal) => Answer::Refused(refusal),
         },
-        Err(error) => Answer::Diagnostics(vec![Diagnostic {
-            line: 0,
-            element: "<test>".into(),
-            message: format!("the element tree is not readable: {error}"),
-            limit: String::new(),
-            cure: "pass tag, line, attributes and children of every element".into(),
-        }]),
+        Err(error) => Answer::Refused(Refusal {
+            diagnostics: vec![Diagnostic {
+                line: 0,
+                element: "<test>".into(),
+                message: format!("the element tree is not readable: {error}"),
+                limit: String::new(),
+                cure: "pass tag, line, attributes and children of every element".into(),
+            }],
+            beyond: 0,
+        }),
     };
     // Writing plain data to a string fails only out of memory.
-    serde_json::to_string(&answer).unwrap_or_else(|_| "{\"diagnostics\":[]}".to_owned())
+    serde_json::to_string(&answer).unwrap_or_else(|_| "{\"diagnostics\":[],\"beyond\":0}".to_owned())
 }
 
 /// The seed of run `index`: output `index + 1` of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) started with

@@ -1,6 +1,8 @@
 //! What is wrong with a test, said so that its author can mend it: where, what, which limit, which cure.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,15 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Why a test cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Refusal {
+    /// What is wrong, in the order of the file.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// How many more there are that are not among them.
+    pub(crate) beyond: usize,
+}
+
 /// Where a statement stands; shared, because every value of a sweep point carries one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -50,10 +61,12 @@ pub(crate) struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     by_order: Vec<Diagnostic>,
+    /// Digests of those that are counted only: several checks may find the same.
+    beyond: HashSet<u64>,
     warnings: Vec<String>,
 }
 
-/// More than this helps nobody and would let a large broken sweep produce a report of its own.
+/// More than this helps nobody and would let a large broken sweep produce a report of its own. The others are counted.
 pub(crate) const MOST_DIAGNOSTICS: usize = 200;
 /// Warnings repeat per sweep point; the first ones tell the story.
 const MOST_WARNINGS: usize = 40;
@@ -68,14 +81,17 @@ impl Findings {
         cure: impl Into<String>,
     ) {
         let message = message.into();
-        if self.by_order.len() >= MOST_DIAGNOSTICS {
-            return;
-        }
         let known = self
             .by_order
             .iter()
             .any(|d| d.line == place.line && *d.element == *place.element && d.message == message);
         if known {
+            return;
+        }
+        if self.by_order.len() >= MOST_DIAGNOSTICS {
+            let mut digest = DefaultHasher::new();
+            (place.line, &*place.element, &message).hash(&mut digest);
+            self.beyond.insert(digest.finish());
             return;
         }
         self.by_order.push(Diagnostic {
@@ -104,12 +120,12 @@ impl Findings {
         self.by_order.is_empty()
     }
 
-    /// The warnings if nothing is wrong, else every diagnostic in the order of the file.
-    pub(crate) fn finish(mut self) -> Result<Vec<String>, Vec<Diagnostic>> {
+    /// The warnings if nothing is wrong, else the first diagnostics that were found, in the order of the file.
+    pub(crate) fn finish(mut self) -> Result<Vec<String>, Refusal> {
         if self.by_order.is_empty() {
             return Ok(self.warnings);
         }
         self.by_order.sort_by_key(|d| d.line);
-        Err(self.by_order)
+        Err(Refusal { diagnostics: self.by_order, beyond: self.beyond.len() })
     }
 }

@@ -21,6 +21,7 @@ mod guard;
 pub mod parquet;
 mod pipeline;
 mod process;
+mod regular;
 mod schema;
 pub mod segment;
 mod sighting;
@@ -30,5 +31,6 @@ mod truth;
 
 pub use error::RecordError;
 pub use process::{Tables, process_run, retrack, summarise, track_part};
+pub use regular::open_regular;
 pub use schema::*;
 pub use truth::{TRUTH_FILE, TRUTH_SCHEMA, TruthWriter, read_truth, store_truth};

@@ -24,6 +24,7 @@ use crate::columns::{
 use crate::error::RecordError;
 use crate::guard::guarded;
 use crate::parquet::{properties, write_whole};
+use crate::regular::open_regular;
 use crate::schema::{RecordFlags, Truth, TruthKind};
 use crate::segment::{Damage, Messages};
 
@@ -126,7 +127,7 @@ impl TruthWriter {
 /// [`RecordError::Read`] when the file cannot be opened, [`RecordError::Foreign`] when it is the truth of
 /// another run than `run_index`.
 pub fn read_truth(path: &Path, run_index: u32) -> Result<(Vec<Truth>, Option<Damage>), RecordError> {
-    let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+    let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
     let bytes = file.metadata().map_err(|e| RecordError::read(path, e))?.len();
     let mut rows = Vec::new();
     let problem = match Messages::begin(file, bytes)

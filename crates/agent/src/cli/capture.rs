@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use wg_agent::console;
 use wg_agent::recording::held_back::Asked;
 use wg_agent::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
 use wg_net::realtime;
@@ -21,7 +22,7 @@ type Failure = (u8, String);
 pub(crate) fn capture(options: &CaptureOptions) -> ExitCode {
     match run(options) {
         Ok(stats) => {
-            println!("{}", described(&stats));
+            console::json(&described(&stats).to_string());
             match stats.failure {
                 None => ExitCode::SUCCESS,
                 Some(failure) => fail(4, &format!("{}: {failure}", options.out.display())),
@@ -32,7 +33,7 @@ pub(crate) fn capture(options: &CaptureOptions) -> ExitCode {
 }
 
 fn fail(code: u8, problem: &str) -> ExitCode {
-    eprintln!("wiregauge-agent: {problem}");
+    console::complain(&problem);
     ExitCode::from(code)
 }
 
@@ -82,9 +83,7 @@ fn listen(asked: &Asked) {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match stretch(&line) {
             Some([from, to]) => asked.ask(from, to),
-            None => {
-                eprintln!("wiregauge-agent: '{}': write keep FROM TO, in ns since 1970", line.escape_debug())
-            }
+            None => console::complain(&format!("'{line}': write keep FROM TO, in ns since 1970")),
         }
     }
 }

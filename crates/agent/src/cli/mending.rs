@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use wg_agent::console;
 use wg_agent::tools::mending::{Change, Mending, Undo, fixes_named};
 
 /// Where former values of this host's own commands are kept. What they set is root's to set.
@@ -61,6 +62,6 @@ fn told(changes: std::io::Result<Vec<Change>>) -> ExitCode {
 }
 
 fn failed(code: u8, problem: &str) -> ExitCode {
-    eprintln!("wiregauge-agent: {problem}");
+    console::complain(&problem);
     ExitCode::from(code)
 }

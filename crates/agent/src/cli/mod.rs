@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use wg_agent::console;
 use wg_agent::recording::planted_clock::PlantedHostClock;
 
 mod capture;
@@ -249,7 +250,7 @@ fn enclose(rootless: bool, command: &[String]) -> ExitCode {
     match wg_net::enclose::run(command, rootless) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("wiregauge-agent: {error}");
+            console::complain(&error);
             ExitCode::from(3)
         }
     }
@@ -265,17 +266,17 @@ fn doctor(json: bool) -> ExitCode {
             "interfaces": wg_agent::tools::doctor::interfaces(),
             "facts": wg_agent::tools::examination::examine(|_| true, false),
         });
-        println!("{report:#}");
+        console::json(&format!("{report:#}"));
     } else {
         for finding in findings {
             let mark = if finding.granted { "yes" } else { "no " };
-            println!("{mark}  {:<20} {}", finding.name, finding.detail);
+            console::line(&format!("{mark}  {:<20} {}", finding.name, finding.detail));
             if !finding.granted {
-                println!("     cure: {}", finding.cure);
+                console::line(&format!("     cure: {}", finding.cure));
             }
         }
         for interface in wg_agent::tools::doctor::interfaces() {
-            println!("     timestamps of {:<10} {}", interface.name, interface.detail);
+            console::line(&format!("     timestamps of {:<10} {}", interface.name, interface.detail));
         }
     }
     ExitCode::SUCCESS

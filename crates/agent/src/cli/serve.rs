@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
+use wg_agent::console;
 use wg_agent::control::service::AgentService;
 use wg_agent::control::spool::Spool;
 use wg_agent::proto::agent_server::AgentServer;
@@ -24,6 +25,21 @@ use super::{ServeOptions, serve_tls};
 pub(super) const STACK: usize = 1 << 20;
 /// Bytes of one call to the agent, at most.
 pub(super) const LARGEST_REQUEST: usize = 128 << 20;
+/// Descriptors that a program may need which serves many connections while it records.
+const DESCRIPTORS: u64 = 16_384;
+
+/// Raises how many descriptors this program may have, as far as it may: what it was started with is for programs that use select.
+pub(super) fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let now = getrlimit(Resource::Nofile);
+    let wanted = now.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if now.current.is_some_and(|current| current < wanted) {
+        // A kernel that refuses leaves what there was.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
+    }
+}
+
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     let served = planted(options).and_then(|planted| {
@@ -42,7 +58,7 @@ pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, problem)) => {
-            eprintln!("wiregauge-agent: {problem}");
+            console::complain(&problem);
             ExitCode::from(code)
         }
     }
@@ -113,14 +129,14 @@ fn is_heard(stream: &tokio::net::UnixStream) -> bool {
     match stream.peer_cred() {
         Ok(peer) if peer.uid() == own || peer.uid() == 0 => true,
         Ok(peer) => {
-            eprintln!(
-                "wiregauge-agent: refused a connection of user {}; only user {own} and root may control this agent",
+            console::complain(&format!(
+                "refused a connection of user {}; only user {own} and root may control this agent",
                 peer.uid()
-            );
+            ));
             false
         }
         Err(error) => {
-            eprintln!("wiregauge-agent: refused a connection whose user the kernel does not tell: {error}");
+            console::complain(&format!("refused a connection whose user the kernel does not tell: {error}"));
             false
         }
     }

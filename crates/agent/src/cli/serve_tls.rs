@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::{Certificate, Identity as TlsIdentity, Server, ServerTlsConfig};
+use wg_agent::console;
 use wg_agent::control::campaigns;
 use wg_agent::control::service::AgentService;
 use wg_agent::control::spool::Spool;
@@ -19,10 +19,11 @@ use wg_agent::registry::ROLES;
 use wg_agent::remote::allowance::Allowance;
 use wg_agent::remote::audit::Audit;
 use wg_agent::remote::callers::Guard;
+use wg_agent::remote::connections::{Bounds, Connections, Incoming};
 use wg_agent::remote::drain::Drain;
 use wg_agent::remote::enrolment::EnrolmentService;
 use wg_agent::remote::identity::{Identity, Membership};
-use wg_agent::remote::join_code::{Invitation, JoinCode};
+use wg_agent::remote::join_code::{Invitation, JoinCode, LIFETIME};
 use wg_agent::remote::posted_code::PostedCode;
 use wg_agent::remote::private_file;
 use wg_agent::remote::revoked::Revoked;
@@ -31,12 +32,16 @@ use wg_agent::tools::mending::Mending;
 use wg_net::clock;
 
 use super::ServeOptions;
-use super::serve::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
+use super::serve::{
+    Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue, raise_descriptors,
+};
 
 /// Where the host's own rules are, unless somebody names another file.
 const CONFIG: &str = "/etc/wiregauge/agent.toml";
 /// How often a caller is asked whether it is there, and how long it may take to answer. A control network may be gone for 30 s.
 const KEEPALIVE: Duration = Duration::from_secs(20);
+/// Calls that are answered at a time on a connection of somebody who is not known.
+const STRANGERS_CALLS: u32 = 4;
 /// Bytes of one call to an agent that belongs to nobody, at most.
 const LARGEST_STRANGER: usize = 64 << 10;
 
@@ -60,6 +65,8 @@ pub(super) fn serve(
     let usual = Path::new(CONFIG);
     let config: Option<PathBuf> = options.config.clone().or_else(|| usual.exists().then(|| usual.to_owned()));
     let allowance = Allowance::read(config.as_deref()).map_err(|e| (2, e.to_string()))?;
+    let bounds = allowance.connections();
+    raise_descriptors();
     let host = wg_net::host::name();
     let identity = Identity::open(options.state.as_deref(), &host).map_err(|e| (3, e.to_string()))?;
     let audit = Audit::open(identity.folder())
@@ -72,7 +79,7 @@ pub(super) fn serve(
         .map_err(|e| (3, e.to_string()))?;
     let (membership, address) = match identity.membership() {
         Some(membership) => (membership.clone(), address),
-        None => match runtime.block_on(join(address, options, &identity, &audit, &host))? {
+        None => match runtime.block_on(join(address, options, &identity, &audit, (&host, bounds)))? {
             Some(joined) => joined,
             None => return Ok(()),
         },
@@ -84,7 +91,7 @@ pub(super) fn serve(
     let revoked = Arc::new(revoked);
     let spool = spool(options, &identity)?;
     if let Err(problem) = wg_agent::tsn::recover(identity.folder()) {
-        eprintln!("wiregauge-agent: {problem}");
+        console::complain(&problem);
     }
     let mending = Arc::new(Mending::in_folder(identity.folder(), Some(Arc::clone(&audit))));
     // An agent that was killed has left settings changed.
@@ -99,7 +106,7 @@ pub(super) fn serve(
         options,
         &identity.key(),
         &membership,
-        Guard(audit, revoked),
+        Guard(audit, revoked, Connections::new(bounds)),
         service,
     ));
     mending.restore_all();
@@ -124,6 +131,13 @@ fn spool(options: &ServeOptions, identity: &Identity) -> Result<Spool, Failure> 
     Ok(spool)
 }
 
+/// Says when the code is good for nothing any more; never ends.
+async fn tell_of_age() {
+    tokio::time::sleep(LIFETIME).await;
+    console::complain("the join code is older than an hour; start the agent again for a new one");
+    std::future::pending().await
+}
+
 /// Leaves the lab.
 pub(super) fn leave(state: Option<&Path>) -> ExitCode {
     match Identity::leave(state) {
@@ -134,7 +148,7 @@ pub(super) fn leave(state: Option<&Path>) -> ExitCode {
         }
         Ok(false) => println!("this host is in no lab"),
         Err(problem) => {
-            eprintln!("wiregauge-agent: {problem}");
+            console::complain(&problem);
             return ExitCode::from(3);
         }
     }
@@ -153,7 +167,7 @@ pub(super) fn join_code(state: Option<&Path>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(problem) => {
-            eprintln!("wiregauge-agent: {problem}");
+            console::complain(&problem);
             ExitCode::from(3)
         }
     }
@@ -174,7 +188,7 @@ async fn join(
     options: &ServeOptions,
     identity: &Identity,
     audit: &Arc<Audit>,
-    host: &str,
+    (host, bounds): (&str, Bounds),
 ) -> Result<Option<(Membership, SocketAddr)>, Failure> {
     let problem = problem(address);
     let random = |_| (3, "the kernel has no random numbers for a join code".to_owned());
@@ -198,6 +212,7 @@ async fn join(
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         let joined = tokio::select! {
             () = done.joined() => true,
+            () = tell_of_age() => false,
             _ = terminate.recv() => false,
             _ = tokio::signal::ctrl_c() => false,
         };
@@ -205,9 +220,12 @@ async fn join(
         Ok::<(), std::io::Error>(())
     };
     let tls = ServerTlsConfig::new().identity(tls);
-    let server = Server::builder().tls_config(tls).map_err(|e| problem(&e))?;
+    let server = Server::builder().max_concurrent_streams(STRANGERS_CALLS);
+    let server = server.tls_config(tls).map_err(|e| problem(&e))?;
     let service = EnrolmentServer::new(service).max_decoding_message_size(LARGEST_STRANGER);
-    let serving = server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), async {
+    // Whoever joins is done at once: nobody is admitted for longer.
+    let incoming = Incoming::new(listener, Connections::new(bounds));
+    let serving = server.serve_with_incoming_shutdown(service, incoming, async {
         let _ = until.await;
         // The answer to whoever joined it is on its way.
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -237,6 +255,7 @@ async fn members(
     // A caller whose host or cable is gone says no farewell.
     let builder =
         Server::builder().http2_keepalive_interval(Some(KEEPALIVE)).http2_keepalive_timeout(Some(KEEPALIVE));
+    let connections = Arc::clone(&guard.2);
     let server = builder.tls_config(tls).map_err(|e| problem(&e))?.layer(guard);
     let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
     let bound = listener.local_addr().map_err(|e| problem(&e))?;
@@ -259,7 +278,8 @@ async fn members(
         tokio::time::sleep(LEAVE_TAKING).await;
     };
     let service = AgentServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
-    let serving = server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), stop);
+    let incoming = Incoming::new(listener, connections);
+    let serving = server.serve_with_incoming_shutdown(service, incoming, stop);
     or_overdue(serving, overdue).await.map_err(|e| problem(&e))
 }
 

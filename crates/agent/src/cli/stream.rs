@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use serde_json::json;
+use wg_agent::console;
 use wg_agent::end_system::assignment::RAW_ETHER_TYPE;
 use wg_agent::end_system::stream_task::{distinct_lengths, dues, gap_of as densest_gap};
 use wg_agent::stream::FrameSpec;
@@ -209,11 +210,11 @@ type Failure = (u8, String);
 pub(crate) fn report(done: Result<serde_json::Value, Failure>) -> ExitCode {
     match done {
         Ok(stats) => {
-            println!("{stats:#}");
+            console::json(&format!("{stats:#}"));
             ExitCode::SUCCESS
         }
         Err((code, problem)) => {
-            eprintln!("wiregauge-agent: {problem}");
+            console::complain(&problem);
             ExitCode::from(code)
         }
     }

@@ -9,12 +9,16 @@
 //! duration = "1h"                 # of a run
 //! tsn = true                      # tests may set queue disciplines of those interfaces; default: false
 //! programs = ["ptp4l", "chronyc"] # those a test may have started or asked; default: none
+//! connections = 256               # to the agent's port, in all; default: 256
+//! connections-per-address = 64    # default: 64
+//! handshake = "10s"               # until a call is admitted; default: 10 s
 //! may-set-clock = true            # whether such a program may set this host's clocks; default: false
 //! ```
 
-use std::fs;
+use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ipnet::Ipv4Net;
 use serde::Deserialize;
@@ -23,7 +27,9 @@ use wg_plan::host_tsn::commands;
 use wg_plan::schedule::Schedule;
 use wg_plan::wire::wire_bits;
 use wg_plan::{Flow, FlowId, Network, NodeIndex, Pattern, Protocol, Run, Send, quantity};
+use wg_record::open_regular;
 
+use super::connections::Bounds;
 use crate::control::role::PortInterface;
 
 /// RFC 1918, 3927 and 2544 (benchmarks), and loopback for tests of the instrument.
@@ -38,6 +44,11 @@ const LONGEST_FRAME: u16 = 1_522;
 /// What may be allowed; pmc goes with ptp4l, phc_ctl with phc2sys.
 const PROGRAMS: [&str; 3] = ["ptp4l", "phc2sys", "chronyc"];
 
+/// Connections that a configuration may allow: each has a descriptor.
+const MOST_CONNECTIONS: usize = 4_096;
+/// Bytes of a configuration that are read.
+const LARGEST: u64 = 1 << 20;
+
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -49,6 +60,9 @@ struct File {
     tsn: Option<bool>,
     programs: Option<Vec<String>>,
     may_set_clock: Option<bool>,
+    connections: Option<usize>,
+    connections_per_address: Option<usize>,
+    handshake: Option<String>,
 }
 
 /// Why a configuration cannot be used.
@@ -64,7 +78,8 @@ pub enum AllowanceError {
     },
     /// It does not say what it must.
     #[error(
-        "{path}: {why}; it may have interfaces, addresses, rate, duration, tsn, programs and may-set-clock"
+        "{path}: {why}; it may have interfaces, addresses, rate, duration, tsn, programs, may-set-clock, connections, \
+         connections-per-address and handshake"
     )]
     Wrong {
         /// The file.
@@ -85,6 +100,27 @@ pub struct Allowance {
     tsn: bool,
     programs: Vec<String>,
     may_set_clock: bool,
+    connections: Bounds,
+}
+
+/// What a configuration says of connections.
+fn bounds(in_all: Option<usize>, from_one: Option<usize>, handshake: Option<&str>) -> Result<Bounds, String> {
+    let usual = Bounds::default();
+    let in_all = in_all.unwrap_or(usual.in_all);
+    let from_one = from_one.unwrap_or(usual.from_one.min(in_all));
+    if !(1..=MOST_CONNECTIONS).contains(&in_all) || !(1..=in_all).contains(&from_one) {
+        return Err(format!(
+            "connections: {in_all}, of one address {from_one}: from 1 to {MOST_CONNECTIONS}, and of one address no more than in all"
+        ));
+    }
+    let Some(written) = handshake else { return Ok(Bounds { in_all, from_one, ..usual }) };
+    let span = quantity::time(written)
+        .map_err(|e| format!("handshake: {}", e.sentence(quantity::Kind::Time, written)))?;
+    let patience = u64::try_from(span.as_nanos_floor()).map(Duration::from_nanos).unwrap_or_default();
+    if !(Duration::from_millis(100)..=Duration::from_secs(3_600)).contains(&patience) {
+        return Err(format!("handshake: \"{written}\": from 100ms to 1h"));
+    }
+    Ok(Bounds { in_all, from_one, patience })
 }
 
 impl Allowance {
@@ -96,7 +132,9 @@ impl Allowance {
         let Some(path) = path else {
             return Self::of("").map_err(|why| AllowanceError::Wrong { path: "defaults".into(), why });
         };
-        let text = fs::read_to_string(path)
+        let mut text = String::new();
+        open_regular(path)
+            .and_then(|file| file.take(LARGEST).read_to_string(&mut text))
             .map_err(|source| AllowanceError::Unreadable { path: path.to_owned(), source })?;
         Self::of(&text).map_err(|why| AllowanceError::Wrong { path: path.to_owned(), why })
     }
@@ -121,6 +159,7 @@ impl Allowance {
             return Err(format!("programs: \"{unknown}\" is none of {}", PROGRAMS.join(", ")));
         }
         Ok(Self {
+            connections: bounds(file.connections, file.connections_per_address, file.handshake.as_deref())?,
             programs,
             may_set_clock: file.may_set_clock.unwrap_or(false),
             interfaces: file.interfaces,
@@ -129,6 +168,11 @@ impl Allowance {
             duration,
             tsn: file.tsn.unwrap_or(false),
         })
+    }
+
+    /// How many connections the agent's port takes, and how long.
+    pub const fn connections(&self) -> Bounds {
+        self.connections
     }
 
     /// Whether a test may use this interface.

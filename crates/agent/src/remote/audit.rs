@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use wg_net::clock;
 
+use crate::console;
+
 /// A call.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
@@ -78,11 +80,11 @@ impl Audit {
         if file.metadata().is_ok_and(|found| found.len() > LARGEST) {
             match put_aside(&self.folder).and_then(|()| opened(&self.folder)) {
                 Ok(fresh) => *file = fresh,
-                Err(error) => eprintln!("wiregauge-agent: the audit log cannot be put aside: {error}"),
+                Err(error) => console::complain(&format!("the audit log cannot be put aside: {error}")),
             }
         }
         if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_data()) {
-            eprintln!("wiregauge-agent: the audit log cannot be written ({error}): {}", text.trim_end());
+            console::complain(&format!("the audit log cannot be written ({error}): {}", text.trim_end()));
         }
     }
 }

@@ -17,6 +17,7 @@ use tower::{Layer, Service};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::audit::{Audit, Entry};
+use super::connections::Connections;
 use super::revoked::Revoked;
 
 /// What a caller may do; each may all that those before it may.
@@ -115,13 +116,18 @@ impl fmt::Display for Caller {
 
 /// Puts [`Guarded`] before a service.
 #[derive(Clone, Debug)]
-pub struct Guard(pub Arc<Audit>, pub Arc<Revoked>);
+pub struct Guard(pub Arc<Audit>, pub Arc<Revoked>, pub Arc<Connections>);
 
 impl<S> Layer<S> for Guard {
     type Service = Guarded<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Guarded { inner, audit: Arc::clone(&self.0), revoked: Arc::clone(&self.1) }
+        Guarded {
+            inner,
+            audit: Arc::clone(&self.0),
+            revoked: Arc::clone(&self.1),
+            connections: Arc::clone(&self.2),
+        }
     }
 }
 
@@ -131,6 +137,7 @@ pub struct Guarded<S> {
     inner: S,
     audit: Arc<Audit>,
     revoked: Arc<Revoked>,
+    connections: Arc<Connections>,
 }
 
 type Answer =
@@ -161,6 +168,9 @@ where
             }
         };
         let (who, from) = (caller.to_string(), caller.from);
+        if let Some(peer) = from {
+            self.connections.admit(peer);
+        }
         request.extensions_mut().insert(caller);
         let answer = self.inner.call(request);
         Box::pin(async move {

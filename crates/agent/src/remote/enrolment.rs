@@ -1,5 +1,6 @@
 //! The service of an agent that belongs to nobody yet.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -8,8 +9,9 @@ use tonic::{Request, Response, Status};
 
 use super::audit::{Audit, Entry};
 use super::identity::{Identity, MembershipError};
-use super::join_code::{Invitation, Refused};
+use super::join_code::{GUESS_TAKES, Invitation, Refused};
 use super::posted_code::PostedCode;
+use crate::console;
 use crate::proto::{self, enrolment_server::Enrolment};
 
 /// Waits for whoever was told the join code.
@@ -41,16 +43,26 @@ impl EnrolmentService {
         self.joined.notified().await;
     }
 
-    fn admit(&self, request: &proto::JoinRequest) -> Result<(), Status> {
+    fn admit(
+        &self,
+        request: &proto::JoinRequest,
+        from: Option<SocketAddr>,
+    ) -> Result<(), (Status, Option<Refused>)> {
         let mut invitation = self.invitation.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = invitation.take(&request.secret, Instant::now());
-        if let (Ok(()) | Err(Refused::TooOften | Refused::TooOld), Some(posted)) = (taken, &self.posted) {
+        if let (Ok(()) | Err(Refused::Taken | Refused::TooOld), Some(posted)) = (taken, &self.posted) {
             posted.withdraw();
         }
-        taken.map_err(|refused| Status::permission_denied(refused.to_string()))?;
+        if let Err(Refused::Wrong { so_far }) = taken {
+            tell_of_guess(so_far, from);
+        }
+        taken.map_err(|refused| (Status::permission_denied(refused.to_string()), Some(refused)))?;
         self.identity.join(&request.authority, &request.certificate).map_err(|error| match error {
-            MembershipError::Disk(_) => Status::internal(error.to_string()),
-            _ => Status::invalid_argument(format!("{error}; start the agent again for a new join code")),
+            MembershipError::Disk(_) => (Status::internal(error.to_string()), None),
+            _ => {
+                let why = format!("{error}; start the agent again for a new join code");
+                (Status::invalid_argument(why), None)
+            }
         })
     }
 }
@@ -73,11 +85,28 @@ impl Enrolment for EnrolmentService {
 
     async fn join(&self, request: Request<proto::JoinRequest>) -> Result<Response<proto::JoinReply>, Status> {
         let from = request.remote_addr();
-        let admitted = self.admit(request.get_ref());
-        let refused = admitted.as_ref().err().map(Status::message);
+        let admitted = self.admit(request.get_ref(), from);
+        let refused = admitted.as_ref().err().map(|(status, _)| status.message());
         self.audit.write(&Entry { who: "nobody", from, call: "Join", refused, done: None });
-        admitted?;
+        if let Err((status, why)) = admitted {
+            if let Some(Refused::Wrong { .. }) = why {
+                tokio::time::sleep(GUESS_TAKES).await;
+            }
+            return Err(status);
+        }
         self.joined.notify_one();
         Ok(Response::new(proto::JoinReply {}))
+    }
+}
+
+/// Whoever sees the screen learns that somebody guesses; of very many guesses ever fewer lines.
+fn tell_of_guess(so_far: u64, from: Option<SocketAddr>) {
+    const EACH: u64 = 5;
+    if so_far <= EACH || so_far.is_power_of_two() {
+        let from = from.map_or_else(String::new, |from| format!(" from {}", from.ip()));
+        let times = if so_far == 1 { "the first time".to_owned() } else { format!("{so_far} times so far") };
+        console::complain(&format!(
+            "somebody{from} gave a wrong join code, {times}; the code above stays good for whoever has it"
+        ));
     }
 }

@@ -9,6 +9,7 @@
 pub mod allowance;
 pub mod audit;
 pub mod callers;
+pub mod connections;
 pub mod drain;
 pub mod enrolment;
 pub mod identity;

@@ -59,7 +59,7 @@ impl Drop for InForce {
         if !self.done
             && let Err(problem) = take_off(&self.file, &Tools)
         {
-            eprintln!("wiregauge-agent: {problem}");
+            crate::console::complain(&problem);
         }
     }
 }
@@ -299,7 +299,7 @@ fn tai(tsn: &HostTsn) -> Option<proto::Grant> {
 
 /// What could not be taken off, for the report.
 pub fn left_behind(problem: String) -> proto::Grant {
-    eprintln!("wiregauge-agent: {problem}");
+    crate::console::complain(&problem);
     proto::Grant { name: "host-tsn".into(), granted: false, detail: problem }
 }
 

@@ -8,7 +8,7 @@ use super::{Order, PassiveError};
 use crate::read::{Interface, Reader};
 use crate::taps::TapReport;
 use crate::timestamps::{Octet, Timestamps};
-use crate::{Direction, Trouble};
+use crate::{Direction, Trouble, printable};
 
 /// Bytes of an Ethernet FCS, and the shortest frame with it.
 const FCS: usize = 4;
@@ -185,7 +185,9 @@ fn side(
     let name = path.display().to_string();
     let mut reader = open(path)?;
     let ignored = Ignored::of(&order.ignored);
-    let stem = path.file_stem().map_or_else(|| "capture".into(), |stem| stem.to_string_lossy().into_owned());
+    let stem = path
+        .file_stem()
+        .map_or_else(|| "capture".into(), |stem| printable(&stem.to_string_lossy()).into_owned());
     let mut side = Side {
         file: name.clone(),
         name: stem,

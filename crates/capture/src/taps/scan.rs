@@ -7,7 +7,7 @@ use crate::read::Reader;
 use crate::taps::frames::{self, Message};
 use crate::taps::{Order, TapError};
 use crate::timestamps::Timestamps;
-use crate::{ReadError, Trouble};
+use crate::{ReadError, Trouble, printable};
 
 /// Messages of a flow whose times at each tap are kept, to tell the order of taps.
 const COMPARED: usize = 256;
@@ -113,7 +113,9 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
 
 fn tap(file: usize, interface: usize, reader: &Reader, path: &Path) -> Tap {
     let facts = &reader.interfaces()[interface];
-    let stem = || path.file_stem().map_or_else(|| "tap".into(), |stem| stem.to_string_lossy().into_owned());
+    let stem = || {
+        path.file_stem().map_or_else(|| "tap".into(), |stem| printable(&stem.to_string_lossy()).into_owned())
+    };
     Tap {
         file,
         interface,

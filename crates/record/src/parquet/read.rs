@@ -20,6 +20,7 @@ use super::column::{Cell, Codes, Numbers};
 use super::excerpt::Excerpt;
 use crate::error::RecordError;
 use crate::guard::guarded;
+use crate::regular::open_regular;
 use crate::schema::{Clock, Coded, Crc, DropReason, Point, RECORD_SCHEMA, Record, RecordFlags};
 use crate::segment::Damage;
 use crate::sighting::{Block, Grouper, Manner};
@@ -53,7 +54,7 @@ impl RecordFiles {
         let mut found = Self { run_index: 0, files: Vec::new(), groups: Vec::new(), left_out: Vec::new() };
         let mut expected = run_index;
         for path in paths {
-            let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+            let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
             let head = guarded(|| -> Result<_, String> {
                 let metadata = ArrowReaderMetadata::load(&file, Default::default())
                     .map_err(|e| format!("not a Parquet file: {e}"))?;
@@ -162,7 +163,7 @@ impl RecordFiles {
         let group = &self.groups[group];
         let (path, metadata) = &self.files[group.file];
         // Every thread needs a handle with a place of its own.
-        let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+        let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
         guarded(|| -> Result<(), String> {
             let mut reading = Reading::begin(file, metadata.metadata().row_group(group.index))?;
             while let Some(shares) = reading.next(division, buffers)? {

@@ -16,6 +16,7 @@ use super::row::{CELL, decode};
 use super::{Damage, END_MARK, SegmentInfo};
 use crate::error::RecordError;
 use crate::guard::guarded;
+use crate::regular::open_regular;
 use crate::schema::Record;
 
 /// Reads a segment batch by batch, up to its end or its damage.
@@ -35,7 +36,7 @@ impl SegmentReader {
     /// # Errors
     /// [`RecordError::Read`] when the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+        let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
         let bytes = file.metadata().map_err(|e| RecordError::read(path, e))?.len();
         let mut reader = Self {
             path: path.to_owned(),

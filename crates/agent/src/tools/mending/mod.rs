@@ -19,6 +19,7 @@ use tonic::Status;
 pub use settings::Fix;
 use settings::{Host, Setting, Settings};
 
+use crate::console;
 use crate::proto;
 use crate::remote::allowance::Allowance;
 use crate::remote::audit::{Audit, Entry};
@@ -313,13 +314,13 @@ impl Mending {
         match self.restore(which, OWN) {
             Ok(changes) => {
                 for change in changes.iter().filter(|change| !change.refused.is_empty()) {
-                    eprintln!(
-                        "wiregauge-agent: {} {} is not restored: {}",
+                    console::complain(&format!(
+                        "{} {} is not restored: {}",
                         change.interface, change.setting, change.refused
-                    );
+                    ));
                 }
             }
-            Err(error) => eprintln!("wiregauge-agent: settings are not restored: {error}"),
+            Err(error) => console::complain(&format!("settings are not restored: {error}")),
         }
     }
 

@@ -1,0 +1,34 @@
+//! The program's own terminal: texts of others, such as names of hosts and interfaces, are shown on it and not obeyed.
+
+use std::io::Write;
+
+use wg_capture::printable;
+
+/// A line on standard error, of one line whatever the text holds.
+pub fn complain(problem: &(impl ToString + ?Sized)) {
+    // Whoever listened and went away does not need it.
+    let _ = writeln!(std::io::stderr(), "wiregauge-agent: {}", printable(&problem.to_string()));
+}
+
+/// A line on standard output, of one line whatever the text holds.
+pub fn line(text: &(impl ToString + ?Sized)) {
+    let _ = writeln!(std::io::stdout(), "{}", printable(&text.to_string()))
+        .and_then(|()| std::io::stdout().flush());
+}
+
+/// JSON on standard output, whose strings hold nothing that a terminal obeys.
+pub fn json(text: &str) {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let mut one = [0; 4];
+        if c == '\n' || printable(c.encode_utf8(&mut one)).len() == c.len_utf8() {
+            shown.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    let _ = writeln!(std::io::stdout(), "{shown}").and_then(|()| std::io::stdout().flush());
+}
