@@ -851,8 +851,7 @@ def test_a_flood_of_connections_keeps_no_member_out(tmp_path: Path, said: bytes)
         held_open += [held(flooded.address, said) for _ in range(60)]
         assert agent.describe().agent_version, "whoever was admitted stays"
         agent.close()
-        descriptors = Path(f"/proc/{flooded.process}/fd")
-        assert sum(1 for one in descriptors.iterdir() if "socket" in str(one.readlink())) < 40
+        assert len(list(Path(f"/proc/{flooded.process}/fd").iterdir())) < 60
         # None of them outlives its deadline.
         for one in held_open:
             one.settimeout(10)

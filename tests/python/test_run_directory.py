@@ -288,11 +288,9 @@ def test_a_plan_of_another_schema_is_no_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("show", "r"),
         ("report", "r"),
         ("compare", "r", "r"),
         ("trend", "r", "whole"),
-        ("export", "r", "--to", "csv", "--out", "x.csv"),
     ],
 )
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
@@ -321,6 +319,36 @@ def test_a_killed_run_in_an_archive_that_cannot_be_written_ends_with_one_line(
     )
     with pytest.raises(wg.WiregaugeError, match="copy the directory to such a place"):
         wg.open(tmp_path / "r")
+
+
+@pytest.mark.parametrize("words", [("show", "r"), ("export", "r", "--to", "csv", "--out", "x.csv")])
+def test_a_killed_run_in_an_archive_is_looked_at_in_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    directory = RunDirectory.open(stored.make(tmp_path / "r", count=40))
+    directory.manifest["state"] = "running"
+    directory.save()
+    before = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*") if path.is_file()}
+    taken = Lock.take
+
+    def refused(root: Path) -> Lock:
+        if not root.is_absolute():
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(root / ".lock"))
+        return taken(root)
+
+    monkeypatch.setattr(Lock, "take", refused)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["wiregauge", *words])
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())
+    monkeypatch.setattr(sys, "stdout", answered := io.StringIO())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert "this is of a copy, which is not kept" in said.getvalue()
+    if words[0] == "show":
+        assert (ended.value.code, "verdict" in answered.getvalue()) == (4, True)
+    else:
+        assert (ended.value.code, (tmp_path / "x.csv").exists()) == (0, True)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "r").rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("command", ["compare", "trend"])

@@ -37,7 +37,8 @@ def open_regular(path: Path) -> io.BufferedReader:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
             raise _no_file(path)
-        return io.BufferedReader(io.FileIO(handle, "rb"))
+        # Opened by its name, so that the file knows it.
+        return io.BufferedReader(io.FileIO(str(path), "rb", opener=lambda *_: handle))
     except BaseException:
         os.close(handle)
         raise
