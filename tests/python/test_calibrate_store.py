@@ -20,6 +20,7 @@ from wiregauge.calibrate.citing import LONGEST, cite, standing
 from wiregauge.calibrate.store import read
 from wiregauge.calibrate.summaries import error_of
 from wiregauge.config import Test
+from wiregauge.files import printable_content
 from wiregauge.plan import Campaign
 
 POINT: dict[str, Any] = {
@@ -95,7 +96,7 @@ def test_what_is_saved_is_read_again(points: list[tuple[float, float]], asked: d
         made = make("cable", bench="points", identity={"host": "a"}, settings=asked, results=results)
         saved = Store(Path(place)).save(made)
         assert saved.file is not None
-        assert read(saved.file).content == json.loads(json.dumps(made.content))
+        assert read(saved.file).content == printable_content(json.loads(json.dumps(made.content)))
         assert [path.name for path in Path(place).iterdir()] == [saved.file.name], (
             "something was left beside it"
         )

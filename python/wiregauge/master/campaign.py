@@ -211,7 +211,11 @@ class _Campaign:
     def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._fit(run)
-        together = [name for name in self._crew.names if self._one_clock and name not in self._planted]
+        together = [
+            agent.place.end_system
+            for agent in self._crew.agents
+            if (self._one_clock or not agent.place.own_clock) and agent.place.end_system not in self._planted
+        ]
         entry = begun(run.index, together, method="same-clock")
         if self._keeper is not None:
             entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}

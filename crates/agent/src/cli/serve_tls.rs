@@ -50,9 +50,7 @@ pub(super) fn serve(
     options: &ServeOptions,
     planted: Option<PlantedHardware>,
 ) -> Result<(), Failure> {
-    let address: SocketAddr = address.parse().map_err(|_| {
-        (2, format!("--listen tls:{address}: give an address and a port, for example tls:0.0.0.0:47170"))
-    })?;
+    let address = listened_on(address)?;
     if options.netns.is_some() {
         return Err((
             2,
@@ -113,6 +111,12 @@ pub(super) fn serve(
     // Streams of callers that went away must not keep the program alive.
     runtime.shutdown_background();
     outcome
+}
+
+fn listened_on(address: &str) -> Result<SocketAddr, Failure> {
+    address.parse().map_err(|_| {
+        (2, format!("--listen tls:{address}: give an address and a port, for example tls:0.0.0.0:47170"))
+    })
 }
 
 /// Where records are kept from one start of the agent to the next; this agent's alone.

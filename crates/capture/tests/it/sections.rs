@@ -98,8 +98,11 @@ impl Writer {
     }
 }
 
+/// Writes one option of an interface.
+type PutOption<'a> = Box<dyn Fn(&mut Writer) + 'a>;
+
 fn options(writer: &mut Writer, interface: &Described) {
-    let mut each: Vec<Box<dyn Fn(&mut Writer) + '_>> = Vec::new();
+    let mut each: Vec<PutOption<'_>> = Vec::new();
     if let Some(name) = &interface.name {
         each.push(Box::new(move |writer| writer.option(2, name.as_bytes())));
     }

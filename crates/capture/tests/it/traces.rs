@@ -121,7 +121,8 @@ fn what_gives_no_trace_is_said_with_the_cure() {
     assert!(unknown.contains("says of no frame which way it went"), "{unknown}");
     let wireless = problem(classic(false, 0xa1b2_c3d4, 105, &[(5, 0, &[7; 60])]), ANY);
     assert!(
-        wireless.contains("1 frames of link type IEEE802_11 (wireless LAN) (105)") && wireless.contains("nothing remains"),
+        wireless.contains("1 frames of link type IEEE802_11 (wireless LAN) (105)")
+            && wireless.contains("nothing remains"),
         "{wireless}"
     );
     let year = 366 * 86_400_u32;
