@@ -353,7 +353,7 @@ def _trial(
 
     console = make_console(stderr=True)
     for warning in loaded.warnings:
-        console.print(f"note: {warning}", highlight=False, markup=False)
+        console.print(f"note: {warning}", highlight=False, markup=False, soft_wrap=True)
     cited = None if bench.traits.virtual_time else _cited(loaded.campaign, bench.traits, realtime=realtime)
     try:
         with runner.open(bench, observer=ProgressView(console), told=told) as trials:
