@@ -54,7 +54,11 @@ def compiled(text: str, folder: Path) -> dict[str, Any]:
 MEANT = {
     "policing": (
         'the service data units of flow 3 at "bridge" have 500 B, 100 B may enter: all are dropped there',
-    )
+    ),
+    "under-load": (
+        "limit on latency.p50 on line 39: a lost message has no such value, and no limit is on lost of flow 10; "
+        'add <limit measure="lost" at-most="0"/>',
+    ),
 }
 """What an example shows on purpose."""
 

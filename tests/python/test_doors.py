@@ -26,6 +26,7 @@ from wiregauge.files import open_regular, printable, printable_content, printabl
 from wiregauge.records import DamagedError, RunDirectory
 from wiregauge.records.contained import is_inside
 from wiregauge.records.integrity import _UNSEEN, read_json
+from wiregauge.records.processing import keep_captures
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults" / "security"
 TEST = """<test xmlns="urn:wiregauge:test:2" name="doors" seed="1">
@@ -48,7 +49,7 @@ class Done:
 
 
 def wiregauge(*words: object, cwd: Path | None = None) -> Done:
-    """A command as a user has it, in this process; one that waits longer than a minute fails."""
+    """A command as a user has it, in this process; one that waits longer than four minutes fails."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
 
     def overdue(*_: object) -> None:
@@ -384,3 +385,20 @@ def test_show_answers_on_a_full_disk(run: Path, tmp_path: Path) -> None:
     for name in ("whole", "left"):
         (flow,) = json.loads((tmp_path / f"{name}.json").read_text())["runs"][0]["flows"]
         assert flow["delivered"] == 20
+
+
+def test_captures_of_a_node_that_is_named_as_a_path_stay_where_they_are(run: Path, tmp_path: Path) -> None:
+    place = tmp_path / "r"
+    shutil.copytree(run, place)
+    spooled = place / "spool" / "run-0000" / "node-0"
+    spooled.mkdir(parents=True)
+    (spooled / "capture.pcapng").write_bytes(b"capture")
+    directory = RunDirectory.open(place)
+    with (
+        mock.patch.object(RunDirectory, "spooled_by", return_value="../../outside"),
+        mock.patch.object(RunDirectory, "spool", return_value=spooled.parent),
+        pytest.raises(DamagedError, match=r"lists \.\./\.\./outside\.pcapng"),
+    ):
+        keep_captures(directory, 0)
+    assert (spooled / "capture.pcapng").exists()
+    assert not list(tmp_path.rglob("outside*"))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from wiregauge import _native
 from wiregauge.files import put_in_place
 from wiregauge.plan import as_json
+from wiregauge.records.contained import check_names
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 from wiregauge.records.gaps import gaps_of
@@ -103,13 +104,15 @@ def enter_tracked(directory: RunDirectory, summaries: Mapping[int, dict[str, Any
 
 
 def keep_captures(directory: RunDirectory, index: int) -> None:
-    """Moves the captures of a run out of its spool: one file per node."""
+    """Moves the captures of a run out of its spool: one file per node. Raises DamagedError for a node named as a path."""
     spooled = directory.spooled_captures(index)
     found = {path.name: path for path in spooled.glob("*.pcapng")}
     found |= {
         f"{directory.spooled_by(path.parent)}.pcapng": path
         for path in directory.spool(index).glob("*/capture.pcapng")
     }
+    # Names of nodes come with the manifest of whoever made the directory.
+    check_names(found, directory.root / "manifest.json")
     place = directory.captures(index)
     try:
         if found:
