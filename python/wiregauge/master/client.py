@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from wiregauge import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace, BenchError
-from wiregauge.files import printable, printable_content
+from wiregauge.files import printable, printable_content, printable_lines
 from wiregauge.master.collecting import AlteredError, Collected
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.master.stalling import StalledError, in_time
@@ -565,13 +565,18 @@ def _read(kind: type[Reply], data: bytes) -> Reply:
     return reply
 
 
+def _shown(text: str) -> str:
+    """Printable but for lines and tabs, by which what programs print is read; a name is one line where it is printed."""
+    return "\t".join(map(printable_lines, text.split("\t")))
+
+
 def _make_printable(message: Message) -> None:
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
             if not field.is_repeated:
-                setattr(message, field.name, printable(value))
+                setattr(message, field.name, _shown(value))
             elif field.message_type is None:
-                value[:] = map(printable, value)
+                value[:] = map(_shown, value)
         elif field.type == field.TYPE_MESSAGE:
             for one in value if field.is_repeated else [value]:
                 if isinstance(one, Message):

@@ -104,7 +104,7 @@ def enter_tracked(directory: RunDirectory, summaries: Mapping[int, dict[str, Any
 
 
 def keep_captures(directory: RunDirectory, index: int) -> None:
-    """Moves the captures of a run out of its spool: one file per node. Raises DamagedError for a node named as a path."""
+    """Moves the captures of a run out of its spool: a file per node. Raises DamagedError for a node named as a path."""
     spooled = directory.spooled_captures(index)
     found = {path.name: path for path in spooled.glob("*.pcapng")}
     found |= {
