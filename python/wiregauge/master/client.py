@@ -566,7 +566,7 @@ def _read(kind: type[Reply], data: bytes) -> Reply:
 
 
 def _shown(text: str) -> str:
-    """Printable but for lines and tabs, by which what programs print is read; a name is one line where it is printed."""
+    """Printable but for lines and tabs, by which output of programs is read; a name is one line where it is printed."""
     return "\t".join(map(printable_lines, text.split("\t")))
 
 
