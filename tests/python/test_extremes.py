@@ -269,7 +269,7 @@ def test_modes_are_those_of_all_messages(
     from wiregauge.measures.explaining.explain import explain_series
     from wiregauge.measures.metrics.results import Series
 
-    recurrence = explain_series("latency", Series(np.arange(n) * 1e-4, value)).recurrence
+    recurrence = explain_series("latency", Series(np.linspace(0.0, (n - 1) * 1e-4, n), value)).recurrence
     assert [round(mode.period.value / 1e-4) for mode in recurrence.modes] == ([period] if period > 3 else [])
 
 
