@@ -452,7 +452,7 @@ class _Campaign:
             return ""
         return (
             f"; what the agent of {name} recorded stays with its host: once it is back, "
-            f"wiregauge lab fetch {self._directory.root} has it"
+            f"`wiregauge lab fetch {self._directory.root}` has it"
         )
 
     def _fetch(self, agent: Agent, entry: Mapping[str, Any], kept: KeptRecords | None = None) -> None:

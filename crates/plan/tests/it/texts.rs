@@ -11,13 +11,14 @@ use crate::outline::{BASE, tree};
 fn answer(text: &str) -> Result<Campaign, Vec<Diagnostic>> {
     let mut answer: BTreeMap<String, Value> =
         serde_json::from_str(&compile_json(text, &NoCaptures, Scheduling::Done)).expect("an object");
-    assert_eq!(answer.len(), 1);
-    match answer.remove("campaign") {
-        Some(campaign) => Ok(serde_json::from_value(campaign).expect("a campaign")),
-        None => {
-            Err(serde_json::from_value(answer.remove("diagnostics").expect("one of two")).expect("a list"))
-        }
+    if let Some(campaign) = answer.remove("campaign") {
+        assert!(answer.is_empty());
+        return Ok(serde_json::from_value(campaign).expect("a campaign"));
     }
+    assert!(answer.remove("beyond").is_some_and(|more| more.is_u64()));
+    let diagnostics = answer.remove("diagnostics").expect("one of two");
+    assert!(answer.is_empty());
+    Err(serde_json::from_value(diagnostics).expect("a list"))
 }
 
 #[test]
