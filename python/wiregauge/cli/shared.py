@@ -162,7 +162,10 @@ def readable(place: Path) -> Iterator[tuple[Any, Path]]:
     else:
         yield directory, place
         return
-    size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0
+    try:
+        size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0
+    except OSError:  # nothing that has such a name can be looked at
+        raise refused from None
     with tempfile.TemporaryDirectory(prefix="wiregauge-") as folder:
         copy = Path(folder) / (place.name or "run")
         if (
