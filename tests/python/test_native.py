@@ -185,6 +185,6 @@ sys.exit(not any(first() == "other" for _ in range(200)))
 
 
 def test_long_calls_let_other_threads_run(tmp_path: Path) -> None:
-    """Tried again where the call was over before the other thread woke; one that holds the interpreter is always first."""
+    """Tried again where the call ended before the other thread woke; one that holds the interpreter is always first."""
     command = [sys.executable, "-c", _LETS_GO, json.dumps(NETWORK), json.dumps(RUN), str(tmp_path)]
     subprocess.run(command, check=True, timeout=120)
