@@ -163,7 +163,9 @@ def readable(place: Path) -> Iterator[tuple[Any, Path]]:
         yield directory, place
         return
     try:
-        size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0
+        size = (
+            sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0
+        )
     except OSError:  # nothing that has such a name can be looked at
         raise refused from None
     with tempfile.TemporaryDirectory(prefix="wiregauge-") as folder:
