@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support import Runner, interfaces_and_spaces
+from support import SECONDS, Runner, interfaces_and_spaces
 
 
 def test_a_bridge_is_characterised(wiregauge: Runner, tmp_path: Path) -> None:
@@ -23,6 +23,7 @@ def test_a_bridge_is_characterised(wiregauge: Runner, tmp_path: Path) -> None:
         "latency,buffer",
         "--out",
         "s",
+        timeout=3 * SECONDS,
     )
     assert done.code in (0, 4), done.err
     assert interfaces_and_spaces() == before
