@@ -297,11 +297,20 @@ def test_the_sample_is_of_whole_stretches(run: Path, monkeypatch: pytest.MonkeyP
     assert some is not None
     assert one_in
     for (number,), part in whole.filter(~whole["warm_up"]).partition_by("flow", as_dict=True).items():
-        stretch = part["sequence"] // sampling.STRETCH
-        kept = part.filter(stretch % one_in[int(number)] == 0)
+        step, stretch = one_in[int(number)], part["sequence"] // sampling.STRETCH
         mine = some.filter((some["flow"] == number) & ~some["warm_up"])
-        assert mine["sequence"].to_list() == kept["sequence"].to_list()
-        assert mine["stretch"].n_unique() == (kept["sequence"] // sampling.STRETCH).n_unique()
+        looked_at = (mine["sequence"] // sampling.STRETCH).unique()
+        kept = part.filter(stretch.is_in(looked_at.to_list()))
+        assert mine["sequence"].equals(kept["sequence"]), "stretches are whole"
+        assert mine["stretch"].n_unique() == len(looked_at)
+        # One of every `step` stretches that follow one another, wherever in them.
+        groups = (looked_at // step).to_list()
+        assert len(groups) == len(set(groups))
+        there = set(stretch.unique().to_list())
+        entire = {
+            k for k in range(max(there) // step) if {k * step + place for place in range(step)} <= there
+        }
+        assert entire <= set(groups)
 
 
 def test_a_seam_makes_no_gap(judged: tuple[Judgement, Judgement]) -> None:
