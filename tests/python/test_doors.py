@@ -360,7 +360,7 @@ def test_cells_that_a_spreadsheet_would_compute_are_texts_by_option() -> None:
 # -- full disks ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
+@pytest.mark.skipif(os.geteuid() != 0, reason="no mounts of one's own here")
 def test_show_answers_on_a_full_disk(run: Path, tmp_path: Path) -> None:
     """A whole run, and one that was left without its tables: both are shown where not a byte can be written."""
     script = (
