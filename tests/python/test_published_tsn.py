@@ -428,8 +428,8 @@ def test_a_burst_beyond_the_committed_one_is_spaced_at_the_committed_rate(
     )
     network = ends("a b") + link("a", "sw", "10Gbit/s", "0ns") + link("sw:2", "b", "1Gbit/s", "0ns")
     network += f'<switch name="sw" delay="0s"><switch-tsn ports="2">{classes}</switch-tsn></switch>'
-    # 1000 B with preamble and gap.
-    tasks = sends(1, "50ms", 962, burst="10", count="10")
+    # 1000 B with tag, preamble and gap.
+    tasks = sends(1, "50ms", 958, burst="10", count="10")
     run = simulate(written(network, flow(1, "a b", 4), tasks), tmp_path)
     out = sorted(run.times("switch-out", 1).values())
     token, line = 8000 * 10**6 // rate, 8000 * 10**3
