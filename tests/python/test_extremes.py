@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import wiregauge as wg
+from simulation import trial
 from synthetic import Columns, Recipe, make
 from wiregauge import measures
 from wiregauge.cli import app
@@ -23,13 +24,14 @@ from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Box, Line, Scatter
 from wiregauge.measures.explaining import explain
 from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.measures.extremes import building, courses, keeping
+from wiregauge.measures.extremes import building, courses, keeping, spaced
 from wiregauge.measures.metrics import sampling
 from wiregauge.records import RunDirectory
 from wiregauge.records.verifying import verify
 from wiregauge.stats import pyramid
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 # -- the arrays -----------------------------------------------------------------------------------------------
@@ -95,6 +97,48 @@ def test_any_window_has_exactly_the_extremes_and_counts_of_its_messages(
             assert found.greatest[column] in value[mine & has]
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 6000),
+    seed=st.integers(0, 2**32),
+    parts=st.integers(0, 6),
+    jump=st.sampled_from([0, 3, 500, 10**7]),
+    coarse=st.sampled_from([1, 1000, 10**6]),
+    most=st.sampled_from([1, 7, 100, 2000]),
+)
+def test_times_between_arrivals_are_those_of_all_in_their_order(
+    n: int, seed: int, parts: int, jump: int, coarse: int, most: int
+) -> None:
+    """Whoever overtakes whom, however far, and also where many come at one instant of a coarse clock."""
+    rng = np.random.default_rng(seed)
+    came = np.cumsum(rng.integers(0, 1000, n)) + rng.integers(0, jump + 1, n)
+    came = came // coarse * coarse
+    ordered = np.sort(came)
+    one = spaced.Spaced("x", silences=False)
+    batches = np.split(came, sorted(int(cut) for cut in rng.integers(0, n, parts)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spaced, "HELD", 100)
+        for batch in batches:
+            one.take(batch)
+        for batch in batches:
+            one.take_again(batch)
+        finest = one.finish()
+    assert finest is not None
+
+    def read(begin: int, end: int) -> pyramid.Values:
+        return one.of_blocks(finest, (begin, end), lambda a, b: came[(came >= a) & (came <= b)])
+
+    space = np.diff(ordered)
+    for begin, end in [(0, int(ordered[-1]) + 1), *np.sort(rng.choice(ordered, (6, 2)), axis=1).tolist()]:
+        found = pyramid.window(pyramid.levels(finest), "x", (begin, end), most, read)
+        inside = (ordered >= begin) & (ordered < end)
+        assert found.count.sum() == np.count_nonzero(inside)
+        own = space[inside[1:]]
+        assert found.n.sum() == len(own)
+        if len(own):
+            assert (found.least.min(), found.greatest[found.n > 0].max()) == (own.min(), own.max())
+
+
 # -- a planted message in every picture -----------------------------------------------------------------------
 
 PLANTED_US = 4321
@@ -158,6 +202,40 @@ def test_a_single_message_is_in_every_picture(
             flow.counts["sent"],
             flow.counts["lost"],
         )
+
+
+# -- every measure --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("name", ["afdx", "faults", "multicast"])
+def test_every_measure_over_time_has_exactly_its_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, stored: bool
+) -> None:
+    """Of critical traffic, of relayed flows that lose and swap messages, and of several receivers."""
+    monkeypatch.setattr(building, "BATCH", 700)
+    monkeypatch.setattr(keeping, "KEPT_FROM", 1 if stored else 1 << 60)
+    place = tmp_path / "r"
+    judgement = trial(EXAMPLES / f"{name}.xml", place)
+    assert (place / "extremes").exists() == stored
+    seen = set()
+    for run in judgement.runs:
+        of_run = courses(judgement, run.plan, run.flows)
+        for flow in run.flows:
+            for measure, summary in flow.summaries.items():
+                if not summary.n:
+                    continue
+                course = of_run.of(flow.plan, measure)
+                assert course is not None, measure
+                for most in (7, 100_000):
+                    shape = course.columns(most)
+                    assert shape.values == summary.n, measure
+                    assert (np.nanmin(shape.least), np.nanmax(shape.greatest)) == pytest.approx(
+                        (summary.minimum, summary.maximum), rel=1e-12, abs=1e-9
+                    ), measure
+                seen.add(measure)
+    assert {"receive_period", "residence", "ipdv", "delay_variation", "network"} <= seen
+    assert ("bag_jitter" in seen) == (name == "afdx")
 
 
 # -- in a run directory ---------------------------------------------------------------------------------------

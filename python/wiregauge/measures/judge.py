@@ -196,7 +196,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
     agents = _reports(entry)
     offsets = clocks.offsets
     contradictions: list[str] = []
-    unseen = _unseen(entry, plan) if directory.traits.tapped else set()
+    unseen = directory.unseen(plan)
     names = directory.plan.network.names
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
@@ -329,12 +329,6 @@ def _with_met(flow: FlowResult, **met: object) -> FlowResult:
 
 def _limits_pairs(limits: Sequence[LimitPlan]) -> bool:
     return any(limit.measure.startswith("pair_latency") for limit in limits)
-
-
-def _unseen(entry: Mapping[str, object], plan: RunPlan) -> set[str]:
-    """End systems of a run made from captures that none of them is of."""
-    ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
-    return ends - {str(tap.get("node")) for tap in parts(entry, "taps")}
 
 
 def _unpaired(tracked: Mapping[str, object] | None) -> dict[int, int]:

@@ -178,6 +178,7 @@ class Measure:
         """Every value in measured order: `run`, `time_s` (since the run's epoch), `value_ns`.
 
         Of a run too large to be held in memory the values of its sample; `n` counts all, and `columns` has all.
+        Times are of sending; those of `receive_period` and `residence` are of arriving and of leaving the switch.
 
         >>> run.latency(flow=10).series().columns
         ['run', 'time_s', 'value_ns']
@@ -197,6 +198,9 @@ class Measure:
         self, most: int = 2000, begin_s: float | None = None, end_s: float | None = None
     ) -> pl.DataFrame:
         """Messages sent from `begin_s` to before `end_s`, in at most `most` columns of time, each exact; of one run.
+
+        Of `receive_period` and `bag_spacing` it is arrivals, and the silences before the first and after the last; of
+        `residence` passages through switches: by the instants of arriving and leaving.
 
         `from_s` and `to_s` are the first and the last sending of a column; `messages`, `lost` and `unknown` count, `n`
         of them have a value, and `least_ns` and `greatest_ns` are the extremes of these, whatever the size of the run.
@@ -275,14 +279,14 @@ class Measure:
         assert shape is not None  # there are values
         flow = self._chosen.flow
         drawn = draw_shape(shape, self._name, self.definition.title, self.label, flow.plan.protocol)
-        part = held.sample if kind != "time" or self._course() is None else None
+        part = held.sample if kind != "time" else None
         if part is None or flow.sampled is None:
             return drawn
         note = f"Drawn is a sample: {flow.sampled.rows} of {flow.sampled.of} messages, in whole stretches."
         return replace(drawn, notes=[note, *drawn.notes])
 
     def _course(self) -> Course | None:
-        """Of all messages of the run; None where the measure is not one of single messages."""
+        """Of all messages of the run; None where there is no value."""
         if len(self._chosen.members) > 1:
             raise WiregaugeError("each repeat has a time of its own; choose one, as in repeat=0")
         ((run, flow),) = self._chosen.members
@@ -296,8 +300,6 @@ class Measure:
         if most < 1:
             raise WiregaugeError(f"most = {most}: there is at least one column")
         course = self._course()
-        if course is None:
-            course = Course.of_values(self._series[0].t, self._series[0].value)
         if course is None:
             raise WiregaugeError(f"{self._name} of {self.label} has no values to show")
         return course.columns(most, begin_s, end_s)

@@ -8,7 +8,7 @@ no part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Extremes",
     "Growing",
     "Values",
+    "chain",
     "levels",
     "window",
 ]
@@ -34,6 +35,8 @@ BLOCK = 256
 """Neighbours in a block of the finest level."""
 FACTOR = 4
 """Blocks of a level that make one of the next."""
+NEAR = 512
+"""Blocks that may lie between two whose elements are read at once: to read them all costs less than to begin anew."""
 _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 NOTHING = (_MOST, _LEAST)
 """Least and greatest of a block without a value: nothing is less, and nothing greater."""
@@ -94,17 +97,14 @@ class Values:
     def __len__(self) -> int:
         return len(self.at)
 
-    def cut(self, which: Flags | slice) -> Values:
+    def cut(self, which: Flags | Integers | slice) -> Values:
         """Some of the elements."""
         return Values(
             self.first[which],
             self.at[which],
             self.lost[which],
             self.unknown[which],
-            {
-                name: (value[which], None if known is None else known[which])
-                for name, (value, known) in self.of.items()
-            },
+            {name: (value[which], _some(known, which)) for name, (value, known) in self.of.items()},
         )
 
     def after(self, before: Values) -> Values:
@@ -144,6 +144,14 @@ class Columns:
         return len(self.count)
 
 
+def _some(known: Flags | None, which: Flags | Integers | slice) -> Flags | None:
+    """Some of the flags; None where all are set, which costs whoever reads them nothing."""
+    if known is None:
+        return None
+    chosen = known[which]
+    return None if chosen.all() else chosen
+
+
 def _map(one: Extremes, do: Callable[[Integers], Integers]) -> Extremes:
     return Extremes(*(do(getattr(one, part.name)) for part in fields(Extremes)))
 
@@ -169,6 +177,11 @@ def _in_rows(column: Integers, size: int, fill: int) -> Integers:
     return column.reshape(-1, size)
 
 
+def _set_in(flags: Flags, size: int, blocks: int) -> Integers:
+    """How many flags are set in each block."""
+    return np.bincount(np.flatnonzero(flags) // size, minlength=blocks).astype(np.int64, copy=False)
+
+
 def _blocks(values: Values, size: int) -> Blocks:
     starts = np.arange(0, len(values), size)
     count = np.minimum(size, len(values) - starts).astype(np.int64)
@@ -177,7 +190,8 @@ def _blocks(values: Values, size: int) -> Blocks:
     for name, (value, known) in values.of.items():
         low = value if known is None else np.where(known, value, _MOST)
         high = value if known is None else np.where(known, value, _LEAST)
-        n = count if known is None else _in_rows(known.astype(np.int64), size, 0).sum(axis=1)
+        # Few lack one.
+        n = count if known is None else count - _set_in(~known, size, len(starts))
         found[name] = _extremes(n, _in_rows(low, size, _MOST), _in_rows(high, size, _LEAST), at, at)
     return Blocks(
         values.first[starts],
@@ -185,8 +199,8 @@ def _blocks(values: Values, size: int) -> Blocks:
         count,
         _in_rows(at, size, _MOST).min(axis=1),
         _in_rows(at, size, _LEAST).max(axis=1),
-        _in_rows(values.lost.astype(np.int64), size, 0).sum(axis=1),
-        _in_rows(values.unknown.astype(np.int64), size, 0).sum(axis=1),
+        _set_in(values.lost, size, len(starts)),
+        _set_in(values.unknown, size, len(starts)),
         found,
     )
 
@@ -241,7 +255,8 @@ def levels(finest: Blocks) -> list[Blocks]:
     return found
 
 
-def _chain(parts: Sequence[Blocks]) -> Blocks:
+def chain(parts: Sequence[Blocks]) -> Blocks:
+    """Blocks of the same measures, one after the other."""
     if len(parts) == 1:
         return parts[0]
     counted = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COUNTED}
@@ -270,7 +285,12 @@ class Growing:
     def add(self, values: Values) -> None:
         """The next elements."""
         if self._rest is not None:
-            values = values.after(self._rest)
+            lacking = BLOCK - len(self._rest)
+            self._rest = values.cut(slice(lacking)).after(self._rest)
+            if len(self._rest) < BLOCK:
+                return
+            self._parts.append(_blocks(self._rest, BLOCK))
+            values = values.cut(slice(lacking, None))
         whole = len(values) - len(values) % BLOCK
         if whole:
             self._parts.append(_blocks(values.cut(slice(whole)), BLOCK))
@@ -281,7 +301,7 @@ class Growing:
         if self._rest is not None:
             self._parts.append(_blocks(self._rest, BLOCK))
             self._rest = None
-        return _chain(self._parts) if self._parts else None
+        return chain(self._parts) if self._parts else None
 
 
 # -- asking ---------------------------------------------------------------------------------------------------
@@ -304,10 +324,10 @@ def window(
     finest = pyramid[0]
     near = np.flatnonzero((finest.end >= begin) & (finest.begin < end))
     if int(finest.count[near].sum()) <= 2 * most:
-        single = [piece for piece in _single(near, begin, end, read) if len(piece)]
+        single = [values.single() for values in _elements(near, finest, begin, end, read) if len(values)]
         if not single:
             return _no_columns()
-        each = _chain(single)
+        each = chain(single)
         return _columns(each.chosen(np.argsort(each.begin, kind="stable")), name, np.arange(len(each)))
     pieces: list[Blocks] = []
     open_blocks = np.arange(len(pyramid[-1]))
@@ -323,26 +343,71 @@ def window(
             pieces.append(level.chosen(open_blocks[narrow]))
         rest = open_blocks[touched & ~narrow]
         if not place:
-            pieces += _single(rest, begin, end, read)
+            pieces += [
+                _gathered(values, _column_of(values.at, begin, shown, most))
+                for values in _elements(rest, finest, begin, end, read)
+                if len(values)
+            ]
             break
         below = (rest[:, None] * FACTOR + np.arange(FACTOR)).ravel()
         open_blocks = below[below < len(pyramid[place - 1])]
     found = [piece for piece in pieces if len(piece)]
     if not found:
         return _no_columns()
-    pieces_of = _chain(found)
-    return _columns(
-        pieces_of, name, np.minimum(((pieces_of.begin - begin) / shown).astype(np.int64), most - 1)
+    pieces_of = chain(found)
+    return _columns(pieces_of, name, _column_of(pieces_of.begin, begin, shown, most))
+
+
+def _column_of(at: Integers, begin: int, shown: float, most: int) -> Integers:
+    """The number of the column in which each instant lies."""
+    return np.asarray(np.minimum(((at - begin) / shown).astype(np.int64), most - 1))
+
+
+def _elements(
+    blocks: Integers, finest: Blocks, begin: int, end: int, read: Callable[[int, int], Values]
+) -> Iterator[Values]:
+    """The elements of some blocks that lie in the window; those of blocks near one another are read at once."""
+    for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > NEAR) + 1) if len(blocks) else ():
+        first, past = int(run[0]), int(run[-1]) + 1
+        values = read(first, past)
+        inside = (values.at >= begin) & (values.at < end)
+        if len(run) < past - first:
+            own = np.zeros(past - first, dtype=np.bool_)
+            own[run - first] = True
+            inside &= np.repeat(own, finest.count[first:past])
+        yield values if inside.all() else values.cut(inside)
+
+
+def _gathered(values: Values, number: Integers) -> Blocks:
+    """Elements of which each is in the column of this number, those of a column as one block."""
+    if (number[1:] < number[:-1]).any():
+        order = np.argsort(number, kind="stable")
+        values, number = values.cut(order), number[order]
+    starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+    sizes = np.diff(np.append(starts, len(number)))
+    found = {}
+    for name, (value, known) in values.of.items():
+        low, high = (
+            value if known is None else np.where(known, value, nothing) for nothing in (_MOST, _LEAST)
+        )
+        least, greatest = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+        found[name] = Extremes(
+            sizes if known is None else np.add.reduceat(known, starts, dtype=np.int64),
+            least,
+            greatest,
+            _first_of(low == np.repeat(least, sizes), values.at, starts),
+            _first_of(high == np.repeat(greatest, sizes), values.at, starts),
+        )
+    return Blocks(
+        values.first[starts],
+        values.first[starts + sizes - 1] + 1,
+        sizes,
+        np.minimum.reduceat(values.at, starts),
+        np.maximum.reduceat(values.at, starts),
+        np.add.reduceat(values.lost, starts, dtype=np.int64),
+        np.add.reduceat(values.unknown, starts, dtype=np.int64),
+        found,
     )
-
-
-def _single(blocks: Integers, begin: int, end: int, read: Callable[[int, int], Values]) -> list[Blocks]:
-    """The elements of some blocks that lie in the window, each by itself."""
-    pieces = []
-    for run in np.split(blocks, np.flatnonzero(np.diff(blocks) != 1) + 1) if len(blocks) else ():
-        values = read(int(run[0]), int(run[-1]) + 1)
-        pieces.append(values.cut((values.at >= begin) & (values.at < end)).single())
-    return pieces
 
 
 def _columns(pieces: Blocks, name: str, number: Integers) -> Columns:

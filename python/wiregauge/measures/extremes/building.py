@@ -1,86 +1,146 @@
-"""Builds the extremes of the flows of a run from its message table: one pass, a batch at a time, in bounded memory."""
+"""Builds the extremes of the flows of a run: one pass over its messages, one over its passages, a batch at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from wiregauge.measures.extremes.spaced import COLUMNS, Spaced
 from wiregauge.measures.metrics.arrays import column_of
 from wiregauge.measures.metrics.clocks import RunClocks, corrected
+from wiregauge.measures.metrics.columns import present
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.recorded import TIMES, WIRE_TIMES, Recorded
-from wiregauge.measures.metrics.series import DIFFERENCES, differences, on_the_wire
+from wiregauge.measures.metrics.series import differences, on_the_wire
+from wiregauge.measures.metrics.silences import DUE
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN
 from wiregauge.stats.pyramid import Blocks, Growing, Values
 
-__all__ = ["DRAWN", "Key", "build", "raw", "series_of"]
+__all__ = [
+    "DRAWN",
+    "MESSAGES",
+    "RESIDENCE",
+    "Key",
+    "build",
+    "raw",
+    "raw_residence",
+    "raw_spaced",
+    "residences",
+    "series_of",
+    "spaced_of",
+]
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 Key = tuple[int, int]
 """A flow by its number, and its receiver."""
 
 BATCH = 1 << 19
-"""Rows of the message table that are held at once."""
-DRAWN = frozenset({"latency", "rtt", "period", "send_error", "skew", "window_error"})
-"""Measures that pictures show over time: their extremes are kept, those of others are found when they are asked for."""
+"""Rows of a table that are held at once."""
+DRAWN = frozenset({"latency", "rtt", "period", "send_error", "skew", "window_error", *COLUMNS})
+"""Measures whose extremes are kept, and `RESIDENCE`; those of others are found when they are asked for."""
+MESSAGES = "messages"
+"""The series of messages in the order of their numbers: of most measures a message has one value."""
+RESIDENCE = "residence"
+"""The series of passages through switches, which is named after its measure."""
 _PLACE = "place"
-_ALWAYS = ("flow", "to", "life", "sequence", "warm_up", "outcome", "tx_app", "intended", "tx_drv", "rx_app")
+_ALWAYS = ("flow", "life", "sequence", "warm_up", "outcome", "tx_app", "intended", "rx_app")
+
+_BESIDES = "tx_drv"
+"""Read only where neither the plan nor the application says when a message was sent."""
 
 
 def series_of(flow: FlowPlan) -> tuple[str, ...]:
-    """Measures of a flow that have extremes: those of single messages, and those of a message and the one before."""
-    return tuple(_expressions(flow))
+    """Measures of a flow that its messages have: those of single ones, and those of one and the one before."""
+    return tuple(_expressions(flow) | _STEPS)
+
+
+def spaced_of(flow: FlowPlan) -> tuple[str, ...]:
+    """Measures of a flow that are times from one arrival to the next."""
+    return tuple(name for name in COLUMNS if name != "bag_spacing" or flow.bag_ns is not None)
 
 
 def _columns(flows: Iterable[FlowPlan], names: Collection[str], *, corrected_late: bool) -> list[str]:
     """What of the message table is needed."""
+    needed = dict.fromkeys((*_ALWAYS, "to") if any(flow.multicast for flow in flows) else _ALWAYS)
     if corrected_late:
-        return list(dict.fromkeys((*_ALWAYS, *TIMES, *WIRE_TIMES, "late")))
-    needed = dict.fromkeys(_ALWAYS)
+        return list(dict.fromkeys((*needed, "to", *TIMES, *WIRE_TIMES, "late")))
     for kind in {
         (flow.relayed, flow.both_networks, flow.schedule is not None): flow for flow in flows
     }.values():
-        for name, value in _expressions(kind).items():
+        for name, value in (_expressions(kind) | _STEPS).items():
             if name in names:
                 needed |= dict.fromkeys(value.meta.root_names())
-    return list(needed)
+    spaced = {name for flow in flows for name in spaced_of(flow) if name in names}
+    return list(needed | dict.fromkeys(COLUMNS[name] for name in sorted(spaced)))
 
 
 def _expressions(flow: FlowPlan) -> dict[str, pl.Expr]:
     """By measure its value, ps, from rows in the order of their numbers; no clock offset is taken out."""
-    found = {name: value for name, (value, _, _) in differences(flow, 0.0).items()} | on_the_wire(flow)
-    number = pl.col("life").cast(pl.Int64) * 2**32 + pl.col("sequence").cast(pl.Int64)
-    follows = number - number.shift(1) == 1
-    latency = DIFFERENCES["latency"].one_way
-    for name, value in (("period", pl.col("tx_app")), ("ipdv", latency)):
-        if value is not None:
-            found[name] = pl.when(follows).then(value - value.shift(1))
-    return found
+    return {name: value for name, (value, _, _) in differences(flow, 0.0).items()} | on_the_wire(flow)
 
 
-@cache
-def _of_rows() -> dict[str, pl.Expr]:
-    return {
-        "at": pl.coalesce("tx_app", "intended", "tx_drv", "rx_app"),
-        "gone": pl.col("outcome").is_in(LOST_OUTCOMES),
-        "unknown": pl.col("outcome") == UNKNOWN,
-    }
+_STEPS = {"period": pl.col("tx_app"), "ipdv": pl.col("rx_app") - pl.col("tx_app")}
+"""Measures that are the difference of something to that of the message before."""
+
+
+def _steps(rows: pl.DataFrame, value: pl.Expr) -> tuple[Integers, Flags | None]:
+    """The difference of a value from each message to the next, where that has the next number."""
+    column = column_of(rows.select(value).to_series())
+    number = rows["sequence"].cast(pl.Int64).to_numpy()
+    life = rows["life"]
+    if life.min() != life.max():
+        number = life.cast(pl.Int64).to_numpy() * 2**32 + number
+    good = np.zeros(rows.height, dtype=np.bool_)
+    good[1:] = number[1:] - number[:-1] == 1
+    if column.known is not None:
+        good[1:] &= column.known[1:] & column.known[:-1]
+    step = np.zeros(rows.height, dtype=np.int64)
+    np.subtract(column.values[1:], column.values[:-1], out=step[1:])
+    return step, good
+
+
+def _sent_at(rows: pl.DataFrame) -> Integers:
+    """When each message was sent; that of one that left no time at all is nobody's to know: where the one before is."""
+    at = rows["tx_app"]
+    if at.null_count():
+        known = rows.select(
+            pl.coalesce(name for name in ("tx_app", "intended", _BESIDES, "rx_app") if name in rows.columns)
+        ).to_series()
+        at = known.forward_fill().backward_fill().fill_null(0)
+    return at.to_numpy()
+
+
+def _fates(rows: pl.DataFrame) -> tuple[Flags, Flags]:
+    """Which messages are lost, and of which nobody knows."""
+    outcome = rows["outcome"].cast(pl.Categorical)
+    each = outcome.unique()
+    words = each.cast(pl.String).to_list()
+    if not any(word in LOST_OUTCOMES or word == UNKNOWN for word in words):
+        nothing = np.zeros(rows.height, dtype=np.bool_)
+        return nothing, nothing
+    numbers = outcome.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    codes = each.to_physical().cast(pl.Int64).fill_null(-1).to_list()
+    lost = [code for code, word in zip(codes, words, strict=True) if word in LOST_OUTCOMES]
+    unknown = [code for code, word in zip(codes, words, strict=True) if word == UNKNOWN]
+    return np.isin(numbers, lost), np.isin(numbers, unknown)
 
 
 def _values(flow: FlowPlan, rows: pl.DataFrame, names: Collection[str]) -> Values:
-    """The rows of a flow, the first of which is a neighbour only, unless it is alone in having none before it."""
+    """Rows of a flow that follow one another; the first has no neighbour."""
     chosen = {name: value for name, value in _expressions(flow).items() if name in names}
-    table = rows.select(_PLACE, **{f" {name}": value for name, value in _of_rows().items()}, **chosen)
-    # Nobody knows when a message was sent that left no time at all: it stands where the one before it does.
-    at = table[" at"].forward_fill().backward_fill().fill_null(0).cast(pl.Int64)
+    table = rows.select(**chosen)
     found = {}
     for name in chosen:
         column = column_of(table[name])
         found[name] = column.values, column.known
-    gone, unknown = (table[f" {name}"].fill_null(value=False).to_numpy() for name in ("gone", "unknown"))
-    return Values(table[_PLACE].to_numpy(), at.to_numpy(), gone, unknown, found)
+    found |= {name: _steps(rows, value) for name, value in _STEPS.items() if name in names}
+    return Values(rows[_PLACE].to_numpy(), _sent_at(rows), *_fates(rows), found)
 
 
 @dataclass(slots=True)
@@ -89,15 +149,37 @@ class _Flow:
     growing: Growing = field(default_factory=Growing)
     before: pl.DataFrame | None = None
     """The last row of what was there so far: a neighbour of the next."""
+    spaced: dict[str, Spaced] = field(default_factory=dict)
 
     def take(self, rows: pl.DataFrame, names: Collection[str]) -> None:
         """The next rows of the flow."""
         if not rows.height:
             return
-        joined = rows if self.before is None else pl.concat([self.before, rows])
-        values = _values(self.plan, joined, names)
-        self.growing.add(values if self.before is None else values.cut(slice(1, None)))
+        values = _values(self.plan, rows, names)
+        if self.before is None:
+            self.growing.add(values)
+        else:
+            first = pl.concat([self.before, rows.head(1)], how="diagonal")
+            self.growing.add(_values(self.plan, first, names).cut(slice(1, None)))
+            self.growing.add(values.cut(slice(1, None)))
         self.before = rows.tail(1)
+        for name, one in self.spaced.items():
+            column = rows[COLUMNS[name]]
+            one.take(present(column).to_numpy())
+            if name == "receive_period":
+                due = column_of(rows["intended"] if not rows["intended"].null_count() else _due(rows))
+                # As `open_silences`: what is not gone came, whether or not somebody timestamped it.
+                came = None if not column.null_count() else column.is_not_null().to_numpy() | ~values.lost
+                one.wait(due.values, due.known, came)
+
+    def finish(self) -> dict[str, Blocks]:
+        found = {MESSAGES: self.growing.finish()}
+        found |= {name: one.finish() for name, one in self.spaced.items()}
+        return {name: blocks for name, blocks in found.items() if blocks is not None}
+
+
+def _due(rows: pl.DataFrame) -> pl.Series:
+    return rows.select(DUE if _BESIDES in rows.columns else pl.coalesce("intended", "tx_app")).to_series()
 
 
 def build(
@@ -106,43 +188,63 @@ def build(
     flows: Sequence[FlowPlan],
     clocks: RunClocks | None = None,
     names: Collection[str] = DRAWN,
-) -> dict[Key, Blocks]:
-    """The finest blocks of these flows, of their measured part and of these measures.
+) -> dict[Key, dict[str, Blocks]]:
+    """By series the finest blocks of these flows, of their measured part and of these measures, without `RESIDENCE`.
 
     Times are as they were recorded, or in the time of the reference where `clocks` correct them one by one. Raises
     RunDirectoryError for a message table that cannot be read.
     """
-    found = {(flow.id, flow.receiver): _Flow(flow) for flow in flows}
-    wanted = {flow.id for flow in flows}
+    unseen = directory.unseen(run)
+    found = {}
+    for flow in flows:
+        blind = bool({flow.source, flow.destination} & unseen)
+        spaced = {name: Spaced(name, silences=not blind) for name in spaced_of(flow) if name in names}
+        found[flow.id, flow.receiver] = _Flow(flow, spaced=spaced)
     columns = _columns(flows, names, corrected_late=clocks is not None)
-    for frame in _batches(directory, run, clocks, columns):
-        flow = frame["flow"]
-        own = flow.unique().to_list()
-        if wanted.isdisjoint(own):
-            continue
-        parts = {own[0]: frame} if len(own) == 1 else _parted(frame)
-        for (number, receiver), one in found.items():
-            part = parts.get(number)
-            if part is not None:
-                mine = part.filter(pl.col("to") == receiver) if one.plan.multicast else part
-                one.take(mine, names)
-    return {key: blocks for key, one in found.items() if (blocks := one.growing.finish()) is not None}
+    for key, rows in _of_flows(directory, run, flows, clocks, columns):
+        found[key].take(rows, names)
+    # What was too much out of order to be put into it on the way.
+    again = {key: one for key, one in found.items() if any(part.disordered for part in one.spaced.values())}
+    if again:
+        for key, rows in _of_flows(directory, run, [one.plan for one in again.values()], clocks, columns):
+            for name, part in again[key].spaced.items():
+                part.take_again(present(rows[COLUMNS[name]]).to_numpy())
+    return {key: blocks for key, one in found.items() if (blocks := one.finish())}
 
 
-def _parted(frame: pl.DataFrame) -> Mapping[int, pl.DataFrame]:
-    parts = frame.partition_by("flow", as_dict=True, maintain_order=True)
-    return {int(key[0]): part for key, part in parts.items()}
-
-
-def _batches(
-    directory: Recorded, run: RunPlan, clocks: RunClocks | None, columns: Sequence[str]
-) -> Iterator[pl.DataFrame]:
-    rows = directory.scan(run.index)
+def _of_flows(
+    directory: Recorded,
+    run: RunPlan,
+    flows: Sequence[FlowPlan],
+    clocks: RunClocks | None,
+    columns: Sequence[str],
+) -> Iterator[tuple[Key, pl.DataFrame]]:
+    """The rows of these flows at their receivers, batch by batch in the order of the table."""
+    rows = directory.scan(run.index, as_stored=True)
     if rows is None:
         return
     total = directory.rows(run.index)
     for place in range(0, total, BATCH):
-        yield _read(directory, run, rows, clocks, columns, (place, min(place + BATCH, total)))
+        frame = _read(directory, run, rows, clocks, columns, (place, min(place + BATCH, total)))
+        parts = _parted(frame)
+        for flow in flows:
+            for part in parts.get(flow.id, ()):
+                yield (
+                    (flow.id, flow.receiver),
+                    part.filter(pl.col("to") == flow.receiver) if flow.multicast else part,
+                )
+
+
+def _parted(frame: pl.DataFrame) -> Mapping[int, list[pl.DataFrame]]:
+    """The rows by flow. The table is in the order of flows, so that each is a piece of it, or few."""
+    number = frame["flow"].to_numpy()
+    if not len(number):
+        return {}
+    starts = np.flatnonzero(np.append(True, number[1:] != number[:-1])).tolist()
+    parts: dict[int, list[pl.DataFrame]] = {}
+    for begin, end in zip(starts, [*starts[1:], len(number)], strict=True):
+        parts.setdefault(int(number[begin]), []).append(frame.slice(begin, end - begin))
+    return parts
 
 
 def _read(
@@ -155,14 +257,19 @@ def _read(
 ) -> pl.DataFrame:
     """The rows of the measured part among those from one place of the table to before another."""
     first, past = span
-    query = rows.slice(first, past - first).select(
-        *columns, pl.int_range(first, pl.len() + first, dtype=pl.Int64).alias(_PLACE)
-    )
-    chosen = query.filter(~pl.col("warm_up"))
-    frame: pl.DataFrame = directory.collected(run.index, chosen)
+    query = rows.slice(first, past - first).select(columns)
+    frame: pl.DataFrame = directory.collected(run.index, query).with_columns(_places(span))
+    if _BESIDES not in columns and frame["tx_app"].null_count() and frame["intended"].null_count():
+        frame = frame.hstack(directory.collected(run.index, rows.slice(first, past - first).select(_BESIDES)))
+    if frame["warm_up"].any():
+        frame = frame.filter(~pl.col("warm_up"))
     if clocks is None or not clocks.tracks:
         return frame
     return corrected(frame, run.flows, directory.plan.network.names, clocks)
+
+
+def _places(span: tuple[int, int]) -> pl.Series:
+    return pl.Series(_PLACE, np.arange(*span))
 
 
 def raw(
@@ -179,7 +286,7 @@ def raw(
     first, past = int(blocks.first[begin]), int(blocks.past[end - 1])
     # The neighbour of the first message is in the block before.
     before = int(blocks.first[begin - 1]) if begin else first
-    rows = directory.scan(run.index)
+    rows = directory.scan(run.index, as_stored=True)
     assert rows is not None  # whoever has blocks has a table
     columns = _columns([flow], (name,), corrected_late=clocks is not None)
     frame = _read(directory, run, rows, clocks, columns, (before, past)).filter(pl.col("flow") == flow.id)
@@ -187,3 +294,85 @@ def raw(
         frame = frame.filter(pl.col("to") == flow.receiver)
     values = _values(flow, frame, (name,))
     return values.cut(values.first >= first)
+
+
+def raw_spaced(
+    directory: Recorded,
+    run: RunPlan,
+    flow: FlowPlan,
+    clocks: RunClocks | None,
+    blocks: Blocks,
+    name: str,
+    span: tuple[int, int],
+) -> Values:
+    """Likewise of a series of arrivals."""
+    column = COLUMNS[name]
+    spaced = Spaced(name, silences=False)
+
+    def read(begin_ps: int, end_ps: int) -> Integers:
+        if clocks is not None:
+            columns = _columns([flow], (name,), corrected_late=True)
+            parts = [
+                present(rows[column]).to_numpy()
+                for _, rows in _of_flows(directory, run, [flow], clocks, columns)
+            ]
+            there = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+            return there[(there >= begin_ps) & (there <= end_ps)]
+        rows = directory.scan(run.index, as_stored=True)
+        assert rows is not None  # whoever has blocks has a table
+        mine = (pl.col("flow") == flow.id) & ~pl.col("warm_up")
+        if flow.multicast:
+            mine &= pl.col("to") == flow.receiver
+        query = rows.filter(mine & pl.col(column).is_between(begin_ps, end_ps)).select(column)
+        return directory.collected(run.index, query)[column].to_numpy()
+
+    return spaced.of_blocks(blocks, span, read)
+
+
+# -- passages -------------------------------------------------------------------------------------------------
+
+
+def residences(directory: Recorded, run: RunPlan, numbers: Collection[int]) -> dict[int, Blocks]:
+    """By flow the finest blocks of its passages through switches, in the order of the passages table."""
+    rows = _passages(directory, run)
+    if rows is None:
+        return {}
+    growing = {number: Growing() for number in numbers}
+    total = directory.reading(run.index, lambda: int(rows.select(pl.len()).collect().item()))
+    for place in range(0, total, BATCH):
+        parts = _parted(_read_passages(directory, run, rows, (place, min(place + BATCH, total))))
+        for number in parts.keys() & growing.keys():
+            for part in parts[number]:
+                growing[number].add(_stays(part))
+    return {number: blocks for number, one in growing.items() if (blocks := one.finish()) is not None}
+
+
+def raw_residence(
+    directory: Recorded, run: RunPlan, flow: FlowPlan, blocks: Blocks, span: tuple[int, int]
+) -> Values:
+    """The passages of blocks of the finest level, from one number to before another."""
+    rows = _passages(directory, run)
+    assert rows is not None  # whoever has blocks has a table
+    begin, end = span
+    within = int(blocks.first[begin]), int(blocks.past[end - 1])
+    return _stays(_read_passages(directory, run, rows, within).filter(pl.col("flow") == flow.id))
+
+
+def _passages(directory: Recorded, run: RunPlan) -> pl.LazyFrame | None:
+    path = directory.passages(run.index)
+    return None if path is None else pl.scan_parquet(path)
+
+
+def _read_passages(
+    directory: Recorded, run: RunPlan, rows: pl.LazyFrame, span: tuple[int, int]
+) -> pl.DataFrame:
+    first, past = span
+    query = rows.slice(first, past - first).select("flow", "came", "left")
+    return directory.collected(run.index, query).with_columns(_places(span))
+
+
+def _stays(rows: pl.DataFrame) -> Values:
+    left = rows["left"].to_numpy()
+    nothing = np.zeros(len(left), dtype=np.bool_)
+    stayed = left - rows["came"].to_numpy()
+    return Values(rows[_PLACE].to_numpy(), left, nothing, nothing, {RESIDENCE: (stayed, None)})

@@ -6,32 +6,41 @@ versions, the same is computed from the messages when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.measures.extremes.building import Key, build, raw, series_of
+from wiregauge.measures.extremes.building import (
+    DRAWN,
+    MESSAGES,
+    RESIDENCE,
+    Key,
+    build,
+    raw,
+    raw_residence,
+    raw_spaced,
+    residences,
+    series_of,
+    spaced_of,
+)
 from wiregauge.measures.extremes.keeping import kept
+from wiregauge.measures.extremes.spaced import COLUMNS
 from wiregauge.measures.metrics.clocks import RunClocks, run_clocks
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.metrics.series import clock_shift
-from wiregauge.stats.pyramid import Blocks, Growing, Values, levels, window
+from wiregauge.stats.pyramid import Blocks, Values, levels, window
 
 __all__ = ["Course", "CourseShape", "Courses", "courses"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-T = TypeVar("T", int, Integers)
 
 PS_PER_S = 1e12
 PS_PER_NS = 1e3
-_FINE = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +82,23 @@ class CourseShape:
 
 
 class Course:
-    """One measure of one flow at one receiver in one run."""
+    """One measure of one flow at one receiver in one run.
+
+    It is told by the blocks of a series, whose measure of the name `of` becomes the one of the course by `ns_of`, which
+    makes ns of ps and never lets a greater one become a lesser, or with `falling` never the other way round.
+    """
 
     def __init__(
         self,
-        levels_: list[Blocks],
-        name: str,
-        shift_ns: float,
+        levels_: Sequence[Blocks],
+        of: str,
+        ns_of: Callable[[Floats], Floats],
         read: Callable[[int, int], Values],
-        per_ns: float = PS_PER_NS,
+        *,
+        falling: bool = False,
     ) -> None:
-        self._levels, self._name, self._shift, self._read = levels_, name, shift_ns, read
-        self._per_ns = per_ns
-
-    @classmethod
-    def of_values(cls, t: Floats, value: Floats) -> Course | None:
-        """Of values that are held, instants in s and values in ns, none of which may have a fate; None of no value."""
-        known = np.isfinite(t) & np.isfinite(value)
-        if not known.any():
-            return None
-        at = np.rint(t[known] * PS_PER_S).astype(np.int64)
-        order = np.argsort(at, kind="stable")
-        places, nothing = np.arange(len(order)), np.zeros(len(order), dtype=np.bool_)
-        # Whole femtoseconds: the least difference of two means of picoseconds that anybody draws.
-        found = np.rint(value[known][order] * _FINE).astype(np.int64)
-        values = Values(places, at[order], nothing, nothing, {"value": (found, None)})
-        growing = Growing()
-        growing.add(values)
-        finest = growing.finish()
-        assert finest is not None
-
-        def read(begin: int, end: int) -> Values:
-            return values.cut(slice(int(finest.first[begin]), int(finest.past[end - 1])))
-
-        return cls(levels(finest), "value", 0.0, read, _FINE)
+        self._levels, self._of, self._ns_of, self._read = levels_, of, ns_of, read
+        self._falling = falling
 
     @property
     def span(self) -> tuple[float, float]:
@@ -114,20 +106,33 @@ class Course:
         finest = self._levels[0]
         return int(finest.begin.min()) / PS_PER_S, int(finest.end.max()) / PS_PER_S
 
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the greatest of all values, ns; not a number where there is none."""
+        shape = self.columns(1)
+        has = shape.n > 0
+        if not has.any():
+            return np.nan, np.nan
+        return float(shape.least[has].min()), float(shape.greatest[has].max())
+
     def columns(self, most: int, begin: float | None = None, end: float | None = None) -> CourseShape:
         """Messages sent from `begin` to before `end` (s; without them all), in at most `most` columns of equal time."""
         finest = self._levels[0]
         first = int(finest.begin.min()) if begin is None else round(begin * PS_PER_S)
         past = int(finest.end.max()) + 1 if end is None else round(end * PS_PER_S)
-        found = window(self._levels, self._name, (first, past), max(most, 1), self._read)
+        found = window(self._levels, self._of, (first, past), max(most, 1), self._read)
         has = found.n > 0
 
         def value(column: Integers) -> Floats:
-            return np.where(has, column / self._per_ns - self._shift, np.nan)
+            return np.where(has, self._ns_of(column.astype(np.float64)), np.nan)
 
         def instant(column: Integers) -> Floats:
             return np.where(has, column / PS_PER_S, np.nan)
 
+        least, greatest = value(found.least), value(found.greatest)
+        least_at, greatest_at = instant(found.least_at), instant(found.greatest_at)
+        if self._falling:
+            least, greatest, least_at, greatest_at = greatest, least, greatest_at, least_at
         return CourseShape(
             found.begin / PS_PER_S,
             found.end / PS_PER_S,
@@ -135,10 +140,10 @@ class Course:
             found.lost,
             found.unknown,
             found.n,
-            value(found.least),
-            value(found.greatest),
-            instant(found.least_at),
-            instant(found.greatest_at),
+            least,
+            greatest,
+            least_at,
+            greatest_at,
         )
 
 
@@ -149,39 +154,104 @@ class Courses:
         self._directory, self._run = directory, run
         self._clocks: RunClocks = run_clocks(directory, run)
         self._flows: Mapping[Key, FlowPlan] = {(flow.id, flow.receiver): flow for flow in flows}
-        moved = [flow for flow in self._flows.values() if self._clocks.moved(flow)]
-        plain = {key: flow for key, flow in self._flows.items() if not self._clocks.moved(flow)}
-        self._levels = kept(directory, run, plain)
-        missing = [flow for key, flow in plain.items() if key not in self._levels]
-        for some, clocks in ((moved, self._clocks), (missing, None)):
-            if some:
-                built = build(directory, run, some, clocks)
-                self._levels |= {key: levels(blocks) for key, blocks in built.items()}
+        self._levels: dict[Key, dict[str, list[Blocks]]] = {}
 
     def of(self, flow: FlowPlan, name: str) -> Course | None:
-        """The course of a measure; None where the flow has no such measure of single messages, or no message."""
-        key = flow.id, flow.receiver
-        found = self._levels.get(key)
-        if found is None or name not in series_of(flow):
+        """The course of a measure; None where the flow has no such measure, or no message."""
+        if name == "delay_variation":
+            latency = self.of(flow, "latency")
+            if latency is None:
+                return None
+            least, _ = latency.extremes
+            return self._made(flow, "latency", lambda ns: ns - least)
+        if name == "lateness":
+            deadline = flow.deadline_ns
+            offset = clock_shift(flow.main, flow, self._clocks.between(flow).outward_ns)
+            return (
+                None if deadline is None else self._made(flow, flow.main, lambda ns: ns + offset - deadline)
+            )
+        if name == "bag_jitter":
+            bag = flow.bag_ns
+            if bag is None:
+                return None
+            return self._made(flow, "bag_spacing", lambda ns: np.maximum(bag - ns, 0.0), falling=True)
+        return self._made(flow, name)
+
+    def _made(
+        self,
+        flow: FlowPlan,
+        name: str,
+        made: Callable[[Floats], Floats] = lambda ns: ns,
+        *,
+        falling: bool = False,
+    ) -> Course | None:
+        """The course of a measure that is in a series, or of what is made of its ns."""
+        series = MESSAGES if name in series_of(flow) else name
+        found = self._series(flow, series, name)
+        if not found:
             return None
         clocks = self._clocks if self._clocks.moved(flow) else None
-        if name not in found[0].of:
-            found = levels(build(self._directory, self._run, [flow], clocks, (name,))[key])
-        read = partial(_raw, self._directory, self._run, flow, clocks, found[0], name)
-        return Course(found, name, clock_shift(name, flow, self._clocks.between(flow).outward_ns), read)
+        finest = found[0]
+
+        def read(begin: int, end: int) -> Values:
+            if series == RESIDENCE:
+                return raw_residence(self._directory, self._run, flow, finest, (begin, end))
+            of = raw if series == MESSAGES else raw_spaced
+            return of(self._directory, self._run, flow, clocks, finest, name, (begin, end))
+
+        shift = clock_shift(name, flow, self._clocks.between(flow).outward_ns)
+        return Course(found, name, lambda ps: made(ps / PS_PER_NS - shift), read, falling=falling)
+
+    def _series(self, flow: FlowPlan, series: str, name: str) -> list[Blocks]:
+        """All levels of a series with a measure, from the store or, where that has it not, made of the messages."""
+        key = flow.id, flow.receiver
+        known = self._levels.setdefault(key, {})
+        self._look_up(flow, series)
+        if known.get(series) and name in known[series][0].of:
+            return known[series]
+        if series == RESIDENCE:
+            blocks = residences(self._directory, self._run, [flow.id]).get(flow.id)
+            known[series] = levels(blocks) if blocks is not None else []
+            return known[series]
+        if series != MESSAGES and series not in spaced_of(flow):
+            return []
+        # What pictures show most is made of all flows at once: a pass over the table costs more than a flow of it.
+        wanted = [flow] if name not in DRAWN or series != MESSAGES else self._lacking(flow)
+        names = (name,) if name not in DRAWN or series != MESSAGES else DRAWN - COLUMNS.keys()
+        clocks = self._clocks if self._clocks.moved(flow) else None
+        built = build(self._directory, self._run, wanted, clocks, names)
+        for other, of_series in built.items():
+            have = self._levels.setdefault(other, {})
+            for each, blocks in of_series.items():
+                if each != series:
+                    continue
+                have[each] = _with(have.get(each), levels(blocks))
+        return known.get(series, [])
+
+    def _look_up(self, flow: FlowPlan, series: str) -> None:
+        """Takes a series from the store, where that has it and was not asked before."""
+        known = self._levels.setdefault((flow.id, flow.receiver), {})
+        if series not in known and not self._clocks.moved(flow):
+            found = kept(self._directory, self._run, flow, series)
+            if found:
+                known[series] = found
+
+    def _lacking(self, flow: FlowPlan) -> list[FlowPlan]:
+        """The flow, and those whose messages are in no store either and whose times are told likewise."""
+        found = []
+        for key, other in self._flows.items():
+            if self._clocks.moved(flow) == self._clocks.moved(other):
+                self._look_up(other, MESSAGES)
+                if MESSAGES not in self._levels[key]:
+                    found.append(other)
+        return found or [flow]
 
 
-def _raw(
-    directory: Recorded,
-    run: RunPlan,
-    flow: FlowPlan,
-    clocks: RunClocks | None,
-    finest: Blocks,
-    name: str,
-    begin: int,
-    end: int,
-) -> Values:
-    return raw(directory, run, flow, clocks, finest, name, (begin, end))
+def _with(have: list[Blocks] | None, found: list[Blocks]) -> list[Blocks]:
+    """The same blocks with the measures of both."""
+    if have is None:
+        return found
+    return [replace(one, of={**one.of, **other.of}) for one, other in zip(have, found, strict=True)]
 
 
 def courses(judgement: Judgement, run: RunPlan, flows: Iterable[FlowResult]) -> Courses:

@@ -6,7 +6,7 @@ hash is known, and used only while that is the hash it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields
 from functools import cache
 from itertools import pairwise
@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from wiregauge.files import cure_for
-from wiregauge.measures.extremes.building import Key, build, series_of
+from wiregauge.measures.extremes.building import RESIDENCE, Key, build, residences, series_of
 from wiregauge.measures.metrics.clocks import run_clocks
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
@@ -28,10 +28,10 @@ __all__ = ["KEPT_FROM", "keep", "kept"]
 
 KEPT_FROM = 1 << 15
 """Messages of a flow at a receiver from which its extremes are kept: those of fewer are found as fast as read."""
-KIND, SCHEMA = "extremes", 1
+KIND, SCHEMA = "extremes", 2
 _PLACES = ("first", "past", "count", "begin", "end", "lost", "unknown")
 _PARTS = tuple(part.name for part in fields(Extremes))
-_NUMBERS = {"flow": pl.UInt16, "to": pl.UInt16, "level": pl.UInt8}
+_HEAD = {"flow": pl.UInt16, "to": pl.UInt16, "series": pl.Categorical, "level": pl.UInt8}
 
 
 def keep(directory: Recorded, unkept: Callable[[str], object], *, held: bool = False) -> Recorded:
@@ -46,7 +46,7 @@ def keep(directory: Recorded, unkept: Callable[[str], object], *, held: bool = F
     lacking = [
         run
         for run in directory.plan.runs
-        if run.index in directory.runs and directory.extremes(run.index) is None and _large(directory, run)
+        if run.index in directory.runs and _current(directory, run) is None and _large(directory, run)
     ]
     if not lacking:
         return directory
@@ -81,10 +81,20 @@ def _large(directory: Recorded, run: RunPlan) -> list[FlowPlan]:
 
 
 def _write(directory: Recorded, own: RunDirectory, run: RunPlan) -> None:
-    built = build(directory, run, _large(directory, run))
+    flows = _large(directory, run)
+    built = build(directory, run, flows)
     if not built:
         return
-    table = pl.concat((_table(key, blocks) for key, blocks in built.items()), how="diagonal")
+    for flow, blocks in residences(directory, run, {flow.id for flow in flows}).items():
+        for key, series in built.items():
+            if key[0] == flow:
+                series[RESIDENCE] = blocks
+    parts = (
+        _table(key, name, blocks)
+        for key, series in sorted(built.items())
+        for name, blocks in sorted(series.items())
+    )
+    table = pl.concat(parts, how="diagonal")
     path = own.extremes(run.index)
     store_beside(table, path, KIND, SCHEMA, run=run.index)
     messages = own.name_of(own.messages(run.index))
@@ -92,8 +102,8 @@ def _write(directory: Recorded, own: RunDirectory, run: RunPlan) -> None:
     own.note_files({own.name_of(path): describe(path, sources)})
 
 
-def _table(key: Key, finest: Blocks) -> pl.DataFrame:
-    """All levels of a flow, the finest first, a block in a row."""
+def _table(key: Key, series: str, finest: Blocks) -> pl.DataFrame:
+    """All levels of a series, the finest first, a block in a row."""
     flow, receiver = key
     parts = []
     for level, blocks in enumerate(levels(finest)):
@@ -105,36 +115,41 @@ def _table(key: Key, finest: Blocks) -> pl.DataFrame:
                 columns[f"{name}.{part}"] = (
                     values if part == "n" or not empty.any() else values.set(empty, None)
                 )
-        named = {"flow": flow, "to": receiver, "level": level}
-        head = (pl.lit(value).cast(_NUMBERS[name]).alias(name) for name, value in named.items())
+        named = {"flow": flow, "to": receiver, "series": series, "level": level}
+        head = (pl.lit(value).cast(_HEAD[name]).alias(name) for name, value in named.items())
         parts.append(pl.DataFrame(columns).select(*head, pl.all()))
     return pl.concat(parts)
 
 
-def kept(directory: Recorded, run: RunPlan, flows: Mapping[Key, FlowPlan]) -> dict[Key, list[Blocks]]:
-    """All levels of those of these flows of which the run directory keeps them.
+def kept(directory: Recorded, run: RunPlan, flow: FlowPlan, series: str) -> list[Blocks]:
+    """All levels of a series of a flow; nothing where the run directory does not keep it.
 
     Raises RunDirectoryError for a file that cannot be read.
     """
+    path = _current(directory, run)
+    if path is None:
+        return []
+    there = _measures_in(path, path.stat().st_mtime_ns)
+    names = [name for name in there if name in ((series,) if series in there else series_of(flow))]
+    columns = ("level", *_PLACES, *(f"{name}.{part}" for name in names for part in _PARTS))
+    mine = (pl.col("flow") == flow.id) & (pl.col("to") == flow.receiver) & (pl.col("series") == series)
+    rows = read_columns(path, columns, mine)
+    return list(_levels(rows, names)) if rows.height else []
+
+
+def _current(directory: Recorded, run: RunPlan) -> Path | None:
+    """What is kept of a run, as this version keeps it."""
     path = directory.extremes(run.index)
-    if path is None or not flows:
-        return {}
-    there = _series_in(path, path.stat().st_mtime_ns)
-    found: dict[Key, list[Blocks]] = {}
-    for key, flow in flows.items():
-        names = [name for name in series_of(flow) if name in there]
-        columns = ("level", *_PLACES, *(f"{name}.{part}" for name in names for part in _PARTS))
-        mine = (pl.col("flow") == key[0]) & (pl.col("to") == key[1])
-        rows = read_columns(path, columns, mine)
-        if rows.height:
-            found[key] = list(_levels(rows, names))
-    return found
+    if path is None:
+        return None
+    found = directory.reading(run.index, lambda: pl.read_parquet_metadata(path))
+    return path if found.get("wiregauge.schema") == str(SCHEMA) else None
 
 
 @cache
-def _series_in(path: Path, _written: int) -> frozenset[str]:
+def _measures_in(path: Path, _written: int) -> tuple[str, ...]:
     names = pl.scan_parquet(path).collect_schema().names()
-    return frozenset(name.removesuffix(".n") for name in names if name.endswith(".n"))
+    return tuple(name.removesuffix(".n") for name in names if name.endswith(".n"))
 
 
 def _levels(rows: pl.DataFrame, names: Collection[str]) -> Iterator[Blocks]:

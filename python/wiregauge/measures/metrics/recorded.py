@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from wiregauge.measures.metrics import sampling
-from wiregauge.measures.metrics.flow_plan import CampaignPlan, judged_plan
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan, judged_plan
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.records import DamagedError, Inventory, RunDirectory, RunDirectoryError, Traits, read_json
 
@@ -84,6 +84,13 @@ class Recorded:
     def inventory(self) -> Inventory:
         """What the manifest says of its files."""
         return self.directory.inventory
+
+    def unseen(self, run: RunPlan) -> set[str]:
+        """End systems of a run made from captures that none of them is of."""
+        if not self.traits.tapped:
+            return set()
+        ends = {end for flow in run.flows for end in (flow.source, flow.destination)}
+        return ends - {str(tap.get("node")) for tap in parts(self.runs[run.index], "taps")}
 
     def records(self, index: int) -> Path | None:
         """The records of a run; None when they are not there."""
@@ -181,10 +188,11 @@ class Recorded:
         """The answer to a query of `scan`, read in batches. Raises RunDirectoryError as `messages`."""
         return self.reading(index, lambda: query.collect(engine="streaming"))
 
-    def scan(self, index: int) -> pl.LazyFrame | None:
+    def scan(self, index: int, *, as_stored: bool = False) -> pl.LazyFrame | None:
         """All rows of the message table of a run, unread, in the order of the file; None when there is none.
 
-        Raises RunDirectoryError as `messages`.
+        Whole numbers are of 64 bit and words texts; `as_stored` they are as they were written, which is several times
+        as fast. Raises RunDirectoryError as `messages`.
         """
         path = self.inventory.find(self.directory.messages(index))
         if path is None:
@@ -212,6 +220,8 @@ class Recorded:
         ]
         if "life" not in names:
             added.append(pl.lit(0).alias("life"))
+        if as_stored:
+            return frame.with_columns(added)
         columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
         columns |= dict.fromkeys(WIRE_TIMES, pl.Int64())
         return frame.with_columns(added).select(pl.col(name).cast(kind) for name, kind in columns.items())
