@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from simulation import trial
 from wiregauge import measures, stats
 from wiregauge.figures.explained import explained_figures
 from wiregauge.measures import explaining
-from wiregauge.measures.explaining import Explanation, FlowExplained
+from wiregauge.measures.explaining import Explanation, FlowExplained, hop_times
 from wiregauge.measures.explaining import sentences as said
+from wiregauge.measures.explaining import worst as waiting
 from wiregauge.measures.explaining.hop_times import read_spans
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.metrics.results import Series
@@ -224,8 +226,34 @@ def test_text_tells_each_flow(explanation: Explanation) -> None:
         assert f"flow {found.flow.name}," in out.getvalue()
 
 
-def test_figures_show_series_folds_and_ladders(explanation: Explanation) -> None:
-    figures = explained_figures(explained_shapes(explanation))
+def test_waits_that_are_read_in_parts_are_told_the_same(
+    place: Path, explanation: Explanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many frames held a port: none is left out, and none is told twice."""
+    monkeypatch.setattr(waiting, "MOST_RECORDS", 7)
+    monkeypatch.setattr(hop_times, "MOST_RECORDS", 1_000_000)
+    parts = []
+
+    def read_in_parts(*given: Any) -> Iterator[pl.DataFrame]:
+        with monkeypatch.context() as patch:
+            patch.setattr(hop_times, "MOST_RECORDS", 2)
+            for part in hop_times.read_in_parts(*given):
+                parts.append(part.height)
+                yield part
+
+    monkeypatch.setattr(waiting, "read_in_parts", read_in_parts)
+    found = explaining.explain(measures.judge(place))
+    assert max(parts) <= 2
+    assert len(parts) > 50
+    assert max(message.partner_count for one in explanation.flows for message in one.worst) > max(parts)
+    for one, other in zip(found.flows, explanation.flows, strict=True):
+        for message, whole in zip(one.worst, other.worst, strict=True):
+            assert (message.partner_count, message.sentence) == (whole.partner_count, whole.sentence)
+            assert message.partners == whole.partners
+
+
+def test_figures_show_series_folds_and_ladders(place: Path, explanation: Explanation) -> None:
+    figures = explained_figures(explained_shapes(measures.judge(place), explanation))
     assert len({figure.id for figure in figures}) == len(explanation.flows)
     ten = next(figure for figure in figures if figure.id.startswith("explain-0-10-"))
     titles = [panel.title for panel in ten.panels]

@@ -190,7 +190,7 @@ def test_a_single_message_is_in_every_picture(
     for name in ("latency-time", "latency-percentiles", "latency-by-payload"):
         if name in made:
             assert highest(made[name]) == pytest.approx(greatest / 1e3, rel=1e-12), name
-    (explained,) = explained_figures(explained_shapes(explain(judgement)))
+    (explained,) = explained_figures(explained_shapes(judgement, explain(judgement)))
     assert highest(explained) >= greatest / 1e3 * (1 - 1e-12)
     latency = wg.open(tmp_path / "r").latency(flow=10)
     for kind in ("time", "box", "percentiles"):

@@ -123,7 +123,7 @@ ROOMS = {
     "extremes": {"definitions", "metrics"},
     "": {"definitions", "extremes", "metrics", "sketched", "validity"},
     "comparing": {"", "definitions", "metrics", "sketched", "validity"},
-    "explaining": {"", "definitions", "metrics", "sketched", "validity"},
+    "explaining": {"", "definitions", "extremes", "metrics", "sketched", "validity"},
 }
 
 NUMERIC = {"numpy", "scipy"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import shutil
@@ -18,8 +19,10 @@ from simulation import trial
 from wiregauge import measures
 from wiregauge.config import load
 from wiregauge.figures import build
+from wiregauge.measures import queue_view
+from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement
-from wiregauge.measures.views import MOST_FRAMES, extremes, occupancy
+from wiregauge.measures.views import MOST_FRAMES
 from wiregauge.plan import Clock, TemperatureStep
 
 TEST = """
@@ -212,34 +215,64 @@ def test_frames_shorter_than_lmax_are_not_taken_for_early_ones(tmp_path: Path) -
     assert schedule.early == 1_000_000 + 100 * 8 * 10_000
 
 
-stays = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(64, 1518)), max_size=30)
+stays = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 20), st.integers(64, 1518)), max_size=60)
 
 
-@given(stays)
-def test_occupancy_is_what_is_there(stays: list[tuple[int, int, int]]) -> None:
-    came = np.array([at for at, _, _ in stays], dtype=np.int64)
+@given(stays, st.integers(1, 40), st.integers(1, 6), st.integers(1, 10))
+def test_queues_are_what_is_there_however_they_are_read(
+    stays: list[tuple[int, int, int]], batch: int, marks: int, near: int
+) -> None:
+    """Told in parts, as late as a batch after the frames came: greatest, its surroundings, and what is drawn."""
+    came = np.array(sorted(at for at, _, _ in stays), dtype=np.int64)
     went = came + np.array([long for _, long, _ in stays], dtype=np.int64)
     length = np.array([size for _, _, size in stays], dtype=np.int64)
-    t, size, count = occupancy(came, went, length)
-    assert (np.diff(t) > 0).all()
-    for at, bytes_there, frames_there in zip(t, size, count, strict=True):
-        there = (came <= at) & (at < went)
-        assert (bytes_there, frames_there) == (length[there].sum(), there.sum())
-    assert not stays or (size[-1], count[-1]) == (0, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue_view, "QUEUE_MARKS", marks)
+        patch.setattr(queue_view, "NEAR", near)
+        port = queue_view._Port()
+        for begin in range(0, 400, batch):
+            here = (went >= begin) & (went < begin + batch)
+            port.stay(came[here], went[here], length[here])
+            # Nothing that is told later came before this.
+            port.settle(begin - 20)
+        shape = port.shape(0, "s", 1)
+    if shape is None:
+        assert not stays
+        return
+    instants = np.unique(np.concatenate([came, went]))
+    there = (came <= instants[:, None]) & (instants[:, None] < went)
+    size, count = there @ length, there.sum(axis=1)
+    top = int(np.argmax(size))
+    assert (shape.changes, shape.most_bytes, shape.most_frames) == (len(instants), size.max(), count.max())
+    assert (shape.most_bytes_at, shape.most_frames_at) == (
+        instants[top] / 1e12,
+        instants[int(np.argmax(count))] / 1e12,
+    )
+    around = slice(max(top - near, 0), top + near)
+    assert shape.near_t == pytest.approx((instants[around] - instants[top]) / 1e3)
+    assert (shape.near_bytes == size[around]).all()
+    drawn = np.searchsorted(instants, np.rint(shape.t * 1e12).astype(np.int64))
+    assert (shape.bytes == size[drawn]).all()
+    assert (shape.frames == count[drawn]).all()
+    assert len(drawn) <= 5 * marks or len(drawn) == len(instants)
+    assert shape.bytes.max() == size.max()
+    assert shape.frames.max() == count.max()
+    assert (shape.bytes[-1], shape.frames[-1]) == (0, 0)
 
 
-@given(st.lists(st.integers(0, 1000), min_size=2, max_size=400), st.integers(1, 20))
-def test_a_reduction_keeps_the_extremes_and_its_bound(sizes: list[int], marks: int) -> None:
-    t = np.linspace(0.0, 1.0, len(sizes))
-    size = np.array(sizes, dtype=np.int64)
-    count = size[::-1].copy()
-    kept = extremes(t, size, count, marks)
-    assert len(kept) <= 5 * marks
-    assert (np.diff(kept) > 0).all()
-    assert size[kept].max() == size.max()
-    assert count[kept].max() == count.max()
-    assert kept[0] == 0
-    assert kept[-1] == len(sizes) - 1
+def test_queues_are_the_same_in_one_batch_and_in_many(
+    judged: Judgement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = open_recorded(judged.directory)
+    whole = queue_view.queues(directory, judged.runs[0].plan)
+    assert whole.unpaired == 0
+    for size in (60, 1000):
+        monkeypatch.setattr(queue_view, "BATCH", size)
+        parts = queue_view.queues(directory, judged.runs[0].plan)
+        assert parts.unpaired == 0
+        for one, other in zip(whole.shapes, parts.shapes, strict=True):
+            for field in dataclasses.fields(one):
+                assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
 
 
 def test_the_bound_of_a_clock_adds_up() -> None:

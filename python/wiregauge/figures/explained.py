@@ -8,9 +8,9 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Figure, Panel, Rule, Scatter, Spans, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, SKY, VERMILION
+from wiregauge.figures.traces import US, courses_note
 from wiregauge.measures.explaining.shapes import ExplainedShape, FoldedShape, LadderShape
 
-US = 1e3
 MOST_RULES = 20
 """Changes that are marked."""
 MEASURES = {"latency": "one-way latency", "rtt": "round trip"}
@@ -43,13 +43,13 @@ def _figure(shape: ExplainedShape) -> Figure:
     ]
     if shape.ladders:
         panels.append(_worst(shape.ladders))
-    total = found.series[0].recurrence.n
-    each = shape.series.per_mark
-    notes = [
-        f"All {total} messages are in the picture"
-        + (f": the least and the greatest of every {each} neighbours are drawn." if each > 1 else ".")
-    ]
+    notes = [courses_note([shape.series], "messages")]
     modes = len(shape.bands)
+    wide = [folded.points.per_mark for folded in shape.folded if folded.points.per_mark > 1]
+    if wide:
+        notes.append(
+            f"Folded, of up to {max(wide)} neighbours in the cycle the least and the greatest are drawn."
+        )
     if modes > len(shape.folded):
         notes.append(f"Folded are the {len(shape.folded)} highest of {modes} modes.")
     ruled = len(found.series[0].course.changes)
@@ -101,9 +101,8 @@ def _series(shape: ExplainedShape, measure: str) -> Panel:
         for number, bands in enumerate(shape.bands)
         if len(bands.start)
     ]
-    traces.append(
-        Scatter("messages", shape.series.t, shape.series.value / US, Style(INK), 3, 0.6, legend=False)
-    )
+    t, value = shape.series.marks()
+    traces.append(Scatter("messages", t, value / US, Style(INK), 3, 0.6, legend=False))
     changes = shape.found.series[0].course.changes
     traces += [
         Rule(

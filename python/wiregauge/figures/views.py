@@ -24,11 +24,12 @@ from wiregauge.figures.palette import (
     shade,
 )
 from wiregauge.figures.synchronisation import sync_figure
-from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.gate_view import MOST_OPENINGS, Opening
 from wiregauge.measures.metrics.results import Judgement
 from wiregauge.measures.ptp_views import PtpShape
-from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
+from wiregauge.measures.queue_view import QueueShape
+from wiregauge.measures.views import ClockShape, FrameWindow, Views
 
 US = 1e3
 _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
@@ -212,9 +213,20 @@ def _queues(views: Views) -> Figure | None:
         return None
     panels = [panel for shape in views.queues for panel in _queue(shape)]
     notes = ["Background load leaves no records and is not in the lines."] if views.background else []
-    if views.read_until_s is not None:
+    changed = sum(shape.changes for shape in views.queues)
+    drawn = sum(len(shape.t) for shape in views.queues)
+    notes.append(
+        f"All {changed} changes of length are in the lines"
+        + (
+            "."
+            if drawn == changed
+            else f", of which {drawn} are drawn: first and last, greatest and least of each stretch of time."
+        )
+    )
+    if views.unpaired:
         notes.append(
-            f"Only records up to {views.read_until_s:.4g} s of the run are in it: what came later is not drawn."
+            f"Not in the lines: {count_of(views.unpaired, 'frame')} that left a switch and of which no record tells "
+            "when they came."
         )
     if views.queues_left_out:
         notes.append(

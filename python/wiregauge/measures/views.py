@@ -21,9 +21,10 @@ from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import Judgement, RunResult
 from wiregauge.measures.ptp_views import PtpShape, ptp_shapes
+from wiregauge.measures.queue_view import QueueShape, queues
 from wiregauge.measures.sync_view import SyncView, sync_view
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
-from wiregauge.plan import Hub, Switch
+from wiregauge.plan import Hub
 
 Floats = NDArray[np.float64]
 
@@ -33,13 +34,6 @@ MOST_FRAMES = 240
 """Frames drawn in a window."""
 MOST_QUEUES = 8
 """Switch ports whose queues are drawn, the fullest first."""
-QUEUE_MARKS = 800
-"""Stretches of time a queue is reduced to."""
-NEAR = 40
-"""Changes before and after the greatest length of a queue that are drawn one by one."""
-MOST_RECORDS = 1_000_000
-"""Records of switches that are read for the queues; a longer run is drawn up to there."""
-
 PREAMBLE = 8
 """Bytes on the wire before the destination address: preamble and start delimiter."""
 
@@ -80,28 +74,6 @@ class FrameWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueShape:
-    """Frames in a switch bound for one of its ports against time (s), at the extremes of equal stretches of time."""
-
-    run: int
-    switch: str
-    port: int
-    t: Floats
-    bytes: Floats
-    frames: Floats
-    most_bytes: float
-    most_bytes_at: float
-    most_frames: int
-    most_frames_at: float
-    drops_at: Floats
-    """When frames were dropped; where many were, one instant of each stretch of time with any."""
-    dropped: int
-    near_t: Floats
-    near_bytes: Floats
-    """Every change around the greatest number of bytes; times in ns from it."""
-
-
-@dataclass(frozen=True, slots=True)
 class ClockShape:
     """What the clock of a node showed less the true time, ns, against true time, s; and when it was set."""
 
@@ -134,8 +106,8 @@ class Views:
     """Flows whose worst message has no window."""
     queues_left_out: int = 0
     """Ports with a queue that are not drawn."""
-    read_until_s: float | None = None
-    """The queues are drawn up to here, because the run has more records than are read."""
+    unpaired: int = 0
+    """Frames that left a switch and are in no queue, since nothing tells when they came."""
 
 
 def views(judgement: Judgement) -> Views:
@@ -148,14 +120,15 @@ def views(judgement: Judgement) -> Views:
     directory = open_recorded(judgement.directory)
     longest = max(judgement.runs, key=_longest)
     plan = longest.plan
-    queues, read_until_s = _queues(directory, plan)
+    found = queues(directory, plan)
     windows = _windows(directory, plan, {flow.plan.id for flow in longest.flows if flow.uncompared})
     return Views(
         run=plan,
         windows=windows,
         flows_left_out=len({flow.id for flow in plan.flows} - {window.flow for window in windows}),
-        queues=queues[:MOST_QUEUES],
-        queues_left_out=max(len(queues) - MOST_QUEUES, 0),
+        queues=found.shapes[:MOST_QUEUES],
+        queues_left_out=max(len(found.shapes) - MOST_QUEUES, 0),
+        unpaired=found.unpaired,
         clocks=_clocks(directory, plan),
         synchronisation=sync_view(directory, plan),
         clusters=longest.clusters,
@@ -164,7 +137,6 @@ def views(judgement: Judgement) -> Views:
         shaped=len(longest.credits),
         noise=noise_view(directory, longest),
         background=bool(plan.injects),
-        read_until_s=read_until_s,
     )
 
 
@@ -201,121 +173,7 @@ def _name(plan: CampaignPlan, node: int) -> str:
     return plan.network.nodes[node].name if 0 <= node < len(plan.network.nodes) else f"node {node}"
 
 
-# -- queues ---------------------------------------------------------------------------------------------------
-
-
 _KEY = ("flow", "sequence", "returning", "warm_up", "node")
-
-
-def _switch_records(directory: Recorded, plan: RunPlan) -> pl.DataFrame | None:
-    path = directory.records(plan.index)
-    if path is None:
-        return None
-    switches = [k for k, node in enumerate(directory.plan.network.nodes) if isinstance(node.kind, Switch)]
-    passing = pl.col("point").is_in(["switch-in", "switch-out", "drop"])
-    columns = (*_KEY, "port", "length", "point", "reason", "time")
-    table = read_columns(path, columns, passing & pl.col("node").is_in(switches), most=MOST_RECORDS)
-    if not (table["point"] == "switch-out").any():
-        return None
-    # Words are the widest columns by far.
-    drop = (pl.col("point") == "drop") & (pl.col("reason") == "buffer-full")
-    flags = {"came_in": pl.col("point") == "switch-in", "went_out": pl.col("point") == "switch-out"}
-    return table.select(*_KEY, "port", "length", "time", full=drop.fill_null(False), **flags)
-
-
-def _queues(directory: Recorded, plan: RunPlan) -> tuple[tuple[QueueShape, ...], float | None]:
-    """The queues of a run; and until when its records were read, s, where there are more."""
-    table = _switch_records(directory, plan)
-    if table is None:
-        return (), None
-    campaign = directory.plan
-    # The rows are in the order of time.
-    until_s = int(table["time"][-1]) / 1e12 if table.height == MOST_RECORDS else None
-    entered = (
-        table.filter("came_in").select(*_KEY, came="time").unique(_KEY, keep="first", maintain_order=True)
-    )
-    drops = table.filter("full").select("node", "port", "time")
-    left = table.filter("went_out").select(*_KEY, "port", "length", "time")
-    del table
-    stays = left.join(entered, on=_KEY, how="inner").select("node", "port", "length", "time", "came")
-    del left, entered
-    shapes = []
-    for (node, port), part in stays.partition_by("node", "port", as_dict=True).items():
-        lost = drops.filter((pl.col("node") == node) & (pl.col("port") == port))
-        at = lost["time"].cast(pl.Float64).to_numpy() / 1e12
-        shapes.append(_queue(plan.index, _name(campaign, int(node)), int(port), part, at))
-    shapes.sort(key=lambda shape: (-shape.dropped, -shape.most_bytes, shape.switch, shape.port))
-    # A port at which never two frames met has no queue to show.
-    return tuple(shape for shape in shapes if shape.most_frames > 1 or shape.dropped), until_s
-
-
-def _queue(run: int, switch: str, port: int, stays: pl.DataFrame, drops_at: Floats) -> QueueShape:
-    came, went = stays["came"].to_numpy(), stays["time"].to_numpy()
-    length = stays["length"].cast(pl.Int64).to_numpy()
-    t, size, count = occupancy(came, went, length)
-    seconds = t.astype(np.float64) / 1e12
-    most, most_frames = int(np.argmax(size)), int(np.argmax(count))
-    near = slice(max(most - NEAR, 0), most + NEAR)
-    kept = extremes(seconds, size, count, QUEUE_MARKS)
-    return QueueShape(
-        run,
-        switch,
-        port,
-        seconds[kept],
-        size[kept].astype(np.float64),
-        count[kept].astype(np.float64),
-        float(size[most]),
-        float(seconds[most]),
-        int(count[most_frames]),
-        float(seconds[most_frames]),
-        _apart(drops_at),
-        len(drops_at),
-        (t[near] - t[most]).astype(np.float64) / 1e3,
-        size[near].astype(np.float64),
-    )
-
-
-def _apart(at: Floats) -> Floats:
-    """Instants of which at most one is left in each of `QUEUE_MARKS` equal stretches, and one in each that has any."""
-    if len(at) <= QUEUE_MARKS:
-        return at
-    stretch = ((at - at.min()) / max(float(np.ptp(at)), 1e-12) * (QUEUE_MARKS - 1)).astype(np.int64)
-    _, first = np.unique(stretch, return_index=True)
-    return at[first]
-
-
-def occupancy(
-    came: NDArray[np.int64], went: NDArray[np.int64], length: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Instants of change, and bytes and frames there from each on; what comes and goes at one instant is one change."""
-    at = np.concatenate([came, went])
-    by = np.concatenate([length, -length])
-    one = np.concatenate([np.ones_like(length), -np.ones_like(length)])
-    order = np.argsort(at, kind="stable")
-    at, by, one = at[order], np.cumsum(by[order]), np.cumsum(one[order])
-    last = np.append(at[1:] != at[:-1], True) if len(at) else np.zeros(0, dtype=bool)
-    return at[last], by[last], one[last]
-
-
-def extremes(t: Floats, size: NDArray[np.int64], count: NDArray[np.int64], marks: int) -> NDArray[np.int64]:
-    """Places that remain when time is cut into `marks` stretches: first, greatest of both, least and last of each."""
-    if len(t) <= 5 * marks:
-        return np.arange(len(t))
-    stretch = np.minimum(((t - t[0]) / (t[-1] - t[0]) * marks).astype(np.int64), marks - 1)
-    begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
-    ends = np.append(begins[1:], len(t))
-    kept = [
-        place
-        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
-        for place in (
-            begin,
-            begin + int(np.argmax(size[begin:end])),
-            begin + int(np.argmax(count[begin:end])),
-            begin + int(np.argmin(size[begin:end])),
-            end - 1,
-        )
-    ]
-    return np.unique(np.array(kept, dtype=np.int64))
 
 
 # -- timelines ------------------------------------------------------------------------------------------------

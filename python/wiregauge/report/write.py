@@ -100,7 +100,7 @@ def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
     reached("drawing", 0.4)
     seen = views(judgement)
     reached("drawing", 0.8)
-    made = [*build(judgement, drawn, seen), *explained_figures(explained_shapes(explanation))]
+    made = [*build(judgement, drawn, seen), *explained_figures(explained_shapes(judgement, explanation))]
     reached("drawing", 1.0)
     # Where nothing is known of any flow a figure has nothing to draw.
     return [figure for figure in made if figure.panels]

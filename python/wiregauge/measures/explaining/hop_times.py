@@ -8,7 +8,7 @@ the order of time answers from few row groups, and never for more than `MOST_REC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +106,25 @@ def read_spans(path: Path, spans: Sequence[Span], only: pl.Expr) -> pl.DataFrame
         if left <= 0:
             break
     return pl.concat(parts) if parts else read_columns(path, COLUMNS, pl.lit(False))
+
+
+def read_in_parts(path: Path, span: Span, only: pl.Expr) -> Iterator[pl.DataFrame]:
+    """All records of a stretch of time (ps) for which `only` holds, in the order of time, `MOST_RECORDS` at a time."""
+    low, high = span
+    while low <= high:
+        part = read_columns(path, COLUMNS, pl.col("time").is_between(low, high) & only, most=MOST_RECORDS)
+        if part.height < MOST_RECORDS:
+            yield part
+            return
+        last = int(part["time"][-1])
+        # Records of its last instant may go on in the next part: that begins with all of them.
+        whole = part.filter(pl.col("time") < last)
+        if whole.is_empty():
+            yield part
+            low = last + 1
+        else:
+            yield whole
+            low = last
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:

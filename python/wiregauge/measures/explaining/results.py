@@ -14,6 +14,7 @@ __all__ = [
     "Event",
     "Explanation",
     "FlowExplained",
+    "Holder",
     "Neighbour",
     "Partner",
     "SeriesExplained",
@@ -68,6 +69,17 @@ class Partner:
     length: int
     node: int
     port: int
+    blocked: float
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A flow whose frames held an output port while a message waited there: how many, and for how long of that, ns."""
+
+    flow: int
+    node: int
+    port: int
+    frames: int
     blocked: float
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wiregauge.measures.definitions.units import count_of, duration, share
-from wiregauge.measures.explaining.results import Clock, Event, Partner, Step
+from wiregauge.measures.explaining.results import Clock, Event, Holder, Step
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.stats import Course, Mode, Peaks, Recurrence
 
@@ -97,7 +97,7 @@ def cause_of(
     flow: FlowPlan,
     excess: float,
     steps: Sequence[Step],
-    partners: Sequence[Partner],
+    holders: Sequence[Holder],
     detour: float,
     clock: Clock | None,
     events: Sequence[Event],
@@ -126,7 +126,7 @@ def cause_of(
         return "unknown", "no record tells where" + _known(events)
     much = f"{duration(top.excess, 3)} more than usual ({share(min(top.excess / excess, 1.0))} of the excess)"
     if top.kind == "port":
-        here = [p for p in partners if (p.node, p.port) == (top.node, top.port)]
+        here = [one for one in holders if (one.node, one.port) == (top.node, top.port)]
         return _waited(flow, top, here, much, campaign, events)
     told = {
         "link": f"{top.title} took {much}: it was held back between the two, not queued at a port",
@@ -145,12 +145,12 @@ def cause_of(
 def _waited(
     flow: FlowPlan,
     top: Step,
-    here: Sequence[Partner],
+    here: Sequence[Holder],
     much: str,
     campaign: CampaignPlan,
     events: Sequence[Event],
 ) -> tuple[str, str]:
-    blocked = sum(p.blocked for p in here)
+    blocked = sum(one.blocked for one in here)
     place = f"{campaign.network.nodes[top.node].name}, port {top.port}"
     if blocked < HALF * top.excess:
         rest = f"; {_behind(flow, here)} held it for {duration(blocked, 3)} of that" if here else ""
@@ -161,28 +161,25 @@ def _waited(
     return "queue", f"it waited {much} in {place} behind {_behind(flow, here)}" + _known(events)
 
 
-def _behind(own: FlowPlan, partners: Sequence[Partner]) -> str:
-    flows: dict[int, list[Partner]] = {}
-    for partner in partners:
-        flows.setdefault(partner.flow, []).append(partner)
-    by_time = sorted(flows.items(), key=lambda item: -sum(p.blocked for p in item[1]))
+def _behind(own: FlowPlan, holders: Sequence[Holder]) -> str:
+    by_time = sorted(holders, key=lambda one: -one.blocked)
     named = [
-        f"{count_of(len(held), 'frame')} of "
+        f"{count_of(one.frames, 'frame')} of "
         + (
             "its own flow"
-            if number == own.id
-            else f"flow {number}"
-            if number != FOREIGN
+            if one.flow == own.id
+            else f"flow {one.flow}"
+            if one.flow != FOREIGN
             else "no flow of the test"
         )
-        + f" ({duration(sum(p.blocked for p in held), 3)})"
-        for number, held in by_time[:MOST_NAMED]
+        + f" ({duration(one.blocked, 3)})"
+        for one in by_time[:MOST_NAMED]
     ]
     rest = by_time[MOST_NAMED:]
     if not rest:
         return ", ".join(named)
-    frames = count_of(sum(len(held) for _, held in rest), "frame")
-    took = duration(sum(p.blocked for _, held in rest for p in held), 3)
+    frames = count_of(sum(one.frames for one in rest), "frame")
+    took = duration(sum(one.blocked for one in rest), 3)
     return f"{', '.join(named)} and {frames} of {count_of(len(rest), 'more flow')} ({took})"
 
 

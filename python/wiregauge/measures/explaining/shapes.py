@@ -9,11 +9,14 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, Step
-from wiregauge.measures.metrics.results import Floats
+from wiregauge.measures.extremes import Courses, CourseShape
+from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.recorded import open_recorded
+from wiregauge.measures.metrics.results import Floats, Judgement
 from wiregauge.stats import EnvelopeShape, Mode
 
 MARKS = 3_000
-"""Marks of a series; beyond it the least and greatest of equal groups are kept."""
+"""Marks of a series; beyond it the least and greatest of equal stretches of time are kept."""
 FOLDED_MARKS = 1_500
 MOST_BANDS = 250
 """Bands of a mode that are shaded."""
@@ -59,7 +62,7 @@ class ExplainedShape:
     """Everything drawn of one flow."""
 
     found: FlowExplained
-    series: EnvelopeShape
+    series: CourseShape
     low: float
     high: float
     bands: tuple[BandShape, ...]
@@ -67,20 +70,33 @@ class ExplainedShape:
     ladders: tuple[LadderShape, ...]
 
 
-def explained_shapes(explanation: Explanation) -> list[ExplainedShape]:
-    """The shapes of every flow of an explanation."""
-    return [_shape(found) for found in explanation.flows]
+def explained_shapes(judgement: Judgement, explanation: Explanation) -> list[ExplainedShape]:
+    """The shapes of every flow of an explanation of a judged run directory.
+
+    Raises RunDirectoryError for a damaged file of the run directory.
+    """
+    directory = open_recorded(judgement.directory)
+    of_runs: dict[int, tuple[RunPlan, list[FlowPlan]]] = {}
+    for found in explanation.flows:
+        of_runs.setdefault(found.run.index, (found.run, []))[1].append(found.flow)
+    courses = {index: Courses(directory, run, flows) for index, (run, flows) in of_runs.items()}
+    shapes = []
+    for found in explanation.flows:
+        course = courses[found.run.index].of(found.flow, found.series[0].measure)
+        assert course is not None  # what is explained has values
+        shapes.append(_shape(found, course.columns(MARKS // 2)))
+    return shapes
 
 
-def _shape(found: FlowExplained) -> ExplainedShape:
+def _shape(found: FlowExplained, series: CourseShape) -> ExplainedShape:
     main = found.series[0]
     t, value = main.series.t, main.series.value
     modes = main.recurrence.modes
     return ExplainedShape(
         found,
-        stats.envelope(t, value, MARKS),
-        float(value.min()),
-        float(value.max()),
+        series,
+        float(np.nanmin(series.least)),
+        float(np.nanmax(series.greatest)),
         tuple(_bands(mode, float(t[0]), float(t[-1])) for mode in modes),
         tuple(_folded(mode, t, value) for mode in modes[:MOST_FOLDED]),
         _ladders(found),

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from wiregauge.measures.explaining.around import Surroundings
 from wiregauge.measures.explaining.hop_times import (
     MOST_RECORDS,
     ladders,
+    read_in_parts,
     read_spans,
     steps_of,
     usual_steps,
     ways_of,
 )
-from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExplained, Step, WorstMessage
+from wiregauge.measures.explaining.results import (
+    Holder,
+    Neighbour,
+    Partner,
+    SeriesExplained,
+    Step,
+    WorstMessage,
+)
 from wiregauge.measures.explaining.sentences import cause_of, message_sentence
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, on_one_clock
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -93,14 +100,16 @@ def worst_messages(
         made = []
         for sequence, sent, _, value in rows.iter_rows():
             own, detour = steps.get((*key, sequence), ((), 0.0))
-            waits = partners.get((*key, sequence), ())
+            waits = partners.get((*key, sequence), _Waits())
             clock = around.clock(flow.plan, sent / 1e3)
             mode = next(
                 (k for k, mode in enumerate(main.recurrence.modes) if mode.inside_at(sent / 1e12)), None
             )
             events = around.near(flow.plan, sequence, sent / 1e3, value)
             excess = value - median
-            cause, sentence = cause_of(flow.plan, excess, own, waits, detour, clock, events, directory.plan)
+            cause, sentence = cause_of(
+                flow.plan, excess, own, waits.holders, detour, clock, events, directory.plan
+            )
             made.append(
                 WorstMessage(
                     sequence,
@@ -108,8 +117,8 @@ def worst_messages(
                     value,
                     excess,
                     own,
-                    waits[:MOST_PARTNERS],
-                    len(waits),
+                    tuple(waits.first),
+                    waits.count,
                     beside.get(sequence, ()),
                     clock,
                     events,
@@ -187,7 +196,7 @@ def _partners(
     run: RunResult,
     steps: Mapping[tuple[int, int, int], tuple[tuple[Step, ...], float]],
     clocks: RunClocks,
-) -> dict[tuple[int, int, int], tuple[Partner, ...]]:
+) -> dict[tuple[int, int, int], _Waits]:
     """The frames that left by the same port while a message waited there, or were leaving when it came."""
     path = directory.records(run.plan.index)
     rates = port_rates(directory.plan, run.plan)
@@ -209,38 +218,65 @@ def _partners(
     together = read_spans(path, spans, leaving)
     # Where all waits together are too much to be held each is read by itself: none is to lose its frames to another.
     alone = together.height >= MOST_RECORDS
-    by_port = _by_port(on_one_clock(together, names, clocks)) if not alone else {}
+    by_port = (
+        {}
+        if alone
+        else on_one_clock(together, names, clocks).sort("time").partition_by("node", "port", as_dict=True)
+    )
     del together
-    found: dict[tuple[int, int, int], tuple[Partner, ...]] = {}
-    for (key, step, rate), (low, high) in zip(waits, spans, strict=True):
+    found: dict[tuple[int, int, int], _Waits] = {}
+    for (key, step, rate), span in zip(waits, spans, strict=True):
+        port = step.node, step.port or 0
+        met = found.setdefault(key, _Waits())
         if alone:
-            here_only = leaving & (pl.col("node") == step.node) & (pl.col("port") == (step.port or 0))
-            by_port = _by_port(on_one_clock(read_spans(path, [(low, high)], here_only), names, clocks))
-        here = by_port.get((step.node, step.port or 0))
-        if here is None:
-            continue
-        begin, end = round(step.start * 1e3), round((step.start + step.took) * 1e3)
-        times, rows = here
-        first, last = np.searchsorted(times, low, "left"), np.searchsorted(times, high, "right")
-        listed = []
-        for flow, sequence, returning, length, time in rows[first:last]:
-            held = min(time + _occupied(length, rate), end) - max(time, begin)
-            if held > 0 and not (flow == key[0] and sequence == key[2]):
-                listed.append(
-                    Partner(flow, sequence, returning, length, step.node, step.port or 0, held / 1e3)
-                )
-        found[key] = (*found.get(key, ()), *listed)
+            here_only = leaving & (pl.col("node") == port[0]) & (pl.col("port") == port[1])
+            for part in read_in_parts(path, span, here_only):
+                met.add(on_one_clock(part, names, clocks).sort("time"), key, step, rate, span)
+        elif port in by_port:
+            met.add(by_port[port], key, step, rate, span)
     return found
 
 
-def _by_port(
-    records: pl.DataFrame,
-) -> dict[tuple[object, ...], tuple[NDArray[np.int64], list[tuple[Any, ...]]]]:
-    """Frames by the node and port they left by, with their times, in the order of time."""
-    return {
-        port: (own["time"].to_numpy(), list(own.select(*_LEFT, "time").iter_rows()))
-        for port, own in records.sort("time").partition_by("node", "port", as_dict=True).items()
-    }
+@dataclass(slots=True)
+class _Waits:
+    """Whom a message waited for: the first frames that held a port, how many there were, and of which flows."""
+
+    first: list[Partner] = field(default_factory=list)
+    count: int = 0
+    by_flow: dict[tuple[int, int, int], tuple[int, float]] = field(default_factory=dict)
+
+    @property
+    def holders(self) -> list[Holder]:
+        return [
+            Holder(flow, node, port, frames, blocked)
+            for (flow, node, port), (frames, blocked) in self.by_flow.items()
+        ]
+
+    def add(
+        self, left: pl.DataFrame, key: tuple[int, int, int], step: Step, rate: int, span: tuple[int, int]
+    ) -> None:
+        """Frames that left by the port of a step, in the order of time, of which those count that held it then."""
+        time = left["time"]
+        own = left.slice(
+            int(time.search_sorted(span[0], "left")),
+            max(int(time.search_sorted(span[1], "right")) - int(time.search_sorted(span[0], "left")), 0),
+        )
+        begin, end = round(step.start * 1e3), round((step.start + step.took) * 1e3)
+        times = own["time"].to_numpy()
+        occupied = (own["length"].cast(pl.Int64).to_numpy() + OVERHEAD) * 8 * 10**12 // rate
+        held = np.minimum(times + occupied, end) - np.maximum(times, begin)
+        itself = (own["flow"] == key[0]) & (own["sequence"] == key[2])
+        table = own.select(*_LEFT, held=pl.Series(held)).filter(pl.Series(held > 0) & ~itself)
+        self.count += table.height
+        node, port = step.node, step.port or 0
+        for flow, sequence, returning, length, blocked in table.head(
+            max(MOST_PARTNERS - len(self.first), 0)
+        ).iter_rows():
+            self.first.append(Partner(flow, sequence, returning, length, node, port, blocked / 1e3))
+        of_flows = table.group_by("flow", maintain_order=True).agg(pl.len(), pl.col("held").sum())
+        for flow, frames, blocked in of_flows.iter_rows():
+            before = self.by_flow.get((flow, node, port), (0, 0.0))
+            self.by_flow[flow, node, port] = before[0] + frames, before[1] + blocked / 1e3
 
 
 def _occupied(length: int, rate: int) -> int:

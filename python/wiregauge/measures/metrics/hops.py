@@ -159,17 +159,26 @@ def _pooled(hops: Sequence[Hop]) -> Hop:
 
 
 def read_columns(
-    path: Path, columns: tuple[str, ...], only: pl.Expr | None = None, most: int | None = None
+    path: Path,
+    columns: tuple[str, ...],
+    only: pl.Expr | None = None,
+    most: int | None = None,
+    *,
+    span: tuple[int, int] | None = None,
+    made: Mapping[str, pl.Expr] | None = None,
 ) -> pl.DataFrame:
     """`columns` of a Parquet file of the run directory, vocabularies as text, at most so many rows.
 
-    Raises RunDirectoryError for a file that cannot be read.
+    `span`: only of rows from one place on, and so many; `made` are columns that follow from the stored ones. Raises
+    RunDirectoryError for a file that cannot be read.
     """
     try:
         lazy = pl.scan_parquet(path)
+        lazy = lazy if span is None else lazy.slice(*span)
         words = [name for name in ("point", "reason") if name in columns]
         lazy = lazy.with_columns(pl.col(*words).cast(pl.String)) if words else lazy
-        lazy = (lazy if only is None else lazy.filter(only)).select(columns)
+        lazy = lazy if only is None else lazy.filter(only)
+        lazy = (lazy if made is None else lazy.with_columns(**made)).select(columns)
         return (lazy if most is None else lazy.head(most)).collect(engine="streaming")
     # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
     except BaseException as error:

@@ -1,0 +1,307 @@
+"""What the view of queues draws: how full each switch port was, from every record of the run, in bounded memory.
+
+A queue is the frames in a switch bound for a port, from arrival to first bit out. Records are read a batch at a time.
+How long a queue was is certain as soon as every frame that came until then has left, or is as many records ago as
+nothing stays: then it is reduced to the extremes of equal stretches of time, which stay exact whatever comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.plan import Switch
+
+__all__ = ["QueueShape", "Queues", "queues"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+QUEUE_MARKS = 800
+"""Stretches of time a queue is reduced to, at most."""
+NEAR = 40
+"""Changes before and after the greatest length of a queue that are drawn one by one."""
+BATCH = 1 << 20
+"""Records that are read at once. A frame is remembered for at least so many after it came to a switch."""
+_PER_MARK = 5
+"""Changes that a stretch is reduced to."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShape:
+    """Frames in a switch bound for one of its ports against time (s), at the extremes of equal stretches of time."""
+
+    run: int
+    switch: str
+    port: int
+    t: Floats
+    bytes: Floats
+    frames: Floats
+    most_bytes: float
+    most_bytes_at: float
+    most_frames: int
+    most_frames_at: float
+    drops_at: Floats
+    """When frames were dropped; where many were, the first instant of each stretch of time with any."""
+    dropped: int
+    near_t: Floats
+    near_bytes: Floats
+    """Every change around the greatest number of bytes; times in ns from it."""
+    changes: int = 0
+    """Changes of the length of the queue in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The queues of a run, the ones that dropped most or were fullest first."""
+
+    shapes: tuple[QueueShape, ...] = ()
+    unpaired: int = 0
+    """Frames that left a switch and of which no record, or none in memory any more, tells when they came."""
+
+
+def queues(directory: Recorded, plan: RunPlan) -> Queues:
+    """The queues of the switches of a run. Raises RunDirectoryError for a damaged file."""
+    nodes = directory.plan.network.nodes
+    ports: dict[tuple[int, int], _Port] = {}
+    before: pl.DataFrame | None = None
+    unpaired, left_any = 0, False
+    for table in _batches(directory, plan):
+        if table.is_empty():
+            continue
+        begin = int(table["time"].min())  # type: ignore[arg-type]
+        came = table.filter("came_in").select("key", came="time")
+        here = came if before is None else pl.concat([before, came])
+        left = table.filter("went_out").select("key", "node", "port", "length", "time")
+        stays = left.join(here.unique("key", keep="first"), on="key", how="inner")
+        unpaired += left.height - stays.height
+        left_any |= bool(left.height)
+        for (node, port), part in stays.partition_by("node", "port", as_dict=True).items():
+            one = ports.setdefault((int(node), int(port)), _Port())
+            one.stay(
+                part["came"].to_numpy(), part["time"].to_numpy(), part["length"].cast(pl.Int64).to_numpy()
+            )
+        for (node, port), part in table.filter("full").partition_by("node", "port", as_dict=True).items():
+            ports.setdefault((int(node), int(port)), _Port()).drop(part["time"].to_numpy())
+        # Frames that came before this batch are forgotten after it, so nothing before it changes any more.
+        for one in ports.values():
+            one.settle(begin)
+        before = came
+    shapes = []
+    for (node, port), one in ports.items():
+        name = nodes[node].name if 0 <= node < len(nodes) else f"node {node}"
+        shape = one.shape(plan.index, name, port)
+        # A port at which never two frames met has no queue to show.
+        if shape is not None and (shape.most_frames > 1 or shape.dropped):
+            shapes.append(shape)
+    shapes.sort(key=lambda shape: (-shape.dropped, -shape.most_bytes, shape.switch, shape.port))
+    return Queues(tuple(shapes), unpaired) if left_any else Queues()
+
+
+def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
+    """What switches recorded, in the order of time; every batch is of `BATCH` records of the run."""
+    path = directory.records(plan.index)
+    switches = [k for k, node in enumerate(directory.plan.network.nodes) if isinstance(node.kind, Switch)]
+    if path is None or not switches:
+        return
+    point, reason = pl.col("point"), pl.col("reason")
+    passing = (point == "switch-in") | (point == "switch-out") | (point == "drop")
+    flags = {
+        "key": _key(max(switches)),
+        "came_in": point == "switch-in",
+        "went_out": point == "switch-out",
+        "full": ((point == "drop") & (reason == "buffer-full")).fill_null(value=False),
+    }
+    total = directory.reading(
+        plan.index, lambda: int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    )
+    for place in range(0, total, BATCH):
+        yield read_columns(
+            path,
+            ("node", "port", "length", "time", *flags),
+            passing & pl.col("node").is_in(switches),
+            span=(place, BATCH),
+            made=flags,
+        )
+
+
+def _key(most: int) -> pl.Expr:
+    """What tells a frame at a node from all others; `most` is the greatest number of a node."""
+    parts = ("flow", "sequence", "node", "returning", "warm_up")
+    if most >= 1 << 14:
+        return pl.struct(parts)
+    # Their bits in one number, which is joined several times as fast.
+    places = (48, 16, 2, 1, 0)
+    each = [
+        pl.col(name).cast(pl.UInt64) * pl.lit(1 << place, pl.UInt64)
+        for name, place in zip(parts, places, strict=True)
+    ]
+    return pl.sum_horizontal(each)
+
+
+class _Level:
+    """How full a queue is: takes changes in the order of time, keeps the extremes of equal stretches of it."""
+
+    def __init__(self) -> None:
+        nothing = np.zeros(0, dtype=np.int64)
+        self.changes = 0
+        self.most, self.most_at = -1, 0
+        self.most_frames, self.most_frames_at = -1, 0
+        self.near_t, self.near_size = nothing, nothing
+        self._near_lacks = 0
+        self._held = (nothing, nothing, nothing)
+        self._width = 1
+        self._begin = 0
+        self._bytes = self._frames = 0
+        self._tail = (nothing, nothing)
+
+    def add(self, at: Integers, by: Integers, one: Integers) -> None:
+        """The next changes; none of a later part is at an instant of an earlier one."""
+        if not len(at):
+            return
+        t, size, count = changes(at, by, one, self._bytes, self._frames)
+        self._bytes, self._frames = int(size[-1]), int(count[-1])
+        if not self.changes:
+            self._begin = int(t[0])
+        self.changes += len(t)
+        self._note(t, size, count)
+        self._held = tuple(  # type: ignore[assignment]
+            np.concatenate([held, new]) for held, new in zip(self._held, (t, size, count), strict=True)
+        )
+        if len(self._held[0]) > 4 * _PER_MARK * QUEUE_MARKS:
+            self._held = self.reduced()
+
+    def reduced(self) -> tuple[Integers, Integers, Integers]:
+        """Changes that remain: where there are many, of each stretch the first and last, the greatest and the least."""
+        t, size, count = self._held
+        if len(t) <= _PER_MARK * QUEUE_MARKS:
+            return self._held
+        # Twice as wide makes one stretch of two, so what was kept of each is what is to be kept of both.
+        while (int(t[-1]) - self._begin) // self._width >= QUEUE_MARKS:
+            self._width *= 2
+        kept = extremes((t - self._begin) // self._width, size, count)
+        return t[kept], size[kept], count[kept]
+
+    def _note(self, t: Integers, size: Integers, count: Integers) -> None:
+        if self._near_lacks:
+            more = min(self._near_lacks, len(t))
+            self.near_t = np.concatenate([self.near_t, t[:more]])
+            self.near_size = np.concatenate([self.near_size, size[:more]])
+            self._near_lacks -= more
+        top, top_frames = int(np.argmax(size)), int(np.argmax(count))
+        if count[top_frames] > self.most_frames:
+            self.most_frames, self.most_frames_at = int(count[top_frames]), int(t[top_frames])
+        before_t, before_size = (
+            np.concatenate([old, new]) for old, new in zip(self._tail, (t, size), strict=True)
+        )
+        if size[top] > self.most:
+            self.most, self.most_at = int(size[top]), int(t[top])
+            place = top + len(self._tail[0])
+            near = slice(max(place - NEAR, 0), place + NEAR)
+            self.near_t, self.near_size = before_t[near].copy(), before_size[near].copy()
+            self._near_lacks = max(place + NEAR - len(before_t), 0)
+        self._tail = before_t[-NEAR:].copy(), before_size[-NEAR:].copy()
+
+
+@dataclass(slots=True)
+class _Port:
+    """What is known of one port so far."""
+
+    level: _Level = field(default_factory=_Level)
+    dropped: int = 0
+    _drops: list[Integers] = field(default_factory=list)
+    _drops_held: int = 0
+    _at: list[Integers] = field(default_factory=list)
+    _bytes: list[Integers] = field(default_factory=list)
+    _frames: list[Integers] = field(default_factory=list)
+
+    def stay(self, came: Integers, went: Integers, length: Integers) -> None:
+        one = np.ones_like(length)
+        self._at += [came, went]
+        self._bytes += [length, -length]
+        self._frames += [one, -one]
+
+    def drop(self, at: Integers) -> None:
+        self.dropped += len(at)
+        self._drops.append(at)
+        self._drops_held += len(at)
+        if self._drops_held > 50 * QUEUE_MARKS:
+            self._drops = [apart(np.concatenate(self._drops), 8 * QUEUE_MARKS)]
+            self._drops_held = len(self._drops[0])
+
+    def settle(self, until: int | None) -> None:
+        """What happened before this instant is certain; None: everything."""
+        if not self._at:
+            return
+        at, by, one = (np.concatenate(parts) for parts in (self._at, self._bytes, self._frames))
+        order = np.argsort(at, kind="stable")
+        at, by, one = at[order], by[order], one[order]
+        ready = len(at) if until is None else int(np.searchsorted(at, until, "left"))
+        self.level.add(at[:ready], by[:ready], one[:ready])
+        self._at, self._bytes, self._frames = ([part[ready:]] for part in (at, by, one))
+
+    def shape(self, run: int, switch: str, port: int) -> QueueShape | None:
+        self.settle(None)
+        level = self.level
+        if not level.changes:
+            return None
+        drops = apart(np.concatenate([np.zeros(0, np.int64), *self._drops]), QUEUE_MARKS)
+        t, size, count = level.reduced()
+        return QueueShape(
+            run,
+            switch,
+            port,
+            t / 1e12,
+            size.astype(np.float64),
+            count.astype(np.float64),
+            float(level.most),
+            level.most_at / 1e12,
+            level.most_frames,
+            level.most_frames_at / 1e12,
+            drops / 1e12,
+            self.dropped,
+            (level.near_t - level.most_at) / 1e3,
+            level.near_size.astype(np.float64),
+            level.changes,
+        )
+
+
+def changes(
+    at: Integers, by: Integers, one: Integers, size: int = 0, count: int = 0
+) -> tuple[Integers, Integers, Integers]:
+    """Instants of change, and bytes and frames there from each on; what comes and goes at one instant is one change."""
+    last = np.append(at[1:] != at[:-1], True)
+    return at[last], size + np.cumsum(by)[last], count + np.cumsum(one)[last]
+
+
+def extremes(stretch: Integers, size: Integers, count: Integers) -> Integers:
+    """Places that remain of ascending stretches: first, greatest of both, least and last of each."""
+    begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
+    ends = np.append(begins[1:], len(stretch))
+
+    def first(column: Integers, extreme: np.ufunc) -> Integers:
+        is_it = column == np.repeat(extreme.reduceat(column, begins), ends - begins)
+        places = np.flatnonzero(is_it)
+        return places[np.searchsorted(places, begins)]
+
+    return np.unique(
+        np.concatenate(
+            [begins, first(size, np.maximum), first(count, np.maximum), first(size, np.minimum), ends - 1]
+        )
+    )
+
+
+def apart(at: Integers, most: int) -> Integers:
+    """Instants in their order, of which the first is left in each of `most` equal stretches that has any."""
+    if len(at) <= most:
+        return at
+    stretch = (at - at[0]) * (most - 1) // max(int(at[-1] - at[0]), 1)
+    _, first = np.unique(stretch, return_index=True)
+    return at[first]
