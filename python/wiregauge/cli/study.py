@@ -25,8 +25,9 @@ from wiregauge.terminal import (
 )
 
 if TYPE_CHECKING:
+    from wiregauge.config import Loaded
     from wiregauge.runner import Bench
-    from wiregauge.studies import Carried, ListedShown, Pace, Size, Study
+    from wiregauge.studies import Carried, ItemResult, ListedShown, Pace, Size, Study
 
 __all__ = ["study"]
 
@@ -60,6 +61,15 @@ def study(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the study in DIR; what is complete is judged again.")
     ] = False,
+    sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help="Then move each parameter of the model that the paper does not state, one at a time, and show by how "
+            "much each result moves (sim). What each move changes is run again: at most as long as the study, "
+            "times the moves that `--sensitivity` names as it goes.",
+        ),
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -84,9 +94,10 @@ def study(
         for option, given in (("--bench", bench), ("--out", out), ("--jobs", jobs)):
             if given is not None:
                 fail(f"{option} has no effect without the name of a study; name one", BAD_INPUT)
-        if size is not None or resume:
+        if size is not None or resume or sensitivity:
             fail(
-                "--quick, --full and --resume have no effect without the name of a study; name one", BAD_INPUT
+                "--quick, --full, --resume and --sensitivity have no effect without the name of a study; name one",
+                BAD_INPUT,
             )
         _show_list(as_json=as_json)
         return
@@ -101,7 +112,14 @@ def study(
                 opened = _opened(bench or "sim", jobs)
                 directory.check_free(directory.place)
                 carried = None
-            code = _carry_out(chosen, opened, directory, carried, size or "usual", as_json=as_json)
+            if sensitivity and opened.name != "sim":
+                fail(
+                    "--sensitivity moves a model, and only bench sim has one; leave one of the two out",
+                    BAD_INPUT,
+                )
+            code = _carry_out(
+                chosen, opened, directory, carried, size or "usual", as_json=as_json, sensitivity=sensitivity
+            )
         except StudyError as error:
             fail(str(error), BAD_INPUT)
     raise typer.Exit(code)
@@ -156,6 +174,7 @@ def _carry_out(
     size: Size,
     *,
     as_json: bool,
+    sensitivity: bool,
 ) -> int:
     """Carries a study out and shows it; the exit code."""
     from wiregauge import studies
@@ -179,18 +198,22 @@ def _carry_out(
             carried, loaded, bench, observer=ProgressView(console), going=going, told=troubles.append
         )
         items = studies.lay(chosen, carried.results)
-        shown = studies.study_json(carried, items)
+        directory.save(studies.study_json(carried, items))
+        if sensitivity and carried.state == "complete":
+            _move(carried, items, loaded, bench, console, troubles)
+        moved = studies.find_sensitivity(chosen, carried.size, directory.place, chosen.folder)
+        shown = studies.study_json(carried, items, moved)
         directory.save(shown)
         own = chosen.figures(carried.results) if chosen.figures is not None else {}
         try:
-            page = studies.write_page(carried, items, own)
+            page = studies.write_page(carried, items, own, moved)
         except RunDirectoryError as error:
             troubles.append(f"the report is missing: {error}")
             page = None
     if as_json:
         print(json.dumps(shown, indent=1))
     else:
-        studies.study_text(carried, items, make_console())
+        studies.study_text(carried, items, make_console(), moved)
         if page is not None:
             put(f"report: {page}")
     if carried.reason:
@@ -199,6 +222,31 @@ def _carry_out(
     for trouble in troubles:
         say(trouble)
     return studies.code_of(carried, items) if page is not None else INCOMPLETE
+
+
+def _move(
+    carried: Carried,
+    items: tuple[ItemResult, ...],
+    loaded: Mapping[str, Loaded],
+    bench: Bench,
+    console: Console,
+    troubles: list[str],
+) -> None:
+    """Moves each parameter; a stop keeps those that were moved."""
+    from wiregauge import studies
+    from wiregauge.cli.progress import ProgressView
+    from wiregauge.master.stopping import Interrupted
+    from wiregauge.runner import DiskError, NothingRunError
+
+    def going(number: int, of: int, name: str) -> None:
+        console.print(f"move {number}/{of}  {name}", highlight=False, markup=False, soft_wrap=True)
+
+    try:
+        studies.measure(
+            carried, items, loaded, bench, observer=ProgressView(console), going=going, told=troubles.append
+        )
+    except (Interrupted, NothingRunError, DiskError) as stop:
+        carried.state, carried.reason = "interrupted", f"while parameters were moved: {stop}"
 
 
 @dataclass

@@ -6,7 +6,7 @@ A study of one's own is a folder with a `study.py`; docs/how-to/studies.md shows
 from __future__ import annotations
 
 from wiregauge.studies.carrying import Carried, Going, Pace, carry_out, load_parts
-from wiregauge.studies.declaring import Cells, Item, Key, Part, Picture, Study
+from wiregauge.studies.declaring import Cells, Item, Key, Parameter, Part, Picture, Study
 from wiregauge.studies.drawing import against_rarity, as_counts, over_time, with_extremes
 from wiregauge.studies.fitting import line
 from wiregauge.studies.keeping import StudyDirectory
@@ -26,6 +26,7 @@ from wiregauge.studies.measured import (
 from wiregauge.studies.page import write_page
 from wiregauge.studies.recurring import Leaves, Recurring, leaves, recurring
 from wiregauge.studies.results import Course, Results
+from wiregauge.studies.sensitivity import Sensitivity, find_sensitivity, measure
 from wiregauge.studies.shown import ListedShown, study_json
 from wiregauge.studies.size import SIZES, Size, StudyError
 from wiregauge.studies.summing import code_of, headline, verdict_of
@@ -45,10 +46,12 @@ __all__ = [
     "ListedShown",
     "Measured",
     "Pace",
+    "Parameter",
     "Part",
     "Picture",
     "Recurring",
     "Results",
+    "Sensitivity",
     "Size",
     "Study",
     "StudyDirectory",
@@ -58,6 +61,7 @@ __all__ = [
     "carry_out",
     "code_of",
     "difference",
+    "find_sensitivity",
     "greatest",
     "headline",
     "known",
@@ -67,6 +71,7 @@ __all__ = [
     "left_out",
     "line",
     "load_parts",
+    "measure",
     "names",
     "open_study",
     "over_time",

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from wiregauge.figures.model import Figure
 from wiregauge.studies.measured import Measured
 from wiregauge.studies.results import Results
 from wiregauge.studies.size import Size
 
-__all__ = ["Cells", "Item", "Key", "Part", "Picture", "Study"]
+__all__ = ["Cells", "Item", "Key", "Parameter", "Part", "Picture", "Study"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,23 @@ class Item:
     """Benches on which the criteria count. Real hosts are not the paper's, so there the cells are shown only."""
 
 
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number of the model that the paper does not state, and what it is moved to, to see which results move with it.
+
+    `places` are the attributes that hold it: files of the study's folder, as a pattern, and an XPath whose prefix `t`
+    is the test language. `moved` has shares of what stands there, `90%`, or values in its place; of a distribution every
+    quantity is scaled. Settings of a size win over what stands in a file.
+    """
+
+    name: str
+    basis: Literal["fitted", "assumed"]
+    places: Sequence[tuple[str, str]]
+    moved: Sequence[str] = ("90%", "110%")
+    because: str = ""
+    """Why it is moved by other than a tenth."""
+
+
 Cells = Iterable[tuple[Key, Measured]]
 
 
@@ -101,5 +119,6 @@ class Study:
     items: Sequence[Item]
     cells: Callable[[Results], Cells]
     figures: Callable[[Results], Mapping[str, Sequence[Figure]]] | None = None
+    parameters: Sequence[Parameter] = ()
     folder: Path = Path()
     """Where its files are; whoever loads it says so."""

@@ -10,17 +10,33 @@ from wiregauge.figures.model import Figure
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 from wiregauge.report.write import render, store
 from wiregauge.studies.carrying import RUNS, Carried
+from wiregauge.studies.effects import Effect, effects_of, row_effects, row_sentence
 from wiregauge.studies.laying import ItemResult, Laid
 from wiregauge.studies.pictures import identifier, picture_of
+from wiregauge.studies.sensitivity import Sensitivity
 from wiregauge.studies.summing import counts, headline, verdict_of
-from wiregauge.studies.text import deviation_text, interval_of, needs_text, number, printed
+from wiregauge.studies.text import (
+    basis_text,
+    deviation_text,
+    interval_of,
+    moved_text,
+    needs_text,
+    number,
+    printed,
+)
 
 __all__ = ["PAGE", "write_page"]
 
 PAGE = "report.html"
+ARROW = "\N{RIGHTWARDS ARROW}"
 
 
-def write_page(carried: Carried, items: Sequence[ItemResult], own: Mapping[str, Sequence[Figure]]) -> Path:
+def write_page(
+    carried: Carried,
+    items: Sequence[ItemResult],
+    own: Mapping[str, Sequence[Figure]],
+    sensitivity: Sensitivity | None = None,
+) -> Path:
     """Writes the page into the study directory; returns its path. Raises RunDirectoryError when it cannot."""
     drawn = {item.item.number: _figures(item, own.get(item.item.number, ())) for item in items}
     text = render(
@@ -39,12 +55,16 @@ def write_page(carried: Carried, items: Sequence[ItemResult], own: Mapping[str, 
                 "note": item.item.note,
                 "verdict": item.verdict,
                 "needs": needs_text(item),
-                "table": cell_table(item),
+                "rests": [row_sentence(row) for row in row_effects(item.cells, sensitivity)],
+                "table": cell_table(item, sensitivity),
+                "moves": move_table(item, sensitivity),
                 "figures": [figure.id for figure in drawn[item.item.number]],
             }
             for item in items
         ],
         uncompared=uncompared_table(items),
+        basis=basis_text(carried, sensitivity),
+        parameters=parameter_table(carried, sensitivity),
         parts=part_table(carried),
         reports=_reports(carried),
     )
@@ -58,12 +78,12 @@ def _figures(item: ItemResult, own: Sequence[Figure]) -> list[Figure]:
     return [*([picture] if picture is not None else []), *own]
 
 
-def cell_table(item: ItemResult) -> Table:
+def cell_table(item: ItemResult, sensitivity: Sensitivity | None = None) -> Table:
     """The cells of an item that have a number, the paper's or ours."""
     shown = [cell for cell in item.cells if cell.ours is not None or (cell.published and cell.published.text)]
     sections: dict[str, list[list[Cell]]] = {}
     for cell in shown:
-        sections.setdefault(cell.key.series, []).append(_row(cell))
+        sections.setdefault(cell.key.series, []).append(_row(cell, sensitivity))
     heads = [
         *text_heads("cell", "statistic"),
         Head("published"),
@@ -71,12 +91,12 @@ def cell_table(item: ItemResult) -> Table:
         Head("95 % interval"),
         Head("n"),
         Head("difference"),
-        *text_heads("role", "criterion", "result"),
+        *text_heads("role", "criterion", "result", "moved most by"),
     ]
     return Table(item.item.number, heads, [Section(name, rows) for name, rows in sections.items()], lead=2)
 
 
-def _row(cell: Laid) -> list[Cell]:
+def _row(cell: Laid, sensitivity: Sensitivity | None) -> list[Cell]:
     theirs = cell.published
     criterion = theirs.criterion.written if theirs is not None and theirs.criterion is not None else ""
     word = {"holds": "pass", "fails": "fail", "undecided": "undecided"}.get(cell.result, "faint")
@@ -91,7 +111,47 @@ def _row(cell: Laid) -> list[Cell]:
         Cell(cell.role, cell.statement, kind="text short"),
         Cell(criterion, kind="text short"),
         Cell(cell.result, cell.reason, f"verdict {word} text short"),
+        Cell(moved_text(cell, sensitivity), kind="text"),
     ]
+
+
+def move_table(item: ItemResult, sensitivity: Sensitivity | None) -> Table:
+    """By how much each compared cell of an item moves with each parameter: a column for every value it is moved to."""
+    sections: dict[str, list[list[Cell]]] = {}
+    moves: Sequence[Effect] = ()
+    for cell in item.cells:
+        if effects := effects_of(cell, sensitivity):
+            moves = effects
+            row = [Cell(cell.key.x, kind="text short"), Cell(cell.key.statistic, kind="text short")]
+            row += [_moved(one) for one in effects]
+            sections.setdefault(cell.key.series, []).append(row)
+    heads = [*text_heads("cell", "statistic"), *(Head(f"{one.name} {one.to}") for one in moves)]
+    return Table(item.item.number, heads, [Section(name, rows) for name, rows in sections.items()], lead=2)
+
+
+def _moved(one: Effect) -> Cell:
+    if one.result == one.before:
+        return Cell(one.text)
+    return Cell(one.text, f"{one.before} {ARROW} {one.result}", "verdict fail", one.result)
+
+
+def parameter_table(carried: Carried, sensitivity: Sensitivity | None) -> Table:
+    """What was moved, from what to what."""
+    changes: dict[str, list[str]] = {}
+    for one in sensitivity.moved if sensitivity is not None else ():
+        changes.setdefault(one.name, []).append(f"{one.to}: {', '.join(one.changes)}")
+    rows = [
+        [
+            Cell(one.name, kind="text short"),
+            Cell(one.basis, kind="text short"),
+            Cell("; ".join(changes.get(one.name, one.moved)), kind="text"),
+            Cell(one.because, kind="text"),
+        ]
+        for one in carried.study.parameters
+    ]
+    return Table(
+        "Parameters", text_heads("parameter", "basis", "moved to", "why so far"), [Section("", rows)]
+    )
 
 
 def uncompared_table(items: Sequence[ItemResult]) -> Table:

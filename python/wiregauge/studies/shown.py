@@ -12,7 +12,9 @@ from msgspec import Meta
 
 from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Verdict, filled, json_schema
 from wiregauge.studies.carrying import RUNS, Carried
+from wiregauge.studies.effects import effects_of, moved_most, rests_on
 from wiregauge.studies.laying import ItemResult, Laid
+from wiregauge.studies.sensitivity import Sensitivity
 from wiregauge.studies.summing import standings, verdict_of
 
 __all__ = ["schema_path", "study_json", "study_schema"]
@@ -28,6 +30,13 @@ class PartShown(TypedDict):
     ]
     validity: Grade | None
     reason: str | None
+
+
+class MoveShown(TypedDict):
+    parameter: Annotated[str, From("name")]
+    to: Annotated[str, Meta(description="a share of what stands in the tests, or what stands there instead")]
+    ours: Figure
+    result: Annotated[str, Meta(extra_json_schema={"enum": ["holds", "fails", "undecided"]})]
 
 
 class CellShown(TypedDict):
@@ -55,6 +64,13 @@ class CellShown(TypedDict):
     statement: Annotated[str, Meta(description="what the paper says; cells of one statement count once")]
     result: Literal["holds", "fails", "undecided", "shown", "not compared"]
     reason: str
+    rests_on: Annotated[
+        str,
+        Meta(description="with which parameter it would come out otherwise; empty: with none that was moved"),
+    ]
+    moves: Annotated[
+        list[MoveShown], Meta(description="what moves it by more than another seed does, the most first")
+    ]
     source: Annotated[str, Meta(description="which figure of which part ours is")]
 
 
@@ -87,6 +103,19 @@ class StandingShown(TypedDict):
     cells: Count
 
 
+class ParameterShown(TypedDict):
+    name: str
+    basis: Literal["fitted", "assumed"]
+    moved: Annotated[list[str], Meta(description="to what, one at a time")]
+    because: Annotated[str, Meta(description="why by other than a tenth; empty: by a tenth")]
+
+
+class SensitivityShown(TypedDict):
+    size: Annotated[str, Meta(extra_json_schema={"enum": ["quick", "usual", "full"]})]
+    version: Annotated[str, Meta(description="of the program that found it")]
+    parameters: list[ParameterShown]
+
+
 class ProgramShown(TypedDict):
     name: str
     version: str
@@ -107,6 +136,9 @@ class StudyShown(TypedDict):
     reason: str | None
     verdict: Verdict
     standings: list[StandingShown]
+    sensitivity: Annotated[
+        SensitivityShown | None, Meta(description="null: not found of these tests; --sensitivity finds it")
+    ]
     parts: list[PartShown]
     items: list[ItemShown]
 
@@ -132,7 +164,9 @@ class ListShown(TypedDict):
     studies: list[ListedShown]
 
 
-def study_json(carried: Carried, items: tuple[ItemResult, ...]) -> StudyShown:
+def study_json(
+    carried: Carried, items: tuple[ItemResult, ...], sensitivity: Sensitivity | None = None
+) -> StudyShown:
     """The study as JSON objects."""
     study = carried.study
     return {
@@ -150,8 +184,9 @@ def study_json(carried: Carried, items: tuple[ItemResult, ...]) -> StudyShown:
         "reason": carried.reason,
         "verdict": verdict_of(carried, items),
         "standings": [filled(StandingShown, one) for one in standings(items)],
+        "sensitivity": _sensitivity(carried, sensitivity),
         "parts": [_part(carried, index) for index in range(len(study.parts))],
-        "items": [_item(item) for item in items],
+        "items": [_item(item, sensitivity) for item in items],
     }
 
 
@@ -172,17 +207,28 @@ def _part(carried: Carried, index: int) -> PartShown:
     }
 
 
-def _item(item: ItemResult) -> ItemShown:
+def _sensitivity(carried: Carried, found: Sensitivity | None) -> SensitivityShown | None:
+    if found is None:
+        return None
+    parameters = [filled(ParameterShown, one) for one in carried.study.parameters]
+    return {"size": found.size, "version": found.version, "parameters": parameters}
+
+
+def _item(item: ItemResult, sensitivity: Sensitivity | None) -> ItemShown:
     return filled(
         ItemShown,
         item,
         needs=[filled(NeedShown, need) for need in item.needs],
-        cells=[_cell(cell) for cell in item.cells],
+        cells=[_cell(cell, sensitivity) for cell in item.cells],
     )
 
 
-def _cell(cell: Laid) -> CellShown:
-    return filled(CellShown, cell)
+def _cell(cell: Laid, sensitivity: Sensitivity | None) -> CellShown:
+    effects = effects_of(cell, sensitivity)
+    moving = [one for some in moved_most(effects, len(effects)) for one in some]
+    return filled(
+        CellShown, cell, rests_on=rests_on(effects), moves=[filled(MoveShown, one) for one in moving]
+    )
 
 
 def schema_path() -> Path:

@@ -8,11 +8,23 @@ from rich.console import Console
 
 from wiregauge.measures.definitions.units import significant
 from wiregauge.studies.carrying import Carried
+from wiregauge.studies.effects import effects_of, moved_most, rests_on, row_effects, row_sentence
 from wiregauge.studies.laying import ItemResult, Laid
+from wiregauge.studies.sensitivity import Sensitivity
 from wiregauge.studies.summing import headline, verdict_of
 from wiregauge.terminal import print_table
 
-__all__ = ["deviation_text", "interval_of", "needs_text", "number", "printed", "study_text", "unit_text"]
+__all__ = [
+    "basis_text",
+    "deviation_text",
+    "interval_of",
+    "moved_text",
+    "needs_text",
+    "number",
+    "printed",
+    "study_text",
+    "unit_text",
+]
 
 
 def number(value: float | None, unit: str = "") -> str:
@@ -60,8 +72,10 @@ def needs_text(item: ItemResult) -> list[str]:
     return texts
 
 
-def study_text(carried: Carried, items: Sequence[ItemResult], console: Console) -> None:
-    """Prints every item with the paper's cells and ours."""
+def study_text(
+    carried: Carried, items: Sequence[ItemResult], console: Console, sensitivity: Sensitivity | None = None
+) -> None:
+    """Prints every item with the paper's cells and ours, and what of the model they stand or fall with."""
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -69,6 +83,7 @@ def study_text(carried: Carried, items: Sequence[ItemResult], console: Console) 
     study = carried.study
     say(f"{study.title}: {verdict_of(carried, items)} ({carried.size}, bench {carried.bench})")
     say(headline(carried, items))
+    say(basis_text(carried, sensitivity))
     for item in items:
         say("")
         say(f"{item.item.number}: {item.item.title}")
@@ -79,10 +94,42 @@ def study_text(carried: Carried, items: Sequence[ItemResult], console: Console) 
         if rows:
             heads = ["cell", "published", "ours", "95 %", "n", "differs", "role", "result"]
             print_table(heads, rows, console)
-        if item.item.note:
-            say(f"  {item.item.note}")
+        for line in (*map(row_sentence, row_effects(item.cells, sensitivity)), *_note(item)):
+            say(f"  {line}")
         for reason, cells in _reasons(item).items():
             say(f"  {reason}: {'; '.join(cells) if len(cells) < 9 else f'{len(cells)} cells'}")
+
+
+def _note(item: ItemResult) -> list[str]:
+    return [item.item.note] if item.item.note else []
+
+
+def basis_text(carried: Carried, found: Sensitivity | None) -> str:
+    """By how much what is not the paper's was moved, or that it was not."""
+    if not carried.study.parameters:
+        return "How results move with the model is not known: the study declares no parameters."
+    if found is None:
+        return (
+            "How results move with the model is not known of these tests; "
+            f"`wiregauge study {carried.study.name} --sensitivity` finds out."
+        )
+    others = f", in the {found.size} form" if found.size != carried.size else ""
+    return (
+        f"Each of {len(carried.study.parameters)} parameters that the paper does not state was moved alone, by 10 % "
+        f"either way where nothing else is said{others}. What another seed moves as far is not named."
+    )
+
+
+def moved_text(cell: Laid, found: Sensitivity | None, most: int = 1) -> str:
+    """What moves a cell most, and with what it would come out otherwise."""
+    effects = effects_of(cell, found)
+    moving = "; ".join(
+        f"{some[0].name} {', '.join(f'{one.to}: {one.text}' for one in some)}"
+        for some in moved_most(effects, most)
+    )
+    if effects and not moving:
+        moving = "nothing"
+    return "; ".join(filter(None, (moving, rests_on(effects))))
 
 
 def _row(cell: Laid, *, alone: bool) -> list[str]:

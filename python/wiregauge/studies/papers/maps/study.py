@@ -22,6 +22,7 @@ from wiregauge.studies import (
     Item,
     Key,
     Measured,
+    Parameter,
     Part,
     Picture,
     Results,
@@ -62,6 +63,7 @@ PROTOCOLS = (
 TTE, RC, BE, UDP = PROTOCOLS
 PAYLOADS = (64, 128, 256, 512, 1024, 1472)
 LOADS = (0, 50, 100)
+PERIOD = "period of the sender"
 LEVELS = (25, 50, 75, 100)
 EVEN_LOADS = {50: 31, 100: 44}
 """What the threads realise, in %, as Table 2 of ours has it."""
@@ -302,6 +304,42 @@ def _slow(protocol: Protocol) -> tuple[str, ...]:
     return (*flow, f"send.{protocol.flow}.period=516.5ms", *axes, *once)
 
 
+def _parameters() -> Iterator[Parameter]:
+    """The machine model; the README says what each is and where it is from."""
+    tte, cots = "tte-card.host.xml", "cots-*.host.xml"
+    yield Parameter("reading of the TTE card, for a byte", "fitted", [(tte, "//@card-read-per-byte")])
+    yield Parameter("wake-up at the TTE card", "fitted", [(tte, "//@receive-wake-up")])
+    yield Parameter("transmit, RC", "fitted", [(tte, "/t:host-model/@transmit")])
+    for protocol in (BE, TTE):
+        yield Parameter(
+            f"transmit, {protocol.name}",
+            "fitted",
+            [(f"{protocol.part}*.xml", "//t:end-system/t:host/@transmit")],
+        )
+    yield Parameter("slots of the ring of BE", "fitted", [(tte, "//t:receive-buffer/@slots")])
+    yield Parameter("FIFO in front of it", "fitted", [(tte, "//t:receive-buffer/@fifo")])
+    yield Parameter("transmit, COTS", "fitted", [(cots, "/t:host-model/@transmit")])
+    yield Parameter("interrupt latency, COTS", "fitted", [(cots, "//@interrupt-latency")])
+    yield Parameter("receive, COTS", "fitted", [(cots, "//@receive")])
+    yield Parameter("wake-up, COTS", "fitted", [(cots, "//@receive-wake-up")])
+    yield Parameter("spacing of interrupts, COTS", "assumed", [("cots-card.host.xml", "//@interrupt-wait")])
+    yield Parameter("call that sends a frame of the flood", "fitted", [("*.xml", "//t:inject/@send-cost")])
+    yield Parameter(
+        "how far a sleep of the flood scatters",
+        "assumed",
+        [("*.xml", "//t:inject/@sleep-overhead")],
+        ("0%:58us 100%:62us", "0%:0us 100%:120us"),
+        "its mean of 60 µs is the paper's",
+    )
+    yield Parameter(
+        PERIOD,
+        "fitted",
+        [(f"{protocol.part}.xml", "//t:send/@period") for protocol in PROTOCOLS],
+        ("2ms", "2.001ms", "2.005ms"),
+        "the paper says 2 ms",
+    )
+
+
 STUDY = Study(
     name="maps",
     title="Deterministic Ethernet for the Modular Active Protection Systems framework",
@@ -323,11 +361,7 @@ STUDY = Study(
             "Table 3",
             "One-way latency and loss",
             may_miss={"mean": 6, "sd": 20, "lost": 2},
-            note=(
-                "Payloads of 64, 256, 512 and 1472 B are fitted. The TTE cells rest on the period of the sender, "
-                "2.003 ms, which was fitted as well: it moves the phase to the schedule of 1 ms evenly, and with 2 ms "
-                "exactly the phase would stay where it began."
-            ),
+            note="Payloads of 64, 256, 512 and 1472 B are fitted, 128 and 1024 B are predictions.",
             picture=Picture("payload, B", "mean latency, µs", statistic="mean", log_x=True, log_y=True),
         ),
         Item("COTS UDP under load", "Two regimes of moderated interrupts"),
@@ -342,4 +376,5 @@ STUDY = Study(
     ],
     cells=cells,
     figures=figures,
+    parameters=list(_parameters()),
 )

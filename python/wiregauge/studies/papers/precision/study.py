@@ -13,6 +13,7 @@ from wiregauge.studies import (
     Key,
     Leaves,
     Measured,
+    Parameter,
     Part,
     Picture,
     Results,
@@ -266,4 +267,34 @@ STUDY = Study(
     ],
     cells=cells,
     figures=figures,
+    parameters=[
+        Parameter(
+            "error of transmit timestamps",
+            "fitted",
+            [("*.xml", "//t:end-system[starts-with(@name, 'from')]/t:timestamps/@application-error")],
+        ),
+        Parameter(
+            "error of receive timestamps",
+            "fitted",
+            [("*.xml", "//t:end-system[starts-with(@name, 'to')]/t:timestamps/@application-error")],
+        ),
+        Parameter("delay of the switch", "assumed", [("switch.xml", "//t:switch/@delay")]),
+        Parameter(
+            "buffer of the switch", "assumed", [("switch.xml", "//t:switch/@buffer")], ("64KiB", "256KiB")
+        ),
+        Parameter(
+            "generator below line rate",
+            "fitted",
+            [("switch.xml", "//t:send[@flow='10']/@period")],
+            ("11360.409ns", "11360.5ns"),
+            "36 and 44 ppm in place of 40",
+        ),
+        Parameter(
+            "frame of the switch's own",
+            "fitted",
+            [("switch.xml", "//t:own-frames/@frame")],
+            ("72B",),
+            "none is shorter than 64 B",
+        ),
+    ],
 )

@@ -11,6 +11,7 @@ from wiregauge.studies import (
     Item,
     Key,
     Measured,
+    Parameter,
     Part,
     Recurring,
     Results,
@@ -392,4 +393,32 @@ STUDY = Study(
     ],
     cells=cells,
     figures=figures,
+    parameters=[
+        Parameter(
+            "stack of a board",
+            "fitted",
+            [("board.host.xml", "//@transmit"), ("board.host.xml", "//@receive")],
+        ),
+        Parameter(
+            "interface and interrupt of a board",
+            "assumed",
+            [("board.host.xml", "//@interface-delay"), ("board.host.xml", "//@interrupt-latency")],
+        ),
+        Parameter("wake-up of a board", "assumed", [("board.host.xml", "//@receive-wake-up")]),
+        Parameter(
+            "decision of the second GS105",
+            "assumed",
+            [("*.xml", "//t:switch[@name='gs105-added']/@delay")],
+        ),
+        Parameter("its wait between rates", "assumed", [("*.xml", "//@mixed-rate-delay")]),
+        Parameter("delay of the GS748T", "assumed", [("forty.xml", "//t:switch/@delay")]),
+        Parameter("cables", "assumed", [("*.xml", "//t:link/@delay")], ("5ns", "500ns"), "1 to 100 m"),
+        Parameter("stack of the real-time Linux", "assumed", [("rt-linux.host.xml", "//@transmit")]),
+        Parameter("wake-ups of its receiver", "assumed", [("rt-linux.host.xml", "//@receive-wake-up")]),
+        Parameter(
+            "Windows",
+            "assumed",
+            [("windows.host.xml", "//@transmit"), ("windows.host.xml", "//@receive-wake-up")],
+        ),
+    ],
 )

@@ -10,6 +10,7 @@ from wiregauge.studies import (
     Item,
     Key,
     Measured,
+    Parameter,
     Part,
     Picture,
     Results,
@@ -25,6 +26,7 @@ from wiregauge.studies import (
 FLOWS = {"UDP": 10, "raw": 20}
 NETWORKS = {"10 Mbit/s hub": "hub-10", "100 Mbit/s hub": "hub-100", "100 Mbit/s switch": "switch-100"}
 PAYLOADS = ("64", "128", "256", "512", "1024")
+WAYS = ("transmit", "receive")
 QUICK = ("send.10.count=200", "send.20.count=200")
 NO_HUB = "namespaces have no hub, and no rate below their own"
 NO_WIRE = "links between namespaces have no wire to time a frame on"
@@ -222,4 +224,27 @@ STUDY = Study(
         Item("Section 4", "Hub against switch, both protocols together"),
     ],
     cells=cells,
+    parameters=[
+        Parameter(
+            "stack of raw frames",
+            "fitted",
+            [("pc.host.xml", f"//t:stack[@protocol='raw']/@{way}") for way in WAYS],
+        ),
+        Parameter(
+            "stack of UDP",
+            "fitted",
+            [("pc.host.xml", f"//t:stack[@protocol='udp']/@{way}") for way in WAYS],
+        ),
+        Parameter(
+            "checksum, for a byte",
+            "assumed",
+            [("pc.host.xml", f"//t:stack[@protocol='udp']/@{way}-per-byte") for way in WAYS],
+            ("0ns", "1.4ns"),
+            "the text says that UDP grows with the size, and above 1.4 ns the ratios are missed",
+        ),
+        Parameter("wake-up of the receiver", "fitted", [("pc.host.xml", "//@receive-wake-up")]),
+        Parameter("interface, down", "fitted", [("pc.host.xml", "//@interface-delay")]),
+        Parameter("interface, up", "fitted", [("pc.host.xml", "//@interface-receive-delay")]),
+        Parameter("delay of the switch", "fitted", [("switch-100.xml", "//t:switch/@delay")]),
+    ],
 )
