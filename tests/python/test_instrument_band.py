@@ -19,6 +19,7 @@ from wiregauge.measures.limits import judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.instrument import Range, instrument_range, one_way
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
+from wiregauge.records import RunDirectory
 
 DRIFTING = STAR.replace('<end-system name="b"/>', '<end-system name="b"><clock drift="5ppm"/></end-system>')
 STEPPED = STAR.replace("</tasks>", '</tasks><faults><step-clock on="b" by="-15us" at="500ms"/></faults>')
@@ -91,6 +92,7 @@ def test_clocks_that_nobody_knows_decide_nothing(drifting: tuple[FlowResult, ...
             flow,
             summaries={name: replace(one, clock=inf) for name, one in flow.summaries.items()},
             clock_varies=inf,
+            clock_wanders=inf,
         )
         for name in limit_names().names():
             figure = observe(str(name), unknown)
@@ -105,7 +107,7 @@ def test_clocks_that_nobody_knows_decide_nothing(drifting: tuple[FlowResult, ...
                 assert found.result == "undecided", name
             if name.measure == "latency":
                 assert judged(str(name), "at-most", 1e12, unknown).result == "undecided"
-                assert "how far the clocks of a and b are apart is not known" in found.reason
+                assert "how far the clocks of a and b" in found.reason
 
 
 def test_exact_clocks_decide_to_the_last_picosecond(tmp_path: Path) -> None:
@@ -150,3 +152,63 @@ def test_the_band_is_of_the_flow_and_not_of_another(tmp_path: Path) -> None:
     assert value is not None
     assert "leave" in measures.limit_text(judged("latency.p50", "at-most", value + 100, flow))
     assert judged("latency.p50", "at-most", value + widths[10], flow).result == "pass"
+
+
+VARIATIONS = ("range", "pdv", "delay_variation.p99", "delay_variation.max")
+
+
+@pytest.fixture(scope="module")
+def unrelated(tmp_path_factory: pytest.TempPathFactory) -> FlowResult:
+    """A flow whose two ends were captured by clocks that nobody compared."""
+    place = tmp_path_factory.mktemp("unrelated")
+    simulated(STAR.replace('count="1000"', 'count="20000"'), place)
+    run = RunDirectory.open(place / "run")
+    entry = run.manifest["runs"][0]
+    del entry["clock_offsets"]["b"]
+    run.save()
+    return measures.judge(place / "run").runs[0].flows[0]
+
+
+def test_of_unrelated_clocks_a_variation_decides_nothing(unrelated: FlowResult) -> None:
+    """A constant offset cancels in it; that clocks neither drift nor are set nobody knows."""
+    assert unrelated.uncompared
+    for name in VARIATIONS:
+        figure = observe(name, unrelated)
+        assert figure.value is not None, name
+        for bound, value in (("at-most", 1e12), ("at-most", 0.0), ("at-least", 0.001), ("at-least", 1e12)):
+            found = judged(name, bound, value, unrelated, exact=False)
+            assert found.result == "undecided", (name, bound, value)
+            assert "moved against each other during the run is not known" in found.reason
+            assert "would decide it" in found.reason
+    assert judged("lost", "at-most", 0, unrelated, exact=False).result == "pass"
+
+
+@pytest.mark.parametrize("wanders", [0.0, 40.0, 5_000.0])
+def test_a_variation_is_decided_as_far_as_drift_is_bounded(unrelated: FlowResult, wanders: float) -> None:
+    flow = replace(unrelated, clock_wanders=wanders)
+    for name in VARIATIONS:
+        value = observe(name, flow).value
+        assert value is not None
+        for bound, side in (("at-most", 1), ("at-least", -1)):
+            beyond = value + side * (2 * wanders + 0.01)
+            assert judged(name, bound, beyond, flow, exact=False).result == "pass", (name, bound)
+            within = judged(name, bound, value + side * 1.9 * wanders, flow, exact=False)
+            if wanders and within.value > 0:
+                assert within.result == "undecided", (name, bound)
+                assert "leave" in within.reason
+
+
+def test_an_offset_that_is_only_bounded_bounds_how_far_it_moved(tmp_path: Path) -> None:
+    """Hosts that control connections relate to within 50 µs: their offset is bounded, and not constant."""
+    simulated(STAR, tmp_path)
+    run = RunDirectory.open(tmp_path / "run")
+    for name in "ab":
+        one = {"offset_ns": 0, "uncertainty_ns": 25_000, "method": "control-connection"}
+        run.manifest["runs"][0]["clock_offsets"][name] = one
+    run.save()
+    (flow, _) = measures.judge(tmp_path / "run").runs[0].flows
+    assert flow.clock_wanders == 50_000
+    assert judged("range", "at-most", 10_000, flow, exact=False).result == "undecided"
+    assert judged("range", "at-most", 200_000, flow, exact=False).result == "pass"
+    # From one message to the next a clock that nobody sets moves by next to nothing.
+    assert judged("ipdv.max", "at-most", 10_000, flow, exact=False).result == "pass"

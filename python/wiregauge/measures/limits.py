@@ -20,7 +20,7 @@ from wiregauge.measures.definitions.units import count_of, in_unit, untapped
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.instrument import Range, instrument_range
+from wiregauge.measures.metrics.instrument import Range, constant_cancels, instrument_range
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
@@ -231,10 +231,14 @@ def _silent(figure: Quantity, flow: FlowResult | None) -> str:
 
 def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
     """What clocks and timestamps leave open, and what would decide the limit."""
-    cure = "a round trip (rtt of a relayed flow), clocks that PTP keeps, or a longer run that compares them more often"
+    cure = (
+        "a round trip (rtt of a relayed flow), clocks that PTP keeps, timestamps of one clock, or a longer run that "
+        "compares them more often"
+    )
     if not all(map(isfinite, band)):
         ends = " and ".join(dict.fromkeys((flow.plan.source, flow.plan.destination)))
-        return f"how far the clocks of {ends} are apart is not known; {cure} would decide it"
+        unknown = "moved against each other during the run" if constant_cancels(figure) else "are apart"
+        return f"how far the clocks of {ends} {unknown} is not known; {cure} would decide it"
     low, high = (in_unit(edge, figure.unit) for edge in band)
     return f"clocks and timestamps of this flow leave {low} to {high} open; {cure} would decide it"
 

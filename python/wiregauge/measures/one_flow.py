@@ -128,6 +128,7 @@ def judge_flow(
         settling=begins.n if begins is not None else 0,
         service=service,
         clock_varies=between.varies_ns,
+        clock_wanders=between.wanders_ns,
         pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated))
         if known.paired is None or flow.id in known.paired
         else (),

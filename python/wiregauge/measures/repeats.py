@@ -129,6 +129,7 @@ def _pool(flows: Sequence[FlowResult]) -> FlowResult:
         service=pool_services([flow.service for flow in flows if flow.service is not None]),
         pairs=pool_pairs([flow.pairs for flow in flows], summaries),
         clock_varies=max(flow.clock_varies for flow in flows),
+        clock_wanders=max(flow.clock_wanders for flow in flows),
         repeats=len(flows),
         sampled=pool_sampled(flows),
         sketches=pool_sketches(flows, summaries),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import isinf
+from math import inf, isinf
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,8 @@ _TIMESTAMPS = {
 }
 MOST_STATES = 1_000_000
 """Observations of synchronisation programs that are read."""
+_ONCE = "two-way-traffic"
+"""How the clocks of two captures are compared by the traffic that both have: its fastest message each way."""
 _DRAWN = 400
 """Points of a picture of a clock."""
 
@@ -60,6 +62,8 @@ class RunClocks:
     """By node what was taken out of its times before they were recorded, by an estimate, ns."""
     together: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     """Of nodes with PTP clocks the domain, and the most they were off from its grandmaster, ns."""
+    once: frozenset[str] = frozenset()
+    """Nodes whose clocks have one estimate of their offset for the whole run, which says nothing of how they drift."""
 
     def moved(self, flow: FlowPlan) -> bool:
         """Whether timestamps of the flow were corrected one by one."""
@@ -72,9 +76,12 @@ class RunClocks:
         one, other = (self.together.get(name) for name in ends)
         # What both share with their grandmaster is in no difference of the two.
         if one is not None and other is not None and one[0] == other[0] and not self.moved(flow):
-            return Offsets(destination[0] - source[0], one[1] + other[1], one[1] + other[1])
+            return Offsets(destination[0] - source[0], *[one[1] + other[1]] * 3)
         return Offsets(
-            destination[0] - source[0], destination[1] + source[1], sum(self._varies(name) for name in ends)
+            destination[0] - source[0],
+            destination[1] + source[1],
+            sum(self._varies(name) for name in ends),
+            sum(self._wanders(name) for name in ends) if flow.source != flow.destination else 0.0,
         )
 
     def _varies(self, node: str) -> float:
@@ -84,6 +91,14 @@ class RunClocks:
         if compared is not None:
             return max(uncertainty - compared.asymmetry / 2, 0.0)
         return uncertainty if node in self.wrong or isinf(uncertainty) else 0.0
+
+    def _wanders(self, node: str) -> float:
+        """By how much the error of a clock may have moved within the run, ns: what is not bounded is not zero."""
+        if node not in self.offsets or node in self.once:
+            return inf
+        if any(clock.node == node for clock in self.measured):
+            return self._varies(node)
+        return self.offsets[node][1]
 
     def related(self, flow: FlowPlan) -> bool:
         """Whether anything is known of how the clocks of its two ends relate."""
@@ -146,7 +161,14 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
         frozenset(_names(entry.get("clocks_apart"))),
         _moved(entry),
         together,
+        frozenset(name for name in _by_method(entry, _ONCE) if name not in compared),
     )
+
+
+def _by_method(entry: Mapping[str, object], method: str) -> list[str]:
+    raw = entry.get("clock_offsets")
+    told = raw.items() if isinstance(raw, dict) else ()
+    return [str(name) for name, value in told if isinstance(value, dict) and value.get("method") == method]
 
 
 def _names(told: object) -> list[str]:

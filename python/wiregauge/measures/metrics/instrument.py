@@ -18,14 +18,16 @@ from wiregauge.measures.metrics.pairs import crosses
 from wiregauge.measures.metrics.quantities import Quantity
 from wiregauge.measures.metrics.results import FlowResult
 
-__all__ = ["Range", "instrument_range", "one_way"]
+__all__ = ["Range", "constant_cancels", "instrument_range", "one_way"]
 
 Range = tuple[float, float]
 
 _SPREADS = ("sd", "mad")
 """Statistics that an error common to all values leaves as they are."""
 _VARIATIONS = ("ipdv", "delay_variation", "range", "pdv")
-"""Measures that are differences of latencies: likewise."""
+"""Measures that are differences of latencies: a constant offset is in none of them, a drift or a step in all."""
+_OF_NEIGHBOURS = ("ipdv",)
+"""Those of one message and the next."""
 
 
 def one_way(figure: Quantity, flow: FlowPlan) -> bool:
@@ -44,13 +46,20 @@ def one_way(figure: Quantity, flow: FlowPlan) -> bool:
     return found is not None and found.between_clocks(relayed=flow.relayed) != 0
 
 
+def constant_cancels(figure: Quantity) -> bool:
+    """Whether clocks that are apart by what does not change leave a figure as it is."""
+    return figure.measure in _VARIATIONS or figure.statistic.rpartition(".")[2] in _SPREADS
+
+
 def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
     """Between what the figure of a flow may be; None where clocks and timestamps leave nothing open.
 
     `exact`: the bench reads timestamps without error, as in virtual time; then only clocks that are not exact have one.
     """
+    if figure.measure in _VARIATIONS:
+        return _of_variation(figure, flow)
     latency = flow.summaries.get("latency")
-    # Of clocks that were never compared a figure has no value, and needs no range.
+    # Of clocks that were never compared such a figure has no value, and needs no range.
     if latency is None or flow.uncompared or not one_way(figure, flow.plan) or (exact and not latency.clock):
         return None
     most = latency.clock + latency.timestamp
@@ -61,18 +70,20 @@ def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Rang
         return _of_bandwidth(flow, most)
     if figure.value is None or not isfinite(figure.value):
         return None
-    if figure.measure in _VARIATIONS:
-        return _of_variation(figure.measure, figure.value, 2 * flow.clock_varies)
     if figure.statistic.rpartition(".")[2] in _SPREADS:
-        return _around(figure.value, flow.clock_varies, least=0.0)
+        return _around(figure.value, flow.clock_wanders, least=0.0)
     return _around(figure.value, max(most, _of_pair(figure, flow)))
 
 
-def _of_variation(measure: str, value: float, changes: float) -> Range | None:
-    if measure != "ipdv":
-        return _around(value, changes, least=0.0)
-    # Of neighbours a steady rate takes next to nothing: only by clocks that are known to change is it wrong.
-    return _around(value, changes) if isfinite(changes) else None
+def _of_variation(figure: Quantity, flow: FlowResult) -> Range | None:
+    """Also of clocks that were never compared, whose offset is in none of these, and may have moved anyhow."""
+    if figure.value is None or not isfinite(figure.value):
+        return None
+    if figure.measure not in _OF_NEIGHBOURS:
+        return _around(figure.value, 2 * flow.clock_wanders, least=0.0)
+    # A steady rate takes next to nothing from one to the next: only clocks that are known to change make it wrong.
+    changes = 2 * flow.clock_varies
+    return _around(figure.value, changes) if isfinite(changes) else None
 
 
 def _around(value: float, by: float, *, least: float = -inf) -> Range | None:

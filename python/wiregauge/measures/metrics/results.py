@@ -138,6 +138,8 @@ class FlowResult:
     clock_varies: float = 0.0
     """By how much the error of its clocks may differ from message to message, ns: what a difference of one-way times
     carries of it."""
+    clock_wanders: float = 0.0
+    """By how much that error may have moved within the run, ns: what a difference of times far apart carries of it."""
     settling: int = 0
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     service: Service | None = None

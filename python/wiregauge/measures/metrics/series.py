@@ -46,6 +46,8 @@ class Offsets:
     uncertainty_ns: float
     varies_ns: float = 0.0
     """By how much the error may differ from message to message, within `uncertainty_ns`."""
+    wanders_ns: float = 0.0
+    """By how much it may have moved within the run: endless where nothing bounds how the clocks drift or are set."""
 
 
 @dataclass(frozen=True, slots=True)
