@@ -18,15 +18,18 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from test_volume import both_ways
 from wiregauge import measures
 from wiregauge.cli import app
-from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.definitions.definition import ARRIVED, SENT
-from wiregauge.measures.limits import judge_limits
+from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, judge_limits, observe
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.results import LimitResult, RunResult
+from wiregauge.measures.metrics.results import FlowResult, LimitResult, RunResult
 from wiregauge.measures.metrics.series import Offsets
+from wiregauge.measures.metrics.silences import open_silences
+from wiregauge.measures.metrics.tally import tally
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.one_flow import Known, judge_flow
 
@@ -258,3 +261,155 @@ def test_under_a_fail_nobody_reads_that_no_check_failed(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "no check failed" not in done.stdout
     assert "in a measurement that is VALID: 2 limits failed" in done.stdout
+
+
+# -- a sender that stops before its end, or begins late ------------------------------------------------------------
+
+FAMILY = OF_SENDS | OF_SILENCES
+"""Measures in which a send that was due and never made has a part."""
+
+
+def in_part(run: RunResult, place: Path, keep: pl.Expr, lose: pl.Expr | None = None) -> list[FlowResult]:
+    """The flows judged from the rows that are kept; the arrivals of those to `lose` are taken off."""
+    (file,) = (place / "run" / "messages").glob("*.parquet")
+    known = Known(("a", "b", "s"), 2.0, {}, set(), 2, {}, repeated=False)
+    found = []
+    for flow in run.flows:
+        rows = pl.read_parquet(file).filter(pl.col("flow") == flow.plan.id).sort("sequence")
+        if lose is not None:
+            came = [name for name in rows.columns if name.startswith(("rx_", "back_"))]
+            rows = rows.with_columns(
+                *(pl.when(lose).then(None).otherwise(pl.col(name)).alias(name) for name in came),
+                outcome=pl.when(lose).then(pl.lit("lost")).otherwise(pl.col("outcome")),
+            )
+        parts = Part.whole(rows.clear()), Part.whole(rows.filter(keep))
+        of = judge_flow(flow.plan, parts, {}, Offsets(0.0, 0.0), known, None, None)
+        found += together([of])
+    return found
+
+
+def same(one: float | None, other: float | None) -> bool:
+    return one == (pytest.approx(other, rel=1e-9) if other is not None else None)
+
+
+@pytest.fixture(scope="module", params=["periodic", "exponential"])
+def healthy(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[RunResult, Path]:
+    place = tmp_path_factory.mktemp("stopping")
+    pattern = "" if request.param == "periodic" else ' distribution="exponential"'
+    return simulated(STAR.replace('count="1000"', f'count="1000"{pattern}'), place), place
+
+
+SPANS = {
+    "its last": pl.col("sequence") < 999,
+    "its last nine": pl.col("sequence") < 991,
+    "its first nine": pl.col("sequence") >= 9,
+    "half": pl.col("sequence") < 500,
+}
+
+
+@pytest.mark.parametrize("span", sorted(SPANS))
+def test_what_a_sender_did_not_send_keeps_no_limit(span: str, healthy: tuple[RunResult, Path]) -> None:
+    """Of the whole family: a bound that the rest of the flow just keeps is not kept."""
+    run, place = healthy
+    tried = 0
+    for flow in in_part(run, place, SPANS[span]):
+        never = flow.planned - flow.counts["sent"]
+        assert never > 0
+        for name in limit_names().names():
+            if name.measure not in FAMILY and not name.statistic.startswith("intended-"):
+                continue
+            figure = observe(str(name), flow)
+            if figure.value is None:
+                continue
+            better = DEFINITIONS[name.measure].better
+            bound = "at-least" if better == "higher" else "at-most"
+            limit = LimitPlan(flow.plan.id, str(name), bound, figure.value, "", 1)
+            (found,) = judge_limits([limit], [flow], {}, exact=True)
+            if name.measure in OF_SILENCES and flow.unsent_in_silences:
+                # What it is now includes the silence: what the flow alone keeps is beyond it.
+                continue
+            assert found.result == "undecided" or quantile_named(name.statistic.rpartition(".")[2]), name
+            if found.result == "undecided":
+                assert f"{never} message" in found.reason
+                tried += 1
+    assert tried > 10
+
+
+@pytest.mark.parametrize("span", sorted(SPANS))
+def test_a_send_that_was_never_made_is_silent_like_one_that_was_lost(
+    span: str, healthy: tuple[RunResult, Path]
+) -> None:
+    run, place = healthy
+    gone = in_part(run, place, SPANS[span])
+    lost = in_part(run, place, pl.lit(True), ~SPANS[span])
+    for stopped, dead in zip(gone, lost, strict=True):
+        if not stopped.unsent_in_silences:
+            continue
+        for name in limit_names().names():
+            if name.measure not in OF_SILENCES:
+                continue
+            one, other = observe(str(name), stopped), observe(str(name), dead)
+            assert same(one.value, other.value), name
+            assert one.n == other.n, name
+        longest = observe("receive_period.max", stopped).value
+        assert longest is not None
+        assert longest >= 1e6 * min(9, stopped.planned - stopped.counts["sent"])
+
+
+# -- flows of which a sample is held ---------------------------------------------------------------------------------
+
+LONG = STAR.replace('count="1000"', 'count="12000"')
+
+
+@pytest.fixture(
+    scope="module", params=['from="9s"', 'from="0s" until="3s"', 'from="4s" until="5s"', 'from="0s"']
+)
+def dying(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose flows die, begin late, are away meanwhile, or never come."""
+    place = tmp_path_factory.mktemp("dying")
+    simulated(cut(without_limits(LONG), ("a s",), request.param), place)
+    return place / "run"
+
+
+def test_a_sampled_flow_is_silent_for_as_long_as_the_whole(dying: Path) -> None:
+    whole, sampled = (judgement.runs[0] for judgement in both_ways(dying, 1000))
+    for one, other in zip(whole.flows, sampled.flows, strict=True):
+        assert other.sampled is not None, "the case is what it says"
+        assert other.counts == one.counts
+        for name in ("receive_period.max", "receive_period.min", "receive_period.mean", "goodput"):
+            assert same(observe(name, one).value, observe(name, other).value), name
+        assert observe("receive_period.max", one).n == observe("receive_period.max", other).n
+        longest = observe("receive_period.max", other).value
+        assert longest is not None
+        assert longest >= 0.99e9
+    # And limits on them come out alike: on its silence, and on its rate.
+    for name, bound, value in (
+        ("receive_period.max", "at-most", 2e6),
+        ("goodput", "at-least", 8 * 64 * 990.0),
+    ):
+        limit = LimitPlan(None, name, bound, value, "", 1)
+        results = [
+            {one.result for one in judge_limits([limit], run.flows, {}, exact=True)}
+            for run in (whole, sampled)
+        ]
+        assert results == [{"fail"}, {"fail"}], name
+
+
+@pytest.mark.parametrize("span", sorted(SPANS))
+def test_what_a_sampled_sender_did_not_send_is_in_its_silences(
+    span: str, healthy: tuple[RunResult, Path]
+) -> None:
+    run, place = healthy
+    (file,) = (place / "run" / "messages").glob("*.parquet")
+    kept = pl.scan_parquet(file).filter(SPANS[span] & (pl.col("sequence") % 7 != 3))
+    plans = [flow.plan for flow in run.flows]
+    counted = tally(kept, plans)
+    for plan in plans:
+        rows = kept.filter(pl.col("flow") == plan.id).sort("sequence").collect()
+        part = Part.whole(rows)
+        came = rows["rx_app"].is_not_null().to_numpy()
+        silent = counted[plan.id, plan.receiver].silences("received", plan)
+        assert silent == open_silences(part, came, plan)
+        assert any(silent) == plan.is_periodic

@@ -37,6 +37,22 @@ def _definition(measure: str) -> Definition:
     return DEFINITIONS.get(measure, _UNHEARD_OF)
 
 
+OF_SENDS = frozenset(
+    {
+        "send_error",
+        "service_latency",
+        "period",
+        "period_jitter",
+        "intended_load",
+        "offered_load",
+        "bag_spacing",
+        "bag_jitter",
+        "bag_violations",
+    }
+)
+"""Measures of what a sender did: of a send that was due and never made nobody knows them."""
+OF_SILENCES = frozenset({"receive_period", "receive_period_jitter", "goodput"})
+"""Measures of how arrivals follow one another, to which an open silence belongs."""
 Result = Literal["pass", "fail", "undecided"]
 
 
@@ -206,6 +222,12 @@ def _open(
         return ""
     if silent := _silent(figure, flow):
         return silent
+    never = never_sent(figure, flow) if flow is not None else 0
+    if never and flow is not None and _could_break(limit, figure, flow, missing + never):
+        return (
+            f"{count_of(never, 'message')} of the plan {'has' if never == 1 else 'have'} no record of being sent; "
+            "what they would have added could lie beyond it"
+        )
     if missing and flow is not None and _could_break(limit, figure, flow, missing):
         return (
             f"{count_of(missing, 'value')} that the instrument did not see, besides the {figure.n} it did, "
@@ -300,6 +322,17 @@ def _sketch(of: str, flow: FlowResult) -> Sketch | None:
     if of in flow.sketches:
         return flow.sketches[of]
     return next((pair.values for pair in flow.pairs if distribution_of(pair.start, pair.end) == of), None)
+
+
+def never_sent(figure: Quantity, flow: FlowResult) -> int:
+    """Messages that were planned and never sent, as far as a figure would have a value of each and is without it.
+
+    Where the plan tells when each was due the receiver's silence has them already (`silences.unsent`).
+    """
+    of_sends = figure.measure in OF_SENDS or figure.statistic.startswith("intended-")
+    if of_sends or (figure.measure in OF_SILENCES and not flow.unsent_in_silences):
+        return max(flow.planned - flow.counts["sent"], 0)
+    return 0
 
 
 def unseen(figure: Quantity, flow: FlowResult) -> int:

@@ -127,6 +127,7 @@ def judge_flow(
         else 0,
         settling=begins.n if begins is not None else 0,
         service=service,
+        unsent_in_silences=flow.is_periodic and not part.column("life").values.any(),
         clock_varies=between.varies_ns,
         clock_wanders=between.wanders_ns,
         pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated))

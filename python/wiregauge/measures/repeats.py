@@ -128,6 +128,7 @@ def _pool(flows: Sequence[FlowResult]) -> FlowResult:
         settling=sum(flow.settling for flow in flows),
         service=pool_services([flow.service for flow in flows if flow.service is not None]),
         pairs=pool_pairs([flow.pairs for flow in flows], summaries),
+        unsent_in_silences=all(flow.unsent_in_silences for flow in flows),
         clock_varies=max(flow.clock_varies for flow in flows),
         clock_wanders=max(flow.clock_wanders for flow in flows),
         repeats=len(flows),

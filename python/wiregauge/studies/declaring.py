@@ -87,8 +87,8 @@ class Parameter:
     """A number of the model that the paper does not state, and what it is moved to, to see which results move with it.
 
     `places` are the attributes that hold it: files of the study's folder, as a pattern, and an XPath whose prefix `t`
-    is the test language. `moved` has shares of what stands there, `90%`, or values in its place; of a distribution every
-    quantity is scaled. Settings of a size win over what stands in a file.
+    is the test language. `moved` has shares of what stands there, `90%`, or values in its place; of a distribution
+    every quantity is scaled. Settings of a size win over what stands in a file.
     """
 
     name: str

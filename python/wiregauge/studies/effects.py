@@ -11,7 +11,16 @@ from wiregauge.studies.laying import Laid
 from wiregauge.studies.moving import SEED
 from wiregauge.studies.sensitivity import Found, Sensitivity
 
-__all__ = ["Effect", "RowEffects", "effects_of", "moved_most", "rests_on", "row_effects", "row_sentence"]
+__all__ = [
+    "Effect",
+    "RowEffects",
+    "effects_of",
+    "falls_with",
+    "moved_most",
+    "rests_on",
+    "row_effects",
+    "row_sentence",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +148,25 @@ class RowEffects:
         return dict(sorted(found.items(), key=lambda one: -_greatest(one[1])))
 
 
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """A parameter at a value with which `left` of `holds` cells of a row still hold."""
+
+    name: str
+    to: str
+    left: int
+    holds: int
+
+    @property
+    def text(self) -> str:
+        """A row stands or falls with what leaves fewer than half of its cells."""
+        what = f"another seed ({self.to})" if self.name == SEED else f"{self.name} at {self.to}"
+        if self.holds == 1:
+            return f"stands or falls with {what}"
+        left = f"{self.left} of {self.holds} hold"
+        return f"stands or falls with {what}: {left}" if 2 * self.left < self.holds else f"{left} with {what}"
+
+
 def row_effects(cells: Sequence[Laid], found: Sensitivity | None) -> tuple[RowEffects, ...]:
     """The rows that cells are of, in their order; none without what moves them."""
     rows: dict[tuple[str, str, str], list[tuple[str, tuple[Effect, ...]]]] = {}
@@ -154,27 +182,22 @@ def row_effects(cells: Sequence[Laid], found: Sensitivity | None) -> tuple[RowEf
     )
 
 
-def row_sentence(row: RowEffects) -> str:
-    """What moves a row most, and what it stands or falls with: where fewer than half of what holds still does."""
+def falls_with(row: RowEffects) -> tuple[Fall, ...]:
+    """Where cells of a row that hold do no more, the most of them first: each parameter at its worst value."""
+    worst: dict[str, Fall] = {}
+    for (name, to), left in row.holding().items():
+        if left < row.holds and (name not in worst or left < worst[name].left):
+            worst[name] = Fall(name, to, left, row.holds)
+    return tuple(sorted(worst.values(), key=lambda one: one.left))
+
+
+def row_sentence(row: RowEffects, most: int = 3) -> str:
+    """What moves a row most, and what it stands or falls with."""
     texts = [f"{row.holds} of {len(row.cells)} hold"] if len(row.cells) > 1 else []
     greatest = next(iter(row.greatest().values()), ())
-    moving = (
-        f"{greatest[0].name} ({', '.join(f'{one.to}: {one.text}' for one in greatest)})"
-        if greatest
-        else "nothing"
+    moving = ", ".join(f"{one.to}: {one.text}" for one in greatest)
+    texts.append(
+        f"moved most by {greatest[0].name} ({moving})" if greatest else "moved by none of the parameters"
     )
-    texts.append(f"moved most by {moving}")
-    falls: dict[str, list[str]] = {}
-    for (name, to), left in row.holding().items():
-        if 2 * left < row.holds:
-            falls.setdefault(name, []).append(f"{left} of {row.holds} hold at {to}" if row.holds > 1 else to)
-    if SEED in falls:
-        texts.append(f"another seed decides it ({', '.join(falls[SEED])})")
-    elif falls:
-        either = "stands or falls with" if len(falls) == 1 else "stands or falls with each of"
-        texts.append(f"{either} {_listed(falls)}")
-    return f"{row.name}: {'; '.join(texts)}"
-
-
-def _listed(named: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{name} ({', '.join(values)})" for name, values in named.items())
+    texts += [one.text for one in falls_with(row)[:most]]
+    return f"{row.name}: {'; '.join(texts)}" if row.name else "; ".join(texts)

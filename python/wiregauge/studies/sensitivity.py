@@ -8,7 +8,7 @@ tests that it makes, so that what was found of other tests is not taken for thes
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -62,6 +62,10 @@ class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: tuple[Name, ...]
     base: MovedCells
     moved: tuple[MovedCells, ...]
+
+    def named(self) -> Iterator[Key]:
+        """The cells in their order."""
+        return (Key(*name) for name in self.cells)
 
     def at(self, key: Key) -> int | None:
         """The place of a cell; None for one that is not compared."""

@@ -11,6 +11,7 @@ from wiregauge.measures.metrics.load_plan import InjectPlan, load_plans
 from wiregauge.measures.metrics.port_plan import Port, PortPlan, least_ns, port_plans
 from wiregauge.plan import Campaign, ClockStep, Cut, Flow, Network, Run, Synchronise
 from wiregauge.plan.campaign import TtWindow
+from wiregauge.plan.tasks import Periodic, Send
 
 __all__ = [
     "LATE_DIVISOR",
@@ -119,6 +120,8 @@ class FlowPlan:
     """Of its tag; 0 without one."""
     least_ns: float = 0.0
     """What the links on its way take alone, whatever lies between them."""
+    is_periodic: bool = False
+    """Whether every message is due a period after the last, so that it is known when one was that was never sent."""
     asked: tuple[str, ...] = ()
     """Percentiles that limits of the test name."""
     asked_of_pairs: tuple[str, ...] = ()
@@ -288,6 +291,10 @@ def _run(campaign: Campaign, run: Run, asked: tuple[str, ...], of_pairs: tuple[s
     )
 
 
+def _is_periodic(send: Send) -> bool:
+    return isinstance(send.pattern, Periodic | None) and send.activity is None and send.replay is None
+
+
 def _flow(
     campaign: Campaign,
     run: Run,
@@ -314,6 +321,7 @@ def _flow(
         payload=send.payload if send and not replay else None,
         period_ns=send.period / 1000 if send else None,
         count=send.count if send else 0,
+        is_periodic=send is not None and _is_periodic(send),
         planted_faults=len(relay.faults) if relay else 0,
         receiver=receiver,
         multicast=bool(flow.also_to),

@@ -140,6 +140,8 @@ class FlowResult:
     carries of it."""
     clock_wanders: float = 0.0
     """By how much that error may have moved within the run, ns: what a difference of times far apart carries of it."""
+    unsent_in_silences: bool = False
+    """Whether sends that were due and never made are in the open silences of its arrivals (`silences.unsent`)."""
     settling: int = 0
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     service: Service | None = None

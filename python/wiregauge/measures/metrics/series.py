@@ -160,7 +160,7 @@ def extract(
     }
     found["period"] = _consecutive(part, "tx_app", None, left_out)
     found["ipdv"] = _consecutive(part, "latency", DIFFERENCES["latency"].one_way, left_out)
-    found["receive_period"] = _received(part, left_out, silences=not blind)
+    found["receive_period"] = _received(part, flow, left_out, silences=not blind)
     latency = found["latency"]
     least = latency.series.value.min(initial=np.inf)
     found["delay_variation"] = Extracted(
@@ -290,13 +290,14 @@ def _consecutive(part: Part, name: str, value: pl.Expr | None, left_out: Mapping
     return Extracted(series, {**excluded, NOT_SAMPLED: seams}, stretch[1:][good])
 
 
-def _received(part: Part, left_out: Mapping[str, int], *, silences: bool) -> Extracted:
+def _received(part: Part, flow: FlowPlan, left_out: Mapping[str, int], *, silences: bool) -> Extracted:
     """Times between arrivals in their order, and the open silences of a flow that begins late or dies."""
     spaced = _spaced(part, "rx_app", LOST, left_out)
     came = part.column("rx_app")
-    if came.known is None or part.sampled or not silences:
+    if part.sampled or not silences:
         return spaced
-    begin, end = open_silences(part, came.known | ~part.flags("is gone", IS_GONE))
+    known = came.known if came.known is not None else np.ones(part.height, dtype=np.bool_)
+    begin, end = open_silences(part, known | ~part.flags("is gone", IS_GONE), flow)
     if not begin and not end:
         return spaced
     times = came.present() / 1e12

@@ -196,7 +196,7 @@ def serve(
     gone = lost if unknown is None else lost | unknown
     tardy = _tardiness(part, flow, final, lost, late)
     sending, coming = _offered(part), _arriving(part, flow, final, gone)
-    silent = [time for time in open_silences(part, ~lost) if time and not part.sampled]
+    silent = [time for time in open_silences(part, ~lost, flow) if time and not part.sampled]
     arrivals = len(coming) if coming is not None else 0
     if coming is not None and silent:
         coming = np.concatenate([coming, np.array(silent, dtype=np.int64)])

@@ -7,8 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.arrays import Part
+from wiregauge.measures.metrics.flow_plan import FlowPlan
 
-__all__ = ["DUE", "open_silences"]
+__all__ = ["DUE", "open_silences", "unsent"]
 
 Flags = NDArray[np.bool_]
 
@@ -16,19 +17,38 @@ DUE = pl.coalesce("intended", "tx_app", "tx_drv")
 """When a message was due to be sent, by its sender's clock; or left it, where no plan says."""
 
 
-def open_silences(part: Part, came: Flags) -> tuple[int, int]:
+def open_silences(part: Part, came: Flags, flow: FlowPlan) -> tuple[int, int]:
     """How long sends were due before the first that came, and after the last; ps by the sender's schedule.
 
     Both are of the sender's clock alone, so that it does not matter how far apart the clocks are. Where nothing came,
-    the whole schedule is one silence, the latter.
+    the whole schedule is one silence, the latter. A send that was due and never made is silent like one that was lost.
     """
-    if came.all():
-        return 0, 0
     due = part.column("due", DUE)
     times, came = (due.values, came) if due.known is None else (due.values[due.known], came[due.known])
     if not len(times):
         return 0, 0
-    first, last = int(times.min()), int(times.max())
+    before, after = _unsent_of(part, flow)
+    if came.all() and not before and not after:
+        return 0, 0
+    first, last = int(times.min()) - before, int(times.max()) + after
     if not came.any():
         return 0, last - first
     return int(times[came].min()) - first, last - int(times[came].max())
+
+
+def _unsent_of(part: Part, flow: FlowPlan) -> tuple[int, int]:
+    numbers = part.column("sequence").values
+    if part.column("life").values.any():
+        return 0, 0
+    return unsent(flow, int(numbers.min()), int(numbers.max()))
+
+
+def unsent(flow: FlowPlan, first: int, last: int) -> tuple[int, int]:
+    """For how long sends were due that nobody made: before the `first` number that was sent, and after the `last`; ps.
+
+    0 where the plan does not tell when each was due; `limits` then leaves open what rests on it.
+    """
+    if not flow.is_periodic or flow.period_ns is None or not 0 <= first <= last < flow.count:
+        return 0, 0
+    period = round(1000 * flow.period_ns)
+    return first * period, (flow.count - 1 - last) * period

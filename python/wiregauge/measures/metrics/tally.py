@@ -18,7 +18,7 @@ from wiregauge.measures.metrics.series import (
     UNSEEN,
     differences,
 )
-from wiregauge.measures.metrics.silences import DUE
+from wiregauge.measures.metrics.silences import DUE, unsent
 
 __all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
 
@@ -46,15 +46,18 @@ class Tally:
         value = self.figures.get(name)
         return int(value) if value is not None else None
 
-    def silences(self, of: str) -> tuple[int, int]:
-        """Open silences before the first and after the last that came, ps, as `series.open_silences` has them."""
-        due = self.time("due first"), self.time("due last")
+    def silences(self, of: str, flow: FlowPlan) -> tuple[int, int]:
+        """Open silences before the first and after the last that came, ps, as `silences.open_silences` has them."""
+        first, last = self.time("due first"), self.time("due last")
         came = self.time(f"{of} due first"), self.time(f"{of} due last")
-        if due[0] is None or due[1] is None:
+        if first is None or last is None:
             return 0, 0
+        if not self.count("lives"):
+            before, after = unsent(flow, self.count("sequence first"), self.count("sequence last"))
+            first, last = first - before, last + after
         if came[0] is None or came[1] is None:
-            return 0, due[1] - due[0]
-        return came[0] - due[0], due[1] - came[1]
+            return 0, last - first
+        return came[0] - first, last - came[1]
 
     def outcomes(self) -> dict[str, int]:
         """The one outcome of each message, counted."""
@@ -153,6 +156,9 @@ def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
         "arrivals last": arrived.max(),
         "due first": DUE.min(),
         "due last": DUE.max(),
+        "sequence first": pl.col("sequence").min(),
+        "sequence last": pl.col("sequence").max(),
+        "lives": pl.col("life").max(),
         "arrivals due first": pl.when(~lost).then(DUE).min(),
         "arrivals due last": pl.when(~lost).then(DUE).max(),
         "received due first": pl.when(~lost | pl.col("rx_app").is_not_null()).then(DUE).min(),

@@ -123,7 +123,7 @@ def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float, *, blind: bool) ->
         held["delay_variation"] = held["latency"].moved(held["latency"].minimum)
     if flow.deadline_ns is not None and flow.main in whole.sketches:
         held["lateness"] = whole.sketches[flow.main].moved(flow.deadline_ns)
-    silent = np.array([time / PS for time in whole.tally.silences("received") if time])
+    silent = np.array([time / PS for time in whole.tally.silences("received", flow) if time])
     if len(silent) and not blind:
         known = [held["receive_period"]] if "receive_period" in held else []
         held["receive_period"] = sketches.merged([*known, sketches.sketch_of(silent)])

@@ -37,7 +37,7 @@ def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
         conformity=whole.conformity,
         deadline=deadline,
         rates=_rates(sample.rates, counted) if sample.rates is not None else None,
-        goodput=_goodput(sample.goodput, counted, 8.0 * payload) if payload is not None else None,
+        goodput=_goodput(sample.goodput, counted, 8.0 * payload, flow) if payload is not None else None,
     )
 
 
@@ -53,10 +53,10 @@ def _rates(sample: Rates, counted: Tally) -> Rates:
     )
 
 
-def _goodput(sample: Rate | None, counted: Tally, each: float) -> Rate | None:
+def _goodput(sample: Rate | None, counted: Tally, each: float, flow: FlowPlan) -> Rate | None:
     if counted.count("arrivals") < 2:
         return Rate(0.0, None, None) if counted.count("sent") > 1 else None
-    return _rate(sample, counted, "arrivals", each, sum(counted.silences("arrivals")))
+    return _rate(sample, counted, "arrivals", each, sum(counted.silences("arrivals", flow)))
 
 
 def _rate(sample: Rate | None, counted: Tally, of: str, each: float, silent: int = 0) -> Rate | None:
