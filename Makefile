@@ -193,6 +193,7 @@ check-tsn-vm: setup
 
 reference: setup
 	$(BIN)/python tools/reference_pages.py
+	$(BIN)/python tools/study_pages.py
 
 clean:
 	rm -rf $(VENV) target

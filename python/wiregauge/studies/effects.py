@@ -53,10 +53,10 @@ class Effect:
         if not change:
             return "0"
         if self.unit == "%":
-            return f"{sign}{significant(abs(change), 2)} points"
+            return f"{sign}{significant(abs(change), 3)} points"
         if not self.base:
-            return f"{sign}{significant(abs(change), 2)} {'µs' if self.unit == 'us' else self.unit}".strip()
-        return f"{sign}{significant(100 * abs(change / self.base), 2)} %"
+            return f"{sign}{significant(abs(change), 3)} {'µs' if self.unit == 'us' else self.unit}".strip()
+        return f"{sign}{significant(100 * abs(change / self.base), 3)} %"
 
 
 def effects_of(cell: Laid, found: Sensitivity | None) -> tuple[Effect, ...]:
