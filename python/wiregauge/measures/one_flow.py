@@ -21,6 +21,7 @@ from wiregauge.measures.metrics.reported import number
 from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import IS_GONE, UNPAIRED, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.metrics.service import Conformity, serve
+from wiregauge.measures.metrics.silences import tells_unsent
 from wiregauge.measures.metrics.summarise import loss, shifted, summary_of, with_loss
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
@@ -127,7 +128,7 @@ def judge_flow(
         else 0,
         settling=begins.n if begins is not None else 0,
         service=service,
-        unsent_in_silences=flow.is_periodic and not part.column("life").values.any(),
+        unsent_in_silences=tells_unsent(part, flow),
         clock_varies=between.varies_ns,
         clock_wanders=between.wanders_ns,
         pairs=(yield from pair_latencies(part, flow, correction, summaries, keep=known.repeated))

@@ -128,7 +128,7 @@ def moved_text(cell: Laid, found: Sensitivity | None, most: int = 1) -> str:
         for some in moved_most(effects, most)
     )
     if effects and not moving:
-        moving = "nothing"
+        moving = "none further than another seed"
     return "; ".join(filter(None, (moving, rests_on(effects))))
 
 

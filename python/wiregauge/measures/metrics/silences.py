@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 
-__all__ = ["DUE", "open_silences", "unsent"]
+__all__ = ["DUE", "open_silences", "tells_unsent", "unsent"]
 
 Flags = NDArray[np.bool_]
 
@@ -37,10 +37,15 @@ def open_silences(part: Part, came: Flags, flow: FlowPlan) -> tuple[int, int]:
 
 
 def _unsent_of(part: Part, flow: FlowPlan) -> tuple[int, int]:
-    numbers = part.column("sequence").values
-    if part.column("life").values.any():
+    if not tells_unsent(part, flow):
         return 0, 0
+    numbers = part.column("sequence").values
     return unsent(flow, int(numbers.min()), int(numbers.max()))
+
+
+def tells_unsent(part: Part, flow: FlowPlan) -> bool:
+    """Whether the plan tells when sends were due that were not made: not of a sender that was started again."""
+    return flow.is_periodic and not (part.rows.has("life") and bool(part.column("life").values.any()))
 
 
 def unsent(flow: FlowPlan, first: int, last: int) -> tuple[int, int]:
