@@ -52,6 +52,7 @@ LONGEST: Final = (
     "python/test_switching_tests.py",
     "python/test_config_effect.py",
     "python/test_studies.py",
+    "python/test_study_sensitivity.py",
     "python/test_shown_commands.py",
     "e2e/test_benchmarks.py",
     "e2e/test_lab.py",

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -67,7 +68,10 @@ def test_each_parameter_is_moved_alone_and_its_share_of_every_cell_shown(toy: Pa
     assert "1us \N{RIGHTWARDS ARROW} 0.9us" in page
     assert not list(out.glob("moved-*"))
     text = CliRunner().invoke(app, ["study", str(toy), "--out", str(out), "--resume"]).stdout
-    assert "UDP, mean: 2 of 2 hold; moved most by cable (90%: -0.96 %, 110%: +0.96 %); 1 of 2 hold with cable at 90%" in text
+    assert (
+        "UDP, mean: 2 of 2 hold; moved most by cable (90%: -0.96 %, 110%: +0.96 %); 1 of 2 hold with cable at 90%"
+        in text
+    )
 
 
 def test_moves_are_kept_and_made_once(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +88,14 @@ def test_moves_are_kept_and_made_once(toy: Path, tmp_path: Path, monkeypatch: py
     assert (out / "sensitivity.json").read_bytes() == kept
     # What another number moves is another move: only this one is made anew.
     (toy / "study.py").write_text(MOVING.replace('("3ns",)', '("4ns",)'))
-    made = []
-    real = room._judged
-    monkeypatch.setattr(room, "_judged", lambda *some: made.append(some) or real(*some))
+    made: list[Any] = []
+    real: Any = room._judged
+
+    def counted(*some: Any) -> Any:
+        made.append(some)
+        return real(*some)
+
+    monkeypatch.setattr(room, "_judged", counted)
     carried(toy, "--out", out, "--resume", "--sensitivity")
     assert len(made) == 1
 

@@ -63,14 +63,16 @@ def moved_files(study: Study, move: Move | None) -> tuple[Files, tuple[str, ...]
         for attribute in found:
             before, element = str(attribute), attribute.getparent()
             after = _changed(before, move.to) if move is not None else before
-            element.set(str(attribute.attrname), after)
+            if element is not None:
+                element.set(str(attribute.attrname), after)
             changes[f"{before} \N{RIGHTWARDS ARROW} {after}"] = None
     return files, tuple(changes)
 
 
 def _attributes(root: etree._Element, where: str) -> list[etree._ElementUnicodeResult]:
     found = root.xpath(where, namespaces=_LANGUAGE)
-    return [one for one in found if isinstance(one, etree._ElementUnicodeResult)]
+    each = found if isinstance(found, list) else []
+    return [one for one in each if isinstance(one, etree._ElementUnicodeResult)]
 
 
 def _changed(before: str, to: str) -> str:

@@ -12,7 +12,7 @@ from wiregauge.studies.declaring import Study
 from wiregauge.studies.effects import Effect, RowEffects, falls_with, row_effects
 from wiregauge.studies.laying import ItemResult, Laid
 from wiregauge.studies.published import Published, read_expected
-from wiregauge.studies.sensitivity import Sensitivity, find_sensitivity
+from wiregauge.studies.sensitivity import Found, Sensitivity, find_sensitivity
 from wiregauge.studies.size import StudyError
 from wiregauge.studies.summing import standings
 
@@ -61,9 +61,8 @@ def items_of(study: Study, found: Sensitivity) -> tuple[ItemResult, ...]:
     )
 
 
-def _cell(published: Published, ours: float | None, result: str) -> Laid:
-    word = "holds" if result == "holds" else "fails" if result == "fails" else "undecided"
-    return Laid(published.key, published, published.unit, ours, None, None, 0, word, "", "")
+def _cell(published: Published, ours: float | None, result: Found) -> Laid:
+    return Laid(published.key, published, published.unit, ours, None, None, 0, result, "", "")
 
 
 def _written(study: Study, found: Sensitivity) -> str:

@@ -212,7 +212,9 @@ def _cells_of(
 
 
 def _result(cell: Laid | None) -> Found:
-    return cell.result if cell is not None and cell.result in ("holds", "fails") else "undecided"
+    if cell is None:
+        return "undecided"
+    return "holds" if cell.result == "holds" else "fails" if cell.result == "fails" else "undecided"
 
 
 def _rounded(value: float | None) -> float | None:
