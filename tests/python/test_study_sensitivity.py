@@ -68,10 +68,8 @@ def test_each_parameter_is_moved_alone_and_its_share_of_every_cell_shown(toy: Pa
     assert "1us \N{RIGHTWARDS ARROW} 0.9us" in page
     assert not list(out.glob("moved-*"))
     text = CliRunner().invoke(app, ["study", str(toy), "--out", str(out), "--resume"]).stdout
-    assert (
-        "UDP, mean: 2 of 2 hold; moved most by cable (90%: -0.96 %, 110%: +0.96 %); 1 of 2 hold with cable at 90%"
-        in text
-    )
+    assert "UDP, mean: 2 of 2 hold; moved most by cable (90%: -0.96 %, 110%: +0.96 %)" in text
+    assert "; 1 of 2 hold with cable at 90%" in text
 
 
 def test_moves_are_kept_and_made_once(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
