@@ -193,10 +193,10 @@ def unmarked(text: str) -> list[list[str]]:
     result = re.split(r"\n## |<!-- Generated", result, maxsplit=1)[0]
     wrong = []
     for heads, rows in tables(result):
-        by_column = [head for head in heads if re.match("(fit|prediction|input)", head)]
+        by_column = all(re.match("(fit|prediction|input)", head) for head in heads[1:])
         if "role" in heads:
             wrong += [row for row in rows if row[heads.index("role")] not in ("prediction", "fit", "input")]
-        elif len(by_column) < 2:
+        elif not by_column:
             wrong += rows
     return wrong
 
