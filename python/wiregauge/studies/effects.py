@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Final
 
 from wiregauge.measures.definitions.units import significant
 from wiregauge.studies.laying import Laid
 from wiregauge.studies.moving import SEED
 from wiregauge.studies.sensitivity import Found, Sensitivity
 
+_POINT: Final = re.compile(r", \d.*")
+"""What a series has behind its name where it is of one load or one network."""
 __all__ = [
     "Effect",
     "RowEffects",
@@ -111,7 +115,7 @@ def _by_name(effects: Iterable[Effect]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class RowEffects:
-    """A row of a table of the paper: the compared cells of one statistic, and of one series up to its first comma."""
+    """A row of a table of the paper: compared cells of one statistic and one series, at all its points (`, 50 %`)."""
 
     item: str
     series: str
@@ -172,7 +176,7 @@ def row_effects(cells: Sequence[Laid], found: Sensitivity | None) -> tuple[RowEf
     rows: dict[tuple[str, str, str], list[tuple[str, tuple[Effect, ...]]]] = {}
     for cell in cells:
         if effects := effects_of(cell, found):
-            series = cell.key.series.split(",")[0]
+            series = _POINT.sub("", cell.key.series)
             rows.setdefault((cell.key.item, series, cell.key.statistic), []).append((cell.role, effects))
     return tuple(
         RowEffects(

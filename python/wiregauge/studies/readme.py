@@ -103,7 +103,7 @@ def _written(study: Study, found: Sensitivity) -> str:
         "| --- | --- | --- | --- | --- | --- |",
         *(_row(row) for row in moving),
         "",
-        *_unmoved(len(rows) - len(moving)),
+        *_unmoved(study, rows, len(rows) - len(moving)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -113,7 +113,12 @@ def _counted(items: Sequence[ItemResult]) -> str:
     return f"{prediction.holds} of {prediction.statements}"
 
 
-def _unmoved(count: int) -> Iterator[str]:
+def _unmoved(study: Study, rows: Sequence[RowEffects], count: int) -> Iterator[str]:
+    """What does not move, and what moves nothing."""
+    moving = {name for row in rows for name in row.greatest()}
+    if still := [one.name for one in study.parameters if one.name not in moving]:
+        yield f"No compared cell moves with: {', '.join(still)}."
+        yield ""
     if count:
         yield f"{count} more row{'s move' if count > 1 else ' moves'} with none of them."
         yield ""

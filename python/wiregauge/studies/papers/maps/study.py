@@ -317,7 +317,7 @@ def _parameters() -> Iterator[Parameter]:
             [(f"{protocol.part}*.xml", "//t:end-system/t:host/@transmit")],
         )
     yield Parameter("slots of the ring of BE", "fitted", [(tte, "//t:receive-buffer/@slots")])
-    yield Parameter("FIFO in front of it", "fitted", [(tte, "//t:receive-buffer/@fifo")])
+    yield Parameter("FIFO in front of the ring of BE", "fitted", [(tte, "//t:receive-buffer/@fifo")])
     yield Parameter("transmit, COTS", "fitted", [(cots, "/t:host-model/@transmit")])
     yield Parameter("interrupt latency, COTS", "fitted", [(cots, "//@interrupt-latency")])
     yield Parameter("receive, COTS", "fitted", [(cots, "//@receive")])

@@ -410,11 +410,13 @@ STUDY = Study(
             "assumed",
             [("*.xml", "//t:switch[@name='gs105-added']/@delay")],
         ),
-        Parameter("its wait between rates", "assumed", [("*.xml", "//@mixed-rate-delay")]),
+        Parameter("wait of the second GS105 between rates", "assumed", [("*.xml", "//@mixed-rate-delay")]),
         Parameter("delay of the GS748T", "assumed", [("forty.xml", "//t:switch/@delay")]),
         Parameter("cables", "assumed", [("*.xml", "//t:link/@delay")], ("5ns", "500ns"), "1 to 100 m"),
         Parameter("stack of the real-time Linux", "assumed", [("rt-linux.host.xml", "//@transmit")]),
-        Parameter("wake-ups of its receiver", "assumed", [("rt-linux.host.xml", "//@receive-wake-up")]),
+        Parameter(
+            "wake-ups of the real-time Linux", "assumed", [("rt-linux.host.xml", "//@receive-wake-up")]
+        ),
         Parameter(
             "Windows",
             "assumed",
