@@ -66,6 +66,14 @@ def test_each_parameter_is_moved_alone_and_its_share_of_every_cell_shown(toy: Pa
     page = (out / "report.html").read_text()
     assert "stands or falls with cable at 90%" in page
     assert "1us \N{RIGHTWARDS ARROW} 0.9us" in page
+    for item in tree["items"]:
+        for cell in item["cells"]:
+            # The role stands in the row of the cell, and what holds is counted by it.
+            row = next(
+                row for row in page.split("<tr")[1:] if f">{cell['statistic']}<" in row and cell["x"] in row
+            )
+            assert re.search(rf">{cell['role']}\s*<", row)
+    assert "2 of 2 of mean within the criterion: PASS (prediction: 1 of 1, fit: 1 of 1)" in page
     assert not list(out.glob("moved-*"))
     text = CliRunner().invoke(app, ["study", str(toy), "--out", str(out), "--resume"]).stdout
     assert "UDP, mean: 2 of 2 hold; moved most by cable (90%: -0.96 %, 110%: +0.96 %)" in text

@@ -10,6 +10,7 @@ from wiregauge.measures.definitions.units import significant
 from wiregauge.studies.carrying import Carried
 from wiregauge.studies.effects import effects_of, moved_most, rests_on, row_effects, row_sentence
 from wiregauge.studies.laying import ItemResult, Laid
+from wiregauge.studies.published import ROLES
 from wiregauge.studies.sensitivity import Sensitivity
 from wiregauge.studies.summing import headline, verdict_of
 from wiregauge.terminal import print_table
@@ -68,8 +69,19 @@ def needs_text(item: ItemResult) -> list[str]:
         text = f"{need.holds} of {need.compared}{of} within the criterion"
         text += f", {need.compared - need.may_miss} needed" if need.may_miss else ""
         text += f", {need.undecided} undecided" if need.undecided else ""
-        texts.append(f"{text}: {need.verdict}")
+        texts.append(f"{text}: {need.verdict} ({_by_role(item, need.statistic)})")
     return texts
+
+
+def _by_role(item: ItemResult, statistic: str) -> str:
+    """How many cells of a statistic hold, of each role: what was fitted or put in agrees for another reason."""
+    told = []
+    for role in ROLES:
+        of = [cell for cell in item.cells if (cell.role, cell.key.statistic) == (role, statistic)]
+        judged = [cell for cell in of if cell.result in ("holds", "fails", "undecided")]
+        if judged:
+            told.append(f"{role}: {sum(cell.result == 'holds' for cell in judged)} of {len(judged)}")
+    return ", ".join(told)
 
 
 def study_text(
