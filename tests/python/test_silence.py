@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +34,7 @@ from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.tally import tally
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.one_flow import Known, judge_flow
+from wiregauge.records import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = ROOT / "tests" / "faults"
@@ -356,6 +359,26 @@ def test_a_send_that_was_never_made_is_silent_like_one_that_was_lost(
         longest = observe("receive_period.max", stopped).value
         assert longest is not None
         assert longest >= 1e6 * min(9, stopped.planned - stopped.counts["sent"])
+
+
+def test_what_no_tap_saw_being_sent_proves_no_silence(
+    healthy: tuple[RunResult, Path], tmp_path: Path
+) -> None:
+    """A capture that begins late has no record of sends that were made: they are unknown, and nobody was silent."""
+    run, place = healthy
+    shutil.copytree(place / "run", tmp_path / "run")
+    directory = RunDirectory.open(tmp_path / "run")
+    directory.manifest["traits"]["tapped"] = True
+    directory.save()
+    tapped = measures.judge(tmp_path / "run").runs[0].flows
+    assert not any(flow.unsent_in_silences for flow in tapped)
+    assert {flow.unsent_in_silences for flow in run.flows} == {flow.plan.is_periodic for flow in run.flows}
+    fewer = replace(tapped[0], counts={**tapped[0].counts, "sent": tapped[0].planned - 3})
+    (found,) = judge_limits(
+        [LimitPlan(1, "receive_period.max", "at-most", 1e12, "", 1)], [fewer], {}, exact=True
+    )
+    assert found.result == "undecided"
+    assert "3 messages of the plan have no record of being sent" in found.reason
 
 
 # -- flows of which a sample is held ---------------------------------------------------------------------------------
