@@ -103,8 +103,9 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
             ending.callback(shutil.rmtree, beside, ignore_errors=True)
             for path in captured.files:
                 _check(path)
+            sources = {str(path): _sha256(path) for path in captured.files if not path.is_dir()}
             taken = _taken(captured, order, beside)
-            sources = {str(path): _sha256(path) for path in captured.files}
+            _refuse_twice(captured.files, sources)
         except _native.NativeError as error:
             raise CaptureError(str(error)) from error
         except OSError as error:
@@ -125,6 +126,21 @@ def _check(path: Path) -> None:
         return
     except OSError as error:
         raise CaptureError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _refuse_twice(files: Sequence[Path], sources: Mapping[str, str]) -> None:
+    """Refuses captures of the same content: between a capture and itself nothing takes any time or is lost."""
+    first: dict[str, Path] = {}
+    for path in files:
+        digest = sources.get(str(path))
+        if digest is None:
+            continue
+        other = first.setdefault(digest, path)
+        if other is not path:
+            same = "is named twice" if other == path else f"has the same content as {other}"
+            raise CaptureError(
+                f"{path}: {same}; name captures of two places, with timestamps fine enough to tell them apart"
+            )
 
 
 def _taken(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[str, Any]:

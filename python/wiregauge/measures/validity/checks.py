@@ -8,6 +8,7 @@ a refused real-time priority) is shown and recorded but never spoils a run by it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isinf
 
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics import sampling
@@ -25,7 +26,9 @@ from wiregauge.measures.validity.evidence import (
     lost_inside,
     own_fault,
     percent,
+    share_of,
     total_of,
+    typical_latency_ns,
 )
 from wiregauge.measures.validity.link_rate import link_rates
 from wiregauge.measures.validity.matched import matched
@@ -151,7 +154,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
     planned, sent = sum(flow.planned for flow in seen), sum(flow.counts["sent"] for flow in seen)
     unsent = sum(max(flow.planned - flow.counts["sent"], 0) for flow in seen)
     surplus = sum(max(flow.counts["sent"] - flow.planned, 0) for flow in run.flows)
-    share = unsent / planned if planned else 0.0
+    share = share_of(unsent, planned)
     yield check(
         "sent-as-planned",
         "Messages sent as planned",
@@ -175,7 +178,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
         ),
     )
     late = sum(flow.late_sends for flow in seen)
-    late_share = late / sent if sent else 0.0
+    late_share = share_of(late, sent)
     yield check(
         "late-sends",
         "Sends on schedule",
@@ -186,7 +189,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
         "the load was not the planned one",
     )
     refused = total_of(run, "access_points", "send_errors")
-    refused_share = refused / sent if sent else float(refused > 0)
+    refused_share = share_of(refused, sent)
     yield check(
         "send-refused",
         "Sends the kernel refused",
@@ -196,16 +199,20 @@ def _sending(run: Evidence) -> Iterator[Check]:
         f"the kernel refused {refused} sends",
     )
     worst, tolerance = 0.0, DURATION_DEGRADED
-    for flow in seen:
-        error = _length_error(flow)
-        if error is not None and abs(error) > worst:
+    errors = [(flow, error) for flow in seen if (error := _length_error(flow)) is not None]
+    for flow, error in errors:
+        if abs(error) > worst:
             worst, tolerance = abs(error), max(DURATION_DEGRADED, 1 / max(flow.counts["sent"] - 1, 1))
     yield check(
         "duration",
         "Duration of sending",
         f"within {percent(DURATION_DEGRADED)} of the plan (or one period); "
         f"beyond {percent(DURATION_INVALID)} invalid",
-        f"off by {percent(worst)}" if seen or not blind else f"not known: no tap at {', '.join(blind)}",
+        f"off by {percent(worst)}"
+        if errors
+        else "does not apply: no flow with a period sent twice"
+        if seen or not blind
+        else f"not known: no tap at {', '.join(blind)}",
         graded(worst, tolerance, DURATION_INVALID),
         f"sending took {percent(worst)} more or less time than planned",
     )
@@ -218,7 +225,7 @@ def _length_error(flow: FlowResult) -> float | None:
         return None
     sent_over = (errors.t[-1] - errors.t[0]) * 1e9
     planned = sent_over - (errors.value[-1] - errors.value[0])
-    return float(sent_over / planned - 1) if planned > 0 else None
+    return share_of(float(sent_over - planned), float(planned))
 
 
 def _instrument(run: Evidence) -> Iterator[Check]:
@@ -278,14 +285,20 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         f"negative times were measured ({named})",
     )
     yield _steps(run)
-    medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
-    typical = min(medians, default=None)
+    typical = typical_latency_ns(run.flows)
     bound = run.clock_uncertainty_ns
-    share = bound / typical if typical and bound is not None else 0.0
+    share = share_of(bound or 0.0, typical) if typical is not None else 0.0
     observed = f"± {bound:.0f} ns" if bound is not None else "not known"
-    if typical and bound is not None:
-        observed += f", {percent(share)}" if share < 2 else f", {share:.0f} times"
-        observed += " of the median latency" if share < 2 else " the median latency"
+    if typical is not None and bound is not None:
+        observed += (
+            f", where the median latency is {typical:.3g} ns"
+            if isinf(share)
+            else f", {percent(share)} of the median latency"
+            if share < 2
+            else f", {share:.0f} times the median latency"
+        )
+    elif bound:
+        observed += "; no latency was measured to hold it against"
     blind = [flow.uncompared for flow in run.flows if flow.uncompared]
     missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
     if blind:

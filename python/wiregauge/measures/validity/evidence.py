@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, isinf
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.flow_plan import RunPlan
@@ -66,6 +67,29 @@ def graded(share: float, degraded: float, invalid: float) -> Grade:
     return Grade.DEGRADED if share > degraded else Grade.OK
 
 
+def share_of(part: float, whole: float | None) -> float:
+    """How large a part is against a whole: 0 of nothing, and infinite against what is 0, below it or not known.
+
+    The one place where checks divide: what an error is held against may be 0 or missing, and then no error is small.
+    """
+    if not part:
+        return 0.0
+    return part / whole if whole is not None and whole > 0 else inf
+
+
+def typical_latency_ns(flows: Iterable[FlowResult]) -> float | None:
+    """The least of the median latencies of flows, 0 and less included; None where no latency was measured.
+
+    Of a flow with too few values for a median, its least value.
+    """
+    found = []
+    for flow in flows:
+        latency = flow.summaries["latency"]
+        median = latency.value("p50")
+        found.append(latency.minimum if median is None else median)
+    return min((value for value in found if value is not None), default=None)
+
+
 def check(name: str, title: str, limit: str, observed: str, grade: Grade, reason: str) -> Check:
     return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
 
@@ -75,7 +99,7 @@ def total_of(run: Evidence, list_key: str, key: str) -> int:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return "more than any" if isinf(share) else f"{100 * share:.3g} %"
 
 
 def few(texts: Iterable[str]) -> str:

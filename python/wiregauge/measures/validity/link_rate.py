@@ -20,7 +20,7 @@ from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.port_plan import PortPlan, wire_bits
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, FlowResult, Grade
-from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent
+from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 
 __all__ = ["link_rates"]
 
@@ -61,7 +61,7 @@ def link_rates(run: Evidence) -> Iterator[Check]:
     looked = [flow for flow in run.flows if _can_be_asked(run, flow)]
     idle = [one for flow in looked if (one := _idle(run, flow)) is not None]
     worst = max(idle, key=lambda one: one.idle_ns, default=None)
-    share = worst.idle_ns / run.plan.duration_ns if worst is not None and run.plan.duration_ns else 0.0
+    share = share_of(worst.idle_ns, run.plan.duration_ns) if worst is not None else 0.0
     untold = "" if looked or not run.flows else "not looked at: no port that sends whatever waits, in order"
     yield check(
         "link-rate",
@@ -88,9 +88,7 @@ def _too_fast(run: Evidence, flow: FlowResult) -> str | None:
     summary = flow.summaries["latency"]
     if summary.minimum is None or not flow.plan.least_ns or flow.plan.relayed or flow.plan.ways[1:]:
         return None
-    unsure = (
-        summary.uncertainty.clock + summary.uncertainty.timestamp if summary.uncertainty is not None else 0.0
-    )
+    unsure = summary.clock + summary.timestamp
     if run.wrong_clocks or summary.minimum + unsure + _ROUNDED_NS >= flow.plan.least_ns:
         return None
     return f"{duration(summary.minimum)} where links alone take {duration(flow.plan.least_ns)}"

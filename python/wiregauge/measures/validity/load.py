@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wiregauge.measures.metrics.results import Check, Grade
-from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent
+from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.streams import LoadAccount, load_accounts
 
 __all__ = ["LOAD_DEGRADED", "LOAD_INVALID", "load_account"]
@@ -50,7 +50,7 @@ def load_account(run: Evidence) -> Check:
 
 def _share(account: LoadAccount) -> float:
     """Of what was sent, how much loaded nothing."""
-    return (account.never_came or 0) / account.sent if account.sent else 0.0
+    return share_of(account.never_came or 0, account.sent)
 
 
 def _grade(account: LoadAccount) -> Grade:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.metrics.uncompared import UNCOMPARED
-from wiregauge.measures.validity.evidence import Evidence, check, percent
+from wiregauge.measures.validity.evidence import Evidence, check, percent, share_of, typical_latency_ns
 
 __all__ = ["RESOLUTION_NS", "TIMESTAMPS_DEGRADED", "timestamp_error_ns", "timestamps", "wire_errors_ns"]
 
@@ -116,7 +116,7 @@ def timestamps(run: Evidence) -> Iterator[Check]:
         summaries = [flow.summaries[measure] for flow in timestamped if measure in flow.summaries]
         missing = sum(summary.excluded.get("no timestamp", 0) for summary in summaries)
         arrived = missing + sum(summary.n + summary.excluded.get(UNCOMPARED, 0) for summary in summaries)
-        share = missing / arrived if arrived else 0.0
+        share = share_of(missing, arrived)
         grade = Grade.DEGRADED if share > TIMESTAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
         if run.tapped:
             # No tap sees a driver, and one tap alone sees no latency.
@@ -134,6 +134,8 @@ def timestamps(run: Evidence) -> Iterator[Check]:
         )
     yield _hardware(run)
     yield from _kinds(run)
+    if run.tapped:
+        yield _transit(run)
 
 
 _BY_ITSELF = ("hardware", "planted")
@@ -161,7 +163,7 @@ def _hardware(run: Evidence) -> Check:
     errors = wire_errors_ns(run.agents)
     # A clock that placed no timestamp made no time wrong.
     worst = max((error for name, error in errors.items() if name in used), default=None)
-    share = (missing + unplaced) / asked if asked else 0.0
+    share = share_of(missing + unplaced, asked)
     planted = sorted(name for name, told in found if "planted" in (told.get("transmit"), told.get("receive")))
     notes = [
         text
@@ -207,10 +209,9 @@ def _kinds(run: Evidence) -> Iterator[Check]:
     taps = _taps(run.entry)
     soft = sorted(node for node, timestamp in taps.items() if timestamp.get("kind") == "software")
     kinds = ", ".join(f"{node}: {timestamp.get('kind')}" for node, timestamp in sorted(taps.items()))
-    medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
     error = timestamp_error_ns(run.entry, run.agents)
-    typical = min(medians, default=None)
-    blunt = bool(taps) and typical is not None and error > typical * RESOLVED
+    typical = typical_latency_ns(run.flows)
+    blunt = bool(taps) and typical is not None and share_of(error, typical) > RESOLVED
     reason = (
         f"software timestamps at {', '.join(soft)}: driver and interrupts lie between the wire and the "
         "timestamp, which the "
@@ -228,6 +229,28 @@ def _kinds(run: Evidence) -> Iterator[Check]:
         kinds or ("virtual time" if run.virtual_time else _granted(run)),
         Grade.DEGRADED if blunt else Grade.NOTE if soft else Grade.OK,
         reason,
+    )
+
+
+def _transit(run: Evidence) -> Check:
+    """Whether anything took time between taps: nothing is in two places at once."""
+    taken = [latency for flow in run.flows if (latency := flow.summaries["latency"]).n]
+    compared = run.entry.get("passive")
+    if isinstance(compared, dict) and not taken:
+        # Residence is not known, but that all times are the same in both captures is.
+        flows = [flow for flow in compared["flows"] if flow.get("varies_ps") is not None]
+        at_once = bool(flows) and compared["offset_ps"] == 0 and not any(flow["varies_ps"] for flow in flows)
+    else:
+        at_once = bool(taken) and all(latency.minimum == latency.maximum == 0 for latency in taken)
+    return check(
+        "transit-time",
+        "Frames took time between the taps",
+        "not every time exactly 0",
+        "every one is exactly 0 ns" if at_once else "not every one is 0" if taken else "no time is known",
+        Grade.INVALID if at_once else Grade.OK,
+        "every frame has the same time at both taps, and no device takes no time at all: the captures are of one "
+        "place, or one was made from the other, or the timestamps are too coarse to tell; capture before and behind "
+        "the device",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, FlowResult, Grade, Load
-from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent
+from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.load import LOAD_DEGRADED, LOAD_INVALID, load_account
 from wiregauge.measures.validity.streams import LoadAccount, load_accounts, streams_of
 
@@ -27,9 +27,9 @@ def network_load(run: Evidence) -> Iterator[Check]:
     # What threads realise follows from what their calls and sleeps take: it is told, not held against the bench.
     modelled = {inject.on for inject in run.plan.injects if inject.by_threads}
     missed = {
-        load.on: abs(offered / load.intended - 1)
+        load.on: share_of(abs(offered - load.intended), load.intended)
         for load, offered in known
-        if load.intended and load.on not in modelled
+        if load.on not in modelled
     }
     worst = max(missed.values(), default=0.0)
     unreported = len(loads) - len(known)
@@ -189,9 +189,10 @@ def offered_loads(
             share = account.entered
         if tasks:
             done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
-            handed_over = intended * (
+            ratio = (
                 done / planned if planned else _offered_ratio(plan, inject.load_ppm, inject.rate_bps, tasks)
             )
+            handed_over = intended * ratio if ratio is not None else None
         offered = handed_over * share if handed_over is not None else None
         load = Load(inject.on, inject.to, intended, offered)
         found.append(load if account is None else _with_arrived(load, account, handed_over))
@@ -210,7 +211,10 @@ def _with_arrived(load: Load, account: LoadAccount, handed_over: float | None) -
 
 def _offered_ratio(
     plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
-) -> float:
+) -> float | None:
+    """What was sent of what was to be; None where the plan does not say how much that is."""
+    if not load_ppm:
+        return 0.0
     seconds = (plan.warm_up_ns + plan.duration_ns) / 1e9
     intended_bits = rate_bps * load_ppm / 1e6 * seconds
-    return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else 1.0
+    return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else None
