@@ -6,12 +6,14 @@ import itertools
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.image import imread as read_image
 from typer.testing import CliRunner
 
 import wiregauge as wg
@@ -202,6 +204,85 @@ def test_a_single_message_is_in_every_picture(
             flow.counts["sent"],
             flow.counts["lost"],
         )
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def marks_of(path: Path) -> tuple[np.ndarray, tuple[float, float]]:
+    """The marks of a printed figure as x and y, and the size of the drawing."""
+    root = ElementTree.parse(path).getroot()
+    groups = [(group.attrib.get("id", ""), group) for group in root.iter(f"{SVG}g")]
+    keys = {use for name, group in groups if name.startswith("legend") for use in group.iter(f"{SVG}use")}
+    marks = [
+        (float(use.attrib["x"]), float(use.attrib["y"]))
+        for name, group in groups
+        if name.startswith("PathCollection")
+        for use in group.iter(f"{SVG}use")
+        if use not in keys
+    ]
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    return np.array(marks), (width, height)
+
+
+@pytest.mark.parametrize("place", [0, 12_345, 29_999])
+def test_a_single_message_is_in_every_file_that_is_made(tmp_path: Path, place: int) -> None:
+    """In figures as SVG and PNG, in tables, and in what a notebook shows."""
+    recipe = Recipe(
+        protocols=("udp",), payloads=(64,), messages=30_000, relay=False, warm_up=0, loss=0.001, repeats=1
+    )
+    planted(place, recipe, tmp_path / "r")
+    took_us = wg.open(tmp_path / "r").latency(flow=10).max().value / 1e3
+    sent = pl.read_parquet(tmp_path / "r" / "messages" / "run-0000.parquet").filter(pl.col("flow") == 10)
+    at = sent["tx_app"].to_numpy()
+    share = (at[place] - at[0]) / (at[-1] - at[0])
+    folder = tmp_path / "figures"
+    for kind in ("svg", "png"):
+        done = CliRunner().invoke(app, ["report", str(tmp_path / "r"), f"--{kind}", str(folder)])
+        assert done.exit_code == 0, done.output
+    for name in ("latency-time", "explain-0-10-0"):
+        found = next(folder.glob(f"{name[:12]}*.svg"))
+        marks, (width, height) = marks_of(found)
+        # The first panel is the one above the others.
+        top = marks[np.argmin(marks[:, 1])]
+        others = np.sort(marks[:, 1])
+        assert others[1] - others[0] > 20, name
+        low, high = marks[:, 0].min(), marks[:, 0].max()
+        assert (top[0] - low) / (high - low) == pytest.approx(share, abs=2e-3), name
+        pixels = read_image(found.with_suffix(".png"))[..., :3]
+        x, y = round(top[0] / width * pixels.shape[1]), round(top[1] / height * pixels.shape[0])
+        near = pixels[max(y - 3, 0) : y + 4, max(x - 3, 0) : x + 4]
+        assert (near.max(axis=2) - near.min(axis=2)).max() > 0.1 or near.min() < 0.6, name
+    for what, column in (("messages", None), ("series", "value_ns")):
+        out = tmp_path / f"{what}.csv"
+        words = [
+            "export",
+            str(tmp_path / "r"),
+            "--to",
+            "csv",
+            "--what",
+            what,
+            "--flow",
+            "10",
+            "--out",
+            str(out),
+        ]
+        words += ["--measure", "latency"] if what == "series" else []
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        table = pl.read_csv(out)
+        values = (
+            table[column]
+            if column is not None
+            else (table["rx_app_ps"] - table["tx_app_ps"]).drop_nulls() / 1e3
+        )
+        assert values.max() == pytest.approx(took_us * 1e3, rel=1e-9), what
+    latency = wg.open(tmp_path / "r").latency(flow=10)
+    shown = latency.figure("time")
+    assert max(max(trace["y"]) for trace in shown.data) == pytest.approx(took_us, rel=1e-6)
+    latency.picture("time").save(tmp_path / "notebook.svg")
+    marks, _ = marks_of(tmp_path / "notebook.svg")
+    assert np.diff(np.sort(marks[:, 1])[:2])[0] > 20
 
 
 # -- every measure --------------------------------------------------------------------------------------------

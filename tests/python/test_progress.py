@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import io
 import itertools
+import random
+import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
+from typer.testing import CliRunner
 
+from wiregauge import measures
+from wiregauge.cli import app, progress
 from wiregauge.cli.progress import EVERY_S, MOST_TOLD, Countdown, ProgressView, Work
+from wiregauge.cli.whole import AFTER_RUNS, Whole
 
 
 class Clock:
@@ -71,14 +80,14 @@ def test_a_run_begins_goes_on_and_ends() -> None:
     lines = trial(io.StringIO(), 2, 30.0)
     assert lines == [
         "run 1/2  payload 64B [31m: begins",
-        "run 1/2  payload 64B [31m: 17 % done, 500 sent, 450 received, 0:50 left",
+        "run 1/2  payload 64B [31m: 16 % done, 500 sent, 450 received, 0:50 left",
         "run 1/2  payload 64B [31m: 33 % done, 1000 sent, 900 received, 0:40 left",
-        "run 1/2  payload 64B [31m: 50 % done, 1500 sent, 1350 received, 0:30 left",
+        "run 1/2  payload 64B [31m: 49 % done, 1500 sent, 1350 received, 0:30 left",
         "run 1/2  payload 64B [31m: 500 messages sent (0:30 left)",
         "run 2/2  payload 64B [31m: begins",
-        "run 2/2  payload 64B [31m: 67 % done, 500 sent, 450 received, 0:20 left",
-        "run 2/2  payload 64B [31m: 83 % done, 1000 sent, 900 received, 0:10 left",
-        "run 2/2  payload 64B [31m: 100 % done, 1500 sent, 1350 received",
+        "run 2/2  payload 64B [31m: 66 % done, 500 sent, 450 received, 0:20 left",
+        "run 2/2  payload 64B [31m: 82 % done, 1000 sent, 900 received, 0:10 left",
+        "run 2/2  payload 64B [31m: 99 % done, 1500 sent, 1350 received, 0:00 left",
         "run 2/2  payload 64B [31m: 500 messages sent (done)",
     ]
 
@@ -117,7 +126,7 @@ def test_silence_is_not_long_at_first_nor_too_long_later() -> None:
 def test_many_runs_are_counted_and_a_failed_one_is_named() -> None:
     lines = trial(io.StringIO(), MOST_TOLD + 1, 1.0, virtual_time=True)
     assert lines[0] == "101 runs begin, 101 s of traffic in all"
-    assert lines[1] == "9 of 101 runs: 10 % done, 50 sent, 45 received, 1:31 left"
+    assert lines[1] == "9 of 101 runs: 4 % done, 50 sent, 45 received, 3:22 left"
     assert lines[-1] == "101 of 101 runs done in 1:41"
     assert not any("messages sent" in line for line in lines)
     failed = trial(io.StringIO(), MOST_TOLD + 1, 1.0, virtual_time=True, reason="the disk\nis full")
@@ -136,7 +145,7 @@ def test_where_nothing_is_known_no_time_is_promised() -> None:
     assert file.getvalue().splitlines() == [
         "run 1/1  single run: begins",
         "0 of 1 runs: 0 % done",
-        "0 of 1 runs: 50 % done, 0:22 left",
+        "0 of 1 runs: 12 % done, 2:34 left",
     ]
 
 
@@ -179,11 +188,11 @@ def test_what_follows_the_simulation_is_said() -> None:
     view.judging_ended()
     assert file.getvalue().splitlines() == [
         "run 1/1  single run: begins",
-        "0 of 1 runs: 50 % done, 0:11 left",
-        "0 of 1 runs: simulated, messages are tracked",
-        "0 of 1 runs: simulated, messages are tracked",
+        "0 of 1 runs: 12 % done, 1:17 left",
+        "0 of 1 runs: 25 % done, messages are tracked, 1:06 left",
+        "0 of 1 runs: 34 % done, messages are tracked, 1:03 left",
         "run 1/1  single run: 500 messages sent (done)",
-        "judging",
+        "judging: 50 % done, 0:44 left",
     ]
 
 
@@ -213,7 +222,8 @@ def test_what_follows_a_run_tells_its_share_and_the_time_left_to_the_end() -> No
 
     now = [0.0]
     out = io.StringIO()
-    with Work(Console(file=out), {"explaining": 3.0, "drawing": 1.0}, lambda: now[0]):
+    whole = Whole({"explaining": 3.0, "drawing": 1.0}, lambda: now[0])
+    with Work(Console(file=out), whole, lambda: now[0], last=True, beat_s=0):
         for second in range(0, 120, 5):
             now[0] = float(second)
             if second < 90:
@@ -228,3 +238,83 @@ def test_what_follows_a_run_tells_its_share_and_the_time_left_to_the_end() -> No
     assert shares == sorted(shares)
     reached("explaining", 1.0)
     assert out.getvalue().splitlines() == lines
+
+
+# -- one share for the whole command --------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    stages=st.lists(st.tuples(st.floats(0.01, 100), st.floats(0.1, 400)), min_size=1, max_size=4),
+    rounds=st.integers(1, 3),
+    fixed=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_the_share_of_a_command_only_grows_and_ends_with_all_of_it(
+    stages: list[tuple[float, float]], rounds: int, seed: int, *, fixed: bool
+) -> None:
+    """Whatever part of the work a stage is taken for, however long it takes, and however seldom it tells."""
+    rng, clock, out = random.Random(seed), Clock(), io.StringIO()
+    names = [f"stage {k}" for k in range(len(stages))]
+    parts = {name: part for name, (part, _) in zip(names, stages, strict=True)}
+    whole = Whole(parts, clock, rounds=rounds, fixed=names[0] if fixed else "")
+    long: list[str] = []
+    with Work(Console(file=out, width=200), whole, clock, last=True, beat_s=0) as work:
+        for _ in range(rounds):
+            for name, (_, lasts_s) in zip(names, stages, strict=True):
+                begun = clock.now
+                tells = sorted(rng.random() for _ in range(rng.randrange(4)))
+                work.at(name, 0.0)
+                while clock.now < begun + lasts_s:
+                    clock.now += 1.0
+                    share = (clock.now - begun) / lasts_s
+                    while tells and tells[0] <= share:
+                        work.at(name, tells.pop(0))
+                    work.tell()
+                work.at(name, 1.0)
+                # Silence is ten seconds at least, and a part of the time so far when that is longer.
+                if lasts_s > 2 * max(EVERY_S, (clock.now - 1000.0) / 60) + 2:
+                    long.append(name)
+    lines = out.getvalue().splitlines()
+    shares = [int(line.split(": ")[1].split(" %")[0]) for line in lines]
+    assert shares == sorted(shares)
+    assert all(0 <= share <= 100 for share in shares)
+    assert {line.split(":")[0] for line in lines} >= set(long)
+    if lines:
+        assert shares[-1] == 100
+        assert all(share < 100 for share in shares[:-1])
+
+
+def test_a_command_tells_one_share_from_its_begin_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of runs, judging, explaining and drawing together: every stage has lines, none goes back, the last says 100 %."""
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "_SELDOM", 10**9)
+    example = Path(__file__).resolve().parents[2] / "examples" / "two-switches.xml"
+    out = tmp_path / "r"
+    for words, stages in (
+        (["run", str(example), "--out", str(out)], {"judging", "explaining", "drawing"}),
+        (["report", str(out), "--svg", str(tmp_path / "svg")], {"judging", "explaining", "drawing"}),
+        (["show", str(out), "--explain"], {"judging", "explaining"}),
+        (["show", str(out)], {"judging"}),
+    ):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        told = re.findall(r"^([^:\n]*): (\d+) % done", done.stderr, re.MULTILINE)
+        shares = [int(share) for _, share in told]
+        assert shares == sorted(shares), words
+        assert shares[-1] == 100, words
+        assert {stage for stage, _ in told} >= stages, words
+        assert done.stderr.rstrip().endswith("100 % done"), words
+
+
+def test_what_follows_the_runs_is_what_the_work_tells() -> None:
+    """A stage that nobody tells of, or one that is told and is none, would be silent."""
+    source = Path(measures.__file__).parents[1]
+    told = {
+        name
+        for path in source.rglob("*.py")
+        for name in re.findall(r'\breached\("(\w+)"', path.read_text(encoding="utf-8"))
+    }
+    assert told == set(AFTER_RUNS)

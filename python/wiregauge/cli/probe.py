@@ -12,10 +12,12 @@ import typer
 
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
 from wiregauge.cli.shared import AsJson, show_judgement
+from wiregauge.cli.whole import AFTER_RUNS
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, say
 
 if TYPE_CHECKING:
     from wiregauge.benches.hosts import Described
+    from wiregauge.cli.progress import ProgressView
     from wiregauge.config import Loaded, Test
     from wiregauge.lab.hosts import OwnAgent
     from wiregauge.measures import Judgement
@@ -112,6 +114,7 @@ def probe(
     What it runs is an ordinary test; the run directory holds it, its records and its report.
     """
     from wiregauge.benches import BenchError
+    from wiregauge.cli.progress import ProgressView
     from wiregauge.config import TestError
     from wiregauge.lab.hosts import own_agent
     from wiregauge.master.stopping import leaving_at_second_request
@@ -140,10 +143,10 @@ def probe(
         except BenchError as error:
             fail(str(error), NO_ENVIRONMENT)
         troubles: list[str] = []
-        judgement = _run(
-            loaded, hosts, own, out or _free(f"probe-{hosts[1].name}"), troubles, realtime=realtime
-        )
-        code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
+        observer = ProgressView(make_console(stderr=True), eager=True, then=AFTER_RUNS)
+        place = out or _free(f"probe-{hosts[1].name}")
+        judgement = _run(loaded, hosts, own, place, troubles, observer, realtime=realtime)
+        code = show_judgement(judgement, troubles, as_json=as_json, with_report=True, whole=observer.whole)
     raise typer.Exit(code)
 
 
@@ -250,12 +253,12 @@ def _run(
     own: OwnAgent,
     out: Path,
     troubles: list[str],
+    observer: ProgressView,
     *,
     realtime: bool,
 ) -> Judgement:
     from wiregauge import runner
     from wiregauge.benches import BenchError
-    from wiregauge.cli.progress import ProgressView
     from wiregauge.runner.lab import OnHosts
 
     here, other = hosts
@@ -266,7 +269,6 @@ def _run(
 
     bench = OnHosts(place, realtime=realtime, failures={HERE: own.failure})
     try:
-        observer = ProgressView(make_console(stderr=True), eager=True)
         with runner.open(bench, observer=observer, told=troubles.append) as trials:
             return trials.run(loaded, out, file=f"{loaded.campaign.name}.xml")
     except runner.NothingRunError as error:

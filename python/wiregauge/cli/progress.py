@@ -6,9 +6,11 @@ begins and ends, and between them now and then, ever more seldom, so that a log 
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from wiregauge.cli.livetable import live_table, live_text
+from wiregauge.cli.whole import AFTER_RUNS, RUNNING, SIMULATING_S, Whole
 from wiregauge.master import Observer, RunNow
 from wiregauge.plan import Run
 
@@ -27,6 +30,8 @@ LASTS_S: Final = 3.0
 """Live figures are shown of runs that last longer."""
 _SELDOM: Final = 60
 """Silence is at least this part of the time so far: lines grow with the logarithm of a long trial."""
+_SIMULATED: Final = 0.5
+"""Share of a simulated run that simulating is; the rest is tracking its messages."""
 MOST_TOLD: Final = 100
 """Runs of a trial whose begin and end a log tells one by one; of more only those that failed."""
 
@@ -111,10 +116,20 @@ def _left(seconds: float) -> str:
 class ProgressView(Observer):
     """Shows a trial as it goes on. The work is measured in planned seconds, which are known beforehand.
 
-    Live figures are shown of runs that last; `eager` shows them from the first on, and says those in a line.
+    Live figures are shown of runs that last; `eager` shows them from the first on, and says those in a line. `then` are
+    the stages of the command that follow the runs, as in `AFTER_RUNS`; `whole` is the share of all of it.
     """
 
-    def __init__(self, console: Console, clock: Clock = time.monotonic, *, eager: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        clock: Clock = time.monotonic,
+        *,
+        eager: bool = False,
+        then: Collection[str] = ("judging",),
+    ) -> None:
+        self._then = {name: AFTER_RUNS[name] for name in then}
+        self.whole: Whole | None = None
         self._lasts_s = 0.0 if eager else LASTS_S
         self._to_say_first = eager
         self._console, self._clock = console, clock
@@ -129,6 +144,9 @@ class ProgressView(Observer):
         self._virtual_time = virtual_time
         self._runs = runs
         self._planned = [_seconds(run) for run in runs]
+        own = SIMULATING_S if virtual_time else sum(self._planned)
+        fixed = "" if virtual_time else RUNNING
+        self.whole = Whole({RUNNING: own, **self._then}, self._clock, fixed=fixed)
         self._started = self._clock()
         self._elapsed = [0.0] * len(runs)
         self._begun: set[int] = set()
@@ -136,7 +154,7 @@ class ProgressView(Observer):
         if _moves(self._console):
             self._progress = _bar(self._console)
             self._progress.start()
-            self._task = self._progress.add_task("starting", total=sum(self._planned), left="")
+            self._task = self._progress.add_task("starting", total=1.0, left="")
             return
         self._log = _Log(self._console, self._clock)
         if len(runs) > MOST_TOLD:
@@ -158,7 +176,7 @@ class ProgressView(Observer):
         if self._progress is not None and self._task is not None:
             self._progress.update(
                 self._task,
-                completed=sum(self._elapsed),
+                completed=self._share(),
                 description=f"{self._ended} of {len(self._runs)} runs done"
                 + (", messages are tracked" if self._tracks() else "")
                 if self._virtual_time
@@ -202,7 +220,8 @@ class ProgressView(Observer):
         if self._log is not None and own_line:
             said = f"{_messages_sent(self._runs[position], entry)} messages sent"
             said += f"; {reason}" if reason else ""
-            self._log.write(f"{self._label(position)}: {said} ({self._time_left() or 'done'})")
+            left = self._time_left() if self._ended < len(self._runs) else "done"
+            self._log.write(f"{self._label(position)}: {said} ({left or 'more to come'})")
 
     def trial_ended(self) -> None:
         """Takes the line away, or ends the log."""
@@ -216,9 +235,12 @@ class ProgressView(Observer):
 
     def judging_began(self) -> None:
         """Shows that the program is at work; a log says so only of a trial that took a while."""
+        whole = self.whole
+        assert whole is not None  # the trial began
+        whole.at("judging", 0.0)
         if not _moves(self._console) and self._clock() - self._started >= EVERY_S:
-            _Log(self._console, self._clock).write("judging")
-        self._work = Work(self._console, {"judging": 1.0}, self._clock)
+            _Log(self._console, self._clock).write(_told(whole))
+        self._work = Work(self._console, whole, self._clock)
         self._work.__enter__()
 
     def judging_ended(self) -> None:
@@ -233,11 +255,22 @@ class ProgressView(Observer):
         if fresh:
             log.write(f"{self._label(position)}: begins")
         elif log.due():
-            done = f"{100 * sum(self._elapsed) / sum(self._planned):.0f} % done"
+            done = f"{_percent(self._share())} done"
             if self._tracks():
-                done = "simulated, messages are tracked"
+                done += ", messages are tracked"
             runs = f"{self._ended} of {len(self._runs)} runs" if self._virtual_time else self._label(position)
             log.write(", ".join(filter(None, (f"{runs}: {done}", traffic, self._time_left()))))
+
+    def _share(self) -> float:
+        """How much of the whole command is done."""
+        whole = self.whole
+        assert whole is not None  # the trial began
+        done = sum(self._elapsed) / sum(self._planned)
+        if self._virtual_time:
+            # A run is done when its messages are tracked, which takes longer than to simulate it.
+            done = _SIMULATED * done + (1 - _SIMULATED) * self._ended / len(self._runs)
+        whole.at(RUNNING, done)
+        return whole.done
 
     def _tracks(self) -> bool:
         """Whether every run is simulated, and one is not yet through tracking."""
@@ -247,44 +280,64 @@ class ProgressView(Observer):
         return f"run {position + 1}/{len(self._runs)}  {_point_label(self._runs[position])}"
 
     def _time_left(self) -> str:
-        """Planned time still to come, stretched by what the runs so far took beyond their plan.
+        """Planned time still to come, stretched by what the runs so far took beyond their plan, and what follows.
 
-        Empty while nothing is known, as at the begin of a simulation, and at the end.
+        Empty while nothing is known, as at the begin of a simulation.
         """
+        whole = self.whole
+        assert whole is not None  # the trial began
+        self._share()
         total, done = sum(self._planned), sum(self._elapsed)
+        if self._virtual_time:
+            left = whole.left_s
+            return _left(left) if left is not None and done > 0.0 else ""
         spent = self._clock() - self._started
-        if self._virtual_time and done <= 0.0:
-            return ""
-        stretch = spent / done if done > 1.0 or self._virtual_time else 1.0
-        if not self._virtual_time:
-            stretch = max(1.0, stretch)
-        return _left((total - done) * stretch) if done < total else ""
+        stretch = max(1.0, spent / done) if done > 1.0 else 1.0
+        return _left((total - done) * stretch + sum(self._then.values()))
 
 
 def _seconds(run: Run) -> float:
     return run.planned_s + 0.3
 
 
-class Work:
-    """What follows a run: judging, explaining, drawing. How much of all of it is done, and the time left to its end.
+def _percent(share: float) -> str:
+    # Down, so that it is 100 % when all is done and not before.
+    return f"{math.floor(100 * share + 1e-9)} %"
 
-    `stages` are what is done, in this order, and about which part of the whole each is. A log says so after some
-    silence.
+
+def _told(whole: Whole) -> str:
+    """A line of a log: what goes on, and how much of the whole command is done."""
+    left = whole.left_s
+    said = f"{whole.what}: {_percent(whole.done)} done"
+    return said if left is None or whole.done >= 1.0 else f"{said}, {_left(left)}"
+
+
+class Work:
+    """What a command computes: judging, explaining, drawing. How much of the whole command is done, and the time left.
+
+    It tells also while a stage does not, once a second on a terminal and after some silence in a log. `last`: nothing
+    of the command follows; then a log that said anything says that all is done.
     """
 
     def __init__(
         self,
         console: Console,
-        stages: Mapping[str, float],
+        whole: Whole,
         clock: Clock = time.monotonic,
+        *,
+        last: bool = False,
+        beat_s: float = 1.0,
     ) -> None:
-        self._stages, self._clock = stages, clock
-        self._begin = clock()
+        self._whole, self._last, self._beat_s = whole, last, beat_s
         moves = _moves(console)
         self._log = None if moves else _Log(console, clock)
         self._bar = _bar(console, disable=not moves)
-        self._task = self._bar.add_task(next(iter(stages)), total=1.0, left="")
+        self._task = self._bar.add_task(whole.what, total=1.0, left="")
         self._hearing: AbstractContextManager[None] | None = None
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._beats: threading.Thread | None = None
+        self._said = False
 
     def __enter__(self) -> Work:
         # Heavy, and not needed while frames travel.
@@ -293,26 +346,48 @@ class Work:
         self._bar.start()
         self._hearing = heard(self.at)
         self._hearing.__enter__()
+        if self._beat_s:
+            self._beats = threading.Thread(target=self._beat, name="progress", daemon=True)
+            self._beats.start()
         return self
 
-    def __exit__(self, *failure: object) -> None:
+    def __exit__(self, failure: object = None, *more: object) -> None:
+        self._over.set()
+        if self._beats is not None:
+            self._beats.join()
         if self._hearing is not None:
             self._hearing.__exit__(None, None, None)
         self._bar.stop()
+        if self._last and failure is None:
+            self._whole.end()
+            if self._log is not None and self._said:
+                self._log.write(_told(self._whole))
 
     def at(self, what: str, share: float) -> None:
         """So much of a stage is done, 0 to 1."""
-        if what not in self._stages:
+        if not self._whole.has(what):
             return
-        names = list(self._stages)
-        total = sum(self._stages.values())
-        before = sum(self._stages[name] for name in names[: names.index(what)])
-        done = (before + share * self._stages[what]) / total
-        spent = self._clock() - self._begin
-        left = _left(spent * (1 - done) / done) if done > 0.02 else ""
-        self._bar.update(self._task, completed=done, description=what, left=left)
-        if self._log is not None and self._log.due():
-            self._log.write(", ".join(filter(None, (f"{what}: {100 * done:.0f} % done", left))))
+        with self._lock:
+            self._whole.at(what, share)
+        self.tell()
+
+    def tell(self) -> None:
+        """Shows how it stands now."""
+        with self._lock:
+            left = self._whole.left_s
+            self._bar.update(
+                self._task,
+                completed=self._whole.done,
+                description=self._whole.what,
+                left="" if left is None else _left(left),
+            )
+            if self._log is not None and self._log.due():
+                self._log.write(_told(self._whole))
+                self._said = True
+
+    def _beat(self) -> None:
+        while not self._over.wait(self._beat_s):
+            self.tell()
 
 
 class Countdown:

@@ -100,18 +100,23 @@ def report(
     from wiregauge import measures
     from wiregauge import report as reports
     from wiregauge.cli.progress import Work
+    from wiregauge.cli.whole import AFTER_RUNS, Whole
 
     if len(places) > 1 and (png is not None or svg is not None):
         fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
     if beside and not bounds:
         fail("--beside has an effect with --bounds only; add it, or leave --beside out", BAD_INPUT)
     exceeded = unfit = False
+    figures = sum(folder is not None for folder in (png, svg))
+    # Figures that become files are explained and drawn once more.
+    rounds = len(places) if len(places) > 1 else 1 + figures
+    whole = Whole(AFTER_RUNS, rounds=rounds)
     for place in places:
         open_run(place)
-        with Work(make_console(stderr=True), {"judging": 1.0}):
+        with Work(make_console(stderr=True), whole):
             judgement = measures.judge(place, unkept=say)
         held = _bounded(place, beside or []) if bounds else None
-        with Work(make_console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
+        with Work(make_console(stderr=True), whole, last=place == places[-1] and not figures):
             written = reports.write(place, judgement, held)
         put(f"report: {written}")
         for alarm in held.alarms if held is not None else ():
@@ -120,10 +125,12 @@ def report(
         for sentence in held.invalid if held is not None else ():
             say(sentence)
             unfit = True
-        for folder, kind in ((png, "png"), (svg, "svg")):
-            if folder is not None:
-                for path in reports.export_figures(place, folder, {kind}, judgement, held):
-                    put(f"figure: {path}")
+        asked = [(folder, kind) for folder, kind in ((png, "png"), (svg, "svg")) if folder is not None]
+        for folder, kind in asked:
+            with Work(make_console(stderr=True), whole, last=kind == asked[-1][1]):
+                paths = reports.export_figures(place, folder, {kind}, judgement, held)
+            for path in paths:
+                put(f"figure: {path}")
     if code := exit_code(answered=not unfit, failed=exceeded):
         raise typer.Exit(code)
 
@@ -203,6 +210,7 @@ def compare(
     from wiregauge import measures
     from wiregauge import report as reports
     from wiregauge.cli.progress import Work
+    from wiregauge.cli.whole import AFTER_RUNS, Whole
     from wiregauge.measures import comparing
 
     wanted = _thresholds(thresholds)
@@ -215,8 +223,9 @@ def compare(
     for place in each:
         open_run(place)
     judged = {}
+    whole = Whole({"judging": AFTER_RUNS["judging"]}, rounds=len(each))
     for place in each:
-        with Work(make_console(stderr=True), {"judging": 1.0}):
+        with Work(make_console(stderr=True), whole, last=place == each[-1]):
             judged[place] = measures.judge(place, unkept=say)
     try:
         found = comparing.compare(

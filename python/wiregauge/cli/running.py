@@ -33,9 +33,11 @@ from wiregauge.cli.shared import (
     show_judgement,
 )
 from wiregauge.cli.tsn import show_host_commands
+from wiregauge.cli.whole import AFTER_RUNS
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
+    from wiregauge.cli.progress import ProgressView
     from wiregauge.config import Loaded
     from wiregauge.measures import Judgement
     from wiregauge.plan import Campaign
@@ -199,6 +201,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
+    from wiregauge.cli.progress import ProgressView
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
 
@@ -240,10 +243,11 @@ def run(
                     ending.enter_context(connected(engine, storage=storage, jobs=jobs)), jobs=jobs
                 )
             troubles: list[str] = []
+            observer = ProgressView(make_console(stderr=True), then=AFTER_RUNS)
             judgement = _trial(
-                opened, test, loaded, target, realtime=realtime is not False, told=troubles.append
+                opened, test, loaded, target, observer, realtime=realtime is not False, told=troubles.append
             )
-        code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
+        code = show_judgement(judgement, troubles, as_json=as_json, with_report=True, whole=observer.whole)
     raise typer.Exit(code)
 
 
@@ -333,10 +337,12 @@ def _resumed(
                 assert lab is None or isinstance(lab, Path)
                 if missing_runs(directory):
                     runner.fetch(place, lab, troubles.append, strict=True)
-            observer = ProgressView(make_console(stderr=True))
+            observer = ProgressView(make_console(stderr=True), then=AFTER_RUNS)
             with runner.open(bench, observer=observer, told=troubles.append) as trials:
                 judgement = trials.resume(place)
-            return show_judgement(judgement, troubles, as_json=as_json, with_report=True)
+            return show_judgement(
+                judgement, troubles, as_json=as_json, with_report=True, whole=observer.whole
+            )
     except runner.NothingRunError as error:
         fail(str(error), INCOMPLETE if error.stopped else NO_ENVIRONMENT)
     except runner.DiskError as error:
@@ -346,17 +352,23 @@ def _resumed(
 
 
 def _trial(
-    bench: Bench, test: Path, loaded: Loaded, target: Path, *, realtime: bool, told: Callable[[str], object]
+    bench: Bench,
+    test: Path,
+    loaded: Loaded,
+    target: Path,
+    observer: ProgressView,
+    *,
+    realtime: bool,
+    told: Callable[[str], object],
 ) -> Judgement:
     from wiregauge import runner
-    from wiregauge.cli.progress import ProgressView
 
     console = make_console(stderr=True)
     for warning in loaded.warnings:
         console.print(f"note: {warning}", highlight=False, markup=False, soft_wrap=True)
     cited = None if bench.traits.virtual_time else _cited(loaded.campaign, bench.traits, realtime=realtime)
     try:
-        with runner.open(bench, observer=ProgressView(console), told=told) as trials:
+        with runner.open(bench, observer=observer, told=told) as trials:
             return trials.run(loaded, target, file=str(test), calibrations=cited)
     except runner.NothingRunError as error:
         fail(str(error), INCOMPLETE if error.stopped else NO_ENVIRONMENT)

@@ -15,6 +15,7 @@ import typer
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
+    from wiregauge.cli.whole import Whole
     from wiregauge.measures import Judgement
 
 TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
@@ -90,34 +91,53 @@ def judge_and_show(
 ) -> int:
     """Judges a run directory and shows it, or these `flows` of it; returns the exit code."""
     from wiregauge.cli.progress import Work
+    from wiregauge.cli.whole import AFTER_RUNS, Whole
     from wiregauge.measures import only
     from wiregauge.runner import judged
 
     # Said after the answer, which does not depend on it.
     troubles: list[str] = []
-    with Work(make_console(stderr=True), {"judging": 1.0}):
+    stages = ["judging"]
+    stages += ["explaining"] if worst is not None or with_report else []
+    stages += ["drawing"] if with_report else []
+    rounds = {"explaining": 2.0} if worst is not None and with_report else {}
+    whole = Whole({name: AFTER_RUNS[name] * rounds.get(name, 1.0) for name in stages})
+    with Work(make_console(stderr=True), whole, last=len(stages) == 1):
         judgement = judged(place, troubles.append, flows)
     if flows:
         judgement = only(judgement, flows)
-    return show_judgement(judgement, troubles, as_json=as_json, with_report=with_report, worst=worst)
+    return show_judgement(
+        judgement, troubles, as_json=as_json, with_report=with_report, worst=worst, whole=whole
+    )
 
 
 def show_judgement(
-    judgement: Judgement, troubles: list[str], *, as_json: bool, with_report: bool, worst: int | None = None
+    judgement: Judgement,
+    troubles: list[str],
+    *,
+    as_json: bool,
+    with_report: bool,
+    worst: int | None = None,
+    whole: Whole | None = None,
 ) -> int:
     """Shows, and with `worst` also explains, with so many messages per flow; returns the exit code.
+
+    `whole` is how much of the command is done by now; without it this is all of it.
 
     `troubles` is what did not go well since, for the user. `with_report` is for commands that make the directory: a
     judgement or report that cannot be kept is no answer then.
     """
     from wiregauge import measures
+    from wiregauge.cli import whole as stages
     from wiregauge.cli.progress import Work
     from wiregauge.measures import explaining
     from wiregauge.records import RunDirectoryError
 
+    if whole is None:
+        whole = stages.Whole({name: stages.AFTER_RUNS[name] for name in ("explaining", "drawing")})
     explanation = None
     if worst is not None:
-        with Work(make_console(stderr=True), {"explaining": 1.0}):
+        with Work(make_console(stderr=True), whole, last=not with_report):
             explanation = explaining.explain(judgement, worst=worst)
     if as_json:
         more = {} if explanation is None else {"explained": explaining.explain_json(explanation)}
@@ -132,7 +152,7 @@ def show_judgement(
         from wiregauge import report as reports
 
         try:
-            with Work(make_console(stderr=True), {"explaining": 2.0, "drawing": 1.0}):
+            with Work(make_console(stderr=True), whole, last=True):
                 path = reports.write(judgement.directory, judgement)
         except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
             troubles.append(f"the report is missing: {error}")

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Figure, Floats, Line, Panel, Scatter, Spans, Style, Trace
+from wiregauge.figures.model import (
+    Axis,
+    Figure,
+    Floats,
+    Line,
+    Panel,
+    Scatter,
+    Spans,
+    Style,
+    Trace,
+    told,
+)
 from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, VERMILION
+from wiregauge.measures.definitions.units import count_of
 
 __all__ = [
     "Arrived",
@@ -108,8 +120,18 @@ def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
     return Figure(
         "bounds",
         "Longest latencies and their bounds",
-        "A bar is the bound of a flow at a receiver, which no message exceeds as long as the assumptions of the bound "
-        "hold; the marks are the longest latencies of the runs.",
+        told(
+            (
+                True,
+                "A bar is the bound of a flow at a receiver, which no message exceeds as long as its assumptions hold.",
+            ),
+            (any(mark.measured is not None for mark in drawn), "Circles: the longest measured latencies."),
+            (any(mark.simulated is not None for mark in drawn), "Diamonds: the longest simulated ones."),
+            (
+                bool(alarms),
+                f"{count_of(len(alarms), 'flow')} took longer than the bound: there an assumption did not hold.",
+            ),
+        ),
         [panel],
         notes=notes,
         measures=["latency"],
@@ -148,13 +170,25 @@ def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
         for name, parts in lanes.items()
         if parts
     ]
+    beyond = sum(bool(mark.servers) for mark in marks) - len(drawn)
+    seen = len(lanes["longest seen"])
     return Figure(
         "bound-hops",
         "What each hop contributes to the bound",
-        "Above: the part of each server in the bound, one after the other along the way. Below, where records of "
-        "switches are there: the longest residence at the same server, from the same beginning, so that each hop "
-        "compares with its part.",
+        told(
+            (True, "Grey: the part of each server in the bound, one after the other along the way."),
+            (
+                bool(seen),
+                "Blue below it: the longest residence at the same server, from the same beginning, so that each hop "
+                "compares with its part.",
+            ),
+            (
+                0 < seen < len(lanes["bound"]),
+                f"Of {len(lanes['bound']) - seen} of {len(lanes['bound'])} hops no record tells it.",
+            ),
+        ),
         [Panel("", Axis("µs"), Axis("", span=(-0.6, 2.0 * len(drawn) - 0.6), ticks=ticks), traces)],
+        notes=[f"Drawn are the first {len(drawn)} flows; {beyond} more are not."] if beyond else [],
         panel_height=max(150, 52 * len(drawn) + 90),
         margin_left=110,
     )
@@ -175,8 +209,17 @@ def arrivals_figure(flows: Sequence[Arrived]) -> Figure | None:
     return _curves(
         "arrival-curves",
         "Arrival curves of flows as sent",
-        "The most octets of the line (preamble and gap included) that came within any stretch of time, the least leaky "
-        "bucket of the mean rate above it, and the bucket that the bounds rest on. Above that one no bound holds.",
+        told(
+            (
+                True,
+                "The most octets of the line (preamble and gap included) that came within any stretch of time, and, "
+                "dashed, the least leaky bucket of the mean rate above it.",
+            ),
+            (
+                any(flow.promised is not None for flow in flows[:MOST_PANELS]),
+                "Dotted: the bucket that the bounds rest on; above that one no bound holds.",
+            ),
+        ),
         panels,
         len(flows),
         "flows",
@@ -198,9 +241,14 @@ def service_figure(ports: Sequence[Served]) -> Figure | None:
     return _curves(
         "service-curves",
         "Service curves of ports as measured",
-        "How many octets of the line had left so long after a busy period began: the slowest of each amount. The "
-        "rate-latency curve of the port's rate is the greatest below all of them, so its latency is the least that "
-        "explains every departure.",
+        told(
+            (
+                True,
+                "How many octets of the line had left so long after a busy period began: the slowest of each amount. "
+                "Dashed: the greatest rate-latency curve of the port's rate below all of them, so that its latency is "
+                "the least that explains every departure.",
+            )
+        ),
         panels,
         len(ports),
         "ports",

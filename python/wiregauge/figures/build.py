@@ -13,7 +13,18 @@ from typing import TypeVar
 import numpy as np
 
 from wiregauge.figures.clocks import clock_figure
-from wiregauge.figures.model import Axis, Band, Bars, Figure, Line, Panel, Scatter, Style, Trace
+from wiregauge.figures.model import (
+    Axis,
+    Band,
+    Bars,
+    Figure,
+    Line,
+    Panel,
+    Scatter,
+    Style,
+    Trace,
+    told,
+)
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
 from wiregauge.figures.traces import US, box_of, courses_note, rarities, tail_lines
@@ -198,7 +209,8 @@ def latency_density(shapes: Shapes) -> Figure | None:
         "latency-density",
         "one-way latency (µs)",
         "One-way latency: density",
-        "A narrow peak means a deterministic network; a second peak or a long right tail does not.",
+        "Where one-way latencies lie. A narrow peak: it hardly varies. A second peak or a long tail: some messages "
+        "took another time.",
         "that are not positive",
         "latency",
     )
@@ -241,6 +253,8 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
         return None
     panels = []
     boxes = [shapes.main_box[key] for key in keys]
+    known = [main[key].value("p99") is not None for key in keys]
+    banded_any, banded_all = any(known), all(known)
     # Where the tails reach that far, medians would lie on the floor of a linear axis.
     far = FAR_APART * min(box.low_whisker for box in boxes) < max(box.high_whisker for box in boxes)
     y = Axis("time (µs)", log=far and all(box.low_whisker > 0 for box in boxes))
@@ -274,7 +288,11 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     return Figure(
         "latency-by-payload",
         "Latency against payload",
-        "The cost of a byte. The line is the median, the band reaches from p1 to p99.",
+        told(
+            (True, "The cost of a byte. The line is the median."),
+            (banded_any, "The band reaches from p1 to p99."),
+            (not banded_all, "Where it is missing n is too small for p1 and p99."),
+        ),
         panels,
         min(len(panels), 2),
         measures=["latency", "rtt"],
@@ -302,8 +320,14 @@ def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Fig
     return Figure(
         f"{measure}-percentiles",
         f"{title}: percentiles",
-        "Latency of rare messages: each further tick is ten times rarer. Where the line turns into thin "
-        "dots, n is too small for the percentile: these values happened, but do not predict others.",
+        told(
+            (True, "How long rare messages took: the further right, the rarer."),
+            (
+                any(float(shape.supported_to) < float(shape.one_in[-1]) for shape in tails.values()),
+                "Where the line turns into thin dots, n is too small for the percentile: these values happened, but do "
+                "not predict others.",
+            ),
+        ),
         panels,
         columns,
         notes=notes,
@@ -347,12 +371,19 @@ def split(shapes: Shapes) -> Figure | None:
     return Figure(
         "split",
         "Where the time goes",
-        "Mean time in the sockets and stacks (down and up), between the drivers, and in the relay. For one-way "
-        "flows the parts add up to the latency, for relayed flows to the round trip.",
+        told(
+            (
+                True,
+                "Mean time in the sockets and stacks (down and up) and between the drivers"
+                + (", and in the relay." if any(key.relayed for key in keys) else "."),
+            ),
+            (any(not key.relayed for key in keys), "The parts of a one-way flow add up to its latency."),
+            (any(key.relayed for key in keys), "Those of a relayed flow add up to its round trip."),
+        ),
         panels,
         min(2, len(panels)),
         notes=["Only messages with every timestamp enter; the parts of one bar come from the same messages."],
-        measures=["stack_down", "network", "stack_up", "turnaround"],
+        measures=[part for part in PART_TITLES if part != "turnaround" or any(key.relayed for key in keys)],
     )
 
 
@@ -388,7 +419,7 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
         panels,
         min(3, len(panels)),
         notes=notes,
-        measures=["latency", "rtt"],
+        measures=["rtt" if relayed else "latency" for relayed in sorted({key.relayed for key in keys})],
         range_slider=len(panels) == 1,
         panel_height=360 if len(panels) == 1 else 210,
     )
@@ -464,7 +495,13 @@ def period_box(shapes: Shapes) -> Figure | None:
     return Figure(
         "period-box",
         "Transmit period: boxes",
-        "The middle half of the periods, whiskers from p1 to p99, and what lies beyond; on the right without it.",
+        told(
+            (
+                True,
+                "The middle half of the periods and whiskers from p1 to p99; on the right enlarged to the whiskers.",
+            ),
+            (any(len(shape.outliers) for shape in data.values()), "Marks: periods beyond the whiskers."),
+        ),
         panels,
         2,
         share_y=False,

@@ -7,16 +7,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Band, Figure, Floats, Line, Panel, Rule, Scatter, Style, Trace
+from wiregauge.figures.model import (
+    Axis,
+    Band,
+    Figure,
+    Floats,
+    Line,
+    Panel,
+    Rule,
+    Scatter,
+    Style,
+    Trace,
+    told,
+)
 from wiregauge.figures.palette import GREY, side, verdict_style
 from wiregauge.figures.traces import US
 from wiregauge.measures.comparing.results import Comparison, Shift
 from wiregauge.measures.comparing.shapes import Estimate, PairShape
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.definitions.units import count_of
 
 MOST_LANES = 48
 MOST_PANELS = 12
 SHOWN = ("p50", "p99")
+GRAVITY = ("worse", "undecided", "better", "same")
+"""Verdicts of flows, those first that are drawn first where not all are."""
 
 
 def compare_figures(comparison: Comparison, shapes: Sequence[PairShape]) -> list[Figure]:
@@ -36,8 +51,7 @@ def _telling(shapes: Sequence[PairShape]) -> Sequence[PairShape]:
     """All in their order where they fit on the page, else those first that changed."""
     if len(shapes) <= MOST_PANELS:
         return shapes
-    gravity = ("worse", "undecided", "better", "same")
-    return sorted(shapes, key=lambda shape: gravity.index(shape.flow.verdict))
+    return sorted(shapes, key=lambda shape: GRAVITY.index(shape.flow.verdict))
 
 
 def _measures(shapes: Sequence[PairShape]) -> list[str]:
@@ -46,11 +60,13 @@ def _measures(shapes: Sequence[PairShape]) -> list[str]:
 
 def _left_out(shapes: Sequence[PairShape]) -> list[str]:
     left = len(shapes) - MOST_PANELS
-    return (
-        [f"The flows that changed most are drawn; {left} further flows are in the tables."]
-        if left > 0
-        else []
-    )
+    if left <= 0:
+        return []
+    of = {
+        verdict: sum(shape.flow.verdict == verdict for shape in shapes[:MOST_PANELS]) for verdict in GRAVITY
+    }
+    drawn = ", ".join(f"{count} {verdict}" for verdict, count in of.items() if count)
+    return [f"Drawn are {MOST_PANELS} of {len(shapes)} flows, by verdict: {drawn}. The tables have all."]
 
 
 def _axis(shape: PairShape) -> str:
@@ -95,12 +111,30 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
             )
         )
     left = len(shapes) - len(shown)
+    shifts = [shift for shape in shown for name in SHOWN if (shift := shape.measure.shift(name)) is not None]
+    joint = [shift.shown is not shift.shift for shift in shifts]
+    closed = sum(None not in (shift.shown.low, shift.shown.high) for shift in shifts)
     return Figure(
         "compare-overview",
         "All shifts at a glance",
-        "Each bar is the interval of one shift, clock and timestamp errors included: 95 % by itself, or joint where a "
-        "threshold is held against it; an open end is not drawn. Its colour is the verdict, which heeds how many "
-        "figures were asked: of a hundred 95 % bars five keep clear of the dotted line by chance.",
+        told(
+            (bool(shifts), "Each bar is the interval of one shift, clock and timestamp errors included:"),
+            (not any(joint), "95 % by itself."),
+            (all(joint), "joint with the others, as a threshold is held against each."),
+            (
+                any(joint) and not all(joint),
+                "joint with others where a threshold is held against it, else 95 % by itself.",
+            ),
+            (
+                closed < len(shifts),
+                f"Of {count_of(len(shifts), 'bar')} {len(shifts) - closed} have an end that is open and not drawn.",
+            ),
+            (True, "The colour is the verdict, which heeds how many figures were asked."),
+            (
+                not all(joint),
+                "Of a hundred 95 % bars five keep clear of the dotted line by chance.",
+            ),
+        ),
         panels,
         columns=max(len(panels), 1),
         share_x=False,
@@ -208,8 +242,14 @@ def mirrored(names: tuple[str, str], shapes: Sequence[PairShape]) -> Figure:
     return _multiples(
         "compare-density",
         "Densities back to back",
-        "Base above the line, new mirrored below it, in one scale; dotted: the medians. The same network twice is "
-        "symmetrical.",
+        told(
+            (True, "Base above the line, new mirrored below it, in one scale."),
+            (
+                any(shape.measure.shift("p50") is not None for shape in shapes[:MOST_PANELS]),
+                "Dotted: the medians.",
+            ),
+            (True, "Where both sides are alike a panel is symmetrical."),
+        ),
         shapes,
         panel,
         [f"{outside} values beyond the central 99 % of either side are not drawn."] if outside else [],
@@ -252,11 +292,40 @@ def shift_functions(shapes: Sequence[PairShape]) -> Figure:
     return _multiples(
         "compare-shift",
         "Shift function",
-        "How far each percentile moved: a flat line is a constant delay, a rise to the right is a longer tail. Bars "
-        "are 95 % intervals of each percentile, the pale band has the level at which all judged figures hold together; "
-        "where either is missing, n does not close the interval. Very wide intervals end at the frame.",
+        _caption_of_shifts(shapes[:MOST_PANELS]),
         shapes,
         panel,
+    )
+
+
+def _caption_of_shifts(shapes: Sequence[PairShape]) -> str:
+    shifts = [shift for shape in shapes for shift in shape.measure.quantiles]
+
+    def closed(interval: Estimate) -> bool:
+        return interval.low is not None and interval.high is not None
+
+    bars = sum(closed(shift.shift) for shift in shifts)
+    banded = sum(closed(shift.joint) for shift in shifts)
+    cut = 0
+    for shape in shapes:
+        of = shape.measure.quantiles
+        limit = next((s.tolerance for s in of if s.tolerance is not None), None)
+        intervals = [one for s in of for one in (s.joint, s.shift)]
+        span = _around(np.array([s.shift.value for s in of]) / US, intervals, limit)
+        ends = [end / US for one in intervals if closed(one) for end in (one.low or 0.0, one.high or 0.0)]
+        cut += span is not None and any(not span[0] <= end <= span[1] for end in ends)
+    return told(
+        (
+            True,
+            "How far each percentile moved: a flat line is a constant delay, a rise to the right a longer tail.",
+        ),
+        (bool(bars), "Bars are 95 % intervals of each percentile."),
+        (bool(banded), "The pale band has the level at which all judged figures hold together."),
+        (
+            min(bars, banded) < len(shifts),
+            "Where no interval is drawn, n does not close it.",
+        ),
+        (bool(cut), f"In {cut} of {len(shapes)} panels intervals reach beyond the frame."),
     )
 
 

@@ -42,7 +42,7 @@ def _figure(shape: ExplainedShape) -> Figure:
         *(_folded(folded, number, MEASURES[measure]) for number, folded in enumerate(shape.folded)),
     ]
     if shape.ladders:
-        panels.append(_worst(shape.ladders))
+        panels.append(_worst(shape.ladders, longer=_longer(shape)))
     notes = [courses_note([shape.series], "messages")]
     modes = len(shape.bands)
     wide = [folded.points.per_mark for folded in shape.folded if folded.points.per_mark > 1]
@@ -62,7 +62,8 @@ def _figure(shape: ExplainedShape) -> Figure:
     ]
     return Figure(
         figure_id(found.run.index, plan.id, plan.receiver),
-        f"Flow {plan.name}: what recurs, and where the worst spent their time",
+        f"Flow {plan.name}: what recurs"
+        + (", and where the worst spent their time" if shape.ladders and _longer(shape) else ""),
         _caption(shape),
         panels,
         1,
@@ -81,7 +82,10 @@ def _caption(shape: ExplainedShape) -> str:
         said.append("below it laid over itself at the period of each mode")
     if shape.ladders:
         usual = ", above what is usual" if shape.ladders[-1].name == "usual" else ""
-        said.append(f"last the worst messages from their sending on, step by step{usual}")
+        which = (
+            "the worst messages" if _longer(shape) else "messages, of which none took longer than the median,"
+        )
+        said.append(f"last {which} from their sending on, step by step{usual}")
     return "; ".join(said) + "."
 
 
@@ -137,7 +141,12 @@ def _folded(folded: FoldedShape, number: int, measure: str) -> Panel:
     )
 
 
-def _worst(ladders: Sequence[LadderShape]) -> Panel:
+def _longer(shape: ExplainedShape) -> bool:
+    """Whether any of the messages took longer than usual: of equals none is the worst."""
+    return any(message.excess > 0 for message in shape.found.worst)
+
+
+def _worst(ladders: Sequence[LadderShape], *, longer: bool) -> Panel:
     top = len(ladders) - 1
     traces: list[Trace] = []
     for kind, (title, colour) in KINDS.items():
@@ -164,7 +173,7 @@ def _worst(ladders: Sequence[LadderShape]) -> Panel:
                 )
             )
     return Panel(
-        "the worst messages, step by step",
+        "the worst messages, step by step" if longer else "messages step by step",
         Axis("time since sending (µs)"),
         Axis(
             "message",

@@ -149,6 +149,11 @@ class Panel:
     traces: Sequence[Trace]
 
 
+def told(*parts: tuple[bool, str]) -> str:
+    """A caption of those sentences whose condition holds: it says of a picture what is in it, and nothing else."""
+    return " ".join(text for there, text in parts if there)
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """Panels in rows of `columns`, sharing axes where `share_x` or `share_y`, so that they compare at a glance."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from wiregauge.figures.model import Axis, Dash, Figure, Line, Marker, Panel, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
+from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan
 from wiregauge.plan import Link, Network, Node, Switch
 
@@ -74,15 +76,26 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
     return Figure(
         "network",
         "The network under test",
-        f"{len(network.links)} links"
+        count_of(len(network.links), "link")
         + (f", {speed}" if speed else "")
-        + f". Circles are end systems, squares are switches{', diamonds are hubs' if 'hub' in kinds else ''}."
+        + f". {_legend(kinds)}."
         + (" Solid links are network A, dashed ones network B." if two else "")
         + (" Dotted red links are cut in the course of the test." if cut else ""),
         [Panel("", x, y, traces)],
         zoomable=False,
         panel_height=(260 if two or network.has_loops else 170) * (1 if is_small else 2),
     )
+
+
+def _legend(kinds: Sequence[str]) -> str:
+    """What the markers that are there stand for."""
+    words = [
+        "circles are end systems" if "end-system" in kinds else "",
+        "squares are switches" if any(kind.endswith("switch") for kind in kinds) else "",
+        "diamonds are hubs" if "hub" in kinds else "",
+    ]
+    said = ", ".join(filter(None, words))
+    return said[:1].upper() + said[1:]
 
 
 def kind_of(node: Node) -> str:

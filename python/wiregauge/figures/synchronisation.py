@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
+from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace, told
 from wiregauge.figures.palette import (
     BLACK,
     BLUE,
@@ -68,9 +68,20 @@ def sync_figure(view: SyncView, clusters: tuple[ClusterResult, ...]) -> Figure |
     return Figure(
         "sync-states",
         "States of synchronisation",
-        "What each device was by SAE AS6802, from when it had power; white: it has none. SYNC and STABLE are "
-        "synchronised. Below: the greatest difference between the clocks of two synchronised devices, once in each "
-        "integration cycle; dotted the bound it must keep.",
+        told(
+            (
+                True,
+                "What each device was by SAE AS6802, from when it had power; white: it has none. SYNC and STABLE are "
+                "synchronised.",
+            ),
+            (bool(view.cliques), "Crosses: a device found itself in the wrong clique."),
+            (
+                bool(view.precision),
+                "Below: the greatest difference between the clocks of two synchronised devices, once in each "
+                "integration cycle.",
+            ),
+            (bool(view.precision) and bool(clusters), "Dotted: the bound it must keep."),
+        ),
         panels,
         1,
         share_y=False,

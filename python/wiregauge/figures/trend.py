@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from wiregauge.figures.build import MOST_PANELS
-from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Style, Trace
+from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Style, Trace, told
 from wiregauge.figures.palette import GREY, VERMILION, verdict_style
 from wiregauge.figures.traces import US
 from wiregauge.measures.comparing.trend import Trend, TrendSeries
 from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.comparing.trend_show import shift_of, started, value_text, version
 from wiregauge.measures.definitions import DEFINITIONS, SERIES
+from wiregauge.measures.definitions.units import count_of
 
 MOST_TICKS = 8
 
@@ -34,8 +35,7 @@ def _figure(trend: Trend, name: str, members: list[TrendSeries]) -> Figure:
     return Figure(
         "trend-" + name.replace(".", "-"),
         f"{DEFINITIONS[measure].title}{statistic}",
-        "One mark per run, oldest first, with its 95 % interval; colour and shape tell the verdict against the runs "
-        "before it. Dotted lines: steps of the level. Dashed: limits of the newest test.",
+        _caption(shown),
         [_panel(trend, series, k, columns, len(shown)) for k, series in enumerate(shown)],
         columns,
         share_x=False,
@@ -45,6 +45,37 @@ def _figure(trend: Trend, name: str, members: list[TrendSeries]) -> Figure:
     )
 
 
+def _caption(shown: list[TrendSeries]) -> str:
+    points = [point for series in shown for point in series.points]
+    closed = sum(None not in (point.value.low, point.value.high) for point in points)
+    steps = sum(len(series.steps) for series in shown)
+    limits = sum(_is_near(series, limit.value) for series in shown for limit in series.limits)
+    return told(
+        (closed == len(points), "One mark per run, oldest first, with its 95 % interval."),
+        (closed < len(points), "One mark per run, oldest first."),
+        (
+            0 < closed < len(points),
+            f"{closed} of {len(points)} have their 95 % interval; n does not close the others.",
+        ),
+        (closed == 0, "None has an interval: n does not close it."),
+        (
+            any(point.verdict for point in points),
+            "Colour and shape tell the verdict against the runs before it.",
+        ),
+        (
+            any(not point.verdict for point in points),
+            "Marks without a verdict say why when they are pointed at.",
+        ),
+        (bool(steps), f"Dotted lines: {count_of(steps, 'step')} of the level."),
+        (bool(limits), "Dashed: limits of the newest test."),
+    )
+
+
+def _is_near(series: TrendSeries, limit: float) -> bool:
+    low, high = _span(series)
+    return low <= limit <= high
+
+
 def _panel(trend: Trend, series: TrendSeries, place: int, columns: int, count: int) -> Panel:
     scale, unit = (1 / US, "µs") if series.measure in SERIES else (100.0, "%")
     low, high = _span(series)
@@ -52,7 +83,7 @@ def _panel(trend: Trend, series: TrendSeries, place: int, columns: int, count: i
     traces: list[Trace] = [
         Rule(limit.value * scale, limit.written, rule, vertical=False)
         for limit in series.limits
-        if low <= limit.value <= high
+        if _is_near(series, limit.value)
     ]
     traces += [Rule(step - 0.5, "", Style(GREY, "dot", width=1.5)) for step in series.steps]
     runs = np.array([float(point.run) for point in series.points])
@@ -100,12 +131,7 @@ def _span(series: TrendSeries) -> tuple[float, float]:
 
 
 def _far_limits(shown: list[TrendSeries]) -> list[str]:
-    far = {
-        limit.written
-        for series in shown
-        for limit in series.limits
-        if not _span(series)[0] <= limit.value <= _span(series)[1]
-    }
+    far = {limit.written for series in shown for limit in series.limits if not _is_near(series, limit.value)}
     return [f"Beyond the axis: {', '.join(sorted(far))}."] if far else []
 
 

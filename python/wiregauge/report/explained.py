@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wiregauge.figures.explained import figure_id
-from wiregauge.measures.definitions.units import duration, p_text, significant
+from wiregauge.measures.definitions.units import duration, p_text
 from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
 from wiregauge.measures.explaining.sentences import LEAST_NS, chance
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
@@ -105,7 +105,7 @@ def _message(message: WorstMessage) -> list[Cell]:
     why = message.sentence.split(": ", 1)[1] if ": " in message.sentence else message.sentence
     return [
         Cell(str(message.sequence), steps),
-        Cell(significant(message.sent_at, 6)),
+        Cell(f"{message.sent_at:.6f}"),
         Cell(micro(message.value)),
         Cell(micro(message.excess)),
         Cell(beside or NONE, f"messages {numbers}"),

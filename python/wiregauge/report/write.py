@@ -65,6 +65,7 @@ def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | N
         explanation = explain(judgement, most=MOST_FLOWS)
         text = page(judgement, _figures(judgement, explanation), explanation, bounds)
     store(path, text, made_from=judgement.manifest.get("digest"))
+    reached("drawing", 1.0)
     return path
 
 
@@ -86,22 +87,30 @@ def export_figures(
     judgement = judgement or judge(run_dir)
     figures = _figures(judgement, explain(judgement, most=MOST_FLOWS))
     figures += bounds.figures if bounds is not None else []
+    paths = []
     try:
-        return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
+        for place, figure in enumerate(figures, 1):
+            paths += printed.save(figure, out_dir, formats)
+            reached("drawing", _MADE + (1.0 - _MADE) * place / len(figures))
     except OSError as error:
         raise RunDirectoryError(
             f"{out_dir}: figures cannot be written ({error.strerror}); choose a writable directory with room for them"
         ) from None
+    return paths
+
+
+_MADE = 0.6
+"""Share of drawing that is done when the figures are made; then they are written."""
 
 
 def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
     reached("drawing", 0.0)
     drawn = shapes(judgement)
-    reached("drawing", 0.4)
+    reached("drawing", 0.2)
     seen = views(judgement)
-    reached("drawing", 0.8)
+    reached("drawing", 0.5)
     made = [*build(judgement, drawn, seen), *explained_figures(explained_shapes(judgement, explanation))]
-    reached("drawing", 1.0)
+    reached("drawing", _MADE)
     # Where nothing is known of any flow a figure has nothing to draw.
     return [figure for figure in made if figure.panels]
 
