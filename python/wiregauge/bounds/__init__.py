@@ -11,12 +11,14 @@ from wiregauge.bounds.analysing import (
     bound,
     convert,
 )
-from wiregauge.bounds.networks import Source, read
+from wiregauge.bounds.every_run import Bounded, bound_every, runs_json, show_runs, worst_run
+from wiregauge.bounds.networks import Source, read, read_every
 from wiregauge.bounds.printing import show_text
 from wiregauge.bounds.results_file import write_results
 
 __all__ = [
     "Answer",
+    "Bounded",
     "FlowBound",
     "Judged",
     "NoAnswerError",
@@ -25,9 +27,14 @@ __all__ = [
     "TargetBound",
     "advise",
     "bound",
+    "bound_every",
     "convert",
     "read",
+    "read_every",
+    "runs_json",
+    "show_runs",
     "show_text",
     "with_deadlines",
+    "worst_run",
     "write_results",
 ]

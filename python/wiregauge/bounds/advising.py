@@ -366,8 +366,9 @@ def show_advice(advice: Advice, console: Console) -> None:
         delay = "no bound" if one.delay is None else f"a bound of {1e6 * one.delay:.3f} us"
         if one.delay is not None and one.delay <= one.at_most:
             delay += " for frames that find room, others may be lost"
+        say("")
         say(
-            f"\nflow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} us are allowed "
+            f"flow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} us are allowed "
             f"(line {one.line})"
         )
         if one.port is not None:
@@ -392,7 +393,8 @@ def show_advice(advice: Advice, console: Console) -> None:
         sum(counts) for counts in zip(*((one.tried, one.known) for one in advice.exceeded), strict=True)
     )
     ended = "" if advice.ended else "; time was up, and --time gives the others more"
-    say(f"\n{tried} of {known} changes were tried, {advice.tried} networks were bounded{ended}")
+    say("")
+    say(f"{tried} of {known} changes were tried, {advice.tried} networks were bounded{ended}")
 
 
 def _mended_by_none(one: Exceeded) -> str:

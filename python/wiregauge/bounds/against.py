@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +13,12 @@ import polars as pl
 from rich.console import Console
 
 from wiregauge.bounds.analysing import Answer, TargetBound
-from wiregauge.bounds.networks import Source
+from wiregauge.bounds.every_run import Bounded
+from wiregauge.bounds.networks import RUN_ONLY, Source
 from wiregauge.identify.service import least_burst
 from wiregauge.measures import judge
-from wiregauge.measures.metrics.results import FlowResult, Grade
-from wiregauge.plan import Campaign
+from wiregauge.measures.metrics.results import FlowResult, Grade, RunResult
+from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory
 from wiregauge.terminal import print_table
 
@@ -28,8 +29,11 @@ __all__ = [
     "NotComparableError",
     "laid_json",
     "lay",
+    "lay_every",
+    "nearest",
     "sends_of",
     "show_laid",
+    "tightest",
     "told_invalid",
 ]
 
@@ -91,52 +95,133 @@ class Laid:
     invalid: tuple[str, ...] = ()
     """Why the run is INVALID; nothing of it is then laid beside the bounds."""
     notes: tuple[str, ...] = ()
-    """Flows of the run that have no bound to lie beside, a sentence each."""
+    """Flows of the run that have no bound to lie beside, and in what its test is another one, a sentence each."""
+    index: int = 0
+    """Of the run in its directory."""
+    network: int = 0
+    """Of the bounds it lies beside the first run, which tells networks of one test apart."""
+    several: bool = False
+    """Whether others of its directory are laid as well."""
+    above: tuple[int, int] = (0, 0)
+    """Of an INVALID run, how many longest latencies are above their bound, and of how many."""
 
     @property
     def exceeded(self) -> bool:
         """Whether a bound was."""
         return any(flow.alarms for flow in self.flows)
 
+    @property
+    def name(self) -> str:
+        """The directory, and of several runs which."""
+        return f"{self.run} run {self.index}" if self.several else self.run
+
 
 def lay(answer: Answer, source: Source, place: Path, run: int = 0) -> Laid:
-    """Lays the longest latencies of run `run` of a directory beside the bounds.
+    """Lays the longest latencies of run `run` of a directory beside the bounds; raises as `lay_every` does."""
+    (one,) = lay_every([Bounded(source, answer)], place, run)
+    return one
 
-    Raises NotComparableError where none of its flows is bounded, RunDirectoryError where it cannot be read.
+
+def lay_every(held: Sequence[Bounded], place: Path, only: int | None = None) -> list[Laid]:
+    """Lays the longest latencies of the runs of a directory, or of one, each beside the bounds of its own network.
+
+    Raises NotComparableError where the directory has runs or flows that were not bounded, RunDirectoryError where it
+    cannot be read.
     """
     directory = RunDirectory.open(place)
     judgement = judge(place, unkept=lambda _: None)
-    results = next((one for one in judgement.runs if one.plan.index == run), None)
-    if results is None:
-        raise NotComparableError(f"{place}: has no run {run}; choose another with --run")
-    simulated = bool(judgement.traits.virtual_time)
-    if results.validity is Grade.INVALID:
-        return Laid(str(place), simulated, (), invalid=results.reasons)
+    chosen = [one for one in judgement.runs if only is None or one.plan.index == only]
+    if held[0].source.planned is None and only is None:
+        # A network of another tool has one run.
+        chosen = chosen[:1]
+    if not chosen:
+        raise NotComparableError(f"{place}: has no run {only or 0}; choose another with --run")
+    laid = []
+    for results in chosen:
+        index = results.plan.index
+        own = next((one for one in held if one.source.planned is None or index in one.source.runs), None)
+        if own is None:
+            raise NotComparableError(
+                f"{place}: its run {index} is none of the test that is bounded; name a run directory of that test, "
+                "or choose a run with --run"
+            )
+        simulated = bool(judgement.traits.virtual_time)
+        laid.append(_laid((directory, place), results, own, several=len(chosen) > 1, simulated=simulated))
+    return laid
+
+
+def _laid(
+    opened: tuple[RunDirectory, Path], results: RunResult, own: Bounded, *, several: bool, simulated: bool
+) -> Laid:
+    (directory, place), run = opened, results.plan.index
+    answer, source = own.answer, own.source
+    notes = _differing(directory, source, place, run)
     bounds = {(flow.flow, target.target): target for flow in answer.flows for target in flow.targets}
     passed = {
         flow.flow: frozenset(server for target in flow.targets for server in target.path)
         for flow in answer.flows
     }
+    valid = results.validity is not Grade.INVALID
     laid: list[Beside] = []
-    notes = []
     for result in results.flows:
-        held = [
+        beside = [
             _beside(directory, run, result, (bounds[named], found, passed[named[0]]), sends_of(source))
             for found in _found(directory, run, result)
             if (named := (str(result.plan.id), found.target)) in bounds
             and bounds[named].delay is not None
             and answer.time_unit == "s"
         ]
-        if not held:
+        if not beside:
             notes.append(
                 f"flow {result.plan.id} to {result.plan.destination} has no bound here, and nothing lies beside it"
             )
-        laid += held
-    if not laid:
+        laid += beside
+    if valid and not laid:
         raise NotComparableError(
             f"{place}: none of its flows is among those bounded; name a run of the same test"
         )
-    return Laid(str(place), simulated, tuple(laid), notes=tuple(notes))
+    above = sum(one.measured is not None and one.measured > one.bound for one in laid), len(laid)
+    return Laid(
+        str(place),
+        simulated,
+        tuple(laid) if valid else (),
+        () if valid else results.reasons,
+        tuple(notes),
+        index=run,
+        network=source.runs[0] if source.runs else 0,
+        several=several,
+        above=(0, 0) if valid else above,
+    )
+
+
+def _differing(directory: RunDirectory, source: Source, place: Path, run: int) -> list[str]:
+    """In what the test of a run is another one than was bounded; raises NotComparableError for other flows."""
+    if source.planned is None:
+        return []
+    network, planned = source.planned
+    other_network, other = directory.plan.network, directory.plan.runs[run]
+    ends = {flow.id: tuple(network.names[node] for node in flow.ends) for flow in planned.flows}
+    for flow in other.flows:
+        its = tuple(other_network.names[node] for node in flow.ends)
+        if not flow.exchange and ends.get(flow.id) != its:
+            ways = "no such flow" if flow.id not in ends else _way(ends[flow.id])
+            raise NotComparableError(
+                f"{place}: its flow {flow.id} goes {_way(its)}, and the test that is bounded has {ways}; name a "
+                "run of the same test"
+            )
+    parts = {"network": (plain(network), plain(other_network))}
+    parts |= {key: (value, plain(other).get(key)) for key, value in plain(planned).items()}
+    differing = [key for key, (one, two) in parts.items() if key not in RUN_ONLY and one != two]
+    if not differing:
+        return []
+    named = ", ".join(differing)
+    return [
+        f"its test is not the one that is bounded: they differ in {named}, and its bounds would be others"
+    ]
+
+
+def _way(ends: tuple[str, ...]) -> str:
+    return f"from {ends[0]} to {', '.join(ends[1:])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +399,46 @@ def sends_of(source: Source) -> Sends:
 
 
 def show_laid(laid: list[Laid], console: Console) -> None:
-    """Every flow on one axis: measured (M) and simulated (S) maxima and the bound (|); then alarms."""
+    """Every flow on one axis: measured (M) and simulated (S) maxima and the bound (|); then alarms.
+
+    Of several networks that which comes nearest to its bounds, or furthest beyond; of all what there is to say.
+    """
+    networks = sorted({one.network for one in laid})
+    shown = laid
+    if len(networks) > 1:
+        network = nearest(laid)
+        shown = _of_network(laid, network)
+        rows = [_row(own, _of_network(laid, own)) for own in networks]
+        print_table(("bounds of run", "runs", "above their bound", "tightness"), rows, console)
+        console.print()
+        text = f"The runs beside the bounds of run {network}, which come nearest to them or furthest beyond:"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    _show_flows(shown, console)
+    for text, style in _told(laid):
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    _show_hops(shown, console)
+
+
+def _of_network(laid: Sequence[Laid], network: int) -> list[Laid]:
+    return [one for one in laid if one.network == network]
+
+
+def nearest(laid: Sequence[Laid]) -> int:
+    """The network whose runs come nearest to their bounds, or furthest beyond; by its first run."""
+    return max(laid, key=tightest).network
+
+
+def tightest(one: Laid) -> float:
+    """The greatest tightness of a run; 0 where nothing lies beside a bound."""
+    return max((flow.tightness or 0.0 for flow in one.flows), default=0.0)
+
+
+def _row(network: int, laid: Sequence[Laid]) -> tuple[str, ...]:
+    exceeded = sum(one.exceeded for one in laid)
+    return str(network), str(len(laid)), str(exceeded), f"{100 * max(map(tightest, laid)):.1f} %"
+
+
+def _show_flows(laid: Sequence[Laid], console: Console) -> None:
     rows = []
     places = {(flow.flow, flow.target): flow.bound for one in laid for flow in one.flows}
     scale = max(places.values(), default=0.0)
@@ -342,8 +466,9 @@ def show_laid(laid: list[Laid], console: Console) -> None:
     heads = ("flow", "target", "measured us", "simulated us", "bound us", "tightness", "0 to the greatest")
     if rows:
         print_table(heads, rows, console, leading=2)
-    for text, style in _told(laid):
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_hops(laid: Sequence[Laid], console: Console) -> None:
     flows = (flow for one in laid for flow in one.flows)
     worst = max(flows, key=lambda flow: flow.tightness or 0.0, default=None)
     if worst is not None and worst.hops:
@@ -366,22 +491,26 @@ def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:
         for flow in one.flows:
             for alarm in flow.alarms:
                 exceeded = f"flow {flow.flow} to {flow.target} exceeded its bound"
-                yield f"ALARM {one.run}: {exceeded}: {alarm}", "bold"
+                yield f"ALARM {one.name}: {exceeded}: {alarm}", "bold"
             if flow.lost:
-                lost = f"{one.run} lost {flow.lost} frames of flow {flow.flow}"
+                lost = f"{one.name} lost {flow.lost} frames of flow {flow.flow}"
                 yield f"Note: {lost}; a bound is of those that arrive", ""
         for sentence in told_invalid(one):
             yield sentence, "bold"
         for note in one.notes:
-            yield f"Note: {one.run}: {note}", ""
+            yield f"Note: {one.name}: {note}", ""
 
 
 def told_invalid(one: Laid) -> Iterator[str]:
-    """Of an INVALID run why, and what helps; of others nothing."""
+    """Of an INVALID run why, how many latencies are above their bounds nevertheless, and what helps; else nothing."""
     if one.invalid:
+        above, all_ = one.above
+        exceeding = (
+            f"{above} of its {all_} longest latencies are above their bound nevertheless. " if above else ""
+        )
         yield (
-            f"{one.run} is INVALID, and no latency of it lies beside the bounds: {'; '.join(one.invalid)}. "
-            "Mend that and run the test again"
+            f"{one.name} is INVALID, and no latency of it lies beside the bounds: {'; '.join(one.invalid)}. "
+            f"{exceeding}Mend that and run the test again"
         )
 
 
@@ -390,8 +519,10 @@ def laid_json(laid: list[Laid]) -> list[dict[str, Any]]:
     return [
         {
             "run": one.run,
+            "index": one.index,
             "simulated": one.simulated,
             "invalid": list(one.invalid),
+            "above": one.above[0],
             "notes": list(one.notes),
             "flows": [
                 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -81,7 +81,9 @@ class Answer:
     servers: tuple[ServerBound, ...]
     limits: tuple[Judged, ...]
     as_json: Mapping[str, Any]
-    """The same in the form of `wiregauge bounds --json`."""
+    """The same in the form of `wiregauge bounds --json`, without what other runs of a test add."""
+    loses: bool = False
+    """Whether the test plants losses: then all this is of frames that arrive."""
 
     @property
     def as_text(self) -> str:
@@ -123,7 +125,7 @@ def bound(
     if "answer" not in reply:
         _refuse(source, reply["refused"])
     found = reply["answer"]
-    return _decoded({**found, "notes": [*found["notes"], *source.notes]})
+    return replace(_decoded({**found, "notes": [*found["notes"], *source.notes]}), loses=source.loses)
 
 
 def convert(source: Source, place: Path) -> None:

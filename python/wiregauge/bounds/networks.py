@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from lxml import etree
 
@@ -20,7 +20,20 @@ from wiregauge.config.loading import compile_tree, plain_tree
 from wiregauge.plan import Campaign, Network, Run, as_json
 from wiregauge.plan.planted import contradictions
 
-__all__ = ["Source", "of_campaign", "read", "read_bytes"]
+__all__ = [
+    "RUN_ONLY",
+    "Source",
+    "every_network",
+    "in_run",
+    "of_campaign",
+    "read",
+    "read_bytes",
+    "read_every",
+    "run_name",
+]
+
+RUN_ONLY: Final = {"index": 0, "point": {}, "repeat": 0, "seed": 0}
+"""What two runs may differ in without a difference to any bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,12 @@ class Source:
     """The same of a test, as the plan has it."""
     notes: tuple[str, ...] = ()
     """What the test plants that its bounds stand beside, a sentence each."""
+    loses: bool = False
+    """Whether the test plants losses: then its bounds are of frames that arrive."""
+    runs: tuple[int, ...] = ()
+    """The runs of a test that have this network: a point of its sweep, and its repeats."""
+    point: Mapping[str, str] = field(default_factory=dict)
+    """Of a test that is swept, the point."""
     lines: Callable[[str], int] = field(default=lambda _: 0, compare=False, repr=False)
     """Of an element of a test, as messages name it, its line; 0 where nobody knows."""
 
@@ -45,8 +64,34 @@ def read(path: Path, run: int = 0) -> Source:
     return read_bytes(reading.read(path), path, run)
 
 
+def read_every(path: Path) -> list[Source]:
+    """Every different network of a file: one, or of a swept test those of its points. Raises `TestError`."""
+    file, read_as = str(path), _read(reading.read(path), path)
+    if isinstance(read_as, Source):
+        return [read_as]
+    return every_network(read_as.campaign, file, read_as.root)
+
+
 def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
-    """The same of a text that is, or would be, the file `path`."""
+    """The same as `read` of a text that is, or would be, the file `path`."""
+    file, read_as = str(path), _read(data, path)
+    if isinstance(read_as, Source):
+        return read_as
+    campaign = read_as.campaign
+    if not 0 <= run < len(campaign.runs):
+        _refuse(
+            file, 0, "--run", f"the test has no run {run}", f"choose one of 0 to {len(campaign.runs) - 1}"
+        )
+    return of_campaign(campaign, run, file, read_as.root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    campaign: Campaign
+    root: etree._Element
+
+
+def _read(data: bytes, path: Path) -> Source | _Test:
     file = str(path)
     data = data.removeprefix(codecs.BOM_UTF8)
     if data.lstrip()[:1] in (b"{", b"["):
@@ -69,12 +114,37 @@ def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
             message,
             "name a test, a physical network (<elements>) or one of output ports (JSON)",
         )
-    campaign = compile_tree(root, file, path.parent)
-    if not 0 <= run < len(campaign.runs):
-        _refuse(
-            file, 0, "--run", f"the test has no run {run}", f"choose one of 0 to {len(campaign.runs) - 1}"
-        )
-    return of_campaign(campaign, run, file, root)
+    return _Test(compile_tree(root, file, path.parent), root)
+
+
+def every_network(campaign: Campaign, file: str, root: etree._Element | None = None) -> list[Source]:
+    """The different networks of a compiled test, as `of_campaign` has one: runs that no bound tells apart are one."""
+    alike: dict[str, list[int]] = {}
+    for place, run in enumerate(campaign.runs):
+        alike.setdefault(json.dumps({**json.loads(as_json(run)), **RUN_ONLY}), []).append(place)
+    found = []
+    for runs in alike.values():
+        first = campaign.runs[runs[0]]
+        try:
+            found.append(replace(of_campaign(campaign, runs[0], file, root), runs=tuple(runs)))
+        except TestError as error:
+            if len(alike) == 1:
+                raise
+            raise in_run(error, runs[0], first.point) from error
+    return found
+
+
+def in_run(error: TestError, run: int, point: Mapping[str, str]) -> TestError:
+    """The same error, of one run of several."""
+    whose = run_name(run, point)
+    said = [replace(one, message=f"in {whose}: {one.message}") for one in error.diagnostics]
+    return TestError(said, error.total - len(said))
+
+
+def run_name(run: int, point: Mapping[str, str]) -> str:
+    """A run as texts name it, with its point of a sweep: `run 1 (rate 10Mbit/s)`."""
+    values = ", ".join(f"{axis} {value}" for axis, value in point.items())
+    return f"run {run} ({values})" if values else f"run {run}"
 
 
 def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | None = None) -> Source:
@@ -102,6 +172,9 @@ def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | 
         source,
         planned=(network, planned),
         notes=tuple(told(planted, text)),
+        loses=any(one.loses for one in planted),
+        runs=(run,),
+        point=planned.point,
         lines=lambda element: line_named(text(), element),
     )
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich.console import Console
 
 from wiregauge.bounds.analysing import Answer, Judged
 from wiregauge.terminal import print_table
 
-__all__ = ["show_text"]
+__all__ = ["BY_WHAT_ARRIVES", "furthest", "show_text", "show_time", "verdict"]
+
+BY_WHAT_ARRIVES: Final = " by the frames that arrive, which are not all"
 
 
-def _time(value: float | None, unit: str) -> str:
+def show_time(value: float | None, unit: str) -> str:
+    """A delay with its unit; `none` where there is no bound."""
     if value is None:
         return "none"
     return f"{value * 1e6:.3f} us" if unit == "s" else f"{value:.6g}"
@@ -29,7 +34,7 @@ def show_text(answer: Answer, console: Console) -> None:
     )
     console.print()
     rows = [
-        (flow.flow, target.target, _time(target.delay, answer.time_unit), str(len(target.path)))
+        (flow.flow, target.target, show_time(target.delay, answer.time_unit), str(len(target.path)))
         for flow in answer.flows
         for target in flow.targets
     ]
@@ -38,7 +43,7 @@ def show_text(answer: Answer, console: Console) -> None:
     servers = [
         (
             server.server,
-            _time(server.delay, answer.time_unit),
+            show_time(server.delay, answer.time_unit),
             "none" if server.backlog_bits is None else f"{server.backlog_bits:.0f} bit",
             f"{server.load:.4f}",
         )
@@ -52,8 +57,8 @@ def show_text(answer: Answer, console: Console) -> None:
                 limit.flow,
                 limit.target,
                 limit.written,
-                _time(limit.delay, answer.time_unit),
-                _verdict(limit),
+                show_time(limit.delay, answer.time_unit),
+                _verdict(limit, loses=answer.loses),
             )
             for limit in answer.limits
         ]
@@ -75,16 +80,28 @@ def verdict(answer: Answer) -> str:
         return f"{said}; no limit to keep"
     broken = [limit for limit in answer.limits if not limit.kept]
     if not broken:
-        return f"{said}; all {len(answer.limits)} limits kept"
-    worst = max(
-        broken, key=lambda limit: (limit.delay is None, (limit.delay or 0.0) / (limit.at_most or 1.0))
+        return f"{said}; all {len(answer.limits)} limits kept{BY_WHAT_ARRIVES if answer.loses else ''}"
+    worst = max(broken, key=_beyond)
+    named = (
+        f"flow {worst.flow} to {worst.target}, {show_time(worst.delay, answer.time_unit)} of {worst.written}"
     )
-    named = f"flow {worst.flow} to {worst.target}, {_time(worst.delay, answer.time_unit)} of {worst.written}"
     return f"{said}; {len(broken)} of {len(answer.limits)} limits NOT KEPT, furthest {named}"
 
 
-def _verdict(limit: Judged) -> str:
+def _beyond(limit: Judged) -> tuple[bool, bool, float]:
+    return not limit.kept, limit.delay is None, (limit.delay or 0.0) / (limit.at_most or 1.0)
+
+
+def furthest(answer: Answer) -> tuple[bool, bool, float]:
+    """How far the bounds are from what is asked: greater is further; of an answer without limits the longest bound."""
+    if answer.limits:
+        return max(map(_beyond, answer.limits))
+    delays = [target.delay for flow in answer.flows for target in flow.targets]
+    return False, None in delays, max((delay or 0.0 for delay in delays), default=0.0)
+
+
+def _verdict(limit: Judged, *, loses: bool) -> str:
     if limit.kept:
-        return "kept"
+        return "kept by what arrives" if loses else "kept"
     within = limit.delay is not None and limit.delay <= limit.at_most
     return "NOT KEPT: frames may be lost" if within else "EXCEEDED"

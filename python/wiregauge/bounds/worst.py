@@ -151,8 +151,9 @@ def show_search(worst: Sequence[Worst], outcome: Outcome, console: Console) -> N
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
+    say("")
     say(
-        f"\n{outcome.runs} runs in {outcome.seconds:.1f} s"
+        f"{outcome.runs} runs in {outcome.seconds:.1f} s"
         + ("" if outcome.ended else "; time was up before every flow was searched to its end")
     )
     for one in worst:

@@ -26,7 +26,7 @@ from wiregauge.terminal import (
 )
 
 if TYPE_CHECKING:
-    from wiregauge.bounds import Answer, Source
+    from wiregauge.bounds import Bounded
     from wiregauge.bounds.advising import Advice
     from wiregauge.bounds.against import Laid
 
@@ -92,7 +92,10 @@ def bounds(
     arithmetic: Annotated[
         Arithmetic, typer.Option(help="Fractions, or doubles rounded outward, which are faster.")
     ] = Arithmetic.EXACT,
-    run: Annotated[int, typer.Option(metavar="N", help="Run of a swept test.", min=0)] = 0,
+    run: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Judge this run of the test alone.", show_default="every run", min=0),
+    ] = None,
     write: Annotated[
         Path | None,
         typer.Option(
@@ -170,22 +173,23 @@ def bounds(
         "arithmetic": arithmetic.value,
     }
     with _refusals():
-        source, answer = _bounded(file, run, method.value, question, advise=advise)
-        _write(source, answer, write, results)
-        laid = _laid(source, answer, against or [], run)
-        worst, advice = None, None
+        found = _bounded(file, run, method.value, question, advise=advise)
+        _write(file, found, write, results)
+        laid = _laid(found, against or [], run)
+        shown = _worst_run(found)
+        worst = None
         if search:
             chosen = 1 if seed is None else seed
-            worst = searched(file, source, answer, laid, seconds=limit_s, seed=chosen, out=out)
-        if advise:
-            advice = _advice(file, source, answer, limit_s, run)
+            worst = searched(file, shown.source, shown.answer, laid, seconds=limit_s, seed=chosen, out=out)
+        advice = _advice(file, found, limit_s) if advise else {}
     if as_json:
-        print(json.dumps({**answer.as_json, **_json_of(laid, worst, advice)}, indent=1))
+        print(json.dumps(_json(found, laid, worst, advice), indent=1))
     else:
-        _show(answer, laid, worst, advice)
+        _show(found, laid, worst, advice, only=run)
     exceeded = any(one.exceeded for one in laid) or (worst is not None and worst.exceeded)
     fit = not any(one.invalid for one in laid)
-    if code := exit_code(answered=answer.bounded and fit, failed=exceeded or not answer.kept):
+    bounded, kept = (all(getattr(one.answer, what) for one in found) for what in ("bounded", "kept"))
+    if code := exit_code(answered=bounded and fit, failed=exceeded or not kept):
         raise typer.Exit(code)
 
 
@@ -209,72 +213,132 @@ def _refusals() -> Iterator[None]:
 
 
 def _bounded(
-    file: Path, run: int, method: str, question: dict[str, Any], *, advise: bool
-) -> tuple[Source, Answer]:
+    file: Path, run: int | None, method: str, question: dict[str, Any], *, advise: bool
+) -> list[Bounded]:
     from wiregauge import bounds as calculus
 
-    source = calculus.read(file, run)
+    sources = calculus.read_every(file) if run is None else [calculus.read(file, run)]
     if advise:
-        source = calculus.with_deadlines(source, file)
-    return source, calculus.bound(source, method, **question)
+        sources = [calculus.with_deadlines(source, file) for source in sources]
+    return calculus.bound_every(sources, method, **question)
 
 
-def _write(source: Source, answer: Answer, write: Path | None, results: Path | None) -> None:
+def _worst_run(found: list[Bounded]) -> Bounded:
+    from wiregauge.bounds import worst_run
+
+    return worst_run(found)
+
+
+def _one_network(file: Path, found: list[Bounded], option: str) -> Bounded:
+    """That of a test without several; what is about one network is not done with any of them."""
+    if len(found) > 1:
+        runs = ", ".join(str(one.source.runs[0]) for one in found)
+        fail(
+            f"{file}: {option} is about one network, and the runs of the test have {len(found)}; choose one with "
+            f"--run ({runs})",
+            BAD_INPUT,
+        )
+    return found[0]
+
+
+def _write(file: Path, found: list[Bounded], write: Path | None, results: Path | None) -> None:
     from wiregauge import bounds as calculus
 
     for option, place in (("--write", write), ("--results", results)):
         if place is None:
             continue
+        one = _one_network(file, found, option)
         try:
             if option == "--write":
-                calculus.convert(source, place)
+                calculus.convert(one.source, place)
             else:
-                calculus.write_results(answer, source, place)
+                calculus.write_results(one.answer, one.source, place)
         except OSError as error:
             fail(f"{option} {place}: {error.strerror}", NO_ENVIRONMENT)
 
 
-def _laid(source: Source, answer: Answer, places: list[Path], run: int) -> list[Laid]:
-    from wiregauge.bounds.against import lay
+def _laid(found: list[Bounded], places: list[Path], run: int | None) -> list[Laid]:
+    from wiregauge.bounds.against import lay_every
 
-    return [lay(answer, source, place, run) for place in places]
+    return [laid for place in places for laid in lay_every(found, place, run)]
 
 
-def _advice(file: Path, source: Source, answer: Answer, limit_s: float, run: int) -> Advice:
+def _advice(file: Path, found: list[Bounded], limit_s: float) -> dict[int, Advice]:
+    """Of each network its limits of which are not kept, or of the one there is, by its first run; each equally long."""
     from wiregauge.bounds.advising import advise
     from wiregauge.cli.progress import Countdown
 
+    asked = [one for one in found if not one.answer.kept] or found[:1]
+    advice = {}
     with Countdown(make_console(stderr=True), "advice", limit_s) as countdown:
-        return advise(file, source, answer, seconds=limit_s, run=run, tell=countdown.at)
+        for place, one in enumerate(asked):
+
+            def tell(part: float, place: int = place) -> None:
+                countdown.at((place + part) / len(asked))
+
+            run = one.source.runs[0] if one.source.runs else 0
+            share = limit_s / len(asked)
+            advice[run] = advise(file, one.source, one.answer, seconds=share, run=run, tell=tell)
+    return advice
 
 
-def _json_of(laid: list[Laid], worst: Searched | None, advice: Advice | None) -> dict[str, Any]:
+def _json(
+    found: list[Bounded], laid: list[Laid], worst: Searched | None, advice: dict[int, Advice]
+) -> dict[str, Any]:
+    """The network that comes furthest from its limits, as if there were no other, and `runs`: every one."""
+    from wiregauge.bounds import runs_json
     from wiregauge.bounds.advising import advice_json
     from wiregauge.bounds.against import laid_json
 
+    shown = _worst_run(found)
+    runs = runs_json(found)
+    for one in runs:
+        if (own := advice.get(one["runs"][0])) is not None:
+            one["advice"] = advice_json(own)
+    own = advice.get(shown.source.runs[0] if shown.source.runs else 0)
     return {
+        **shown.answer.as_json,
+        **({"run": shown.source.runs[0], "runs": runs} if runs else {}),
         **({"against": laid_json(laid)} if laid else {}),
         **({"search": worst.as_json()} if worst is not None else {}),
-        **({"advice": advice_json(advice)} if advice is not None else {}),
+        **({"advice": advice_json(own)} if own is not None else {}),
     }
 
 
-def _show(answer: Answer, laid: list[Laid], worst: Searched | None, advice: Advice | None) -> None:
+def _show(
+    found: list[Bounded],
+    laid: list[Laid],
+    worst: Searched | None,
+    advice: dict[int, Advice],
+    *,
+    only: int | None,
+) -> None:
     from wiregauge.bounds import against as held
-    from wiregauge.bounds import show_text
+    from wiregauge.bounds import show_runs, show_text
     from wiregauge.bounds.advising import show_advice
 
     console = make_console()
-    show_text(answer, console)
+    shown = _worst_run(found)
+    if len(found) > 1:
+        show_runs(found, console)
+        put()
+        put(f"{shown.name}, which comes furthest (--run N for another):")
+    elif only is not None:
+        put(f"{shown.name} alone:")
+    show_text(shown.answer, console)
     if laid:
         put()
         held.show_laid(laid, console)
     if worst is not None:
         put()
         worst.show(console)
-    if advice is not None:
-        put()
-        show_advice(advice, console)
+    for one in found:
+        own = advice.get(one.source.runs[0] if one.source.runs else 0)
+        if own is not None:
+            put()
+            if len(found) > 1:
+                put(f"Advice for {one.name}:")
+            show_advice(own, console)
 
 
 def _refuse_without_effect(

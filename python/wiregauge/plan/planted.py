@@ -46,6 +46,8 @@ class Contradiction:
     number: int
     sentence: str
     refused: bool
+    loses: bool = False
+    """Whether frames are lost by it."""
 
 
 Found = Iterator[tuple[str, int, str]]
@@ -65,7 +67,7 @@ class Assumption:
 def contradictions(network: Network, run: Run, reader: Reader) -> list[Contradiction]:
     """Everything that a run of a test plants against what `reader` takes for granted, in the order of the table."""
     return [
-        Contradiction(row.text, tag, number, sentence, reader in row.refusing)
+        Contradiction(row.text, tag, number, sentence, reader in row.refusing, row.name == "arrives")
         for row in ASSUMPTIONS
         for tag, number, sentence in row.planted(network, run)
     ]

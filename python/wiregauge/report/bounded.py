@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wiregauge.bounds import Answer, bound
-from wiregauge.bounds.against import Beside, Laid, lay, sends_of, told_invalid
-from wiregauge.bounds.networks import Source, of_campaign
+from wiregauge.bounds import Answer, bound_every
+from wiregauge.bounds.against import Beside, Laid, lay_every, nearest, sends_of, tightest, told_invalid
+from wiregauge.bounds.networks import Source, every_network
 from wiregauge.figures import Figure
 from wiregauge.figures.bounds import (
     Arrived,
@@ -52,16 +52,21 @@ class Bounded:
     """Of each run that is INVALID, and so lies beside no bound, why."""
 
 
-def bounded(place: Path, beside: Sequence[Path] = (), run: int = 0) -> Bounded:
-    """Bounds run `run` of a directory, and lays it and others beside the bounds.
+def bounded(place: Path, beside: Sequence[Path] = ()) -> Bounded:
+    """Bounds every run of a directory, and lays it and others beside the bounds.
 
-    Raises `TestError` where the test has no bounds, `NoAnswerError` and `NotComparableError` as these say.
+    Drawn is the network whose runs come nearest to their bounds, or furthest beyond; alarms are of all. Raises
+    `TestError` where the test has no bounds, `NoAnswerError` and `NotComparableError` as these say.
     """
     directory = RunDirectory.open(place)
-    source = of_campaign(directory.plan, run, str(place / "test.xml"))
-    answer = bound(source)
-    laid = [lay(answer, source, one, run) for one in (place, *beside)]
-    pairs = _pairs(laid)
+    held = bound_every(every_network(directory.plan, str(place / "test.xml")))
+    laid = [own for one in (place, *beside) for own in lay_every(held, one)]
+    first = nearest(laid)
+    shown = next(one for one in held if first in one.source.runs)
+    source, answer = shown.source, shown.answer
+    drawn_of = [one for one in laid if one.network == first]
+    run = max((one for one in drawn_of if one.run == str(place)), key=tightest, default=drawn_of[0]).index
+    pairs = _pairs(drawn_of)
     drawn = [
         marks_figure([_mark(own) for own in pairs.values()]),
         hops_figure([_hops(own) for own in sorted(pairs.values(), key=_tightest, reverse=True)]),
@@ -69,13 +74,18 @@ def bounded(place: Path, beside: Sequence[Path] = (), run: int = 0) -> Bounded:
         service_figure(list(_served(directory, run))),
     ]
     alarms = [
-        f"flow {flow.flow} to {flow.target} exceeded its bound in {one.run}: {alarm}"
+        f"flow {flow.flow} to {flow.target} exceeded its bound in {one.name}: {alarm}"
         for one in laid
         for flow in one.flows
         for alarm in flow.alarms
     ]
     invalid = [sentence for one in laid for sentence in told_invalid(one)]
-    notes = [*invalid, *(f"{one.run}: {note}" for one in laid for note in one.notes)]
+    notes = [*invalid, *(f"{one.name}: {note}" for one in laid for note in one.notes)]
+    if len(held) > 1:
+        notes.append(
+            f"The test has {len(held)} networks, and each run is held against the bounds of its own. Shown is "
+            f"{shown.name}, whose latencies come nearest to their bounds or furthest beyond."
+        )
     table = _table(pairs, answer, notes)
     return Bounded(answer, laid, [figure for figure in drawn if figure is not None], table, alarms, invalid)
 
