@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Final
+
+from lxml import etree
 
 from wiregauge.config import Cbs, Clock, GateEntry, GateSchedule, Host, SwitchTsn, Test, TrafficClass
+from wiregauge.config.structure import local
 
+NAMESPACE: Final = "urn:wiregauge:test:2"
 RATES = ("100Mbit/s", "1Gbit/s")
 PERIODS = ("1ms", "2ms", "4ms", "8ms")
 
@@ -163,3 +168,27 @@ def gated(draw: random.Random) -> SwitchTsn:
         schedules=[GateSchedule(entries, base_time=f"{draw.randint(0, 900)}us")],
         guard_band=draw.choice((None, "130us")),
     )
+
+
+def ticking(seed: int) -> str:
+    """The text of one of these networks whose clocks tick coarsely, so that senders catch up; hosts have events."""
+    draw = random.Random(seed + 2_000_000)
+    root = etree.fromstring((network, classed, late_hosts)[seed % 3](seed).to_xml().encode())
+    for node in root.iter("{*}end-system", "{*}switch"):
+        is_host = local(node) == "end-system"
+        if draw.random() < 0.7:
+            clock = next(iter(node.findall("{*}clock")), None)
+            if clock is None:
+                clock = etree.Element(etree.QName(NAMESPACE, "clock"))
+                node.insert(0, clock)
+            grains = ("50us", "300us", "1ms", "3ms", "7300us") if is_host else ("1us", "20us")
+            clock.set("granularity", draw.choice(grains))
+            if is_host and draw.random() < 0.3:
+                clock.set("drift", draw.choice(("100ppm", "-100ppm", "5000ppm")))
+        if is_host and seed % 2 == 0 and draw.random() < 0.5:
+            event = etree.SubElement(node, etree.QName(NAMESPACE, "event"), period="7ms")
+            event.set("duration", draw.choice(("1ms", "3ms")))
+            event.set("latency", draw.choice(("100us", "900us")))
+            event.set("threads", draw.choice(("send", "receive")))
+    text: str = etree.tostring(root, encoding="unicode")
+    return text

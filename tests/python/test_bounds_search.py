@@ -219,3 +219,24 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
     )
     assert done.exit_code == 2
     assert "name a folder that does not exist" in " ".join(done.stderr.split())
+
+
+def test_the_search_sees_the_time_that_passes_and_not_what_coarse_clocks_show(tmp_path: Path) -> None:
+    """All clocks tick once a millisecond, so that every message seems to take no time, and four leave at each tick."""
+    ticks = '<clock granularity="1ms"/>'
+    names = ("a", "b", "c", "z")
+    nodes = "".join(f'<end-system name="{name}">{ticks}</end-system>' for name in names)
+    links = "".join(f'<link between="{name} s" rate="100Mbit/s"/>' for name in names)
+    flows = "".join(
+        f'<flow id="{flow}" protocol="raw" from="{name}" to="z"/>' for flow, name in enumerate("abc", 1)
+    )
+    tasks = "".join(
+        f'<send flow="{flow}" period="300us" payload="1000B"/><receive flow="{flow}"/>' for flow in (1, 2, 3)
+    )
+    text = written(
+        f'{nodes}<switch name="s"/>{links}', flows, tasks, attributes='warm-up="0s" duration="50ms"'
+    )
+    found = told(placed(tmp_path, text), "--search", "--time", "5s")["search"]
+    for flow in found["flows"]:
+        assert flow["simulated"] > 900e-6
+        assert 0.6 < flow["tightness"] <= 1

@@ -18,6 +18,11 @@ pub trait Sink {
     /// One record. What goes wrong with it is told by [`advance`](Self::advance).
     fn record(&mut self, record: &Record);
 
+    /// Whether records have the time that the clocks of their nodes show, as those of agents; otherwise the true time.
+    fn is_shown_time(&self) -> bool {
+        true
+    }
+
     /// Something that was true beside the records. A sink that only takes records leaves it be.
     fn truth(&mut self, _truth: &Truth) {}
 

@@ -189,7 +189,7 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         self.records[usize::from(record.node)] += 1;
-        if self.world.is_exact {
+        if self.world.is_exact || !self.sink.is_shown_time() {
             self.sink.record(&record);
         } else {
             self.write_as_shown(record);

@@ -86,6 +86,9 @@ impl Reading<'_> {
         let rank = |class: usize| u8::try_from(tsn.classes.len() - 1 - class).unwrap_or(0);
         let fast = self.fast(at.node);
         let slow = &Rational::integer(2) - &fast;
+        // Gates open and close at the next tick, so a stretch lies within one that ends a tick later, and a frame that
+        // fits by the reading may last beyond its gate.
+        let ticks = self.coarse(at.node);
         if let Some(schedule) = tsn.schedules.first() {
             let every = 0..tsn.classes.len();
             let gates = |class: usize| Gates {
@@ -93,9 +96,9 @@ impl Reading<'_> {
                 closed: closed(schedule, class)
                     .into_iter()
                     .map(|(length, straddled)| Closed {
-                        length: &seconds(length) / &slow,
+                        length: &(&seconds(length) / &slow) + &ticks,
                         // Behind a guard band a frame may last beyond the closing of its own gate.
-                        straddled: straddled || tsn.guard_band.is_some(),
+                        straddled: straddled || tsn.guard_band.is_some() || ticks.signum() > 0,
                     })
                     .collect(),
                 guard: tsn.guard_band.map(|guard| &seconds(guard) / &slow),

@@ -145,10 +145,16 @@ impl Reading<'_> {
         // latency. After that the processor works for this message alone, because it takes one after the other.
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
         let jitter = &self.sending_varies(flow.from) + &work;
+        let ticks = self.coarse(flow.from);
         let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
         let own = costs.max().unwrap_or_default();
         // A regulator holds a frame back that comes closer to the one before than its BAG: by the jitter as well.
-        let held = if flow.virtual_link.is_some() { &shaped + &jitter } else { shaped };
+        // It counts its BAG by the oscillator, so what comes at one tick leaves it one BAG apart.
+        let (held, jitter) = if flow.virtual_link.is_some() {
+            (&(&shaped + &jitter) + &ticks, jitter)
+        } else {
+            (shaped, &jitter + &ticks)
+        };
         let wait = &(&own + &seconds(host.interface_delay)) + &held;
         for route in &flow.routes {
             let Some(receiver) = route.receiver() else { continue };

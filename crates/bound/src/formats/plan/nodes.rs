@@ -116,7 +116,8 @@ impl Reading<'_> {
         }
     }
 
-    /// What all frames that are due at once cost a host's processor: a frame may wait for the others.
+    /// What all frames that are due at once cost a host's processor: a frame may wait for the others. Due at once are also
+    /// those that come due between two ticks of its clock.
     pub(super) fn count_processors(&mut self) {
         for send in &self.run.sends {
             let Some(flow) = self.run.flows.iter().find(|flow| flow.id == send.flow) else { continue };
@@ -125,7 +126,12 @@ impl Reading<'_> {
                 _ => 1,
             };
             let cost = self.transmit_cost(flow.from, flow.protocol, send.payload);
-            let whole = &cost * &Rational::integer(i128::from(frames));
+            let mut frames = Rational::integer(i128::from(frames));
+            let period = seconds(send.period);
+            if period.signum() > 0 {
+                frames = &frames + &(&(&frames / &period) * &(&self.coarse(flow.from) * &self.fast(flow.from)));
+            }
+            let whole = &cost * &frames;
             let entry = self.busy.entry(flow.from).or_default();
             *entry = &*entry + &whole;
         }
@@ -250,6 +256,17 @@ impl Reading<'_> {
         Rational::new(1_000_000_000 + i128::from(most) + wandered, 1_000_000_000)
     }
 
+    /// By how much what is due at a reading of a node's clock may be late, because only ticks of that are seen: what comes
+    /// due between two of them comes at once.
+    pub(super) fn coarse(&self, node: NodeIndex) -> Rational {
+        let granularity = self.network.nodes[usize::from(node)].clock.granularity;
+        let slow = &Rational::integer(2) - &self.fast(node);
+        if granularity <= Span::from_picos(1) || slow.signum() <= 0 {
+            return Rational::ZERO;
+        }
+        &seconds(granularity) / &slow
+    }
+
     /// By how much events of a host hold up a thread that sends, or one that receives, at most.
     pub(super) fn held_up(&self, node: NodeIndex, is_sending: bool) -> Rational {
         let other = if is_sending { HeldUp::Receive } else { HeldUp::Send };
@@ -267,7 +284,8 @@ impl Reading<'_> {
         timestamps.map_or_else(Default::default, |errors| (least(&errors.read_cost), most(&errors.read_cost)))
     }
 
-    /// How much the instant varies at which an application is woken to send, and has read its clock.
+    /// How much the instant varies at which an application is woken to send, and has read its clock. By the ticks of
+    /// that clock it varies besides ([`Self::coarse`]).
     pub(super) fn sending_varies(&self, node: NodeIndex) -> Rational {
         let host = self.host(node);
         let (quickest, slowest) = self.read_cost(node);
