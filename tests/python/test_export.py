@@ -267,6 +267,7 @@ JENKINS: dict[str, tuple[set[str], set[str], set[str]]] = {
     ),
     "failure": (set(), {"type", "message"}, set()),
     "error": (set(), {"type", "message"}, set()),
+    "skipped": (set(), {"type", "message"}, set()),
     "system-out": (set(), set(), set()),
 }
 """What the xUnit plugin of Jenkins accepts (its schema junit-10), of what a document without re-runs can hold."""

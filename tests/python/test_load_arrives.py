@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chosen import also
 from simulation import trial
 from wiregauge.measures import Grade, RunResult
 from wiregauge.measures.metrics.load_plan import InjectPlan
@@ -25,18 +27,20 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="load" seed="1">
   <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
   <tasks>
     <send flow="1" period="1ms" payload="64B" count="500"/><receive flow="1"/>
-    <inject on="c" to="b" load="{load}%"/>{more}
+    <inject on="c" to="b" load="{load}%" burst="{burst}"/>{more}
   </tasks>
   {faults}
 </test>
 """
 
 
-def run(place: Path, *, load: int = 60, faults: str = "", more: str = "", buffer: str = "") -> RunResult:
+def run(
+    place: Path, *, load: int = 60, faults: str = "", more: str = "", buffer: str = "", burst: int = 1
+) -> RunResult:
     place.mkdir(parents=True, exist_ok=True)
     file = place / "t.xml"
     faults = f"<faults>{faults}</faults>" if faults else ""
-    file.write_text(TEST.format(load=load, faults=faults, more=more, buffer=buffer))
+    file.write_text(TEST.format(load=load, faults=faults, more=more, buffer=buffer, burst=burst))
     return trial(file, place / "out").runs[0]
 
 
@@ -129,8 +133,9 @@ def reports(sent: int, arrived: int, missed: int = 0, backend: str = "packet-rin
         ({}, 6_400, 3_600, Grade.NOTE),  # the receiver was too slow, which it counted
         ({"due": 0.6}, 6_100, 0, Grade.OK),  # a port has no room for more
         ({"due": 0.6}, 2_000, 0, Grade.INVALID),
-        ({"due": 0.6, "meets": True}, 2_000, 0, Grade.DEGRADED),  # or a full queue took it
-        ({"meets": True}, 0, 0, Grade.INVALID),  # none at all is no full queue
+        ({"due": 0.6, "least": 0.2}, 2_000, 0, Grade.DEGRADED),  # or a full queue took it
+        ({"due": 0.6, "least": 0.5}, 2_000, 0, Grade.INVALID),  # no full queue can have taken so much
+        ({"least": 0.0}, 0, 0, Grade.INVALID),  # none at all is no full queue
         ({"planted": ("cut",)}, 0, 0, Grade.DEGRADED),
     ],
 )
@@ -159,7 +164,38 @@ def test_room_is_reckoned_from_what_the_plan_offers(tmp_path: Path) -> None:
     assert (alone.due, alone.planted) == (1.0, ())
     first, second = run(tmp_path / "two", more='<inject on="d" to="b" load="90%"/>').plan.injects
     assert first.due == second.due == pytest.approx((1 - 0.0104) / 1.5, rel=0.01)
-    assert first.meets
+    assert first.least == pytest.approx((1 - 0.0104 - 0.9) / 0.6, rel=0.02)
+    assert second.least == pytest.approx((1 - 0.0104 - 0.6) / 0.9, rel=0.02)
+
+
+def test_a_load_that_its_ports_can_send_and_hold_is_due_in_full(tmp_path: Path) -> None:
+    """Neither a burst nor a neighbour explains a loss: only more than a port sends, or more than it holds."""
+    (bursts,) = run(tmp_path / "bursts", load=70, burst=8).plan.injects
+    assert bursts.least == 1.0
+    (beyond,) = run(tmp_path / "beyond", load=70, burst=8, buffer='buffer="8KiB"').plan.injects
+    assert 0 < beyond.least < 1
+    agents = reports(7064, 1112)
+    for plan, grade in ((bursts, Grade.INVALID), (beyond, Grade.INVALID)):
+        assert graded({"least": plan.least, "due": plan.due}, agents) is grade
+
+
+@pytest.mark.parametrize("seed", [*range(6), *map(also, range(6, 60))])
+def test_no_simulated_queue_drops_more_than_is_reckoned(tmp_path: Path, seed: int) -> None:
+    """Of any rates, bursts and buffers: what comes of each load is at least what the plan says comes."""
+    rng = random.Random(seed)
+    other = f'<inject on="d" to="b" load="{rng.randint(5, 95)}%" burst="{rng.choice((1, 4, 60))}"/>'
+    found = run(
+        tmp_path,
+        load=rng.randint(5, 95),
+        burst=rng.choice((1, 8, 40)),
+        more=other if rng.random() < 0.7 else "",
+        buffer=f'buffer="{rng.choice((4, 16, 64, 512))}KiB"',
+    )
+    for plan, load in zip(found.plan.injects, found.loads, strict=True):
+        assert load.arrived_frames is not None
+        assert load.sent_frames is not None
+        # What is still on its way at the end has not come; a burst of it at most.
+        assert load.arrived_frames + 100 >= plan.least * load.sent_frames
 
 
 def test_accounts_know_what_was_sent_without_streams() -> None:

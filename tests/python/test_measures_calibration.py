@@ -106,7 +106,7 @@ def test_the_page_shows_both_and_the_number(tmp_path: Path) -> None:
 
 def test_none_at_hand_is_noted_and_old_directories_are_left_alone(tmp_path: Path) -> None:
     assert note(judged(tmp_path / "a", [])).grade == Grade.NOTE
-    assert note(judged(tmp_path / "b", None)).grade == Grade.OK
+    assert note(judged(tmp_path / "b", None)).grade == Grade.NOT_LOOKED_AT
 
 
 json_values = st.recursive(

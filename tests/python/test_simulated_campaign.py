@@ -157,7 +157,7 @@ def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
     flow = shown["runs"][0]["flows"][0]
     assert flow["sent"] == flow["delivered"] + flow["lost"] == flow["latency_ns"]["n"]
     checks = {check["name"]: check for check in shown["runs"][0]["checks"]}
-    assert checks["stolen-time"]["observed"] == "does not apply: virtual time"
+    assert checks["stolen-time"]["observed"] == "not looked at: virtual time"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -2,7 +2,8 @@
 
 A suite per run (and one for the campaign as a whole), a case per limit and per check of validity. A limit that does not
 hold is a failure; what is INVALID or incomplete is an error, and so are the limits it leaves undecided. DEGRADED and
-notes pass, as they do in the verdict, and say so in `system-out`. The document keeps to
+notes pass, as they do in the verdict, and say so in `system-out`; a check that had nothing to look at is skipped. The
+document keeps to
 `junit.xsd` beside this file: the elements and attributes of the schema of Jenkins' xUnit plugin (junit-10) that are
 used here, in its order; cases keep to Maven Surefire's schema, too.
 """
@@ -30,7 +31,7 @@ def schema_path() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """`outcome` is `failure`, `error` or nothing."""
+    """`outcome` is `failure`, `error`, `skipped` or nothing."""
 
     name: str
     kind: str
@@ -93,7 +94,7 @@ def _suite(
     suite.set("tests", str(len(cases)))
     for outcome in ("failure", "error"):
         suite.set(f"{outcome}s", str(sum(case.outcome == outcome for case in cases)))
-    suite.set("skipped", "0")
+    suite.set("skipped", str(sum(case.outcome == "skipped" for case in cases)))
     suite.set("time", f"{seconds:.3f}")
     if started:
         suite.set("timestamp", _clean(str(started))[:19])
@@ -109,7 +110,9 @@ def _suite(
         node.set("classname", _clean(f"{name}.{case.kind}"))
         # Judging takes no time of its own, and Surefire's schema wants one.
         node.set("time", "0.000")
-        if case.outcome:
+        if case.outcome == "skipped":
+            etree.SubElement(node, case.outcome, message=_clean(case.message))
+        elif case.outcome:
             told = etree.SubElement(node, case.outcome, message=_clean(case.message), type=case.type)
             told.text = _clean(case.text)
         elif case.text:
@@ -161,12 +164,14 @@ def _observed(limit: LimitResult) -> str:
 
 def _check(check: Check) -> _Case:
     said = f"{check.title}: {check.observed} (limit: {check.limit})"
+    if check.grade is Grade.NOT_LOOKED_AT:
+        return _Case(check.title, "validity", "skipped", "NOT-LOOKED-AT", check.observed, said)
     if check.grade == Grade.INVALID:
         return _Case(check.title, "validity", "error", "INVALID", check.reason or said, said)
     if check.grade != Grade.OK and check.name in _COMPLETENESS:
         # A campaign that did not end as planned must not look like a passed one.
         return _Case(check.title, "validity", "error", "INCOMPLETE", check.reason, said)
-    grade = "" if check.grade == Grade.OK else f"\n{check.grade.name}: {check.reason}"
+    grade = "" if check.grade <= Grade.OK else f"\n{check.grade.name}: {check.reason}"
     return _Case(check.title, "validity", "", "", "", said + grade)
 
 

@@ -23,6 +23,7 @@ from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.credits import credit_met, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
+from wiregauge.measures.metrics.line_time import line_time
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
@@ -239,8 +240,10 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             )
             for result in judged:
                 flow = result.plan
+                timed = _by_known_clocks(with_contracts(result, contracts), clocks, unseen)
                 found[flow.id, flow.receiver] = _with_met(
-                    _by_known_clocks(with_contracts(result, contracts), clocks, unseen),
+                    timed,
+                    line_time=line_time(timed, clocks.wrong),
                     elimination=elimination.get(flow.id),
                     policing=policing.get(flow.id),
                     credit=credit_met(directory.plan.network, flow, shaped) if shaped else None,

@@ -2,7 +2,8 @@
 
 The observed figure decides. It is undecided where there is no figure, where nothing was seen that could have worsened
 it, where values that the instrument did not see could turn a pass into a failure, or where the bound lies within what
-clocks and timestamps leave open. A failure that was seen is one whatever was not seen.
+clocks, timestamps and links without the rate of the plan leave open. A failure that was seen is one whatever was not
+seen.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from wiregauge.measures.definitions.units import count_of, in_unit, untapped
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.instrument import Range, constant_cancels, instrument_range
+from wiregauge.measures.metrics.instrument import Range, constant_cancels, instrument_range, too_fast
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
@@ -252,7 +253,12 @@ def _silent(figure: Quantity, flow: FlowResult | None) -> str:
 
 
 def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
-    """What clocks and timestamps leave open, and what would decide the limit."""
+    """What the instrument leaves open, and what would decide the limit."""
+    if flow.line_time is not None and too_fast(figure, flow):
+        return (
+            f"links did not take the time of their rate ({flow.line_time.text}): what they and the waits on them "
+            "would have added is in no figure; links as fast as this bench carries, or the simulator, would decide it"
+        )
     cure = (
         "a round trip (rtt of a relayed flow), clocks that PTP keeps, timestamps of one clock, or a longer run that "
         "compares them more often"

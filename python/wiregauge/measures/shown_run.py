@@ -20,8 +20,8 @@ class CheckShown(TypedDict):
     observed: str
     grade: Annotated[
         str,
-        Meta(extra_json_schema={"enum": ["ok", "note", "degraded", "invalid"]}),
-        From(lambda check: check.grade.name.lower()),
+        Meta(extra_json_schema={"enum": ["ok", "note", "degraded", "invalid", "not looked at"]}),
+        From(lambda check: check.grade.label),
     ]
     reason: str
 

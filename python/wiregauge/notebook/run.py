@@ -169,7 +169,7 @@ class Run:
         schema = dict.fromkeys(("check", "limit", "observed", "grade", "reason"), pl.String())
         found = [(None, check) for check in self.judgement.checks]
         found += [(run.plan.index, check) for run in self.judgement.runs for check in run.checks]  # type: ignore[misc]
-        rows = [(i, c.title, c.limit, c.observed, c.grade.name.lower(), c.reason or None) for i, c in found]
+        rows = [(i, c.title, c.limit, c.observed, c.grade.label, c.reason or None) for i, c in found]
         return pl.DataFrame(rows, schema={"run": pl.UInt32(), **schema}, orient="row")
 
     # -- figures --------------------------------------------------------------------------------------------

@@ -38,16 +38,16 @@ def check_table(judgement: Judgement) -> Table:
 
 
 def _check_row(check: Check, where: str, observed: str | None = None) -> list[Cell]:
-    word = check.grade.name
+    word = check.grade.name if check.grade >= Grade.DEGRADED else check.grade.label
     return [
         Cell(check.title, kind="text"),
         Cell(check.limit, kind="text"),
         Cell(observed or check.observed, check.reason, "text"),
         Cell(where),
         Cell(
-            "note" if word == "NOTE" else word.lower() if word == "OK" else word,
+            word,
             check.reason,
-            f"grade {word.lower()}",
+            f"grade {'none' if check.grade is Grade.NOT_LOOKED_AT else word.lower()}",
         ),
     ]
 

@@ -60,6 +60,10 @@ class Definition:
     """Whether it lies before an instant as well as after it."""
     clocks: Literal["", "out", "back", "one-way"] = ""
     """Whether it is the difference of the two ends' clocks: on the way out, on the way back, or of one-way flows."""
+    links: Literal["", "more", "less", "either"] = ""
+    """Which way it goes where links are slower, each frame taking its time and waiting behind others: what a bench
+    without the rate of its links has not shown. "" where no link is in it.
+    """
     needs: Needs = ""
     """What a flow must have, or the measure is none of its; unplanned frames are counted per run."""
     every_message: bool = False

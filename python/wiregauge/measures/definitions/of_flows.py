@@ -38,6 +38,7 @@ OF_FLOWS = (
         better="lower",
         needs="two networks",
         of="messages of which both copies came",
+        links="more",
     ),
     Definition(
         "window_violations",
@@ -48,6 +49,7 @@ OF_FLOWS = (
         better="lower",
         needs="schedule",
         of="frames that were received",
+        links="more",
     ),
     Definition(
         "sent",
@@ -140,6 +142,7 @@ OF_FLOWS = (
         "second in a row until the next good one: a survival time of one period.",
         better="higher",
         of=SENT,
+        links="less",
     ),
     Definition(
         "duplicated",
@@ -190,6 +193,7 @@ OF_FLOWS = (
         rests_on="latency",
         of=ARRIVED,
         least=2,
+        links="more",
     ),
     Definition(
         "n_reordering",
@@ -216,6 +220,7 @@ OF_FLOWS = (
         needs="deadline",
         rests_on="lateness",
         of=ARRIVED,
+        links="more",
     ),
     Definition(
         "deadline_missed",
@@ -229,6 +234,7 @@ OF_FLOWS = (
         rests_on="lateness",
         of=SENT,
         losses="counted",
+        links="more",
     ),
     Definition(
         "tardiness",
@@ -243,6 +249,7 @@ OF_FLOWS = (
         rests_on="lateness",
         of=ARRIVED,
         losses="missing",
+        links="more",
     ),
     Definition(
         "misdirected",
@@ -373,5 +380,6 @@ OF_FLOWS = (
         rests_on="latency",
         of=ARRIVED,
         losses="missing",
+        links="less",
     ),
 )

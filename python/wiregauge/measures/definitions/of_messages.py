@@ -20,6 +20,7 @@ TIMES = (
         clocks="out",
         main=True,
         losses="missing",
+        links="more",
     ),
     Definition(
         "driver_latency",
@@ -35,6 +36,7 @@ TIMES = (
         word="driver",
         usual=("p50",),
         losses="missing",
+        links="more",
     ),
     Definition(
         "service_latency",
@@ -50,6 +52,7 @@ TIMES = (
         word="service",
         usual=("p99",),
         losses="missing",
+        links="more",
     ),
     Definition(
         "return_latency",
@@ -62,6 +65,7 @@ TIMES = (
         clocks="back",
         needs="relay",
         losses="missing",
+        links="more",
     ),
     Definition(
         "rtt",
@@ -75,6 +79,7 @@ TIMES = (
         needs="relay",
         main=True,
         losses="missing",
+        links="more",
     ),
     Definition(
         "stack_down",
@@ -97,6 +102,7 @@ TIMES = (
         better="lower",
         clocks="one-way",
         losses="missing",
+        links="more",
     ),
     Definition(
         "stack_up",
@@ -162,6 +168,7 @@ TIMES = (
         word="receive period",
         of=ARRIVED,
         least=2,
+        links="either",
     ),
     Definition(
         "ipdv",
@@ -176,6 +183,7 @@ TIMES = (
         table="steadiness",
         word="IPDV",
         losses="missing",
+        links="either",
     ),
     Definition(
         "delay_variation",
@@ -193,6 +201,7 @@ TIMES = (
         of=ARRIVED,
         least=2,
         losses="missing",
+        links="more",
     ),
     Definition(
         "lateness",
@@ -211,6 +220,7 @@ TIMES = (
         word="lateness",
         usual=("p50", "p99"),
         losses="missing",
+        links="more",
     ),
     Definition(
         "range",
@@ -224,6 +234,7 @@ TIMES = (
         of=ARRIVED,
         least=2,
         losses="missing",
+        links="more",
     ),
     Definition(
         "latency_with_loss",
@@ -238,6 +249,7 @@ TIMES = (
         rests_on="latency",
         of=SENT,
         losses="counted",
+        links="more",
     ),
     Definition(
         "pdv",
@@ -250,6 +262,7 @@ TIMES = (
         rests_on="latency",
         of=ARRIVED,
         losses="missing",
+        links="more",
     ),
     Definition(
         "period_jitter",
@@ -271,6 +284,7 @@ TIMES = (
         better="lower",
         of=ARRIVED,
         least=2,
+        links="more",
     ),
     Definition(
         "pair_latency",
@@ -285,6 +299,7 @@ TIMES = (
         better="lower",
         signed=True,
         losses="missing",
+        links="more",
     ),
     Definition(
         "residence",
@@ -299,6 +314,7 @@ TIMES = (
         better="lower",
         needs="switch",
         losses="missing",
+        links="more",
     ),
     Definition(
         "skew",
@@ -314,6 +330,7 @@ TIMES = (
         word="skew",
         usual=("p99",),
         losses="missing",
+        links="more",
     ),
     Definition(
         "bag_spacing",
@@ -355,5 +372,6 @@ TIMES = (
         table="critical",
         word="window error",
         losses="missing",
+        links="either",
     ),
 )

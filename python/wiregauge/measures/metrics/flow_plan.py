@@ -339,7 +339,7 @@ def _flow(
             campaign.network,
             run,
             [route for route in flow.routes if route.nodes and route.nodes[-1] == receiver],
-            send.payload if send and not replay else None,
+            send,
         ),
         asked=asked,
         asked_of_pairs=of_pairs,

@@ -2,7 +2,8 @@
 
 A one-way time is read off two clocks. By how much their difference may be wrong is a bound, not a spread: no averaging
 reduces it, and the truth may lie anywhere within it (RFC 7679, 3.7.3). What is not known is not bounded, and every
-figure that rests on it may be anything.
+figure that rests on it may be anything. Where messages were faster than the links on their way (`line_time`), what the
+links and the waits on them would have added is such an unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from wiregauge.measures.metrics.pairs import crosses
 from wiregauge.measures.metrics.quantities import Quantity
 from wiregauge.measures.metrics.results import FlowResult
 
-__all__ = ["Range", "constant_cancels", "instrument_range", "one_way"]
+__all__ = ["Range", "constant_cancels", "instrument_range", "one_way", "too_fast"]
 
 Range = tuple[float, float]
 
@@ -52,10 +53,34 @@ def constant_cancels(figure: Quantity) -> bool:
 
 
 def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
-    """Between what the figure of a flow may be; None where clocks and timestamps leave nothing open.
+    """Between what the figure of a flow may be; None where the instrument leaves nothing open.
 
     `exact`: the bench reads timestamps without error, as in virtual time; then only clocks that are not exact have one.
     """
+    band, value = _by_clocks(figure, flow, exact=exact), figure.value
+    if value is None:
+        value = figure.stands_for
+    if value is None or not too_fast(figure, flow):
+        return band
+    low, high = band or (value, value)
+    ends = {"more": (low, inf), "less": (0.0, high), "either": (-inf, inf)}
+    return ends[DEFINITIONS[figure.measure].links]
+
+
+def too_fast(figure: Quantity, flow: FlowResult) -> bool:
+    """Whether a figure lacks what links take, because messages of the flow were faster than them."""
+    if flow.line_time is None or not flow.line_time.too_fast:
+        return False
+    if figure.measure == "pair_latency":
+        between = figure.statistic.partition(".")[0].partition("-")
+        return crosses(between[0], between[2])
+    if figure.measure in _COUNTED_LATE:
+        return flow.plan.deadline_ns is not None
+    found = DEFINITIONS.get(figure.measure)
+    return found is not None and bool(found.links)
+
+
+def _by_clocks(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
     if figure.measure in _VARIATIONS:
         return _of_variation(figure, flow)
     latency = flow.summaries.get("latency")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
-from wiregauge.plan import Cut, Network, Restart, Route, Run
+from wiregauge.plan import Cut, EndSystem, Flow, Inject, Network, Restart, Route, Run, Switch
+from wiregauge.plan.tasks import Bursts, Exponential, Periodic
 
 __all__ = ["InjectPlan", "load_plans"]
 
 _FRAME_EXTRA: Final = 66
 """Bytes on the wire beside the payload of a message, at least about: headers, FCS, preamble and gap."""
+_DRAWN: Final = 100
+"""Bursts of a load with drawn intervals that may come one upon the other, at most."""
+_FULL: Final = 0.99
+"""Share of a link's rate from which on clocks may make a port one that is offered more than it sends."""
 _HARMLESS: Final = ("delay", "duplicate")
 """Faults of links by which no frame is lost."""
 
@@ -30,8 +35,9 @@ class InjectPlan:
     """Simulated threads send it, which make up for nothing: less than intended is what was asked for."""
     due: float = 1.0
     """Share of its frames that the ports on its way have room for, by what the plan offers each of them."""
-    meets: bool = False
-    """Whether frames of it can meet others of the test, or its own burst, at a port, and be dropped by a full queue."""
+    least: float = 1.0
+    """Share of its frames that come at least, whosever frames full queues drop: by the rates and bursts that the plan
+    offers each port, and what the port can send and hold."""
     planted: tuple[str, ...] = ()
     """What the test does on purpose to links and switches on its way."""
 
@@ -40,8 +46,7 @@ def load_plans(network: Network, run: Run) -> tuple[InjectPlan, ...]:
     """Every background load of a run, in the order of the plan."""
     names = network.names
     loads, flows = _offered(network, run)
-    at_port = Counter(port for inject in run.injects for port in _ports(inject.route))
-    at_port.update({port for flow in run.flows for route in flow.routes for port in _ports(route)})
+    at_port = _streams_at(network, run)
     found = []
     for inject in run.injects:
         due = 1.0
@@ -56,7 +61,7 @@ def load_plans(network: Network, run: Run) -> tuple[InjectPlan, ...]:
                 network.first_rate(inject.on) or 0,
                 by_threads=inject.threads is not None,
                 due=due,
-                meets=inject.burst > 1 or any(at_port[port] > 1 for port in _ports(inject.route)),
+                least=_least(network, run, inject, at_port),
                 planted=_planted(run, inject.route),
             )
         )
@@ -74,6 +79,87 @@ def _links(route: Route) -> list[int]:
     return [hop.link for hop in route.hops]
 
 
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a stream brings to a port: its rate, and how much of it may come at once."""
+
+    inject: Inject | None
+    rate_bps: float
+    burst_bits: float
+
+
+def _streams_at(network: Network, run: Run) -> Mapping[_Port, Sequence[_Offer]]:
+    """By output port every background load and every flow that passes it, its answers too."""
+    found: dict[_Port, list[_Offer]] = {}
+    for inject in run.injects:
+        bits = 8 * (inject.payload + _FRAME_EXTRA)
+        rate = inject.load_ppm / 1e6 * (run.link_rate_bps or network.first_rate(inject.on) or 0)
+        drawn = inject.exponential or inject.threads is not None or inject.activity is not None
+        offer = _Offer(inject, rate, inject.burst * bits * (_DRAWN if drawn else 1))
+        for port in _ports(inject.route):
+            found.setdefault(port, []).append(offer)
+    answered = {relay.flow for relay in run.relays}
+    for flow in run.flows:
+        offer = _of_flow(run, flow)
+        for port in set(_flow_ports(flow, back=flow.id in answered)):
+            found.setdefault(port, []).append(offer)
+    return found
+
+
+def _of_flow(run: Run, flow: Flow) -> _Offer:
+    """Of a flow whose messages do not come at a steady rate nothing bounds what comes at once."""
+    send = run.send_of.get(flow.id)
+    if send is None:
+        return _Offer(None, 0.0, 0.0)
+    bits = 8 * (send.payload + _FRAME_EXTRA)
+    match send.pattern:
+        case _ if send.replay is not None or not send.period or send.activity is not None:
+            return _Offer(None, inf, inf)
+        case None | Periodic():
+            return _Offer(None, 1e12 * bits / send.period, bits)
+        case Bursts(size=size):
+            return _Offer(None, size * 1e12 * bits / send.period, size * bits)
+        case Exponential():
+            return _Offer(None, 1e12 * bits / send.period, _DRAWN * bits)
+        case _:
+            return _Offer(None, inf, inf)
+
+
+def _flow_ports(flow: Flow, *, back: bool) -> Iterator[_Port]:
+    for route in flow.routes:
+        yield from _ports(route)
+        if back:
+            yield from ((hop.to, hop.to_port) for hop in route.hops)
+
+
+def _least(network: Network, run: Run, inject: Inject, at_port: Mapping[_Port, Sequence[_Offer]]) -> float:
+    """What is left of a load where each port on its way drops of it alone all that it cannot send or hold."""
+    left = 1.0
+    for link, port in zip(_links(inject.route), _ports(inject.route), strict=True):
+        offers = at_port[port]
+        own = next(one for one in offers if one.inject is inject)
+        rate, others = (
+            run.link_rate_bps or network.links[link].rate_bps,
+            [one for one in offers if one is not own],
+        )
+        if own.rate_bps and sum(one.rate_bps for one in offers) > _FULL * rate:
+            left *= min(max(rate - sum(one.rate_bps for one in others), 0.0) / own.rate_bps, 1.0)
+        excess = sum(one.burst_bits for one in offers) - _room_bits(network, port, inject)
+        if own.burst_bits and excess > 0:
+            left *= max(1 - excess / own.burst_bits, 0.0)
+    return left
+
+
+def _room_bits(network: Network, port: _Port, inject: Inject) -> float:
+    """What an output port holds; of a host, which waits until there is room, everything, of a hub nothing."""
+    kind = network.nodes[port[0]].kind
+    if not isinstance(kind, Switch):
+        return inf if isinstance(kind, EndSystem) else 0.0
+    buffers = [one for one in (kind.port_buffer, kind.queue_buffer, kind.shared_buffer) if one is not None]
+    frame = inject.payload + _FRAME_EXTRA
+    return 8.0 * min(min(one.bytes, inf if one.frames is None else one.frames * frame) for one in buffers)
+
+
 def _offered(network: Network, run: Run) -> tuple[Mapping[_Port, float], Mapping[_Port, float]]:
     """By output port what background loads and what flows offer it by plan, bit/s."""
     loads: dict[_Port, float] = {}
@@ -86,7 +172,8 @@ def _offered(network: Network, run: Run) -> tuple[Mapping[_Port, float], Mapping
         send = run.send_of.get(flow.id)
         if send is None or not send.period:
             continue
-        bits = 8e12 * (send.payload + _FRAME_EXTRA) / send.period
+        together = send.pattern.size if isinstance(send.pattern, Bursts) else 1
+        bits = together * 8e12 * (send.payload + _FRAME_EXTRA) / send.period
         for port in {port for route in flow.routes for port in _ports(route)}:
             flows[port] = flows.get(port, 0.0) + bits
     return loads, flows

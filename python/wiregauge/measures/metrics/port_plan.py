@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from wiregauge.plan import Flow, Inject, Network, Route, Run, Switch
+from wiregauge.plan import Flow, Inject, Network, Route, Run, Send, Switch
 
 __all__ = ["LoadShape", "Port", "PortPlan", "least_ns", "port_plans", "wire_bits"]
 
@@ -54,11 +54,15 @@ def wire_bits(payload: int) -> int:
     return 8 * max(payload + _MOST_EXTRA, _LEAST)
 
 
-def least_ns(network: Network, run: Run, routes: list[Route], payload: int | None) -> float:
-    """What links alone take from the first bit out to the last bit in, at least, on the fastest of these routes, ns."""
-    if payload is None or not routes:
+def least_ns(network: Network, run: Run, routes: list[Route], send: Send | None) -> float:
+    """What links alone take from the first bit out to the last bit in, at least, on the fastest of these routes, ns.
+
+    Of a replay its shortest frame; 0 where nothing is known of what is sent.
+    """
+    frame = (send.replay.frames[0] if send.replay else send.payload + _LEAST_EXTRA) if send else 0
+    if not frame or not routes:
         return 0.0
-    bits = 8 * max(payload + _LEAST_EXTRA, 64)
+    bits = 8 * max(frame, 64)
 
     def takes(route: Route) -> float:
         links = [network.links[hop.link] for hop in route.hops]

@@ -35,8 +35,12 @@ Floats = NDArray[np.float64]
 
 
 class Grade(IntEnum):
-    """Outcome of a validity check, in the order of gravity. A note never spoils a run."""
+    """Outcome of a validity check, in the order of gravity. A note never spoils a run.
 
+    A check that had nothing to look at shows nothing: it is not OK, and adds nothing to a run either way.
+    """
+
+    NOT_LOOKED_AT = -1
     OK = 0
     NOTE = 1
     DEGRADED = 2
@@ -46,6 +50,11 @@ class Grade(IntEnum):
     def word(self) -> str:
         """The word for reports: VALID, DEGRADED or INVALID."""
         return "VALID" if self <= Grade.NOTE else self.name
+
+    @property
+    def label(self) -> str:
+        """The word for a single check: ok, note, degraded, invalid or not looked at."""
+        return self.name.lower().replace("_", " ")
 
 
 INDEPENDENT = "if losses are independent"
@@ -90,6 +99,16 @@ class Hop:
     """Of the mean, 95 %, error of timestamps included; None below two values, or without a spread between repeats."""
     bound: float
     """The part of `half_width` that no averaging reduces: the timestamps."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineTime:
+    """The fastest message of a flow beside what the links on its way take (`line_time.line_time`)."""
+
+    too_fast: bool
+    """Whether it was faster than that: then the links of the bench have not the rate of the plan."""
+    text: str
+    """Both times, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +163,8 @@ class FlowResult:
     """Whether sends that were due and never made are in the open silences of its arrivals (`silences.unsent`)."""
     settling: int = 0
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
+    line_time: LineTime | None = None
+    """None where nobody could tell, and of repeats together."""
     service: Service | None = None
     pairs: tuple[PairLatency, ...] = ()
     sampled: Sampled | None = None

@@ -16,8 +16,8 @@ def calibrated(run: Evidence) -> Iterator[Check]:
     """What was cited, what was refused and why, and whether anything could be subtracted."""
     limit = "noted: none cited, or one refused (stale, or of another host, driver or link)"
     if run.virtual_time or run.calibrations is None:
-        observed = "does not apply: virtual time" if run.virtual_time else "was not asked when this was run"
-        yield check("calibration", "Instrument calibrated", limit, observed, Grade.OK, "")
+        why = "virtual time" if run.virtual_time else "was not asked when this was run"
+        yield check("calibration", "Instrument calibrated", limit, "", Grade.OK, "", nothing=why)
         return
     used = [citation for citation in run.calibrations if citation.used]
     refused = [citation for citation in run.calibrations if not citation.used]
@@ -39,4 +39,5 @@ def calibrated(run: Evidence) -> Iterator[Check]:
         said,
         Grade.NOTE if reasons else Grade.OK,
         "; ".join(reasons),
+        nothing="" if run.flows else "no messages are known",
     )

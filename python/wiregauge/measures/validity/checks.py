@@ -29,6 +29,7 @@ from wiregauge.measures.validity.evidence import (
     share_of,
     total_of,
     typical_latency_ns,
+    unreported,
 )
 from wiregauge.measures.validity.link_rate import link_rates
 from wiregauge.measures.validity.matched import matched
@@ -93,6 +94,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
         f"{len(wanted) - len(missing)} of {len(wanted)}",
         Grade.INVALID if missing else Grade.OK,
         f"no report from the agent of {', '.join(missing)}",
+        nothing="" if wanted else "no end system has an agent",
     )
     incomplete = [(name, agent) for name, agent in run.agents.items() if agent.get("complete") is False]
     why = "; ".join(
@@ -105,6 +107,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
         f"{len(incomplete)} incomplete",
         Grade.INVALID if incomplete else Grade.OK,
         f"an agent did not finish ({why})",
+        nothing="" if run.agents else "no agent reported",
     )
     yield check(
         "tracked",
@@ -121,6 +124,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
         "holds" if not run.contradictions else f"{len(run.contradictions)} contradictions",
         Grade.INVALID if run.contradictions else Grade.OK,
         "message accounts do not add up: " + "; ".join(run.contradictions[:2]),
+        nothing="" if run.tracked and run.flows else "no messages are known",
     )
 
 
@@ -140,6 +144,7 @@ def _held(run: Evidence) -> Iterator[Check]:
         "judged from sketches and a sample of 1 in k stretches: "
         f"{named}; counts, losses, outages, reordering, contracts, extremes and means are of all messages, "
         "percentiles too, with 3 significant digits; series, pictures and how far intervals reach rest on the sample",
+        nothing="" if run.flows else "no messages are known",
     )
 
 
@@ -176,17 +181,20 @@ def _sending(run: Evidence) -> Iterator[Check]:
             if run.tracking.get("gaps")
             else "were never sent"
         ),
+        nothing="" if planned or blind else "no messages are planned",
     )
-    late = sum(flow.late_sends for flow in seen)
-    late_share = share_of(late, sent)
+    due = [flow for flow in seen if flow.plan.late_after_ns]
+    late, due_sent = sum(flow.late_sends for flow in due), sum(flow.counts["sent"] for flow in due)
+    late_share = share_of(late, due_sent)
     yield check(
         "late-sends",
         "Sends on schedule",
         f"at most {percent(LATE_DEGRADED)} later than {LATE_WORDS}; above {percent(LATE_INVALID)} invalid",
-        f"{late} of {sent} late ({percent(late_share)})",
+        f"{late} of {due_sent} late ({percent(late_share)})",
         graded(late_share, LATE_DEGRADED, LATE_INVALID),
         f"{percent(late_share)} of the sends left more than {LATE_WORDS} late: "
         "the load was not the planned one",
+        nothing="" if due_sent else "no message was sent that the plan has an instant for",
     )
     refused = total_of(run, "access_points", "send_errors")
     refused_share = share_of(refused, sent)
@@ -197,9 +205,10 @@ def _sending(run: Evidence) -> Iterator[Check]:
         str(refused),
         graded(refused_share, 0.0, UNSENT_INVALID),
         f"the kernel refused {refused} sends",
+        nothing=unreported(run, "send_errors", "access_points"),
     )
-    worst, tolerance = 0.0, DURATION_DEGRADED
     errors = [(flow, error) for flow in seen if (error := _length_error(flow)) is not None]
+    worst, tolerance = 0.0, DURATION_DEGRADED
     for flow, error in errors:
         if abs(error) > worst:
             worst, tolerance = abs(error), max(DURATION_DEGRADED, 1 / max(flow.counts["sent"] - 1, 1))
@@ -208,13 +217,14 @@ def _sending(run: Evidence) -> Iterator[Check]:
         "Duration of sending",
         f"within {percent(DURATION_DEGRADED)} of the plan (or one period); "
         f"beyond {percent(DURATION_INVALID)} invalid",
-        f"off by {percent(worst)}"
-        if errors
-        else "does not apply: no flow with a period sent twice"
-        if seen or not blind
-        else f"not known: no tap at {', '.join(blind)}",
+        f"off by {percent(worst)}",
         graded(worst, tolerance, DURATION_INVALID),
         f"sending took {percent(worst)} more or less time than planned",
+        nothing=""
+        if errors
+        else f"no tap at {', '.join(blind)}"
+        if blind and not seen
+        else "no flow has two messages that the plan has instants for",
     )
 
 
@@ -239,6 +249,7 @@ def _instrument(run: Evidence) -> Iterator[Check]:
         str(dropped),
         lost_inside(run, dropped),
         f"the instrument lost {count_of(dropped, 'record')}{doubt}",
+        nothing=unreported(run, "records_dropped"),
     )
     for key, title, what in (
         ("socket_drops", "Frames lost (full socket buffer)", "dropped by a full socket buffer"),
@@ -252,11 +263,12 @@ def _instrument(run: Evidence) -> Iterator[Check]:
             str(count),
             lost_inside(run, count),
             f"the instrument lost {count_of(count, 'frame')}, {what}{doubt}",
+            nothing=unreported(run, key, "access_points"),
         )
 
 
 def _clocks(run: Evidence) -> Iterator[Check]:
-    wrong = [
+    timed = [
         (flow.plan.name, name, flow.summaries[name])
         for flow in run.flows
         for name in (
@@ -269,8 +281,9 @@ def _clocks(run: Evidence) -> Iterator[Check]:
             "stack_up",
             "turnaround",
         )
-        if name in flow.summaries and flow.summaries[name].negative
+        if name in flow.summaries and flow.summaries[name].n
     ]
+    wrong = [one for one in timed if one[2].negative]
     worst = max((summary.negative / summary.n for _, _, summary in wrong), default=0.0)
     named = "; ".join(
         f"flow {number} {name.replace('_', ' ')}: {summary.negative} of {summary.n}, least {summary.minimum:.0f} ns"
@@ -283,6 +296,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         named or "0 negative",
         graded(worst, 0.0, NEGATIVE_INVALID),
         f"negative times were measured ({named})",
+        nothing="" if timed else "no times were measured",
     )
     yield _steps(run)
     typical = typical_latency_ns(run.flows)
@@ -319,6 +333,9 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         observed + missing,
         grade,
         f"the clock offset is uncertain: {observed}{missing}{_cure(run) if blind else ''}",
+        nothing=""
+        if typical is not None and bound is not None
+        else "no one-way latency between clocks that are known",
     )
     yield from _compared(run)
     yield from _kept(run)
@@ -366,6 +383,7 @@ def _steps(run: Evidence) -> Check:
         f"a clock was stepped {steps} times during the run, by up to {largest} ns"
         if steps
         else f"a clock was set or driven during the run: {seen}; one-way times there are uncertain by as much",
+        nothing="" if run.clocks else unreported(run, "clock_steps"),
     )
 
 
@@ -430,7 +448,9 @@ def _kept(run: Evidence) -> Iterator[Check]:
     )
 
 
-_NO_HOST = "does not apply: virtual time"
+def _no_host(run: Evidence, key: str) -> str:
+    """Why nothing is known of what a host did."""
+    return "virtual time" if run.virtual_time else unreported(run, key)
 
 
 def _host(run: Evidence) -> Iterator[Check]:
@@ -440,19 +460,21 @@ def _host(run: Evidence) -> Iterator[Check]:
         "stolen-time",
         "Processor not taken away",
         "0 ms stolen by the hypervisor",
-        _NO_HOST if run.virtual_time else f"{steal / 1e6:.0f} ms stolen",
+        f"{steal / 1e6:.0f} ms stolen",
         Grade.DEGRADED if steal else Grade.OK,
         f"the hypervisor took the processor away for {steal / 1e6:.0f} ms: it may have caused the largest "
         "latencies, not the network",
+        nothing=_no_host(run, "steal_ns"),
     )
     switches = sum(number(agent, "involuntary_switches") for agent in run.agents.values())
     yield check(
         "preemptions",
         "Servicing threads not preempted",
         "noted: involuntary switches of servicing threads",
-        _NO_HOST if run.virtual_time else f"{switches} preemptions",
+        f"{switches} preemptions",
         Grade.NOTE if switches else Grade.OK,
         "the host preempted a servicing thread",
+        nothing=_no_host(run, "involuntary_switches"),
     )
     refused = sorted(
         {
@@ -466,9 +488,10 @@ def _host(run: Evidence) -> Iterator[Check]:
         "grants",
         "Real-time requests granted",
         "noted: requests that the host refused",
-        _NO_HOST if run.virtual_time else "refused: " + ", ".join(refused) if refused else "all granted",
+        "refused: " + ", ".join(refused) if refused else "all granted",
         Grade.NOTE if refused else Grade.OK,
         f"the host refused {', '.join(refused)}: expect longer tails",
+        nothing=_no_host(run, "grants"),
     )
     yield from _host_tsn(run)
     planted = sum(flow.plan.planted_faults for flow in run.flows) + len(run.plan.disturbances)

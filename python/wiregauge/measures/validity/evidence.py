@@ -90,8 +90,24 @@ def typical_latency_ns(flows: Iterable[FlowResult]) -> float | None:
     return min((value for value in found if value is not None), default=None)
 
 
-def check(name: str, title: str, limit: str, observed: str, grade: Grade, reason: str) -> Check:
+def check(
+    name: str, title: str, limit: str, observed: str, grade: Grade, reason: str, *, nothing: str = ""
+) -> Check:
+    """A check as it is told; `nothing`: why there was nothing to look at, which shows nothing to be in order."""
+    if nothing and grade <= Grade.OK:
+        return Check(name, title, limit, f"not looked at: {nothing}", Grade.NOT_LOOKED_AT)
     return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
+
+
+def unreported(run: Evidence, key: str, of: str = "") -> str:
+    """Why nothing is known of a counter of agents (of their parts `of`); empty where at least one reports it."""
+    told = (part for agent in run.agents.values() for part in (parts(agent, of) if of else [agent]))
+    return "" if any(key in part for part in told) else "nobody reports it"
+
+
+def untracked(run: Evidence, key: str) -> str:
+    """Why nothing is known of a figure of tracking.json; empty where it has it."""
+    return "" if key in run.tracking else "nothing was tracked"
 
 
 def total_of(run: Evidence, list_key: str, key: str) -> int:

@@ -15,8 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.line_time import ROUNDED_NS
 from wiregauge.measures.metrics.port_plan import PortPlan, wire_bits
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, FlowResult, Grade
@@ -31,19 +32,19 @@ SLOW_INVALID: Final = 0.10
 _OF_STRETCH: Final = 0.02
 _OF_HOST_NS: Final = 5e6
 """What a port of real frames may miss in a stretch: its timers and the host that runs it are not exact."""
-_ROUNDED_NS: Final = 1.0
 _SIGMAS: Final = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Idle:
-    """A stretch in which a port had frames to send and sent fewer than its link carries."""
+class _Wait:
+    """A stretch in which a message waited at a port: by `idle_ns` more than what came takes on its link."""
 
     flow: str
     ports: str
     begin_s: float
     lasted_ns: float
     idle_ns: float
+    allowed_ns: float
 
     @property
     def text(self) -> str:
@@ -58,40 +59,38 @@ def link_rates(run: Evidence) -> Iterator[Check]:
     """The two checks; what they cannot be asked of, they say."""
     if run.tapped:
         return
-    looked = [flow for flow in run.flows if _can_be_asked(run, flow)]
-    idle = [one for flow in looked if (one := _idle(run, flow)) is not None]
+    asked = [flow for flow in run.flows if _can_be_asked(run, flow)]
+    waits = [_waits(run, flow) for flow in asked]
+    looked = sum(bool(found) for found in waits)
+    idle = [one for found in waits for one in found if one.idle_ns > one.allowed_ns]
     worst = max(idle, key=lambda one: one.idle_ns, default=None)
     share = share_of(worst.idle_ns, run.plan.duration_ns) if worst is not None else 0.0
-    untold = "" if looked or not run.flows else "not looked at: no port that sends whatever waits, in order"
     yield check(
         "link-rate",
         "Busy ports sent as fast as their links",
         f"frames that wait leave as the link's rate demands; above {percent(SLOW_INVALID)} of the run idle is invalid",
-        few(one.text for one in idle) or untold or f"{len(looked)} flows looked at",
+        few(one.text for one in idle) or f"{looked} of {count_of(len(run.flows), 'flow')} looked at",
         max(Grade.DEGRADED, graded(share, 0.0, SLOW_INVALID)) if worst is not None else Grade.OK,
         f"a port did not keep the rate of its link ({worst.text if worst is not None else ''}): waits are of the bench "
         "and not of the network; take a lower rate or load, a machine with time to spare, or the simulator",
+        nothing=""
+        if looked
+        else "no message waited behind another at a port"
+        if asked
+        else "no port that sends whatever waits, in order",
     )
-    fast = [(flow, text) for flow in run.flows if (text := _too_fast(run, flow)) is not None]
+    timed = [(flow, flow.line_time) for flow in run.flows if flow.line_time is not None]
+    fast = [f"flow {flow.plan.name}: {found.text}" for flow, found in timed if found.too_fast]
     yield check(
         "line-time",
         "No frame was faster than its links",
-        "latency at least what the links on the way take for a frame",
-        few(f"flow {flow.plan.name}: {text}" for flow, text in fast) or "none was",
+        "latency and round trip at least what the links on the way take for a frame, there and back",
+        few(fast) or f"{len(timed)} of {count_of(len(run.flows), 'flow')} looked at",
         Grade.DEGRADED if fast else Grade.OK,
-        f"links did not take the time of their rate ({few(f'flow {flow.plan.name}: {text}' for flow, text in fast)}): "
-        "latencies miss that part; take links as fast as this bench carries, or the simulator",
+        f"links did not take the time of their rate ({few(fast)}): latencies miss that part and every wait behind "
+        "other frames, so no upper limit on them is kept; take links as fast as this bench carries, or the simulator",
+        nothing="" if timed else "no time of a message whose size, links and clocks are known",
     )
-
-
-def _too_fast(run: Evidence, flow: FlowResult) -> str | None:
-    summary = flow.summaries["latency"]
-    if summary.minimum is None or not flow.plan.least_ns or flow.plan.relayed or flow.plan.ways[1:]:
-        return None
-    unsure = summary.clock + summary.timestamp
-    if run.wrong_clocks or summary.minimum + unsure + _ROUNDED_NS >= flow.plan.least_ns:
-        return None
-    return f"{duration(summary.minimum)} where links alone take {duration(flow.plan.least_ns)}"
 
 
 def _can_be_asked(run: Evidence, flow: FlowResult) -> bool:
@@ -109,11 +108,11 @@ def _ports(plan: RunPlan, flow: FlowResult) -> list[PortPlan]:
     return [plan.ports[leave] for leave in flow.plan.leaves[1:] if leave in plan.ports]
 
 
-def _idle(run: Evidence, flow: FlowResult) -> _Idle | None:
-    """The longest time that ports were idle though a message of the flow waited; None within what is allowed."""
+def _waits(run: Evidence, flow: FlowResult) -> list[_Wait]:
+    """The stretches in which messages of the flow waited at a port behind one another."""
     series = flow.series.get("driver_latency") or flow.series.get("latency")
     if series is None or len(series.t) < 2:
-        return None
+        return []
     order = np.argsort(series.t, kind="stable")
     sent, took = series.t[order] * 1e9, series.value[order]
     came = sent + took
@@ -121,28 +120,29 @@ def _idle(run: Evidence, flow: FlowResult) -> _Idle | None:
     # The next message is at the port before this one has left it: a stretch without a moment for the port to rest.
     joined = np.concatenate([sent[1:] + least < came[:-1], [False]])
     edges = np.flatnonzero(np.diff(np.concatenate([[False], joined]).astype(np.int8)))
-    worst: _Idle | None = None
-    for first, last in zip(edges[::2], edges[1::2], strict=False):
-        found = _of_stretch(run, flow, sent[first], came[first], came[last])
-        if found is not None and (worst is None or found.idle_ns > worst.idle_ns):
-            worst = found
-    return worst
+    found = [
+        _of_stretch(run, flow, sent[first], came[first], came[last])
+        for first, last in zip(edges[::2], edges[1::2], strict=False)
+    ]
+    return [one for one in found if one is not None]
 
 
-def _of_stretch(run: Evidence, flow: FlowResult, since: float, begin: float, end: float) -> _Idle | None:
+def _of_stretch(run: Evidence, flow: FlowResult, since: float, begin: float, end: float) -> _Wait | None:
     lasted = float(end - begin)
     ports = _ports(run.plan, flow)
     busy = [1e9 * _offered(run, port, since, end) / port.rate_bps for port in ports]
     idle = lasted - max(busy)
-    allowed = _ROUNDED_NS
+    if not np.isfinite(idle):  # nobody knows what came
+        return None
+    allowed = ROUNDED_NS
     if run.clock_uncertainty_ns is None:  # waits are told by clocks that nobody compared
         return None
     if not run.virtual_time:
         stolen = max((number(agent, "steal_ns") for agent in run.agents.values()), default=0)
         allowed = _OF_HOST_NS + _OF_STRETCH * lasted + stolen + 2 * run.clock_uncertainty_ns
-    if idle <= allowed:
-        return None
-    return _Idle(flow.plan.name, " and ".join(port.name for port in ports), begin / 1e9, lasted, idle)
+    return _Wait(
+        flow.plan.name, " and ".join(port.name for port in ports), begin / 1e9, lasted, idle, allowed
+    )
 
 
 def _offered(run: Evidence, port: PortPlan, since: float, until: float) -> float:

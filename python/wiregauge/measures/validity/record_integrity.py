@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, Grade
-from wiregauge.measures.validity.evidence import LOST_INSIDE, Evidence, check, few, lost_inside, own_fault
+from wiregauge.measures.validity.evidence import (
+    LOST_INSIDE,
+    Evidence,
+    check,
+    few,
+    lost_inside,
+    own_fault,
+    untracked,
+)
 
 JUMP_NS = 100e6
 """Records that go back by more than this are no disorder: their clock was set."""
@@ -28,6 +36,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{len(damaged)} damaged",
         lost_inside(run, len(damaged)),
         f"the instrument has {count_of(len(damaged), 'damaged record file')} ({first}){doubt}",
+        nothing=untracked(run, "damaged_segments"),
     )
     stored = number(run.tracking, "records")
     gone = max(run.records_written - stored, 0) if run.tracked else 0
@@ -38,6 +47,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{stored} of {max(run.records_written, stored)}",
         lost_inside(run, gone),
         f"{count_of(gone, 'record')} that the instrument wrote cannot be found: a part is missing{doubt}",
+        nothing="" if run.tracked else "nothing was tracked",
     )
     unknown = run.total("unknown")
     causes = few(
@@ -51,6 +61,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         Grade.DEGRADED if unknown else Grade.OK,
         f"for {count_of(unknown, 'message')} it is unknown whether it was lost, because the instrument lost records "
         f"({causes or 'of their sending'}); bounds of losses and limits take both cases",
+        nothing="" if run.flows else "no messages are known",
     )
     behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))
     yield check(
@@ -61,6 +72,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         Grade.DEGRADED if behind else Grade.OK,
         f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
         "millions of messages ahead of what was sent, and excluded from every count",
+        nothing="" if parts(run.tracking, "flows") else "nothing was tracked",
     )
     unpaired = sum(number(flow, "unpaired_departures") for flow in parts(run.tracking, "flows"))
     yield check(
@@ -71,6 +83,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         Grade.DEGRADED if unpaired else Grade.OK,
         f"{count_of(unpaired, 'frame')} left a switch more often than seen to come, or among more than 8192 of a flow "
         "in one switch; their residence times, which may be the longest, are in no figure",
+        nothing="" if any(flow.hops for flow in run.flows) else "no switch recorded what passed",
     )
     unordered = number(run.tracking, "out_of_order")
     yield check(
@@ -80,6 +93,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{unordered} out of order",
         Grade.DEGRADED if unordered else Grade.OK,
         f"{count_of(unordered, 'record')} came too late to be put in order; which copy came first may be wrong",
+        nothing=untracked(run, "out_of_order"),
     )
     yield _clock_jumps(run)
     restarts = [
@@ -95,6 +109,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         told or "counted through",
         Grade.DEGRADED if restarts else Grade.OK,
         f"a sender restarted its numbers ({told}): it was restarted, or its numbers overflowed",
+        nothing="" if parts(run.tracking, "flows") else "nothing was tracked",
     )
     # What was sent where no tap is has no record of it, and the run says so in one place.
     unrecorded = sum(flow.missing_send_records for flow in run.flows if not flow.unseen)
@@ -105,6 +120,9 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{unrecorded} missing",
         Grade.DEGRADED if unrecorded else Grade.OK,
         f"{unrecorded} messages arrived without a send record",
+        nothing=""
+        if any(not flow.unseen and flow.counts["sent"] for flow in run.flows)
+        else "nothing was sent",
     )
 
 
@@ -125,6 +143,7 @@ def _clock_jumps(run: Evidence) -> Check:
         told or "none",
         grade,
         f"a clock was set back while it recorded ({told})" + ("" if unplanned else ", as the test asks"),
+        nothing=untracked(run, "clock_jumps"),
     )
 
 
@@ -165,9 +184,8 @@ def captured(run: Evidence) -> Iterator[Check]:
         "no frame dropped, none refused by the disk",
         (f"every frame in {files}" if run.virtual_time else f"{count_of(frames, 'frame')} in {files}")
         + (f", {count_of(passed, 'frame')} left out, near no alarm" if passed else "")
-        + (f", {len(missing)} not whole" if missing else "")
-        if nodes
-        else "none planned",
+        + (f", {len(missing)} not whole" if missing else ""),
         Grade.DEGRADED if missing else Grade.OK,
         f"a capture is not whole ({' | '.join(missing)}); no figure comes from it",
+        nothing="" if nodes else "none planned",
     )

@@ -17,6 +17,8 @@ WORTH_NOTED = 0.1
 
 def steadiness(run: Evidence) -> Iterator[Check]:
     """What the figures rest on: a beginning like the rest, a character that stays, values worth their number."""
+    tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
+    short = "" if tested else "too few messages to test"
     named = few(
         _beginning(flow, main)
         for flow in run.flows
@@ -30,8 +32,8 @@ def steadiness(run: Evidence) -> Iterator[Check]:
         Grade.NOTE if named else Grade.OK,
         f"a change near the start, which is in every figure: {named}; "
         "where it belongs to the warm-up, lengthen the warm-up",
+        nothing=short,
     )
-    tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
     moving = [(flow, s) for flow, s in tested if s.steady is False]
     unknown = [flow.plan.name for flow, s in tested if s.steady is None]
     found = few(
@@ -45,18 +47,18 @@ def steadiness(run: Evidence) -> Iterator[Check]:
         "Stationary",
         f"noted: latency or round trip that drifts or changes (false alarms {percent(FALSE_ALARMS)})",
         "; ".join(text for text in (found and f"not: {found}", untested) if text)
-        or (f"{len(tested)} of {len(tested)} flows" if tested else "too few messages to test"),
+        or f"{len(tested)} of {len(run.flows)} flows",
         Grade.NOTE if moving or unknown else Grade.OK,
         "the figures describe this run only, not a run of another length: "
         + "; ".join(text for text in (found and f"not stationary: {found}", untested) if text),
+        nothing=short,
     )
-    poor = few(
-        f"flow {flow.plan.name} {main.n_effective:.0f} of {main.n}"
+    worth = [
+        (flow.plan.name, main.n_effective, main.n)
         for flow in run.flows
-        if (main := _main(flow)) is not None
-        and main.n_effective is not None
-        and main.n_effective < WORTH_NOTED * main.n
-    )
+        if (main := _main(flow)) is not None and main.n_effective is not None
+    ]
+    poor = few(f"flow {name} {own:.0f} of {n}" for name, own, n in worth if own < WORTH_NOTED * n)
     yield check(
         "independence",
         "Values independent",
@@ -64,6 +66,7 @@ def steadiness(run: Evidence) -> Iterator[Check]:
         poor or f"effective n at least {percent(WORTH_NOTED)} of n",
         Grade.NOTE if poor else Grade.OK,
         f"neighbouring values are correlated, so intervals are wide: effective n {poor}",
+        nothing="" if worth else "too few messages to test",
     )
 
 

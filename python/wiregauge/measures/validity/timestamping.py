@@ -125,12 +125,10 @@ def timestamps(run: Evidence) -> Iterator[Check]:
             name,
             title,
             f"at most {percent(TIMESTAMPS_DEGRADED)} of the arrived messages without",
-            "does not apply: taps see the wire"
-            if run.tapped
-            else f"{missing} of {arrived} without"
-            + (f"; {len(without)} streams have none" if without else ""),
+            f"{missing} of {arrived} without" + (f"; {len(without)} streams have none" if without else ""),
             grade,
             f"{missing} of {arrived} arrived messages lack a {title.lower().removesuffix('s')}",
+            nothing="taps see the wire" if run.tapped else "" if arrived else "nothing arrived",
         )
     yield _hardware(run)
     yield from _kinds(run)
@@ -193,11 +191,10 @@ def _hardware(run: Evidence) -> Check:
         f"at most {percent(TIMESTAMPS_DEGRADED)} of the requested ones missing, no clock set; noted: sends without",
         f"{asked - missing - unplaced} of {asked}"
         + (f", each ± {worst:.0f} ns" if worst is not None else "")
-        + "".join(f"; {note}" for note in notes)
-        if found
-        else "none: no hardware timestamps",
+        + "".join(f"; {note}" for note in notes),
         grade,
         f"hardware timestamps: {'; '.join(notes)}",
+        nothing="" if asked else "no hardware timestamps",
     )
 
 
@@ -226,9 +223,10 @@ def _kinds(run: Evidence) -> Iterator[Check]:
         "Kind of timestamps",
         "noted: software timestamps used as wire times; degraded: an error above a third of the median latency "
         "between taps",
-        kinds or ("virtual time" if run.virtual_time else _granted(run)),
+        kinds or _granted(run),
         Grade.DEGRADED if blunt else Grade.NOTE if soft else Grade.OK,
         reason,
+        nothing="virtual time" if run.virtual_time else "" if kinds or _granted(run) else "nobody reports it",
     )
 
 
@@ -246,11 +244,12 @@ def _transit(run: Evidence) -> Check:
         "transit-time",
         "Frames took time between the taps",
         "not every time exactly 0",
-        "every one is exactly 0 ns" if at_once else "not every one is 0" if taken else "no time is known",
+        "every one is exactly 0 ns" if at_once else "not every one is 0",
         Grade.INVALID if at_once else Grade.OK,
         "every frame has the same time at both taps, and no device takes no time at all: the captures are of one "
         "place, or one was made from the other, or the timestamps are too coarse to tell; capture before and behind "
         "the device",
+        nothing="" if taken else "no time is known",
     )
 
 
@@ -260,7 +259,7 @@ def _granted(run: Evidence) -> str:
         f"{name}: sent {_way(timestamped, 'transmit', 'sent')}, received {_way(timestamped, 'receive', 'received')}"
         for name, timestamped in _interfaces(run.agents)
     }
-    return "; ".join(sorted(told)) or "not reported"
+    return "; ".join(sorted(told))
 
 
 def _way(timestamped: Mapping[str, object], way: str, octets: str) -> str:

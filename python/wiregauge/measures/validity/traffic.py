@@ -43,7 +43,7 @@ def network_load(run: Evidence) -> Iterator[Check]:
         "offered-load",
         "Offered background load",
         f"within {percent(LOAD_DEGRADED)} of the intended load; beyond {percent(LOAD_INVALID)} invalid",
-        "; ".join(seen) if seen else ("not reported" if unreported else "none planned"),
+        "; ".join(seen) or "not reported",
         max(grade, Grade.INVALID if unreported else Grade.NOTE if modelled else Grade.OK),
         "the background load was not reported"
         if unreported
@@ -51,6 +51,7 @@ def network_load(run: Evidence) -> Iterator[Check]:
         if modelled and grade is Grade.OK
         else f"the offered load missed the intended one ({'; '.join(seen)})"
         + (f": the test plants a {' and a '.join(planted[off[0]])} on its way" if by_plan else ""),
+        nothing="" if loads else "none planned",
     )
     yield _entered([one for one in entered.values() if one.streams])
     yield load_account(run)
@@ -70,6 +71,7 @@ def network_load(run: Evidence) -> Iterator[Check]:
         Grade.DEGRADED if silent else Grade.OK,
         f"nothing at all arrived on flow {', '.join(silent)}: "
         "look for a wrong address or a missing link before blaming the load",
+        nothing="" if any(flow.counts["sent"] for flow in watched) else "nothing was sent",
     )
     yield check(
         "unplanned",
@@ -83,6 +85,7 @@ def network_load(run: Evidence) -> Iterator[Check]:
         )
         if stray
         else f"{foreign} foreign frames were seen",
+        nothing="" if run.unplanned else "nothing was tracked",
     )
 
 
@@ -95,9 +98,10 @@ def _entered(sent: Sequence[Entered]) -> Check:
         "Streams entered the network",
         f"at most {percent(LOAD_DEGRADED)} of the frames handed over missing at the first port; "
         f"beyond {percent(LOAD_INVALID)} invalid",
-        short or (f"{len(sent)} looked at" if sent else "none looked at"),
+        short or f"{len(sent)} looked at",
         graded(worst, LOAD_DEGRADED, LOAD_INVALID),
         f"what was handed over did not enter the network ({short})",
+        nothing="" if sent else "no stream was seen at its first port",
     )
 
 

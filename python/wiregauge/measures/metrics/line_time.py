@@ -1,0 +1,63 @@
+"""Whether the messages of a flow took as long as the links on their way do: no frame is behind a line sooner.
+
+A bench whose links have no rate of their own (a pair of virtual interfaces) delivers sooner than any network of these
+links could, and nothing waits on it behind other frames as it would there. What was measured is then below the truth by
+an amount that nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.metrics.results import FlowResult, LineTime
+
+__all__ = ["ROUNDED_NS", "line_time"]
+
+ROUNDED_NS: Final = 1.0
+_WAYS: Final = {"latency": 1, "return_latency": 1, "rtt": 2}
+"""How often each measure passes the links between the two ends: answers are as long as what they answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Took:
+    measure: str
+    least_ns: float
+    unsure_ns: float
+    links_ns: float
+
+    @property
+    def short_ns(self) -> float:
+        return self.links_ns - self.least_ns - self.unsure_ns - ROUNDED_NS
+
+
+def line_time(flow: FlowResult, wrong_clocks: Container[str] = ()) -> LineTime | None:
+    """What its fastest message took beside what links alone take; None where that cannot be told.
+
+    Of several ways the shortest counts. `wrong_clocks`: nodes by whose clocks no time can be held against a link.
+    """
+    ends = (flow.plan.source, flow.plan.destination)
+    if not flow.plan.least_ns or any(name in wrong_clocks for name in ends):
+        return None
+    took = [found for name, ways in _WAYS.items() if (found := _took(flow, name, ways)) is not None]
+    if not took:
+        return None
+    worst = max(took, key=lambda one: one.short_ns)
+    text = (
+        f"{_WORDS[worst.measure]}{duration(worst.least_ns)} where links alone take {duration(worst.links_ns)}"
+    )
+    return LineTime(too_fast=worst.short_ns > 0, text=text)
+
+
+_WORDS: Final = {"latency": "", "return_latency": "the way back ", "rtt": "a round trip "}
+
+
+def _took(flow: FlowResult, measure: str, ways: int) -> _Took | None:
+    summary = flow.summaries.get(measure)
+    if summary is None or summary.minimum is None:
+        return None
+    unsure = summary.clock + summary.timestamp
+    return _Took(measure, summary.minimum, unsure, ways * flow.plan.least_ns) if isfinite(unsure) else None

@@ -1,0 +1,109 @@
+"""Messages faster than their links keep no limit that the links and the waits on them could have broken."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from simulation import trial
+from wiregauge.measures import FlowResult
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.limits import judge_limits, observe
+from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.instrument import too_fast
+from wiregauge.measures.metrics.quantities import flow_quantities
+from wiregauge.measures.metrics.results import LineTime
+
+TEST = """<test xmlns="urn:wiregauge:test:2" name="fast" seed="1">
+  <network host="ideal">
+    <end-system name="a"/><end-system name="b"/><end-system name="c"/><switch name="s" delay="3us"/>
+    <link between="a s" rate="1Gbit/s"/><link between="b s" rate="1Gbit/s"/><link between="c s" rate="1Gbit/s"/>
+  </network>
+  <flows>
+    <flow id="10" protocol="udp" from="a" to="b" deadline="1ms"/>
+    <flow id="20" protocol="udp" from="a" to="c" deadline="1ms"/>
+  </flows>
+  <tasks>
+    <send flow="10" period="1ms" payload="200B" count="1200"/><receive flow="10"/>
+    <send flow="20" period="1ms" payload="200B" count="1200"/><relay flow="20" on="c"/>
+    <inject on="c" to="b" load="40%" burst="20"/>
+  </tasks>
+</test>
+"""
+HOST_ONLY = {"stack_up", "turnaround"}
+"""Between two points of one host."""
+NOT_OF_LINKS = {
+    "goodput", "loss", "lost", "delivered", "unknown", "loss_period", "loss_distance", "reordered", "reorder_extent",
+    "n_reordering", "bag_spacing", "bag_jitter", "bag_violations", "duplicated", "misdirected", "corrupted",
+}  # fmt: skip
+"""Numbers of messages and rates that a wait does not change, and spacings as they leave the sender."""
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> tuple[FlowResult, ...]:
+    place = tmp_path_factory.mktemp("fast")
+    (place / "t.xml").write_text(TEST)
+    return trial(place / "t.xml", place / "out").runs[0].flows
+
+
+def test_every_measure_says_whether_links_are_in_it() -> None:
+    """Read off its formula: what takes an instant of arrival, or a latency, has passed links."""
+    arrival = re.compile(r"rx_|arrival|latency|\blate\b|lateness|switch-in|end - start|reception|outside")
+    for definition in DEFINITIONS.values():
+        if definition.needs == "run" or definition.name in HOST_ONLY | NOT_OF_LINKS:
+            assert not definition.links, definition.name
+        elif arrival.search(definition.formula) or definition.name == "receive_period_jitter":
+            assert definition.links, definition.name
+
+
+def test_no_limit_is_kept_that_links_could_have_broken(flows: tuple[FlowResult, ...]) -> None:
+    told = 0
+    for flow in flows:
+        fast = replace(flow, line_time=LineTime(too_fast=True, text="1 us where links alone take 4 us"))
+        for figure in flow_quantities(flow):
+            name = f"{figure.measure}.{figure.statistic}" if figure.statistic else figure.measure
+            value = observe(name, flow).value
+            if value is None:
+                continue
+            links = DEFINITIONS[figure.measure].links if too_fast(figure, fast) else ""
+            for bound, room in (("at-most", 1.0), ("at-least", -1.0), ("at-most", -1.0), ("at-least", 1.0)):
+                at = value + room * (1e-6 + abs(value) * 1e-3)
+                limit = LimitPlan(flow.plan.id, name, bound, at, "x", 1)
+                (before,) = judge_limits([limit], [flow], {}, exact=True)
+                (after,) = judge_limits([limit], [fast], {}, exact=True)
+                up = bound == "at-most"
+                open_ = links == "either" or (links == "more" and up) or (links == "less" and not up)
+                if before.result == "pass" and open_:
+                    assert after.result == "undecided", name
+                    assert "links did not take the time of their rate" in after.reason
+                    told += 1
+                elif links and before.result == "fail" and not open_:
+                    # A figure that is too low for its limit may be more on links that take their time.
+                    assert after.result == "undecided", name
+                elif links != "either":
+                    assert after.result == before.result, name
+    assert told > 100
+
+
+def test_times_within_a_host_stay_decided(flows: tuple[FlowResult, ...]) -> None:
+    fast = replace(flows[1], line_time=LineTime(too_fast=True, text=""))
+    for name in (
+        "stack_down.p50",
+        "stack_up.max",
+        "turnaround.p99",
+        "send_error.max",
+        "pair_latency.tx_app-tx_drv.p50",
+    ):
+        figure = observe(name, fast)
+        assert not too_fast(figure, fast), name
+    for name in (
+        "rtt.p50",
+        "network.max",
+        "return_latency.min",
+        "pair_latency.tx_drv-rx_drv.p50",
+        "late",
+        "pdv",
+    ):
+        assert too_fast(observe(name, fast), fast), name
