@@ -158,9 +158,7 @@ def bounds(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bound worst-case delays and backlogs by network calculus.
-
-    Exit code 1 says that a bound exceeds a limit, or a run of --against or --search its bound, 2 that the network is
+    """Exit code 1 says that a bound exceeds a limit, or a run of --against or --search its bound, 2 that the network is
     wrong or overloaded, 4 that it has no bound, or that a run of --against is INVALID.
     """
     _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed, out=out)

@@ -68,7 +68,6 @@ def doctor(
     fine: Annotated[bool, typer.Option("--fine", help="Show what is fine as well.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what works here, what stands against a measurement and the cure; on this machine, or on hosts of a lab."""
     if fix and restore:
         fail("--fix and --restore undo each other; give one of them", BAD_INPUT)
     wish = _Wish(fix, restore, fine, as_json)

@@ -60,7 +60,6 @@ def export(
         ),
     ] = False,
 ) -> None:
-    """Write a run directory in the format of another tool: tables, histograms, test results, metrics."""
     from wiregauge.export import Choice, ExportError, UnwrittenError, write
 
     try:
@@ -85,7 +84,6 @@ def dissector(
         ),
     ] = False,
 ) -> None:
-    """Print the Wireshark dissector of messages, ARINC 664 and protocol control frames (Lua), or install it."""
     from wiregauge.dissector import DissectorError, text
     from wiregauge.dissector import install as installed
 

@@ -10,7 +10,6 @@ from wiregauge.terminal import NO_ENVIRONMENT, fail
 
 
 def agent(context: typer.Context) -> None:
-    """Run the agent program (`wiregauge agent serve --help`)."""
     from wiregauge.benches.base import BenchError, agent_program
 
     try:

@@ -45,7 +45,6 @@ def identify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Identify a switch: forwarding, delay, rates, service curves, buffers and the arrival curves of flows."""
     from wiregauge.calibrate.switch_shown import switch_json
     from wiregauge.identify import IdentifyError
     from wiregauge.identify.passed import passed_by

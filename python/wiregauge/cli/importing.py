@@ -130,7 +130,6 @@ def import_captures(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a run directory from captures, judge it and write the report."""
     from wiregauge import runner
     from wiregauge.captures import Captured, CaptureError, Comparison, opened
     from wiregauge.measures.passive import told

@@ -25,7 +25,6 @@ __all__ = ["LabFolder", "app", "opened_lab"]
 
 app = typer.Typer(
     name="lab",
-    help="Make a lab of hosts, let hosts and people join it, and look at it.",
     no_args_is_help=True,
 )
 

@@ -28,10 +28,7 @@ def new(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented test file that runs as it is; without a name, list what there is to begin with.
-
-    No file is overwritten.
-    """
+    """No file is overwritten."""
     from wiregauge.config.template_files import templates
 
     known = {one.name: one for one in templates()}

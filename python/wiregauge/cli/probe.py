@@ -109,10 +109,7 @@ def probe(
     folder: LabFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure between this host and another, without a test file: start `wiregauge agent serve` there, then probe it.
-
-    What it runs is an ordinary test; the run directory holds it, its records and its report.
-    """
+    """What it runs is an ordinary test; the run directory holds it, its records and its report."""
     from wiregauge.benches import BenchError
     from wiregauge.cli.progress import ProgressView
     from wiregauge.config import TestError

@@ -1,52 +1,123 @@
 """The program `wiregauge`: its commands, and what becomes of an error that none of them expected.
 
-Importing every command takes longer than most of them take to answer. So one that is named as the first argument is
-made alone; help, completion, and whatever is no command are a matter of all of them.
+Help and completion are made from the catalogue; the command that is given is imported, and no other.
 """
 
 from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Final, NoReturn
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
+import typer.core
+import typer.main
 
 from wiregauge import __version__
+from wiregauge.cli.catalogue import COMMANDS, Entry
+from wiregauge.cli.coercion import hasten
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, guard, put, say
 
 INTERNAL = 70
 
-_GROUPS: Final = {"calibrate": "calibrate.commands:app", "lab": "lab:app"}
-_COMMANDS: Final = {
-    "new": "new:new",
-    "check": "running:check",
-    "run": "running:run",
-    "probe": "probe:probe",
-    "track": "running:track",
-    "show": "reading:show",
-    "report": "reading:report",
-    "compare": "reading:compare",
-    "trend": "reading:trend",
-    "study": "study:study",
-    "switch": "switch:switch",
-    "schedule": "schedule:schedule",
-    "bounds": "bounds:bounds",
-    "identify": "identify:identify",
-    "verify": "verifying:verify",
-    "export": "exporting:export",
-    "dissector": "exporting:dissector",
-    "doctor": "doctor:doctor",
-    "tsn": "tsn:tsn",
-    "import": "importing:import_captures",
-    "agent": "host:agent",
-}
-"""By name the module in `wiregauge.cli` and what it has, in the order of the help."""
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Of the agent, whose options are its own program's."""
+
+
+class Suggested(NamedTuple):
+    """What the shell is offered, as the parser's own class has it; that one is elsewhere in each of its versions."""
+
+    value: str
+    help: str
+    type: str = "plain"
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands, each imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _command(name, COMMANDS[name])
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _command(name: str, entry: Entry) -> Any:
+    """A command as the parser has it."""
+    module, _, attribute = entry.place.partition(":")
+    found = getattr(importlib.import_module(f"wiregauge.cli.{module}"), attribute)
+    made = typer.Typer(rich_markup_mode=None)
+    made.callback()(_root)  # a group, also around one command
+    if isinstance(found, typer.Typer):
+        for below in found.registered_commands:
+            below.cls = _Command
+        made.add_typer(found, cls=_Group, name=name, help=entry.summary)
+    else:
+        text = f"{entry.summary}\n\n{inspect.getdoc(found) or ''}".strip()
+        more: dict[str, Any] = {}
+        if name == "agent":
+            more = {"context_settings": _PASSED_ON, "add_help_option": False}
+        made.command(name, cls=_Command, help=text, **more)(found)
+    return typer.main.get_group(made).commands[name]
+
+
+class _Command(typer.core.TyperCommand):
+    """A command whose options are read without what the parser has for hard ones."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return hasten(super().get_params(ctx))
+
+
+class _Group(typer.core.TyperGroup):
+    """A group of commands, whose help has the whole of every summary."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return hasten(super().get_params(ctx))
+
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, (command.help or "").partition("\n\n")[0]) for name, command in self.commands.items()]
+            )
+
+
+class _Program(_Group):
+    """The program: its help and its completion come from the catalogue."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        width = max(map(len, COMMANDS))
+        for panel, names in groupby(COMMANDS, lambda name: COMMANDS[name].panel):
+            with formatter.section(panel):
+                formatter.write_dl([(name.ljust(width), COMMANDS[name].summary) for name in names])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        named = [
+            Suggested(name, entry.summary) for name, entry in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return [*named, *super(typer.core.TyperGroup, self).shell_complete(ctx, incomplete)]
 
 
 def _root(
@@ -57,42 +128,17 @@ def _root(
         raise typer.Exit
 
 
-def _program(names: Iterable[str]) -> typer.Typer:
-    """The program with these commands."""
-    made = typer.Typer(
-        name="wiregauge",
-        help="Tells how deterministic an Ethernet network is, and how far that answer can be trusted.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    made.callback(invoke_without_command=True)(_root)
-    for name in names:
-        module, _, attribute = (_GROUPS | _COMMANDS)[name].partition(":")
-        found = getattr(importlib.import_module(f"wiregauge.cli.{module}"), attribute)
-        if name in _GROUPS:
-            made.add_typer(found)
-        elif name == "agent":
-            made.command(name, context_settings=_PASSED_ON, add_help_option=False)(found)
-        else:
-            made.command(name)(found)
-    return made
-
-
-def _named(arguments: Sequence[str]) -> Sequence[str]:
-    """The command that is named, or all there are."""
-    first = next(iter(arguments), "")
-    return [first] if first in _GROUPS or first in _COMMANDS else [*_GROUPS, *_COMMANDS]
-
-
-def __getattr__(name: str) -> typer.Typer:
-    if name != "app":
-        raise AttributeError(f"module 'wiregauge.cli.program' has no attribute {name!r}")
-    # Whoever asks for the program as a whole asks again.
-    globals()["app"] = whole = _program([*_GROUPS, *_COMMANDS])
-    return whole
-
+app = typer.Typer(
+    name="wiregauge",
+    cls=_Program,
+    help="Tells how deterministic an Ethernet network is, and how far that answer can be trusted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    # Plain text: what rich needs to draw frames takes longer to import than all else that help needs.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.callback(invoke_without_command=True)(_root)
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -103,7 +149,7 @@ def main() -> NoReturn:
     # gRPC's own account of a failed handshake would stand between the lines of ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        _program(_named(sys.argv[1:]))()
+        app()
     except BrokenPipeError:  # `wiregauge show … | head`
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - only so that the interpreter can flush and close
         sys.exit(0)

@@ -53,7 +53,6 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a run directory again and show measures, validity and verdict."""
     if worst is not None and not explained:
         fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
     count = (worst or 10) if explained else None
@@ -96,7 +95,6 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write the report of run directories again, and the figures of one as files. `compare` compares two."""
     from wiregauge import measures
     from wiregauge import report as reports
     from wiregauge.cli.progress import Work
@@ -206,7 +204,6 @@ def compare(
     out: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two run directories: what moved, by how much, and did it get worse (exit code 1)?"""
     from wiregauge import measures
     from wiregauge import report as reports
     from wiregauge.cli.progress import Work
@@ -264,7 +261,6 @@ def trend(
     out: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow figures over many runs by date: intervals, steps, and is the newest run worse (exit code 1)?"""
     from wiregauge import measures
     from wiregauge import report as reports
     from wiregauge.measures import comparing

@@ -59,7 +59,6 @@ def check(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check test files: structure, references, routes, capacities. Exit code 2 names every fault found."""
     from wiregauge.config import TestError, load, upgrade_file
 
     results: list[dict[str, Any]] = []
@@ -200,7 +199,6 @@ def run(
     capture_around: CaptureAround = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a test on a bench, judge it and write the report."""
     from wiregauge.cli.progress import ProgressView
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
@@ -415,9 +413,7 @@ def track(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Track the stored records of a run directory again, judge them and write the report.
-
-    For tables that are damaged, missing or of an older version, and on a cluster for more records than one machine
+    """For tables that are damaged, missing or of an older version, and on a cluster for more records than one machine
     tracks in good time. Records are only read; what is made of them is replaced, run by run.
     """
     from wiregauge.cluster import retrack

@@ -112,9 +112,7 @@ def schedule(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the schedule of time-triggered flows, or check one; print it, and write it with --out.
-
-    Flows that name an offset or a window stay where they are. Exit code 1: no schedule exists, or the one that is
+    """Flows that name an offset or a window stay where they are. Exit code 1: no schedule exists, or the one that is
     checked does not hold; 4: no answer in the time.
     """
     _refuse_without_effect(out, check=check, again=again, given=given, gates=gates)

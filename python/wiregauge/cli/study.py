@@ -83,10 +83,7 @@ def study(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat a published experiment and lay its tables and figures beside the paper's.
-
-    Exit code 0: every expectation of the study is met; 1: one is not; 4: it is incomplete or undecided.
-    """
+    """Exit code 0: every expectation of the study is met; 1: one is not; 4: it is incomplete or undecided."""
     from wiregauge.studies import StudyDirectory, StudyError, open_study
 
     size = _size(quick=quick, full=full)

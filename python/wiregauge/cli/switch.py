@@ -126,9 +126,7 @@ def switch(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Characterise a switch: throughput, latency, loss and more, each trial decided from the last, to a data sheet.
-
-    Every trial is an ordinary test with a run directory of its own. One that was not offered as intended, or is
+    """Every trial is an ordinary test with a run directory of its own. One that was not offered as intended, or is
     INVALID, is repeated once and then counts for nothing. Exit code 4: stopped early, or a test has no result.
     """
     from wiregauge.benches import BenchError

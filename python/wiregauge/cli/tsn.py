@@ -34,7 +34,6 @@ def tsn(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the tc and ethtool commands of a test's TSN settings, by host; nothing is run and no host is asked."""
     loaded = load_test(test, settings or ())
     ends = {node.name for node in loaded.campaign.network.end_systems.values()}
     named: dict[str, str] = {}

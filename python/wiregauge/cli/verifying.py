@@ -11,7 +11,6 @@ from wiregauge.terminal import INCOMPLETE, put
 
 
 def verify(place: RunDir, as_json: AsJson = False) -> None:
-    """Compare every file of a run directory with its hash; exit code 4 names what is damaged, missing or foreign."""
     from wiregauge.records import verifying
 
     found = verifying.verify(place)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-import msgspec
-
 
 def indented(content: Any) -> str:
     """The content as JSON with one space of indentation for each level, and a line feed at the end.
@@ -15,6 +13,8 @@ def indented(content: Any) -> str:
     tenth of the time. NaN and infinities become null, since JSON has no form for them. Raises TypeError for other
     things that it has no form for.
     """
+    import msgspec  # many a command writes no file
+
     return msgspec.json.format(msgspec.json.encode(content, enc_hook=_plain), indent=1).decode() + "\n"
 
 

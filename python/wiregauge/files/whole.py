@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -118,7 +117,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}{path.suffix[:8]}")
+    return path.with_name(f"{TEMPORARY}{os.getpid()}-{os.urandom(4).hex()}{path.suffix[:8]}")
 
 
 def _sync(path: Path) -> None:

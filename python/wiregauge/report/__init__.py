@@ -1,8 +1,30 @@
 """The report: one self-contained HTML file per run directory, for two compared, for a history; figures as files."""
 
-from wiregauge.report.bounded import Bounded, bounded
-from wiregauge.report.compare import write_compare
-from wiregauge.report.trend import write_trend
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from wiregauge.report.write import check_page, export_figures, write
 
+if TYPE_CHECKING:
+    from wiregauge.report.beside_bounds import Bounded, bounded
+    from wiregauge.report.compare import write_compare
+    from wiregauge.report.trend import write_trend
+
 __all__ = ["Bounded", "bounded", "check_page", "export_figures", "write", "write_compare", "write_trend"]
+
+# Read on first use: the page of a run needs neither comparisons nor bounds.
+_HOME = {
+    "Bounded": "beside_bounds",
+    "bounded": "beside_bounds",
+    "write_compare": "compare",
+    "write_trend": "trend",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'wiregauge.report' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"wiregauge.report.{_HOME[name]}"), name)

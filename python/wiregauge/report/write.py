@@ -27,7 +27,6 @@ from wiregauge.records import seal, uncollected
 from wiregauge.report import checked, corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
 from wiregauge.report.all_flows import all_flows
-from wiregauge.report.bounded import Bounded
 from wiregauge.report.clusters import cluster_table
 from wiregauge.report.credits import credit_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
@@ -39,6 +38,8 @@ from wiregauge.report.tables import Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from wiregauge.report.beside_bounds import Bounded
 
 REPORT = "report.html"
 """The page of a run directory."""
@@ -238,7 +239,7 @@ def _packed_script() -> Mapping[str, object]:
 
     script = interactive.script()
     notice = " ".join(script[: script.index("*/")].replace("*", " ").strip("/ ").split())
-    return {"notice": notice, "packed": Markup(b64encode(zlib.compress(script.encode(), 9)).decode("ascii"))}
+    return {"notice": notice, "packed": Markup(b64encode(zlib.compress(script.encode(), 5)).decode("ascii"))}
 
 
 def store(path: Path, text: str, made_from: object = None) -> None:

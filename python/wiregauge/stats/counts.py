@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy import special
+from wiregauge.stats import special
 
 CONFIDENCE = 0.95
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.moments import Floats
 from wiregauge.stats.twosample import Chance
 

@@ -15,8 +15,8 @@ from math import ceil, floor, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.memory import Memory, flag_memory, memory
 from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported, upper

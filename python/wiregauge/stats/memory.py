@@ -30,8 +30,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, special
 
+from wiregauge.stats import special
 from wiregauge.stats.mixture import half_widths
 
 Floats = NDArray[np.float64]
@@ -241,7 +241,7 @@ def _alone(n: int, variance: float, sums: bytes, *, skewed: bool) -> Memory:
 
 def _judged(n: int, variance: Floats, sums: Floats, *, skewed: bool) -> list[Memory]:
     """The memory of series of n values by the variance of each and its sums over blocks less their mean, a row each."""
-    power = fft.dct(sums, norm="ortho", axis=1)[:, 1:] ** 2 * (sums.shape[1] / n)
+    power = special.cosine_transform(sums)[:, 1:] ** 2 * (sums.shape[1] / n)
     # Values that repeat within every block, as those of a strict cycle: its sums are all one, and nothing lasts.
     telling = (variance > 0) & (power.max(axis=1) > _NOTHING * variance)
     found = [Memory(n, 1.0, 1.0, 1)] * len(sums)

@@ -12,7 +12,8 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from wiregauge.stats import special
 
 __all__ = ["half_widths"]
 

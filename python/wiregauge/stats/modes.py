@@ -18,8 +18,8 @@ from math import ceil, exp, log, log2
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.folding import (
     LEAST_CYCLES,
     Box,

@@ -7,8 +7,8 @@ from math import exp, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.memory import Memory, memory
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,8 @@ from typing import NewType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from wiregauge.stats import special
 
 Floats = NDArray[np.float64]
 Rank = NewType("Rank", int)

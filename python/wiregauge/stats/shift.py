@@ -25,8 +25,8 @@ from math import floor, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.memory import flag_memory, flags_worth, memory
 from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
 from wiregauge.stats.quantiles import exact, quantile, supported

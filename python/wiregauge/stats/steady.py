@@ -18,8 +18,8 @@ from math import erfc, exp, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.dependence import correlation_time
 
 Floats = NDArray[np.float64]

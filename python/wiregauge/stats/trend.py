@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.moments import Floats, student_t
 from wiregauge.stats.shift import Estimate, differ, normal_factor
 

@@ -19,8 +19,8 @@ from math import ceil, exp, floor, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from wiregauge.stats import special
 from wiregauge.stats.intervals import weighted_variance
 from wiregauge.stats.memory import flag_memory
 from wiregauge.stats.quantiles import exact, quantile, rank

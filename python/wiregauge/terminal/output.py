@@ -11,14 +11,13 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, TextIO, cast
-
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-from rich.text import Text
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from wiregauge.files import printable, printable_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["guard", "make_console", "put", "put_lines"]
 
@@ -37,22 +36,13 @@ def put_lines(lines: Iterable[object], *, error: bool = False) -> None:
         put(line, error=error)
 
 
-class _Console(Console):
-    """A console that shows what is in texts: a text is one line, and nothing in it is obeyed but rich's own mark-up."""
-
-    def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(printable(text), **how)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable_lines(segment.text), segment.style)
-
-
 def make_console(*, stderr: bool = False) -> Console:
     """The console of a command: standard output, or standard error for progress and what is not the answer."""
+    from wiregauge.terminal.console import ShownConsole  # rich: many a command prints plain lines only
+
     stream = sys.stderr if stderr else sys.stdout
     # It writes the sequences for colours, and has made everything else printable itself.
-    return _Console(file=stream.under if isinstance(stream, _Shown) else None, stderr=stderr, emoji=False)
+    return ShownConsole(file=stream.under if isinstance(stream, _Shown) else None, stderr=stderr, emoji=False)
 
 
 class _Shown(io.TextIOBase):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich.console import Console, JustifyMethod
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:  # rich: many a command prints plain lines only
+    from rich.console import Console, JustifyMethod
+    from rich.table import Table
 
 __all__ = ["print_table"]
 
@@ -41,6 +42,9 @@ def print_table(
 def _table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int], leading: int = 1
 ) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, header_style="bold", pad_edge=False)
     for k in columns:
         side: JustifyMethod = "left" if k < leading else "right"
@@ -60,6 +64,9 @@ def _fits(
 def _print_lists(
     heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int], console: Console
 ) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
     for row in rows:
         block = Table(box=None, show_header=False, pad_edge=False)
         for k in columns:

@@ -36,7 +36,6 @@ from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite, say
 
 app = typer.Typer(
     name="calibrate",
-    help="Measure the instrument itself: its clocks, its schedule, its constant overhead and its error.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
