@@ -241,3 +241,83 @@ def test_a_schedule_stands_beside_no_fault_unsaid(fault: str, code: int, tmp_pat
         f"line {line_of(path, '<faults>')}, <" in done.stderr
         or f":{line_of(path, '<faults>')}: <" in done.stderr
     )
+
+
+EXAMPLES = FAULTS.parents[1] / "examples"
+EVENT = '<event period="50ms" duration="1ms" latency="{}" threads="{}"/>'
+SCHEDULED = {
+    "nothing": ("", "", 0, 0),
+    "an event that holds up the sender": (EVENT.format("300us", "send"), EVENT.format("50us", "both"), 1, 1),
+    "an event of the other threads": (
+        EVENT.format("300us", "receive"),
+        EVENT.format("50us", "receive"),
+        1,
+        0,
+    ),
+    "reading a clock": ('<timestamps read-cost="150us"/>', '<timestamps read-cost="30us"/>', 1, 1),
+    "reading a clock now and then": (
+        '<timestamps read-cost="0%:0ns 99%:0ns 100%:150us"/>',
+        '<timestamps read-cost="0%:0ns 99%:0ns 100%:30us"/>',
+        1,
+        1,
+    ),
+    "waking up late": ('<host send-wake-up="150us"/>', '<host send-wake-up="30us"/>', 1, 1),
+    "a clock that ticks": ('<clock granularity="50us"/>', '<clock granularity="50us"/>', 1, 1),
+    "a clock that drifts": ('<clock drift="90ppm"/>', '<clock drift="90ppm"/>', 1, 1),
+}
+OWN = {
+    "frames of its own, in the class of the gate": ('<own-frames period="777us" frame="64B"/>', 1),
+    "frames of its own, in another class": ('<own-frames period="7ms" frame="1500B" priority="0"/>', 0),
+}
+
+
+def gated(place: Path, in_sender: str, in_switch: str = "") -> Path:
+    text = (EXAMPLES / "gates.xml").read_text()
+    text = text.replace(
+        '<end-system name="controller"/>', f'<end-system name="controller">{in_sender}</end-system>'
+    )
+    path = place / "gated.xml"
+    path.write_text(
+        text.replace('<switch name="sw1" delay="5us">', f'<switch name="sw1" delay="5us">{in_switch}')
+    )
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(SCHEDULED))
+def test_a_schedule_counts_what_its_hosts_have_planted(name: str, tmp_path: Path) -> None:
+    """Windows and gates by the same table; what is said to hold is played."""
+    of_windows, of_gates, windows, gates = SCHEDULED[name]
+    path = kept(tmp_path, "")
+    for node in ("drive1", "controller"):
+        path.write_text(
+            path.read_text().replace(
+                f'<end-system name="{node}"/>', f'<end-system name="{node}">{of_windows}</end-system>'
+            )
+        )
+    for file, code in ((path, windows), (gated(tmp_path, of_gates), gates)):
+        asked("schedule", file, "--check", code=code)
+        if code == 0:
+            asked("run", file, "--out", tmp_path / f"run-{file.stem}", code=0)
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_gates_count_what_switches_send_by_themselves(name: str, tmp_path: Path) -> None:
+    frames, code = OWN[name]
+    asked("schedule", gated(tmp_path, "", frames), "--check", code=code)
+    if code == 0:
+        asked("run", gated(tmp_path, "", frames), "--out", tmp_path / "run", code=0)
+    path = kept(tmp_path, "")
+    switch = '<switch name="arm" kind="mixed-criticality" delay="4us"'
+    path.write_text(path.read_text().replace(f"{switch}/>", f"{switch}>{frames}</switch>"))
+    # Others keep out of the way of windows, whoever sends them.
+    asked("schedule", path, "--check", code=0)
+    asked("run", path, "--out", tmp_path / "run-windows", code=0)
+
+
+@pytest.mark.parametrize("name", sorted(TOLD))
+def test_limits_are_said_to_be_kept_by_what_arrives(name: str, tmp_path: Path) -> None:
+    path = planted(tmp_path, **TOLD[name])
+    limits = '<limits><limit measure="latency.max" at-most="1s"/></limits></test>'
+    path.write_text(path.read_text().replace("</test>", limits))
+    line = asked("bounds", path, code=0).stdout.splitlines()[1]
+    assert ("by the frames that arrive" in line) == name.startswith("arrives")

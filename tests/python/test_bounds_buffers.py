@@ -139,3 +139,121 @@ def test_the_search_reaches_four_fifths_where_buffers_fill(name: str) -> None:
     found = told(EXAMPLES / f"{name}.xml", "--search", "--time", "40s")["search"]
     for flow in found["flows"]:
         assert 0.8 <= flow["tightness"] <= 1, flow
+
+
+PERIOD = "5ms"
+HIGHEST = " ".join(map(str, range(8)))
+
+
+def dropping(
+    *, host: str = "", tsn: str = "", receiver: str = "", switch: str = "", flow: str = "", burst: int = 1
+) -> str:
+    """Three senders of 1000 B at one port."""
+    ends = "".join(f'<end-system name="{name}"><host {host}/></end-system>' for name in "abc")
+    links = "".join(f'<link between="{name} s" rate="100Mbit/s"/>' for name in "abcz")
+    node = f'<switch name="s" {switch}>{tsn}</switch>'
+    net = f'{ends}<end-system name="z"><host {receiver}/></end-system>{node}{links}'
+    protocol = flow or 'protocol="raw"'
+    flows = "".join(f'<flow id="{k}" {protocol} from="{name}" to="z"/>' for k, name in enumerate("abc", 1))
+    tasks = "".join(
+        f'<send flow="{k}" period="{PERIOD}" payload="1000B" burst="{burst}"/><receive flow="{k}"/>'
+        for k in (1, 2, 3)
+    )
+    limits = '<limits><limit measure="latency.max" at-most="1s"/></limits>'
+    return written(net, flows, tasks, attributes='warm-up="0s" duration="60ms"', more=limits)
+
+
+def filtered(inside: str, attributes: str = "") -> str:
+    return f'<switch-tsn ports="1"><ingress flow="1" {attributes}>{inside}</ingress></switch-tsn>'
+
+
+def classes(longest: int) -> str:
+    inside = f'<traffic-class number="0" priorities="{HIGHEST}" longest-frame="{longest}B"/>'
+    return f'<switch-tsn ports="4">{inside}</switch-tsn>'
+
+
+DROPS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "the buffer of a port": (
+        {"switch": 'buffer="2KiB"', "burst": 5},
+        {"switch": 'buffer="64KiB"', "burst": 5},
+    ),
+    "frames of a buffer": (
+        {"switch": 'buffer-frames="2"', "burst": 5},
+        {"switch": 'buffer-frames="64"', "burst": 5},
+    ),
+    "a shared buffer": (
+        {"switch": 'shared-buffer="2KiB"', "burst": 5},
+        {"switch": 'shared-buffer="64KiB"', "burst": 5},
+    ),
+    "a buffer behind traffic classes": (
+        {"switch": 'buffer="2KiB"', "tsn": classes(1522), "burst": 5},
+        {"switch": 'buffer="64KiB"', "tsn": classes(1522), "burst": 5},
+    ),
+    "the longest frame of a class": ({"tsn": classes(500)}, {"tsn": classes(1522)}),
+    "a longest service data unit": (
+        {"tsn": filtered("", 'max-sdu="100B"')},
+        {"tsn": filtered("", 'max-sdu="1000B"')},
+    ),
+    "a flow meter": (
+        {"tsn": filtered('<police rate="8kbit/s" burst="1100B"/>')},
+        {"tsn": filtered('<police rate="3Mbit/s" burst="1100B"/>')},
+    ),
+    "the burst of a flow meter": (
+        {"tsn": filtered('<police rate="30Mbit/s" burst="1100B"/>'), "burst": 3},
+        {"tsn": filtered('<police rate="30Mbit/s" burst="4000B"/>'), "burst": 3},
+    ),
+    "a closed stream gate": (
+        {
+            "tsn": filtered(
+                '<stream-gate><stream-gate-entry state="closed" for="900us"/>'
+                '<stream-gate-entry state="open" for="100us"/></stream-gate>'
+            )
+        },
+        {"tsn": filtered('<stream-gate><stream-gate-entry state="open" for="1ms"/></stream-gate>')},
+    ),
+    "octets of a stream gate": (
+        {
+            "tsn": filtered(
+                '<stream-gate><stream-gate-entry state="open" for="1ms" max-octets="100B"/></stream-gate>'
+            )
+        },
+        {
+            "tsn": filtered(
+                '<stream-gate><stream-gate-entry state="open" for="1ms" max-octets="4000B"/></stream-gate>'
+            )
+        },
+    ),
+    "the egress queue of a host": (
+        {"host": 'egress="2KiB"', "burst": 10},
+        {"host": 'egress="64KiB"', "burst": 10},
+    ),
+    "the receive ring": (
+        {"receiver": 'ring="1" receive="300us"', "burst": 3},
+        {"receiver": 'ring="64" receive="300us"', "burst": 3},
+    ),
+    "the queue of a virtual link": (
+        {"flow": 'protocol="rc" bag="1ms" queue="2"', "switch": 'kind="arinc664"', "burst": 5},
+        {"flow": 'protocol="rc" bag="1ms" queue="8"', "switch": 'kind="arinc664"', "burst": 5},
+    ),
+    "messages on their way to the queue": (
+        {"host": 'backlog="2" transmit="50us"', "burst": 5},
+        {"host": 'backlog="64" transmit="50us"', "burst": 5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(DROPS))
+def test_no_limit_is_kept_where_a_place_may_drop_and_none_drops_that_is_proved_to_take_all(
+    name: str, tmp_path: Path
+) -> None:
+    small, enough = (dropping(**parts) for parts in DROPS[name])
+    for text, is_lost in ((small, True), (enough, False)):
+        file = tmp_path / "n.xml"
+        file.write_text(text, encoding="utf-8")
+        answer = bounds.bound(bounds.read(file))
+        said = [note for note in answer.notes if "may drop frames" in note or "its buffer holds" in note]
+        assert answer.kept is not is_lost, answer.notes
+        assert bool(said) is is_lost
+        run = simulate(text, tmp_path / f"run-{is_lost}")
+        lost = [one for one in run.messages["outcome"].to_list() if one != "delivered"]
+        assert bool(lost) is is_lost

@@ -6,8 +6,9 @@ use serde::Serialize;
 use wg_plan::Diagnostic;
 
 use crate::classes::Rule;
+use crate::curve::Bucket;
 use crate::knowledge;
-use crate::model::{Model, Multiplexing, Scheduled, Server, problem};
+use crate::model::{Model, Multiplexing, Place, Scheduled, Server, Takes, problem};
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
 use crate::plp::{self, Solver};
@@ -407,8 +408,12 @@ fn analysed<N: Number>(
         if choice.settings.grouping { "on" } else { "off" },
     );
     let full = full_buffers(&layout, &total);
-    let limits = judged(model, &ends, &full);
+    let dropping = dropping(model, &layout, &total);
+    let lossy: BTreeSet<usize> = dropping.iter().flat_map(|place| place.flows.iter().copied()).collect();
+    let limits = judged(model, &ends, (&full, &lossy));
     let mut notes = [notes(model, choice, (&loads, programmes), &flows), losses(model, &full)].concat();
+    let told = dropping.iter().filter(|place| !is_told(model, place, &full));
+    notes.extend(told.map(|place| dropped(model, place)));
     notes.extend((!is_known).then(|| NO_SERVERS.to_owned()));
     Ok(Answer {
         schema: BOUNDS_SCHEMA,
@@ -538,7 +543,11 @@ fn server_bounds<N: Number>(
 }
 
 /// No limit is kept where frames may be lost: the bound is of those that arrive.
-fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>], full: &BTreeSet<(usize, u8)>) -> Vec<Judged> {
+fn judged<N: Number>(
+    model: &Model,
+    ends: &[Vec<Option<N>>],
+    (full, lossy): (&BTreeSet<(usize, u8)>, &BTreeSet<usize>),
+) -> Vec<Judged> {
     let mut all = Vec::new();
     for limit in &model.limits {
         for flow in
@@ -554,11 +563,12 @@ fn judged<N: Number>(model: &Model, ends: &[Vec<Option<N>>], full: &BTreeSet<(us
                 line: limit.line,
             }));
         }
-        for (flow, ends) in model.flows.iter().zip(ends) {
+        for (index, (flow, ends)) in model.flows.iter().zip(ends).enumerate() {
             if limit.flow.as_ref().is_some_and(|name| *name != flow.name) {
                 continue;
             }
-            let loses = flow.steps.iter().any(|step| full.contains(&(step.server, step.class)));
+            let is_full = |step: &crate::model::Step| full.contains(&(step.server, step.class));
+            let loses = lossy.contains(&index) || flow.steps.iter().any(is_full);
             for (target, delay) in flow.targets.iter().zip(ends) {
                 // A bound that is only enclosed keeps a limit where its upper end does.
                 let keeps = |delay: &N| match delay.exact() {
@@ -631,6 +641,69 @@ fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
 fn full_buffers<N: Number>(layout: &Layout, total: &Total<N>) -> BTreeSet<(usize, u8)> {
     let full = layout.nodes.iter().zip(&total.bounds).filter(|(_, bound)| bound.full);
     full.map(|(node, _)| (node.server, node.class)).collect()
+}
+
+/// Places of which it is not proved that they take all that comes.
+fn dropping<'a, N: Number>(model: &'a Model, layout: &Layout, total: &Total<N>) -> Vec<&'a Place> {
+    let exactly = |value: &N| value.exact().or_else(|| Rational::from_f64(value.upper()));
+    let hop = |(flow, step): &(usize, usize)| layout.first[*flow] + step;
+    let takes_all = |place: &&Place| match &place.takes {
+        Takes::NotAll(_) => false,
+        Takes::Room { parts, bits } => {
+            let backlog = |node: usize| {
+                let bound = &total.bounds[node];
+                if bound.full { None } else { bound.backlog.as_ref().and_then(exactly) }
+            };
+            let waits = |(at, most): &(Vec<(usize, usize)>, Option<Rational>)| {
+                let nodes: BTreeSet<usize> = at.iter().map(|at| layout.hops[hop(at)].node).collect();
+                let all =
+                    nodes.into_iter().try_fold(Rational::ZERO, |sum, node| Some(&sum + &backlog(node)?));
+                match (all, most) {
+                    (Some(all), Some(most)) => Some((&all).min(most).clone()),
+                    (all, most) => all.or_else(|| most.clone()),
+                }
+            };
+            let all = parts.iter().try_fold(Rational::ZERO, |sum, part| Some(&sum + &waits(part)?));
+            all.is_some_and(|all| all <= *bits)
+        }
+        Takes::Contract { of, bucket, run } => {
+            let mut came = Bucket { burst: Rational::ZERO, rate: Rational::ZERO };
+            for (at, least) in of {
+                let Some(shift) = total.shifts[hop(at)].as_ref().and_then(exactly) else { return false };
+                let Some(own) = model.flows[at.0].arrival.first() else { return false };
+                let varies = (&shift - least).max(Rational::ZERO);
+                came.burst = &(&came.burst + &own.burst) + &(&own.rate * &varies);
+                came.rate = &came.rate + &own.rate;
+            }
+            let beyond = (&came.rate - &bucket.rate).max(Rational::ZERO);
+            &came.burst + &(&beyond * run) <= bucket.burst
+        }
+    };
+    model.places.iter().filter(|place| !takes_all(place)).collect()
+}
+
+/// Whether a place is the buffer of a server of which it is said that it may be full.
+fn is_told(model: &Model, place: &Place, full: &BTreeSet<(usize, u8)>) -> bool {
+    let Takes::Room { parts, .. } = &place.takes else { return false };
+    let at = parts.iter().flat_map(|(at, _)| at);
+    let servers: BTreeSet<usize> = at.map(|(flow, step)| model.flows[*flow].steps[*step].server).collect();
+    servers.len() == 1 && full.iter().any(|(server, _)| servers.contains(server))
+}
+
+/// What is said of a place.
+fn dropped(model: &Model, place: &Place) -> String {
+    let why = match &place.takes {
+        Takes::NotAll(why) => why.as_str(),
+        Takes::Room { .. } => "more may wait there at once than it holds",
+        Takes::Contract { .. } => "more may come than it lets pass",
+    };
+    let names: Vec<&str> = place.flows.iter().map(|flow| model.flows[*flow].name.as_str()).collect();
+    let more = if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
+    format!(
+        "{} may drop frames of flows {}{more}: {why}; delays are of what passes, and no limit of these flows is kept",
+        place.name,
+        names.iter().take(20).copied().collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// What is said of them.

@@ -29,6 +29,43 @@ pub struct Model {
     pub notes: Vec<String>,
     /// Flows that a schedule bounds.
     pub scheduled: Vec<Scheduled>,
+    /// Where frames may be dropped.
+    pub places: Vec<Place>,
+}
+
+/// Where frames are dropped that find no room or are not let pass.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// What it is, as texts name it.
+    pub name: String,
+    /// The flows whose frames it may drop.
+    pub flows: Vec<usize>,
+    /// What it takes.
+    pub takes: Takes,
+}
+
+/// What a place takes of the frames that come to it.
+#[derive(Clone, Debug)]
+pub enum Takes {
+    /// So many bits of all that waits at these steps of flows.
+    Room {
+        /// What waits together: flows, each with a step of it, and the most bits of them that find room before they come
+        /// to this place.
+        parts: Vec<(Vec<(usize, usize)>, Option<Rational>)>,
+        /// On the wire.
+        bits: Rational,
+    },
+    /// What keeps to a bucket, of all that comes to these steps of flows.
+    Contract {
+        /// Flows, each with a step of it, and the least time from where it enters the network to there.
+        of: Vec<((usize, usize), Rational)>,
+        /// The bucket, of bits on the wire.
+        bucket: Bucket<Rational>,
+        /// For how long it is kept.
+        run: Rational,
+    },
+    /// Not everything, and why.
+    NotAll(String),
 }
 
 /// What an instant is counted in.

@@ -101,6 +101,7 @@ def _of_flow(problem: Problem, demand: Demand, opens: Sequence[int]) -> list[Fau
             )
         elif opening - ready > demand.longest_wait(at, problem.precision):
             add("buffer", "its window opens so late that the next frame of the flow comes before")
+    found += _handed_over(problem, demand, opens)
     if demand.deadline is not None:
         worst = demand.worst_network_latency(opens, problem.precision) + demand.receive_cost
         age = worst + demand.wait(opens[0])
@@ -115,6 +116,18 @@ def _of_flow(problem: Problem, demand: Demand, opens: Sequence[int]) -> list[Fau
                 )
             )
     return found
+
+
+def _handed_over(problem: Problem, demand: Demand, opens: Sequence[int]) -> list[Fault]:
+    """Whether every message is there before the same dispatch."""
+    release = demand.release
+    if release is None or not release.is_split(opens[demand.roots[0]]):
+        return []
+    text = (
+        f"flow {demand.flow}: its host takes up to {_ns(problem, release.varies)} longer for some messages than for "
+        "others, so one may miss its dispatch, and the next takes its place"
+    )
+    return [Fault("missing", (demand.flow,), None, text)]
 
 
 def _accepted(problem: Problem, demand: Demand, around: tuple[int, int]) -> list[Fault]:

@@ -14,11 +14,13 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from wiregauge.plan import Attachment, Campaign, EndSystem, Flow, Run, Send, Switch
+from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
 from wiregauge.plan.tsn import GateSchedule, HostTsn, PortSchedule, PortTsn
 from wiregauge.scheduling.checking import Fault
+from wiregauge.scheduling.host_times import receiving
+from wiregauge.scheduling.host_times import sending as sending_times
 from wiregauge.scheduling.problem import ProblemError, port_name
 
 __all__ = ["GatesJudged", "has_gates", "judge_gates"]
@@ -144,6 +146,8 @@ class _Frame:
     judged: bool
     left: int = 0
     """The first bit out of the sender."""
+    varies: int = 0
+    """How much later it may come, as hosts take more time for some messages than for others."""
 
 
 class _Judge:
@@ -236,12 +240,13 @@ class _Judge:
         for flow in self._scheduled:
             if flow.id not in senders:
                 continue
-            send, cost = senders[flow.id], self._cost(flow, senders[flow.id])
+            send = senders[flow.id]
+            times = sending_times(self._campaign.network, flow.from_, flow.protocol, send.payload)
             phase = (self._run.warm_up + send.offset) % send.period
             first = next(iter(self._ways[flow.id]))
             for number, made in enumerate(range(phase, 2 * common, send.period)):
-                message = _Frame(flow, number, _length(flow, send), made, made >= common)
-                events.append((made + cost, next(order), first, message))
+                message = _Frame(flow, number, _length(flow, send), made, made >= common, varies=times.varies)
+                events.append((made + times.least, next(order), first, message))
         heapq.heapify(events)
         ready: dict[tuple[int, int, Attachment], int] = {}
         end = 4 * common
@@ -287,6 +292,8 @@ class _Judge:
             line.busy = now + _time(_PREAMBLE + frame.length + _GAP, line.rate)
             if frame.judged:
                 self._judge(line, frame, (ready[frame.flow.id, frame.number, line.at], now), sending)
+            # What had to wait here leaves later by so much less.
+            frame.varies = max(0, frame.varies - (now - ready[frame.flow.id, frame.number, line.at]))
             self._pass_on(line, frame, now, sending, events, order)
             if any(line.queues.values()):
                 self._wake(line, line.busy, events, order)
@@ -316,15 +323,17 @@ class _Judge:
     ) -> None:
         way = self._ways[frame.flow.id]
         left = now if line.at == next(iter(way)) else frame.left
-        for after, time, _ in way[line.at]:
+        for after, time, receiver in way[line.at]:
             if after is not None:
-                copy = _Frame(frame.flow, frame.number, frame.length, frame.made, frame.judged, left)
+                copy = replace(frame, left=left)
                 heapq.heappush(events, (now + sending + time, next(order), after, copy))
             elif frame.judged:
                 latency = now + sending + time - left
                 least, most = self.latencies.get(frame.flow.id, (latency, latency))
                 self.latencies[frame.flow.id] = min(least, latency), max(most, latency)
-                self._judge_age(frame, now + sending + time - frame.made)
+                payload = self._run.send_of[frame.flow.id].payload
+                until = receiving(self._campaign.network, receiver, frame.flow.protocol, payload)
+                self._judge_age(frame, now + sending + time + until + frame.varies - frame.made)
 
     def _judge_age(self, frame: _Frame, age: int) -> None:
         deadline = frame.flow.deadline
@@ -353,6 +362,13 @@ class _Judge:
             waits = (started - came) / 1000
             text = f"{whose}: a frame misses the opening of its gate ({why}), and waits {waits:.15g} ns"
             self.faults.append(Fault("order", (flow,), line.name, text))
+        elif frame.varies and (
+            next(gate.openings_from(came + frame.varies)) != own
+            or max(came + frame.varies, own[0]) + sending > own[1]
+        ):
+            late = frame.varies / 1000
+            text = f"{whose}: its host may be {late:.15g} ns later with some messages, which miss its opening"
+            self.faults.append(Fault("length", (flow,), line.name, text))
         elif self._precision and line.at != next(iter(self._ways[flow])):
             latest = came + self._precision
             soon, last = next(gate.openings_from(came - self._precision)), next(gate.openings_from(latest))
@@ -380,21 +396,14 @@ class _Judge:
             priority = flow.vlan.priority if flow.vlan else 0
             if flow.id not in scheduled:
                 uses += [(priority, hop) for route in flow.routes for hop in route.hops]
-        for priority, hop in uses:
-            at = Attachment(hop.from_, hop.from_port)
+        leave = [(priority, Attachment(hop.from_, hop.from_port)) for priority, hop in uses]
+        for at in ports:
+            kind = self._campaign.network.nodes[at.node].kind
+            own = kind.own_frames if isinstance(kind, Switch) else ()
+            leave += [(frames.priority, at) for frames in own if not frames.ports or at.port in frames.ports]
+        for priority, at in leave:
             if at in ports and (line := self._lines[at]).gates:
                 line.others.add(line.class_of.get(priority, 0))
-
-    def _cost(self, flow: Flow, send: Send) -> int:
-        kind = self._campaign.network.nodes[flow.from_].kind
-        host = kind.host if isinstance(kind, EndSystem) else None
-        if host is None or host.takes_no_time:
-            return 0
-        cost = next(
-            (stack.transmit for stack in host.stacks if stack.protocol == flow.protocol), host.transmit
-        )
-        wake = max((time for _, time in host.send_wake_up.quantiles), default=0)
-        return wake + cost.fixed + cost.per_byte * send.payload + host.interface_delay
 
 
 def _plain(send: Send) -> bool:

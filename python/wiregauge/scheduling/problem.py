@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from wiregauge.plan import Attachment, Campaign, EndSystem, Flow, HostModel, Run, Send, Switch
+from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
+from wiregauge.scheduling.host_times import receiving, sending
 
 __all__ = [
     "Demand",
@@ -82,6 +83,13 @@ class Release:
     """What period of the sender and period of the flow have in common."""
     cost: int
     """The most that handing over costs the sending host, which is waited for as well."""
+    varies: int = 0
+    """How much less it may cost."""
+
+    def is_split(self, dispatch: int) -> bool:
+        """Whether some messages are ready for a dispatch for which others are too late: two then meet at one."""
+        ready = self.phase + self.cost
+        return (dispatch - ready) % self.step + self.varies >= self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +429,8 @@ class _Builder:
         if switch.raster is not None:
             return switch.raster.slot * switch.raster.others + occupied
         integration = run.switches.integration or switch.integration
-        octets = {"timely-block": 0, "preemption": _PREAMBLE + _GAP, "shuffling": _PREAMBLE + 1518 + _GAP}
+        longest = max([1518, *(own.length for own in switch.own_frames)])
+        octets = {"timely-block": 0, "preemption": _PREAMBLE + _GAP, "shuffling": _PREAMBLE + longest + _GAP}
         return _time(octets[integration], rate)
 
     def _release(self, runs: Sequence[tuple[Run, Flow]], period_ps: int) -> Release | None:
@@ -435,40 +444,20 @@ class _Builder:
             if step % self._grid:
                 return None
             phase = (run.warm_up + send.offset) % step
-            cost = self._up(self._send_cost(flow, send) + phase % self._grid)
-            found.add(Release(phase // self._grid, step // self._grid, cost))
+            times = sending(self._campaign.network, flow.from_, self._stack, send.payload)
+            cost = self._up(times.most + phase % self._grid)
+            found.add(Release(phase // self._grid, step // self._grid, cost, self._up(times.varies)))
         return found.pop() if len(found) == 1 else None
 
-    def _send_cost(self, flow: Flow, send: Send) -> int:
-        host = self._host(flow.from_)
-        if host is None or host.takes_no_time:
-            return 0
-        wake = max((time for _, time in host.send_wake_up.quantiles), default=0)
-        cost = next((stack.transmit for stack in host.stacks if stack.protocol == self._stack), host.transmit)
-        return wake + cost.fixed + cost.per_byte * send.payload + host.interface_delay
-
     def _receive_cost(self, run: Run, flow: Flow) -> int:
-        most = 0
-        for receiver in flow.receivers:
-            host = self._host(receiver)
-            if host is None or host.takes_no_time:
-                continue
-            wake = max((time for _, time in host.receive_wake_up.quantiles), default=0)
-            cost = next(
-                (stack.receive for stack in host.stacks if stack.protocol == self._stack), host.receive
-            )
-            size = run.send_of[flow.id].payload if flow.id in run.send_of else 1500
-            held = host.interrupt_latency + host.interface_receive_delay
-            most = max(most, held + wake + cost.fixed + cost.per_byte * size)
-        return most
+        size = run.send_of[flow.id].payload if flow.id in run.send_of else 1500
+        return max(
+            (receiving(self._campaign.network, one, self._stack, size) for one in flow.receivers), default=0
+        )
 
     @property
     def _stack(self) -> str:
         return "raw" if self._tagged else "tt"
-
-    def _host(self, node: int) -> HostModel | None:
-        kind = self._campaign.network.nodes[node].kind
-        return kind.host if isinstance(kind, EndSystem) else None
 
 
 def _even(send: Send) -> bool:

@@ -5,6 +5,7 @@
 
 mod buffers;
 mod classes;
+mod drops;
 mod flows;
 mod loads;
 mod nodes;
@@ -124,6 +125,7 @@ pub fn read(
     }
     reading.own_frames();
     reading.buffer();
+    reading.places();
     reading.check_slopes();
     reading.assume();
     reading.limits(limits);

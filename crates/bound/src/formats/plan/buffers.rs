@@ -49,7 +49,7 @@ impl Reading<'_> {
 }
 
 /// Most bits on the wire of frames that a buffer holds.
-fn most_bits(limit: Capacity, (shortest, longest): Lengths) -> i128 {
+pub(super) fn most_bits(limit: Capacity, (shortest, longest): Lengths) -> i128 {
     let bytes = i128::from(limit.bytes);
     let frames = (bytes / shortest.max(1)).min(i128::from(limit.frames));
     8 * (bytes.min(frames * longest) + AROUND_FRAME * frames)

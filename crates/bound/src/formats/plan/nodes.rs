@@ -129,7 +129,8 @@ impl Reading<'_> {
             let mut frames = Rational::integer(i128::from(frames));
             let period = seconds(send.period);
             if period.signum() > 0 {
-                frames = &frames + &(&(&frames / &period) * &(&self.coarse(flow.from) * &self.fast(flow.from)));
+                frames =
+                    &frames + &(&(&frames / &period) * &(&self.coarse(flow.from) * &self.fast(flow.from)));
             }
             let whole = &cost * &frames;
             let entry = self.busy.entry(flow.from).or_default();
