@@ -177,7 +177,7 @@ def test_a_slower_switch_is_found_with_its_size(bench: Bench) -> None:
 
 
 def test_more_load_is_found_in_the_tail(bench: Bench) -> None:
-    found = compare(bench.get(), bench.get(load_="40%", seed=3))
+    found = compare(bench.get(), bench.get(load_="60%", seed=3))
     assert found.verdict == "worse"
     one_way = next(flow for flow in found.flows if flow.label == "10")
     measure = one_way.measures["latency"]

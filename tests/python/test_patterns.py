@@ -116,10 +116,11 @@ def test_outages_begin_with_the_second_failed_message(failed: list[bool]) -> Non
     down: list[bool] = []
     last: deque[bool] = deque(maxlen=1)
     for bad in failed:
-        down.append(bad and bool(last) and last[0])
+        down.append(bad and (all(failed) or (bool(last) and last[0])))
         last.append(bad)
     found = patterns.outages(np.array(failed, dtype=bool))
-    lengths = [length - 1 for length in loss_periods(failed) if length > 1]
+    bridged = not all(failed)
+    lengths = [length - bridged for length in loss_periods(failed) if length > bridged]
     assert found.down.tolist() == down
     assert (found.number, found.longest, found.messages) == (
         len(lengths),

@@ -436,3 +436,46 @@ def test_what_a_sampled_sender_did_not_send_is_in_its_silences(
         silent = counted[plan.id, plan.receiver].silences("received", plan)
         assert silent == open_silences(part, came, plan)
         assert any(silent) == plan.is_periodic
+
+
+def arrivals_needed(name: str) -> int:
+    """Messages, all of which arrive, without which a figure is of nothing; written from the definitions' words."""
+    measure, _, statistic = name.partition(".")
+    between = {"ipdv", "period", "receive_period", "bag_spacing"}  # of neighbours: a value less than messages
+    pairs = {"reordered", "reorder_extent", "reorder_late_time", "goodput", "range", "delay_variation"}
+    pairs |= {"loss_distance", "availability", "intended_load", "offered_load"}
+    if measure == "n_reordering":
+        return int(statistic) + 1
+    if measure in ("period_jitter", "receive_period_jitter"):
+        return 3
+    if measure == "residence":  # of passages, of which a relayed message has two
+        return 1
+    spread = statistic.rpartition(".")[2] in ("sd", "mad")
+    return (2 if measure in between | pairs else 1) + (spread and measure not in pairs)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_a_figure_of_too_few_messages_decides_nothing(count: int, tmp_path: Path) -> None:
+    """Every name of a limit: order, distance, period and spread take more than one."""
+    text = without_limits(STAR).replace('count="1000"', f'count="{max(count, 1)}"')
+    run = simulated(text if count else cut(text, ("a s",), 'from="0s"'), tmp_path)
+    assert {flow.counts["delivered"] for flow in run.flows} == {count}
+    sent = max(count, 1)
+    held = {name for name, _ in holding(run)}
+    of_sent = {
+        name for name in held if DEFINITIONS[name.partition(".")[0]].of in OF_ALL_SENT or of_sender(name)
+    }
+    assert not {name for name in held if arrivals_needed(name) > (sent if name in of_sent else count)}
+    assert count < 3 or {"reordered", "latency.mad", "range", "period_jitter", "availability"} <= held
+
+
+@pytest.mark.parametrize(("lost", "up"), [(1, 0.0), (2, 0.0), (1000, 0.0)])
+def test_where_nothing_arrives_there_was_no_service(lost: int, up: float, tmp_path: Path) -> None:
+    text = without_limits(STAR).replace('count="1000"', f'count="{lost}"')
+    run = simulated(cut(text, ("a s",), 'from="0s"'), tmp_path)
+    for bound in (0.001, 0.5, 1.0):
+        for found in judge_limits(
+            (LimitPlan(None, "availability", "at-least", bound, "", 1),), run.flows, {}, exact=True
+        ):
+            assert found.observed == up
+            assert found.result == "fail"

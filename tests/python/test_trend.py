@@ -165,8 +165,8 @@ def test_the_page_draws_every_figure(stepped: list[measures.Judgement], tmp_path
     source = report.write_trend(found, tmp_path / "t.html").read_text()
     page = Page(source)
     assert (
-        source.count('class="plot"') == 6
-    )  # three statistics of latency and of the round trip; nothing was lost
+        source.count('class="plot"') == 8
+    )  # four statistics of latency and of the round trip; nothing was lost
     assert "day5" in page.text
     assert "WORSE" in page.text
     assert "Beyond the axis: latency.p99 at most 1s." in page.text

@@ -221,7 +221,7 @@ def _open(
         return _unsure(figure, flow, band)
     if beyond:
         return ""
-    if silent := _silent(figure, flow):
+    if silent := _silent(figure):
         return silent
     never = never_sent(figure, flow) if flow is not None else 0
     if never and flow is not None and _could_break(limit, figure, flow, missing + never):
@@ -237,18 +237,19 @@ def _open(
     return ""
 
 
-def _silent(figure: Quantity, flow: FlowResult | None) -> str:
+def _silent(figure: Quantity) -> str:
     """Why a figure that keeps a limit rests on nothing; empty where it rests on something."""
     if figure.silent:
         return figure.silent
     of, among = _definition(figure.measure), figure.counted_of
-    if among >= of.least or (flow is not None and 0 < flow.counts["sent"] <= among):
+    least = of.least_of(figure.statistic)
+    if among >= least:
         return ""
     what = of.of or "values"
     return (
         f"there were no {what}, so nothing was seen that could have broken it"
         if not among
-        else f"{among} of the {what} cannot tell, it takes {of.least}"
+        else f"{among} of the {what} cannot tell, it takes {least}"
     )
 
 

@@ -192,7 +192,7 @@ def _verdict(shift: Shift) -> Cell:
         return Cell("shown only", kind="faint text short")
     below = ""
     if shift.basis == "no-difference" and shift.detectable is not None:
-        reach = share(shift.detectable, 2) if shift.statistic == "share" else duration(shift.detectable, 2)
+        reach = share(shift.detectable, 2) if shift.of_share else duration(shift.detectable, 2)
         below = f"detectable from {reach} on" if shift.detectable else "any would have been detected"
     return Cell(shift.verdict, basis_text(shift), f"verdict {shift.verdict} text short", below)
 

@@ -9,6 +9,7 @@ from wiregauge.figures.trend import trend_figures
 from wiregauge.measures import DEFINITIONS
 from wiregauge.measures.comparing import Trend, TrendPoint, TrendSeries, trend_headline
 from wiregauge.measures.comparing.text import BASES
+from wiregauge.measures.comparing.thresholds import TAIL
 from wiregauge.measures.comparing.trend_show import (
     shift_of,
     started,
@@ -16,6 +17,7 @@ from wiregauge.measures.comparing.trend_show import (
     value_text,
     version,
 )
+from wiregauge.measures.definitions.units import share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 from wiregauge.report.write import render, store
 
@@ -107,7 +109,11 @@ def _limits(series: TrendSeries, value: float) -> Cell:
 def _detectable(series: TrendSeries, point: TrendPoint) -> str:
     """What "same" is worth: from which measured shift on a run would not be."""
     reach = point.detectable
-    return f"detectable from {value_text(series, reach)} on" if reach is not None else ""
+    if reach is None:
+        return ""
+    if series.statistic == TAIL:
+        return f"detectable from {share(reach, 2)} of the messages on"
+    return f"detectable from {value_text(series, reach)} on"
 
 
 def _verdict(verdict: str | None, hint: str, below: str = "") -> Cell:

@@ -87,6 +87,7 @@ from wiregauge.stats.twosample import (
     Pair,
     QuantileTest,
     ShareTest,
+    TailTest,
     events,
     least_chance,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "ShareTest",
     "Steadiness",
     "TailShape",
+    "TailTest",
     "box",
     "change_points",
     "clustering",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, exp, floor, inf, sqrt
 
 import numpy as np
@@ -263,8 +263,15 @@ class Pair:
         """Whether the quantile `q` moved."""
         return QuantileTest(self, q)
 
-    def remembering(self, quantiles: Iterable[float]) -> Iterator[Flags]:
-        """The series of yes and no whose memory tests of these quantiles ask for."""
+    def tail(self) -> TailTest:
+        """Whether more messages lie beyond all, or nearly all, of the other side."""
+        return TailTest(self)
+
+    def remembering(self, quantiles: Iterable[float], *, tail: bool = False) -> Iterator[Flags]:
+        """The series of yes and no whose memory tests of these quantiles, and of the tail, ask for."""
+        for _, *both in self.tail().cuts if tail else ():
+            for flags in both:
+                yield from flags
         for q in quantiles:
             for by in {self.instrument, -self.instrument}:
                 _, _, *both = self.split(q, by)
@@ -414,6 +421,85 @@ class QuantileTest:
             variance, degrees = _joined(parts)
             half = max(half, float(special.stdtrit(degrees, 1 - tail)) * sqrt(variance))
         return half
+
+
+_TOPS = (10, 30)
+"""Messages of both sides together of which a tail test asks whose they are, besides those beyond all of a side."""
+
+
+class TailTest:
+    """Whether one side has more messages than chance explains beyond all, or nearly all, of the other.
+
+    A few messages of thousands move neither a mean nor a percentile that there are values enough for. Those beyond the
+    greatest value of the other side are as many as chance has them (Rosenbaum, Ann. Math. Statist. 25, 1954); so that
+    one straggler there hides none, it is asked of the greatest `_TOPS` of both sides together as well. Each is Fisher's
+    exact test, and the least of their chances counts as many times as they are (Bonferroni).
+    """
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+
+    @cached_property
+    def cuts(self) -> tuple[tuple[float, list[Flags], list[Flags]], ...]:
+        """Values, and which messages lie beyond them on either side; upwards first, then as many downwards."""
+        pair, found = self.pair, []
+        for by, greatest in (
+            (pair.instrument, pair.base.ascending[-1]),
+            (-pair.instrument, pair.new.ascending[-1] + pair.instrument),
+        ):
+            merged = pair.merged(by)
+            tops = [merged[-top - 1] for top in _TOPS if 4 * top <= len(merged)]
+            found += [
+                (
+                    float(cut),
+                    [values > cut for values in pair.base.runs],
+                    [values - by > cut for values in pair.new.runs],
+                )
+                for cut in (greatest, *tops)
+            ]
+        return tuple(found)
+
+    @cached_property
+    def _tests(self) -> list[tuple[float, ShareTest]]:
+        return [(cut, ShareTest(events(base), events(new))) for cut, base, new in self.cuts]
+
+    @property
+    def _asked(self) -> int:
+        """Cuts in one direction."""
+        return len(self.cuts) // 2
+
+    @property
+    def chance(self) -> Chance:
+        """The chance of so many messages of one side beyond the other."""
+        up = min(test.chance.up for _, test in self._tests[: self._asked])
+        down = min(test.chance.down for _, test in self._tests[self._asked :])
+        return Chance(min(1.0, up * self._asked), min(1.0, down * self._asked))
+
+    @property
+    def beyond(self) -> tuple[float, bool, ShareTest]:
+        """What decides: the cut whose split has the least chance, and the messages beyond it on either side."""
+        asked = self._asked
+        chances = [
+            test.chance.up if place < asked else test.chance.down
+            for place, (_, test) in enumerate(self._tests)
+        ]
+        cut, test = self._tests[int(np.argmin(chances))]
+        return cut, False, test
+
+    def reach(self, alpha: float) -> float | None:
+        """The share of messages that is found beyond all of the other side with `POWER`; None where none would be."""
+        found = []
+        for test, sides in (
+            (self._tests[0][1], (self.pair.base, self.pair.new)),
+            (self._tests[self._asked][1], (self.pair.new, self.pair.base)),
+        ):
+            n, m = (max(1, round(side.n / test.clustered)) for side in sides)
+            need = _fewest_beside(0, n, m, alpha / 2 / self._asked)
+            if need is None:
+                return None
+            far = need / m
+            found.append(far + _POWER_FACTOR * sqrt(far * (1 - far) / m))
+        return max(found) if max(found) < 1 else None
 
 
 def _from_above(ascending: Floats, place: float) -> float:

@@ -44,13 +44,14 @@ from wiregauge.measures.comparing.rules import (
     Rules,
     common,
     dropped,
+    every_statistic,
     has,
     judged_figures,
-    supported,
     wanted_statistics,
 )
 from wiregauge.measures.comparing.thresholds import (
     SHIFT_QUANTILES,
+    TAIL,
     Threshold,
 )
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
@@ -220,6 +221,10 @@ class _Sides:
         """Whether both sides of a point are the very same measurement."""
         return self.again and point.base.runs == point.new.runs
 
+    def leave_open(self, pair: FlowPair, measure: str) -> bool:
+        """Whether clocks and timestamps of either side leave open what its values are."""
+        return self.base.leaves_open(pair.base, measure) or self.new.leaves_open(pair.new, measure)
+
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
@@ -259,17 +264,20 @@ def _remembering(
         series = _series(name, point, pair, sides)
         if not wanted or max(map(len, (*series[0], *series[1]))) > _LONG:
             continue
-        quantiles = [SHIFT_QUANTILES[one] for one in wanted[2:]]
+        quantiles = [SHIFT_QUANTILES[one] for one in wanted if one in SHIFT_QUANTILES]
         samples = [stats.Sample(one) for one in series]
         for sample in samples:
             yield from sample.remembering(quantiles)
         bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
         judged = [
             SHIFT_QUANTILES[one]
-            for one in wanted[2:]
-            if rules.threshold(pair, name, one) is None and rules.judges(pair, name, one)
+            for one in wanted
+            if one in SHIFT_QUANTILES
+            and rules.threshold(pair, name, one) is None
+            and rules.judges(pair, name, one)
         ]
-        yield from stats.Pair(samples[0], samples[1], bound).remembering(judged)
+        tail = rules.judges(pair, name, TAIL)
+        yield from stats.Pair(samples[0], samples[1], bound).remembering(judged, tail=tail)
 
 
 _LONG = 4096
@@ -329,14 +337,14 @@ def _completed(point: PointPair, flow: FlowComparison, rules: Rules, sides: _Sid
     pair = FlowPair(flow.base, flow.new, flow.matched_by)
     measures = {}
     for name in common(pair):
-        wanted = ("mean", "sd", *supported(pair, name))
+        wanted = every_statistic(pair, name)
         known = flow.measures.get(name)
         shifts = {shift.statistic: shift for shift in known.shifts} if known is not None else {}
         left = [one for one in wanted if one not in shifts]
         side, made = _measure(name, point, pair, rules, sides, left)
         shifts |= {figure.shift.statistic: figure.shift for figure in made}
-        mean, sd, *quantiles = (shifts[one] for one in wanted)
-        measures[name] = MeasureShift(name, *side, mean, sd, tuple(quantiles))
+        mean, sd, greatest, *quantiles = (shifts[one] for one in wanted)
+        measures[name] = MeasureShift(name, *side, mean, sd, greatest, tuple(quantiles))
     return replace(flow, measures=measures, in_full=True)
 
 
@@ -367,8 +375,8 @@ def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowCompa
     pair, given = draft.pair, iter(shifts)
     measures = {}
     for name, (base, new, identical) in draft.sides.items():
-        mean, sd, *quantiles = (next(given) for _ in draft.statistics[name])
-        measures[name] = MeasureShift(name, base, new, identical, mean, sd, tuple(quantiles))
+        mean, sd, greatest, *quantiles = (next(given) for _ in draft.statistics[name])
+        measures[name] = MeasureShift(name, base, new, identical, mean, sd, greatest, tuple(quantiles))
     shares = {name: ShareShift(name, *counts, next(given)) for name, counts in draft.counts.items()}
     named = {f"{m.measure}.{shift.statistic}": shift for m in measures.values() for shift in m.shifts}
     named |= {name: share.shift for name, share in shares.items()}
@@ -406,6 +414,8 @@ def _measure(
     samples = first, first if identical else stats.Sample(series[1])
     bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
     tested = stats.Pair(*samples, bound)
+    # Equal values of clocks and timestamps that may be wrong are not equal times, but where both are one measurement.
+    is_open = not sides.one_measurement(point) and sides.leave_open(pair, name)
 
     def figure(statistic: str) -> Figure:
         def estimate(side: int, level: float) -> Estimate:
@@ -425,7 +435,9 @@ def _measure(
             if statistic == "mean":
                 test = tested.mean()
             else:
-                test = cut = tested.quantile(SHIFT_QUANTILES[statistic])
+                test = cut = (
+                    tested.tail() if statistic == TAIL else tested.quantile(SHIFT_QUANTILES[statistic])
+                )
                 value, within, found = cut.beyond
                 counts = found.base.count, found.base.n, found.new.count, found.new.n
                 beyond = Beyond(value, within, *counts, found.clustered)
@@ -442,7 +454,7 @@ def _measure(
             ),
             test,
             threshold,
-            identical,
+            identical and not (instrument and is_open),
             DEFINITIONS[name].better == "lower",
             None if sides.one_measurement(point) else (samples[0].n, samples[1].n),
         )

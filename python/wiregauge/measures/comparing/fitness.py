@@ -65,7 +65,13 @@ def undecided(point: PointComparison) -> PointComparison:
         return replace(shift, verdict="undecided", basis="unfit", detectable=None)
 
     def measure(of: MeasureShift) -> MeasureShift:
-        return replace(of, mean=figure(of.mean), sd=figure(of.sd), quantiles=tuple(map(figure, of.quantiles)))
+        return replace(
+            of,
+            mean=figure(of.mean),
+            sd=figure(of.sd),
+            greatest=figure(of.greatest),
+            quantiles=tuple(map(figure, of.quantiles)),
+        )
 
     flows = [
         replace(

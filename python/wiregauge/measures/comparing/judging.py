@@ -13,7 +13,7 @@ from typing import Protocol
 
 from wiregauge import stats
 from wiregauge.measures.comparing.results import Basis, Dropped, Shift, SweepShift, Verdict, combined
-from wiregauge.measures.comparing.thresholds import Threshold
+from wiregauge.measures.comparing.thresholds import TAIL, Threshold
 from wiregauge.stats import Chance, Discovery, Estimate
 
 LEVEL = 0.95
@@ -117,7 +117,17 @@ def _by_test(figure: Figure, chance: Chance, family: Discovery, place: int, leve
     if reach is None:
         basis: Basis = "few-events" if figure.shift.statistic == "share" else "open"
         return replace(tested, verdict="undecided", basis=basis)
+    if out_of_reach(figure.shift.statistic, reach, figure.shift.base.value):
+        return replace(tested, verdict="undecided", basis="out-of-reach", detectable=None)
     return replace(tested, verdict="same", basis="no-difference")
+
+
+def out_of_reach(statistic: str, reach: float, value: float) -> bool:
+    """Whether only a change greater than the figure itself would have been found: that is no reach.
+
+    Of what is counted the whole is every message, and `stats` has no reach that is all of them.
+    """
+    return statistic not in ("share", TAIL) and reach > abs(value)
 
 
 def _word(chance: Chance, *, lower_is_better: bool) -> Verdict:
@@ -202,6 +212,7 @@ def _grouped(names: Iterable[str]) -> str:
 _OPEN = {
     "sweep": "changed over the sweep, not shown at this point alone",
     "open": "too few messages to tell, at the level that all figures share",
+    "out-of-reach": "only a change greater than the figure itself would be found",
     "threshold": "the interval reaches beyond the threshold",
 }
 

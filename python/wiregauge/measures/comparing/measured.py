@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES
+from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, TAIL
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
@@ -43,6 +43,11 @@ class Evidence:
     @cached_property
     def _recorded(self) -> Recorded:
         return open_recorded(self._judgement.directory)
+
+    def leaves_open(self, flow: FlowResult, measure: str) -> bool:
+        """Whether clocks and timestamps leave open what the values are; not exact clocks that virtual time reads."""
+        summary = flow.summaries[measure]
+        return summary.clock > 0 or (summary.timestamp > 0 and not self._judgement.traits.virtual_time)
 
     def series(self, point: PointResult, flow: FlowResult, measure: str) -> list[Floats]:
         """The values of a measure, an array per repeat."""
@@ -77,6 +82,8 @@ def statistic_of(sample: Sample, statistic: str, level: float) -> Estimate:
     """A statistic of a measure by its name, as a threshold writes it, with its interval at `level`."""
     if statistic == "mean":
         return sample.mean(level)
+    if statistic == TAIL:
+        return Estimate(float(sample.ascending[-1]), None, None)
     return (
         sample.deviation(level) if statistic == "sd" else sample.quantile(SHIFT_QUANTILES[statistic], level)
     )
@@ -84,8 +91,8 @@ def statistic_of(sample: Sample, statistic: str, level: float) -> Estimate:
 
 def instrument_bound(flow: FlowResult, measure: str) -> float:
     """Bound of the clock and timestamp errors of one side, ns."""
-    parts = flow.summaries[measure].uncertainty
-    return parts.clock + parts.timestamp if parts is not None else 0.0
+    summary = flow.summaries[measure]
+    return summary.clock + summary.timestamp
 
 
 def widened(estimate: Estimate, by: float) -> Estimate:

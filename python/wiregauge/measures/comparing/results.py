@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wiregauge.measures.comparing.thresholds import Threshold
+from wiregauge.measures.comparing.thresholds import TAIL, Threshold
 from wiregauge.measures.definitions import SINGLES
 from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
@@ -22,6 +22,7 @@ Basis = Literal[
     "beyond-threshold",
     "open",
     "few-events",
+    "out-of-reach",
     "sweep",
     "unfit",
 ]
@@ -37,7 +38,8 @@ class Shift:
 
     Without a threshold a judged figure has the `chance` of so great a change when nothing changed, and, where none was
     found, the change that would have been: `detectable`, with a probability of `stats.POWER`, were it the only one.
-    `beyond` is what decided on a quantile: a value, and the messages beyond it on either side.
+    `beyond` is what decided on a quantile or the greatest value: a value, and the messages beyond it on either side.
+    Of the greatest value `detectable` is the share of messages that would have been found beyond all of the other side.
     """
 
     statistic: str
@@ -55,9 +57,19 @@ class Shift:
     beyond: Beyond | None = None
 
     @property
+    def of_share(self) -> bool:
+        """Whether `detectable` is a share of the messages rather than a time."""
+        return self.statistic in ("share", TAIL)
+
+    @property
     def relative(self) -> float:
         """How far it moved against its base value."""
         return abs(self.shift.value) / max(abs(self.base.value), 1e-12)
+
+    @property
+    def weight(self) -> tuple[bool, float]:
+        """Sorts figures by how far they moved; the greatest value, which scatters most, comes last."""
+        return self.statistic != TAIL, self.relative
 
     @property
     def shown(self) -> Estimate:
@@ -118,12 +130,13 @@ class MeasureShift:
     identical: bool
     mean: Shift
     sd: Shift
+    greatest: Shift
     quantiles: tuple[Shift, ...]
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
-        """The mean, the standard deviation and every quantile."""
-        return (self.mean, self.sd, *self.quantiles)
+        """The mean, the standard deviation, the greatest value and every quantile."""
+        return (self.mean, self.sd, self.greatest, *self.quantiles)
 
     def shift(self, statistic: str) -> Shift | None:
         """The shift of one statistic; None where n does not support it on both sides."""
@@ -177,7 +190,7 @@ class FlowComparison:
     def deciding(self) -> tuple[str, Shift] | None:
         """Of the figures with the verdict of the flow that which moved most; None where all stayed."""
         found = [(name, shift) for name, shift in self.judged if shift.verdict == self.verdict != "same"]
-        return max(found, key=lambda entry: entry[1].relative, default=None)
+        return max(found, key=lambda entry: entry[1].weight, default=None)
 
     @property
     def detectable(self) -> tuple[str, float] | None:
@@ -185,9 +198,19 @@ class FlowComparison:
         found = [
             (name, shift.detectable)
             for name, shift in self.judged
-            if shift.statistic != "share" and shift.basis == "no-difference" and shift.detectable is not None
+            if not shift.of_share and shift.basis == "no-difference" and shift.detectable is not None
         ]
         return max(found, key=lambda entry: entry[1], default=None)
+
+    @property
+    def unseen_tail(self) -> float | None:
+        """The share of the messages that could lie beyond all of the other side unseen; None where none was judged."""
+        found = [
+            shift.detectable
+            for _, shift in self.judged
+            if shift.statistic == TAIL and shift.basis == "no-difference" and shift.detectable is not None
+        ]
+        return max(found, default=None)
 
     @property
     def label(self) -> str:
@@ -329,7 +352,8 @@ def unanswered(statistic: str, verdict: Verdict | None, basis: Basis | None, tol
     """
     if verdict != "undecided":
         return False
-    return tolerance is not None or basis == "few-events" or (basis == "open" and statistic == "mean")
+    untold = basis in ("open", "out-of-reach") and statistic == "mean"
+    return tolerance is not None or basis == "few-events" or untold
 
 
 _MOST_LABELS = 100

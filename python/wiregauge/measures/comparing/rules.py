@@ -9,7 +9,7 @@ from wiregauge import stats
 from wiregauge.measures.comparing.judging import LEVEL
 from wiregauge.measures.comparing.matching import FlowPair
 from wiregauge.measures.comparing.results import Dropped
-from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, Threshold, chosen
+from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, TAIL, Threshold, chosen
 from wiregauge.measures.definitions import MAIN, SERIES, SHARES
 from wiregauge.measures.metrics.results import FlowResult
 
@@ -17,13 +17,14 @@ __all__ = [
     "Rules",
     "common",
     "dropped",
+    "every_statistic",
     "has",
     "judged_figures",
     "supported",
     "wanted_statistics",
 ]
 
-JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
+JUDGED_STATISTICS = frozenset({"mean", TAIL, "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
 """Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
 
 
@@ -107,7 +108,7 @@ def dropped(pair: FlowPair, rules: Rules) -> tuple[Dropped, ...]:
 def judged_figures(pair: FlowPair, rules: Rules) -> int:
     """Judged figures of a pair of flows."""
     figures: list[tuple[str, str | None]] = [
-        (name, statistic) for name in common(pair) for statistic in ("mean", "sd", *supported(pair, name))
+        (name, statistic) for name in common(pair) for statistic in every_statistic(pair, name)
     ]
     if pair.base.counts["sent"] and pair.new.counts["sent"]:
         figures += [(name, None) for name in SHARES]
@@ -116,14 +117,20 @@ def judged_figures(pair: FlowPair, rules: Rules) -> int:
 
 def wanted_statistics(pair: FlowPair, name: str, rules: Rules, *, in_full: bool) -> tuple[str, ...]:
     """The statistics of a measure: all, or those that are judged and a few beside them (`FlowComparison`)."""
-    every = ("mean", "sd", *supported(pair, name))
+    every = every_statistic(pair, name)
     if in_full:
         return every
     judged = {one for one in every if rules.judges(pair, name, one)}
     if not judged and name not in MAIN:
         return ()
-    return ("mean", "sd", *(one for one in every[2:] if one in judged | _SHOWN_ALWAYS))
+    return (*_LEADING, *(one for one in every[len(_LEADING) :] if one in judged | _SHOWN_ALWAYS))
 
 
+def every_statistic(pair: FlowPair, name: str) -> tuple[str, ...]:
+    """The statistics of a measure that both sides have: mean, standard deviation, greatest value, quantiles."""
+    return (*_LEADING, *supported(pair, name))
+
+
+_LEADING = ("mean", "sd", TAIL)
 _SHOWN_ALWAYS = frozenset({"p50", "p99", "p99.9"})
 """Percentiles of the main measures that tables show, judged or not."""

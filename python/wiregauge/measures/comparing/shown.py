@@ -139,6 +139,7 @@ class MeasureShown(TypedDict):
     new: FiguresShown
     mean: ShiftShown
     sd: ShiftShown
+    max: Annotated[ShiftShown, From(lambda found: filled(ShiftShown, found.greatest))]
     quantiles: Annotated[
         dict[str, ShiftShown],
         Meta(extra_json_schema={"propertyNames": {"pattern": "^p[0-9.]+$"}}),

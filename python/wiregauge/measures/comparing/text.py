@@ -22,10 +22,12 @@ BASES = {
     "beyond-threshold": "beyond the threshold",
     "open": "too few messages to tell",
     "few-events": "too few events to tell a change from chance",
+    "out-of-reach": "only a change greater than the figure itself would be found",
     "sweep": "changed over the sweep, not shown at this point alone",
     "unfit": "a side is not fit to compare",
 }
 MOST_LINES = 10
+_IDENTICAL = BASES["identical"]
 
 
 def signed(ns: float | None) -> str:
@@ -83,7 +85,7 @@ def detectable_text(flow: FlowComparison) -> str:
     if found is not None:
         name, reach = found
         least = f"from {duration(reach, 2)} on" if reach > 0 else "however small"
-        return f"no difference found, detectable {least} ({name})"
+        return f"no difference found, detectable {least} ({name}){_tail_text(flow.unseen_tail)}"
     shares = [
         (name, shift.detectable)
         for name, shift in flow.judged
@@ -95,13 +97,17 @@ def detectable_text(flow: FlowComparison) -> str:
     return ""
 
 
+def _tail_text(part: float | None) -> str:
+    return "" if part is None else f", and a tail from {share(part, 2)} of the messages on"
+
+
 def sameness_text(flow: FlowComparison) -> str:
     """In which sense a flow is the same on both sides."""
     bases = {shift.basis for _, shift in flow.judged}
     if "no-difference" in bases:
         return detectable_text(flow)
     if bases == {"identical"} or not bases - {"identical", "no-difference"}:
-        return "identical values"
+        return _IDENTICAL
     return "shown to lie within the threshold"
 
 
@@ -173,14 +179,18 @@ def _headline(comparison: Comparison) -> str:
 def _sameness(comparison: Comparison) -> str:
     """In which sense all is the same."""
     flows = comparison.flows
-    twins = sum(all(m.identical for m in flow.measures.values()) for flow in flows)
+    twins = sum(sameness_text(flow) == _IDENTICAL for flow in flows)
     if twins == len(flows):
-        return "identical values"
+        return _IDENTICAL
     reaches = [found for flow in flows if (found := flow.detectable) is not None]
     if reaches:
         name, reach = max(reaches, key=lambda entry: entry[1])
         least = f"from {duration(reach, 2)} on" if reach > 0 else "however small"
-        said = f"no difference found, detectable {least} ({name} of the flow that tells least)"
+        tails = [tail for flow in flows if (tail := flow.unseen_tail) is not None]
+        said = (
+            f"no difference found, detectable {least} ({name} of the flow that tells least)"
+            f"{_tail_text(max(tails, default=None))}"
+        )
     else:
         said = next(filter(None, map(sameness_text, flows)), "no difference found")
     return f"{said} ({twins} of them with identical values)" if twins else said
@@ -198,7 +208,7 @@ def greatest(comparison: Comparison, verdict: str) -> str:
     if not found:
         return ""
     times = [entry for entry in found if entry[3].statistic != "share"]
-    title, flow, name, shift = max(times or found, key=lambda entry: entry[3].relative)
+    title, flow, name, shift = max(times or found, key=lambda entry: entry[3].weight)
     where = f" at {title}" if title else ""
     return f"{shift_text(name, shift)} of flow {flow.label}{where}"
 

@@ -21,6 +21,8 @@ SHIFT_QUANTILES: dict[str, float] = {
 """Deciles and tails; each is compared where n supports it on both sides."""
 
 STATISTICS = ("mean", "sd", *SHIFT_QUANTILES)
+TAIL = "max"
+"""The greatest value: it has no interval, so no threshold is on it; messages beyond it on either side are counted."""
 
 _FORM = re.compile(
     r"(?:(?P<flow>\d{1,5}):)?(?P<measure>[a-z_]+)(?:\.(?P<statistic>[a-z0-9.]+))?=(?P<value>.+)"
@@ -47,7 +49,7 @@ class Threshold:
         return (
             (self.flow is None or self.flow in flows)
             and self.measure == measure
-            and self.statistic in (None, statistic)
+            and (self.statistic == statistic or (self.statistic is None and statistic != TAIL))
         )
 
     def tolerance(self, base: float) -> float:

@@ -21,7 +21,7 @@ from wiregauge.measures.comparing.measured import (
     statistic_of,
 )
 from wiregauge.measures.comparing.results import Comparison, Dropped, Shift, Verdict, combined, unanswered
-from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, Threshold, chosen
+from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, TAIL, Threshold, chosen
 from wiregauge.measures.comparing.trend_judging import Against, Judging, TrendPoint, steps
 from wiregauge.measures.definitions import MAIN, SHARES
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
@@ -30,7 +30,8 @@ from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 
 STATISTICS = ("mean", "p50", "p99")
-"""Statistics of latency and round trip that are followed without being asked for; `lost` is followed beside them."""
+"""Statistics of latency and round trip that are followed without being asked for. Beside them are the greatest value,
+where no threshold is on the measure, and `lost`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,11 @@ def trend(
                 for place in places
                 if place.run in shifts
             },
+            {
+                place.run: stats.Sample(evidence[place.run].series(place.point, place.flow, measure))
+                for place in places
+                if statistic == TAIL
+            },
         )
         series.append(
             TrendSeries(
@@ -390,6 +396,8 @@ def _figures(
 ) -> list[tuple[str, str]]:
     """The figures of a flow that are followed: the usual ones, what a threshold names, what a comparison `judged`."""
     usual = [(measure, statistic) for measure in MAIN for statistic in STATISTICS]
+    spoken = {t.measure for t in thresholds if t.flow in (None, flow.plan.id)}
+    usual += [(measure, TAIL) for measure in MAIN if measure not in spoken]
     named = [
         (t.measure, statistic)
         for t in thresholds

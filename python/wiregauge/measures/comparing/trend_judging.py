@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.comparing.judging import LEVEL, judge_shift
+from wiregauge.measures.comparing.judging import LEVEL, judge_shift, out_of_reach
 from wiregauge.measures.comparing.measured import widened
 from wiregauge.measures.comparing.results import Basis, Shift, Verdict
 from wiregauge.measures.comparing.thresholds import Threshold
@@ -17,6 +17,9 @@ from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.stats import Estimate, Events
 
 Against = Literal["previous", "first"]
+
+_DIFFERENT = 0.05
+"""Chance below which one of the runs before lies beyond the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,8 @@ class TrendPoint:
 @dataclass(frozen=True, slots=True)
 class Judging:
     """How the points of one figure are judged. By run: its interval at the joint level, the bound of its clocks and
-    timestamps, of a share how it came about, and what the comparison with the only run before says of it."""
+    timestamps, of a share how it came about, what the comparison with the only run before says of it, and where it is
+    the greatest value, all values."""
 
     measure: str
     threshold: Threshold | None
@@ -53,6 +57,7 @@ class Judging:
     instrument: Mapping[int, float]
     events: Mapping[int, Events]
     pairs: Mapping[int, Shift | None]
+    samples: Mapping[int, stats.Sample]
 
     def judged(self, points: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
         """Every fit point after the first, judged against the fit ones before it."""
@@ -63,6 +68,8 @@ class Judging:
                 made.append(point)
             elif point.run in self.pairs:
                 made.append(_of_pair(point, self.pairs[point.run]))
+            elif self.samples:
+                made.append(self._of_tail(point, self._reference(before)))
             else:
                 made.append(self._against(point, self._reference(before)))
         return tuple(made)
@@ -83,6 +90,8 @@ class Judging:
         good = DEFINITIONS[self.measure].better == "lower"
         verdict, basis = judge_shift(shift, tolerance, lower_is_better=good)
         detectable = _closed(shift) if basis == "no-difference" else None
+        if not self.events and detectable is not None and out_of_reach("", detectable, base.value):
+            verdict, basis, detectable = "undecided", "out-of-reach", None
         untold = self._untold(point, before, detectable)
         if untold is not None and (verdict == "same" or untold == "open"):
             verdict, basis, detectable = "undecided", untold, None
@@ -95,6 +104,38 @@ class Judging:
             basis=basis,
             detectable=detectable,
         )
+
+    def _of_tail(self, point: TrendPoint, before: Sequence[TrendPoint]) -> TrendPoint:
+        """By the messages beyond all of the runs before, or of these beyond all of it.
+
+        Runs of which some lie beyond the others by the same test differ so among each other; one more that does tells
+        nothing.
+        """
+        level = 1 - self.joint_level
+        test = self._tail(before, point)
+        reference = max(earlier.value.value for earlier in before)
+        made = replace(point, reference=reference, shift=Estimate(point.value.value - reference, None, None))
+        chance = test.chance
+        if chance.both <= level:
+            others = [[other for other in before if other is not one] for one in before]
+            differ = len(before) > 1 and any(
+                self._tail(rest, one).chance.both <= _DIFFERENT / len(before)
+                for one, rest in zip(before, others, strict=True)
+            )
+            if differ:
+                return replace(made, verdict="undecided", basis="open")
+            up_is_worse = DEFINITIONS[self.measure].better == "lower"
+            worse = chance.up <= chance.down or not up_is_worse
+            return replace(made, verdict="worse" if worse else "better", basis="significant")
+        reach = test.reach(level)
+        if reach is None:
+            return replace(made, verdict="undecided", basis="open")
+        return replace(made, verdict="same", basis="no-difference", detectable=reach)
+
+    def _tail(self, before: Sequence[TrendPoint], point: TrendPoint) -> stats.TailTest:
+        values = [run for earlier in before for run in self.samples[earlier.run].runs]
+        bound = self.instrument[point.run] + max(self.instrument[earlier.run] for earlier in before)
+        return stats.Pair(stats.Sample(values), self.samples[point.run], bound).tail()
 
     def _intervals(self, point: TrendPoint, before: Sequence[TrendPoint]) -> tuple[list[float], Estimate]:
         """95 % half-widths of the runs before, and the estimate of this one at the joint level.

@@ -17,6 +17,7 @@ from wiregauge.measures.comparing.text import (
     points_of,
     signed,
 )
+from wiregauge.measures.comparing.thresholds import TAIL
 from wiregauge.measures.comparing.trend import Trend, TrendSeries
 from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.definitions import SHARES
@@ -102,6 +103,7 @@ def _detectable(trend: Trend) -> str:
         if (point := series.at(trend.newest)) is not None
         and (reach := point.detectable) is not None
         and series.measure not in SHARES
+        and series.statistic != TAIL
     ]
     if not times:
         return ""

@@ -71,7 +71,7 @@ class Definition:
     of: str = ""
     """What can show it, in the plural: of none of these it says nothing. Where it is empty, values of messages."""
     least: int = 1
-    """Fewest of these that can show it, where there are as many: one arrival alone is in order."""
+    """Fewest of these that can show it, however few were sent: one arrival alone is in order."""
     losses: Literal["", "counted", "missing"] = ""
     """Whether every lost message counts against it, or has no value in it, as a latency."""
     rests_on: str = ""
@@ -90,11 +90,23 @@ class Definition:
         """Its key in `show --json`: the name with the unit at its end."""
         return self.name + {"ns": "_ns", "bit/s": "_bps", "1/s": "_per_s"}.get(self.unit, "")
 
+    def least_of(self, statistic: str) -> int:
+        """Fewest of `of` that can show a statistic: it takes one arrival more than those that one is to come behind."""
+        return max(self.least, int(statistic) + 1 if statistic.isdecimal() else 1)
+
     def between_clocks(self, *, relayed: bool) -> int:
         """How often the offset of the receiver's clock from the sender's is in it: 1, -1 on the way back, or 0."""
         if self.clocks == "one-way":
             return 0 if relayed else 1
         return {"out": 1, "back": -1}.get(self.clocks, 0)
+
+
+_SPREADS = ("sd", "mad")
+
+
+def least_values(statistic: str) -> int:
+    """Fewest values that a statistic of them can be of: one value alone has no spread."""
+    return 2 if statistic.rpartition(".")[2] in _SPREADS else 1
 
 
 QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}

@@ -131,6 +131,7 @@ OF_FLOWS = (
         better="higher",
         statistics=("min",),
         of=SENT,
+        least=2,
     ),
     Definition(
         "availability",
@@ -139,10 +140,11 @@ OF_FLOWS = (
         "share",
         "3GPP TS 22.261, 3.1 (communication service availability, survival time), counted in messages",
         "A message fails when it is lost or late. The service survives one failed message and is down from the "
-        "second in a row until the next good one: a survival time of one period.",
+        "second in a row until the next good one: a survival time of one period. It is 0 where no message was good.",
         better="higher",
         of=SENT,
         links="less",
+        least=2,
     ),
     Definition(
         "duplicated",
@@ -355,6 +357,7 @@ OF_FLOWS = (
         "RFC 2285, 3.5.1; on the wire times 8 * (length + 20 B), preamble and gap included",
         "Frames per second that the plan asks of the sender.",
         of=SENT,
+        least=2,
     ),
     Definition(
         "offered_load",
@@ -366,6 +369,7 @@ OF_FLOWS = (
         "Background load is stated per injecting end system, as shares of its link.",
         better="higher",
         of=SENT,
+        least=2,
     ),
     Definition(
         "effective_bandwidth",

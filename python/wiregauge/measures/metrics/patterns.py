@@ -128,10 +128,13 @@ class Outages:
 
 
 def outages(failed: Flags) -> Outages:
-    """The service is down from the second failed message of a stretch to the next good one (one message survives)."""
+    """The service is down from the second failed message of a stretch to the next good one (one message survives).
+
+    Where no message was good nothing survived: it was never up.
+    """
     down = failed.copy()
-    down[1:] &= failed[:-1]
-    if len(down):
+    if not failed.all():
+        down[1:] &= failed[:-1]
         down[0] = False
     lengths = run_lengths(down)
     return Outages(len(lengths), int(lengths.max(initial=0)), int(lengths.sum()), down)

@@ -11,7 +11,7 @@ from html import escape
 from math import inf, isinf
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
-from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT
+from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT, least_values
 from wiregauge.measures.definitions.units import count_of, duration, rate, share
 from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Service
@@ -393,7 +393,7 @@ def _less(edge: float | None, by: float | None) -> float | None:
 def of_summary(summary: Summary, statistic: str) -> Quantity:
     """One of `STATISTICS` of a summary with its interval."""
     measure, n, unit = summary.measure, summary.n, DEFINITIONS[summary.measure].unit
-    value = summary.value(statistic)
+    value = summary.value(statistic) if n >= least_values(statistic) else None
     low = high = None
     if value is None:
         percentile = summary.percentiles.get(statistic)
