@@ -149,7 +149,10 @@ def checked(run: Path, passive: dict[str, Any], truth: Truth, window_ns: float) 
             found[outcome] += 1
             near = [t for t in times[one.data] if t != one.nanos and abs(t - one.nanos) <= window_ns]
             if outcome == "unknown":
-                assert near, "ambiguous, and nothing of its content is near"
+                # Near an end one of its content may have come when the capture had not begun, or had ended.
+                at_end = min(one.nanos - sent[0].nanos, sent[-1].nanos - one.nanos) <= window_ns
+                recurs = len(times[one.data]) > 1
+                assert near or (at_end and recurs), "ambiguous, and nothing of its content is near"
             elif outcome == "lost":
                 assert not came
             else:
@@ -270,21 +273,24 @@ def test_what_the_device_changes_is_left_out_where_it_is_named(tmp_path: Path) -
 
 
 def test_cut_frames_of_microseconds_are_compared_by_their_beginning(tmp_path: Path) -> None:
-    content = [frame(n // 2) if n % 10 else frame(n) for n in range(100)]
+    # At both ends frames of their own: nobody knows what of others came beyond these.
+    content = [frame(n // 2) if n % 10 and 4 <= n < 96 else frame(5000 + n) for n in range(100)]
     files = pair(tmp_path, content, content, snap=60, micro=True)
     passive, done = imported(tmp_path, *files, "--max-clock-offset", "0ns", "--max-residence", "50us")
     assert passive["compared_bytes"] == 60
     assert sum(told["matched"] for told in passive["flows"]) == 100
-    assert "note:" not in done.output
+    assert done.output.count("note:") == 1
+    assert "a capture kept no more than 60 B" in " ".join(done.output.split())
 
 
 def test_the_order_makes_certain_what_the_window_leaves_open(tmp_path: Path) -> None:
     # Two alike around one of its own, which none overtakes: they cannot have been exchanged.
-    content = [frame(1000 + n) if n % 2 else frame(n // 4) for n in range(400)]
+    # So at both ends, beyond which one alike may have come unseen.
+    content = [frame(1000 + n) if n % 2 or not 24 <= n < 376 else frame(n // 4) for n in range(400)]
     files = pair(tmp_path, content, content)
     options = ["--max-clock-offset", "0ns", "--max-residence", "2ms"]
     passive, _ = imported(tmp_path, *files, *options)
-    assert passive["flows"][0]["ambiguous"] == 100
+    assert passive["flows"][0]["ambiguous"] == 88
     done = CliRunner().invoke(
         app, ["import", *map(str, files), *options, "--in-order", "--out", str(tmp_path / "ordered")]
     )

@@ -17,6 +17,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+mod edges;
 mod file;
 mod link_types;
 pub mod passive;

@@ -29,6 +29,7 @@ const MICROSECONDS: u8 = 6;
 const IF_SPEED: OptionCode = OptionCode(8);
 const IF_FCSLEN: OptionCode = OptionCode(13);
 const EPB_FLAGS: OptionCode = OptionCode(2);
+const EPB_DROPCOUNT: OptionCode = OptionCode(4);
 const ISB_OSDROP: OptionCode = OptionCode(7);
 const ISB_IFDROP: OptionCode = OptionCode(5);
 
@@ -140,9 +141,22 @@ pub struct Interface {
     pub step_picos: u64,
     /// Frames it says that it or the host dropped.
     pub dropped: u64,
+    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    pub back_picos: u64,
+    /// Of `dropped`, what packet blocks say.
+    dropped_between: u64,
+    latest: Option<i128>,
     link_type: i32,
     resolution: Option<Unit>,
     offset_seconds: i64,
+}
+
+impl Interface {
+    fn meet(&mut self, picos: i128) {
+        let latest = self.latest.map_or(picos, |latest| latest.max(picos));
+        self.back_picos = self.back_picos.max(u64::try_from(latest - picos).unwrap_or(u64::MAX));
+        self.latest = Some(latest);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -409,7 +423,8 @@ impl State<'_> {
                 let dropped = [ISB_OSDROP, ISB_IFDROP].map(|code| self.number(&counted.options, code));
                 if let Some(interface) = self.interfaces.get_mut(at) {
                     // Statistics are totals so far: the last block has the last word.
-                    interface.dropped = dropped.into_iter().flatten().fold(0, u64::saturating_add);
+                    let so_far = dropped.into_iter().flatten().fold(0, u64::saturating_add);
+                    interface.dropped = so_far.max(interface.dropped_between);
                 }
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
@@ -419,6 +434,14 @@ impl State<'_> {
                     2 => Direction::Outbound,
                     _ => Direction::Unknown,
                 };
+                // Since the frame before of the same interface; whoever writes these may write no statistics, and either
+                // may know of more.
+                let between = self.number(&packet.options, EPB_DROPCOUNT).unwrap_or(0);
+                let at = self.section.saturating_add(packet.if_id as usize);
+                if let Some(interface) = self.interfaces.get_mut(at).filter(|_| between > 0) {
+                    interface.dropped_between = interface.dropped_between.saturating_add(between);
+                    interface.dropped = interface.dropped.max(interface.dropped_between);
+                }
                 let data = packet.data.get(..packet.caplen as usize).ok_or(Contradiction)?;
                 return Ok(self.frame(packet.if_id as usize, Some(ticks), direction, data, packet.origlen));
             }
@@ -459,6 +482,9 @@ impl State<'_> {
             self.count(Trouble::TooLong);
             return None;
         }
+        if let Some(interface) = self.interfaces.get_mut(number) {
+            interface.meet(picos);
+        }
         if length > data.len() {
             self.count(Trouble::Snapped);
         }
@@ -488,6 +514,9 @@ impl State<'_> {
                 .find_map(|option| option.as_str().ok()?.parse().ok()),
             step_picos: resolution.map_or(1, Unit::step),
             dropped: 0,
+            dropped_between: 0,
+            back_picos: 0,
+            latest: None,
             link_type: block.linktype.0,
             resolution,
             // The parser's own field takes every section for a little-endian one.
@@ -530,6 +559,9 @@ fn of_header(header: &PcapHeader) -> Interface {
         timestamps: None,
         step_picos: resolution.map_or(1, Unit::step),
         dropped: 0,
+        dropped_between: 0,
+        back_picos: 0,
+        latest: None,
         link_type: (field & 0xffff).cast_signed(),
         resolution,
         // The header's time zone is always written as 0 and to be ignored (the draft calls it reserved).

@@ -305,7 +305,7 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
         "troubles": taken["troubles"],
         "unknown_flows": taken["unknown_flows"],
         **_unrelated(captured, taken),
-        **({"passive": taken["passive"]} if "passive" in taken else {}),
+        **({"passive": taken["passive"]} if "passive" in taken else {"gaps": taken.get("gaps", [])}),
     }
 
 

@@ -38,6 +38,7 @@ from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.metrics.together import together
 from wiregauge.measures.metrics.uncompared import without_clocks
 from wiregauge.measures.one_flow import Known, judge_flow
+from wiregauge.measures.passive import by_captures
 from wiregauge.measures.progress import reached
 from wiregauge.measures.repeats import points_of
 from wiregauge.measures.show import details, details_file, show_chunks
@@ -242,7 +243,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
                 flow = result.plan
                 timed = _by_known_clocks(with_contracts(result, contracts), clocks, unseen)
                 found[flow.id, flow.receiver] = _with_met(
-                    timed,
+                    by_captures(timed, entry),
                     line_time=line_time(timed, clocks.wrong),
                     elimination=elimination.get(flow.id),
                     policing=policing.get(flow.id),

@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from wiregauge.measures.validity.matched import contradictions, outside, window
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.validity.matched import contradictions, outside, unfounded, window
+from wiregauge.stats import share_bound
 
-__all__ = ["count", "sentences", "spread", "told", "us", "varies", "window"]
+__all__ = ["by_captures", "count", "sentences", "spread", "told", "us", "varies", "window"]
 
 _PS_PER_US = 1_000_000
+
+
+def by_captures(flow: FlowResult, entry: Mapping[str, Any]) -> FlowResult:
+    """The flow with what captures tell of it besides its messages: how many came and were lost at least, and holes.
+
+    A frame that is behind the device and was not before it shows that the capture before it lacks some, and those that
+    were lost are not among the frames that it has.
+    """
+    compared = entry.get("passive")
+    taps = [tap for tap in entry.get("taps") or () if tap["node"] == flow.plan.source and tap.get("dropped")]
+    why = [f"the capture at {tap['node']} dropped {count_of(tap['dropped'], 'frame')}" for tap in taps]
+    lost = came = 0
+    own = next((one for one in compared["flows"] if one["flow"] == flow.plan.id), None) if compared else None
+    if own is not None:
+        lost, came = own["lost"][0], (own.get("through") or [0])[0]
+        if own["appeared"]:
+            why.append(f"{count_of(own['appeared'], 'frame')} behind the device came by no capture before it")
+    holes = f"{' and '.join(why)}: more may have been sent, and lost, than was seen" if why else ""
+    if lost <= flow.counts["lost"]:
+        return replace(flow, came_at_least=came, holes=holes) if came or holes else flow
+    sent = flow.counts["sent"]
+    least = share_bound(lost, sent)
+    loss = replace(
+        flow.loss, ratio=lost / sent, low=least.low, high=max(flow.loss.high, least.high), one_sided=False
+    )
+    return replace(flow, lost_at_least=lost, came_at_least=came, holes=holes, loss=loss)
+
+
 _NAMED = 3
 
 
@@ -22,9 +54,7 @@ def varies(flow: Mapping[str, Any]) -> str:
 def sentences(compared: Mapping[str, Any]) -> list[str]:
     """What a reader must know before believing a figure; `[]` where nothing is open."""
     flows = compared["flows"]
-    ambiguous, edge, appeared, changed = (
-        sum(flow[key] for flow in flows) for key in ("ambiguous", "at_edge", "appeared", "perhaps_changed")
-    )
+    ambiguous, edge = (sum(flow[key] for flow in flows) for key in ("ambiguous", "at_edge"))
     found = []
     if compared["offset_uncertainty_ps"] is None:
         found.append(
@@ -38,10 +68,18 @@ def sentences(compared: Mapping[str, Any]) -> list[str]:
         )
     if edge:
         found.append(f"{edge} frames came so near to an end of the other capture that nobody knows their end")
-    if appeared:
+    found += [said for said in (unfounded(compared),) if said]
+    if compared["compared_bytes"] is not None:
         found.append(
-            f"{appeared} frames behind the device have no origin before it"
-            + (f"; {changed} of them could be lost frames whose content was changed" if changed else "")
+            f"a capture kept no more than {compared['compared_bytes']} B of some frames: longer ones were compared by "
+            "their first so many, and those that differ beyond count as the same"
+        )
+    borrowed = [flow for flow in flows if flow.get("recurring_ps", 0) > compared["greatest_ps"]]
+    if borrowed:
+        found.append(
+            f"of {count_of(len(borrowed), 'flow')} too few frames have a content of their own to tell how long the "
+            f"device keeps them: recurring content was looked for within {us(borrowed[0]['recurring_ps'])} us "
+            "(--max-residence says another)"
         )
     found += [f"{each.seen}: {each.cause}" for each in (outside(compared),) if each is not None]
     found += contradictions(compared)

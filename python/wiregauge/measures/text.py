@@ -32,8 +32,8 @@ def headline(judgement: Judgement) -> str:
     flows = [flow for point in judgement.points for flow in point.flows]
     speeds = [(flow, flow.summaries["latency"]) for flow in flows if flow.summaries["latency"].n]
     seen = [flow for flow in flows if not flow.unseen]
-    sent, lost = sum(flow.counts["sent"] for flow in seen), sum(flow.counts["lost"] for flow in seen)
-    open_ended = sum(flow.counts["unknown"] for flow in seen)
+    sent, lost = sum(flow.counts["sent"] for flow in seen), sum(flow.lost for flow in seen)
+    open_ended = sum(flow.open_ended for flow in seen)
     unseen = sorted({name for flow in flows for name in flow.unseen})
     trust = {
         Grade.INVALID: "and the campaign is INVALID: do not rely on it",
@@ -41,13 +41,14 @@ def headline(judgement: Judgement) -> str:
     }.get(judgement.validity, _valid(judgement))
     if sent == 0 and not unseen:
         return f"No message was sent, {trust}."
+    least = "at least " if any(flow.lost > flow.counts["lost"] for flow in seen) else ""
     fate = (
-        f"{lost} of {count_of(sent, 'message')} lost{_losers(seen)}"
+        f"{least}{lost} of {count_of(sent, 'message')} lost{_losers(seen)}"
         if lost
         else f"none of {sent} messages lost"
     )
     if open_ended:
-        fate += f", of {open_ended} nobody can tell"
+        fate += f", of {open_ended}{' more' if least else ''} nobody can tell"
     if unseen:
         blind = (
             "what was lost before the tap is not known"
@@ -57,7 +58,8 @@ def headline(judgement: Judgement) -> str:
         fate = f"{fate}, but of the other flows {blind}" if seen else blind
     if not speeds:
         apart = [flow for flow in flows if flow.uncompared]
-        told = _uncompared(apart) if apart else "No latency was measured" if unseen else "Nothing arrived"
+        came = unseen or any(flow.came_at_least for flow in flows)
+        told = _uncompared(apart) if apart else "No latency was measured" if came else "Nothing arrived"
         return f"{told}: {fate}, {trust}."
     medians = _reach(speeds, lambda summary: summary.value("p50"))
     tails = _reach(speeds, lambda summary: summary.value("p99"))
@@ -113,7 +115,7 @@ def _losers(flows: Sequence[FlowResult]) -> str:
     """The flows that lost messages, most first, where not all of them did or they are several."""
     lost: dict[str, int] = {}
     for flow in flows:
-        lost[flow.plan.name] = lost.get(flow.plan.name, 0) + flow.counts["lost"]
+        lost[flow.plan.name] = lost.get(flow.plan.name, 0) + flow.lost
     if len(lost) < 2:
         return ""
     ordered = sorted((name for name, count in lost.items() if count), key=lambda name: -lost[name])
@@ -314,8 +316,8 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
 
 def _lost(flow: FlowResult) -> str:
     """Messages that are lost, and of how many more nobody can tell."""
-    lost, unknown = flow.counts["lost"], flow.counts["unknown"]
-    return f"{lost} + {unknown}?" if unknown else str(lost)
+    least = "≥ " if flow.lost > flow.counts["lost"] else ""
+    return f"{least}{flow.lost}" + (f" + {flow.open_ended}?" if flow.open_ended else "")
 
 
 def _percentile(summary: Summary, name: str, *, intervals: bool) -> str:

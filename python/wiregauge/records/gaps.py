@@ -28,8 +28,8 @@ def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, 
     for name, report in agents.items():
         if name in nodes:
             found += _reported(directory, run, nodes.index(name), report)
-    # Frames of two captures that were matched by their content.
-    found += (entry.get("passive") or {}).get("gaps") or []
+    # Of captures, and of frames of two that were matched by their content.
+    found += [*(entry.get("gaps") or []), *((entry.get("passive") or {}).get("gaps") or [])]
     if entry.get("state") == "partial" and not directory.traits.virtual_time:
         found += _silent(directory, run, nodes, agents)
     return found

@@ -49,6 +49,11 @@ pub struct FlowReport {
     pub outside: u64,
     /// Frames lost, those at an edge and outside left out.
     pub lost: [u64; 2],
+    /// Frames that came through, certainly and at most.
+    pub through: [u64; 2],
+    /// Longest residence looked for among its frames of a content that recurs, ps; longer than that of all where none of its
+    /// own frames tells how long it stays.
+    pub recurring_ps: i64,
     /// Copies behind the device beyond the first.
     pub copies: [u64; 2],
     /// Frames behind the device that came from nowhere …
@@ -131,6 +136,7 @@ struct Tally {
     strangers: Vec<(i64, u16)>,
     span: Option<[i64; 2]>,
     length: u16,
+    recurring: i64,
     doubtful: Vec<[i64; 2]>,
     was_doubtful: bool,
 }
@@ -152,6 +158,7 @@ pub(super) fn summarise(
         let tally = &mut tallies[places[flow]];
         tally.through = [0, 1].map(|end| tally.through[end] + fates.through[flow][end]);
         tally.stemming += fates.stemming[flow];
+        tally.recurring = tally.recurring.max(relation.recurring[flow]);
         tally.outside = [0, 1].map(|kind| tally.outside[kind] + fates.outside[flow][kind]);
     }
     for (side, numbers) in numbers.iter_mut().enumerate() {
@@ -169,10 +176,12 @@ pub(super) fn summarise(
         }
     }
     let names = [0, 1].map(|side: usize| read.sides[side].name.clone());
-    let flows = tallies.iter_mut().zip(&tallied).enumerate();
-    let flows = flows.map(|(at, (tally, of))| tally.report(number(at), of, &names, relation));
-    let flows =
-        flows.map(|flow| FlowReport { lost: [if doubled { 0 } else { flow.lost[0] }, flow.lost[1]], ..flow });
+    let flows = tallies.iter_mut().zip(&tallied).enumerate().map(|(at, (tally, of))| {
+        let flow = tally.report(number(at), of, &names, relation);
+        // What the capture behind the device dropped came through it.
+        let surely = if doubled { 0 } else { flow.lost[0].saturating_sub(read.sides[1 - of.from].dropped) };
+        FlowReport { lost: [surely, flow.lost[1]], ..flow }
+    });
     let flows = flows.collect();
     let (uncrossed, uncrossed_all) = uncrossed(read, relation, fates);
     Summary {
@@ -303,6 +312,8 @@ impl Tally {
             at_edge: self.at_edge,
             outside: once + others,
             lost: [followed.saturating_sub(most + others), followed.saturating_sub(fewest)],
+            through: self.through,
+            recurring_ps: self.recurring,
             copies: [self.stemming.saturating_sub(most), self.stemming.saturating_sub(fewest)],
             appeared: self.appeared,
             appeared_at_edge: self.appeared_at_edge,

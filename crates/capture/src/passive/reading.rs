@@ -43,8 +43,8 @@ pub(super) struct Side {
     pub(super) step_picos: u64,
     pub(super) rate_bps: Option<u64>,
     pub(super) timestamps: Option<Timestamps>,
-    /// Times that lie before the one in front of them.
-    back: u64,
+    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    pub(super) back_picos: u64,
 }
 
 /// Both captures.
@@ -198,8 +198,9 @@ fn side(
         step_picos: 1,
         rate_bps: order.rate_bps,
         timestamps: None,
-        back: 0,
+        back_picos: 0,
     };
+    let mut is_sorted = true;
     let mut used: Option<(usize, Interface)> = None;
     let mut bytes = Vec::new();
     while let Some(packet) = reader.next_packet() {
@@ -236,7 +237,7 @@ fn side(
         let key = known.content.hash(limit, ignored);
         let flow = known.content.flow(ignored);
         let flow = known.flow(flow);
-        side.back += u64::from(side.frames.last().is_some_and(|last| last.time > time));
+        is_sorted &= side.frames.last().is_none_or(|last| last.time <= time);
         if side.frames.len() >= u32::MAX as usize {
             return Err(PassiveError::TooMany { file: name, limit: u32::MAX });
         }
@@ -246,11 +247,11 @@ fn side(
         return Err(PassiveError::Empty { file: name });
     }
     let all = reader.interfaces().iter().enumerate();
-    side.dropped = all
-        .filter(|(at, _)| wanted.is_none_or(|wanted| wanted == *at))
-        .map(|(_, interface)| interface.dropped)
-        .sum();
-    if side.back > 0 {
+    for (_, interface) in all.filter(|(at, _)| wanted.is_none_or(|wanted| wanted == *at)) {
+        side.dropped = side.dropped.saturating_add(interface.dropped);
+        side.back_picos = side.back_picos.max(interface.back_picos);
+    }
+    if !is_sorted {
         side.frames.sort_by_key(|frame| frame.time);
     }
     troubles.extend(reader.troubles().iter().map(|(what, n)| (name.clone(), what.clone(), *n)));
@@ -305,6 +306,7 @@ impl Side {
             unchecked: self.cut,
             foreign: 0,
             dropped: self.dropped,
+            back_ps: self.back_picos,
         }
     }
 }

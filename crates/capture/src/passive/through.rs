@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::edges;
+
 use super::matching::{Fate, Limits, Matching, matched};
 use super::reading::{Captures, Side, files};
 use super::{LONGEST, Order, PassiveError};
@@ -28,6 +30,9 @@ pub(super) struct Relation {
     pub(super) from: Vec<usize>,
     /// By flow: whether times of its own frames told that.
     pub(super) told: Vec<bool>,
+    /// By flow: longest residence looked for among frames of a content that recurs, ps. Of a flow without enough frames of
+    /// a content of their own nobody knows how long it stays: that of another flow may be a whole cycle of its content.
+    pub(super) recurring: Vec<i64>,
     /// Frames of a content that each capture has once.
     pub(super) unique: u64,
     /// By content: the frames of each side.
@@ -163,6 +168,17 @@ impl Groups {
 }
 
 impl Relation {
+    /// When a frame of a flow may leave after it came, ps, of a content that a capture has so many times.
+    fn window_of(&self, flow: usize, times: usize) -> [i64; 2] {
+        if times <= 1 {
+            return self.window;
+        }
+        let longer = self.recurring[flow].saturating_sub(self.greatest);
+        // Between clocks of which nothing is known a frame may seem to leave as much before.
+        let earlier = if self.uncertainty.is_some() { 0 } else { longer };
+        [self.window[0].saturating_sub(earlier), self.window[1].saturating_add(longer)]
+    }
+
     /// By content, its flow and the places of its frames on each side.
     pub(super) fn contents<'a>(
         &'a self,
@@ -206,6 +222,8 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
     let slack = agree.unwrap_or(0).saturating_add(steps(read));
     let mut from = estimate.votes.unwrap_or_else(|| Votes::new(read));
     let (mut unique, mut greatest, mut nearest) = (0, 0_i64, i64::MAX);
+    // By flow: frames of a content of their own, and the longest of their residences.
+    let mut own = vec![(0_u64, 0_i64); read.flows.len()];
     for pair in groups.unique() {
         let apart = difference(read, pair);
         nearest = nearest.min(apart.abs());
@@ -214,6 +232,8 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
         }
         unique += 1;
         greatest = greatest.max(apart.abs());
+        let own = &mut own[read.sides[0].frames[pair[0] as usize].flow as usize];
+        *own = (own.0 + 1, own.1.max(apart.abs()));
     }
     if said.is_some() {
         // Content is first seen, and last, where it comes from, whatever the device loses or copies.
@@ -227,8 +247,13 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
     if unique == 0 && nearest < i64::MAX {
         return Err(apart(order, i128::from(nearest)));
     }
-    let seen = (unique >= ENOUGH).then(|| greatest.saturating_mul(2).saturating_add(2 * slack).min(limit));
+    let twice = |longest: i64| longest.saturating_mul(2).saturating_add(2 * slack).min(limit);
+    let seen = (unique >= ENOUGH).then(|| twice(greatest));
     let greatest = order.greatest_ps.or(seen).unwrap_or(LONGEST);
+    let recurring = own.iter().map(|&(count, longest)| {
+        let seen = (count >= ENOUGH).then(|| twice(longest));
+        order.greatest_ps.or(seen).unwrap_or(LONGEST).max(greatest)
+    });
     let earliest = if agree.is_some() { -slack } else { -greatest };
     Ok(Relation {
         offset: i64::try_from(bases - estimate.shift).unwrap_or(i64::MAX),
@@ -236,6 +261,7 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
         greatest,
         is_most: order.greatest_ps.is_none() && greatest == LONGEST,
         window: [earliest, greatest.saturating_add(slack)],
+        recurring: recurring.collect(),
         told: from.flows.iter().map(|votes| *votes != [0; 2]).collect(),
         from: from.decide(read),
         unique,
@@ -445,8 +471,9 @@ fn round(read: &Captures, relation: &Relation, limits: Option<&[Vec<Limits>; 2]>
         own.extend(
             limits.iter().flat_map(|limits| places[from].iter().map(|&place| limits[from][place as usize])),
         );
-        let found = matched(&before, &behind, relation.window, limits.map(|_| own.as_slice()));
-        note(read, relation, from, &places, [&before, &behind], &found, &mut fates);
+        let window = relation.window_of(flow, before.len().max(behind.len()));
+        let found = matched(&before, &behind, window, limits.map(|_| own.as_slice()));
+        note(read, window, from, &places, [&before, &behind], &found, &mut fates);
         fates.stemming[flow] += found.stemming as u64;
         let through = &mut fates.through[flow];
         *through = [0, 1].map(|end| through[end] + found.through[end] as u64);
@@ -456,20 +483,26 @@ fn round(read: &Captures, relation: &Relation, limits: Option<&[Vec<Limits>; 2]>
 
 fn note(
     read: &Captures,
-    relation: &Relation,
+    window: [i64; 2],
     from: usize,
     places: &[&[u32]; 2],
     [before, behind]: [&[i64]; 2],
     found: &Matching,
     fates: &mut Fates,
 ) {
-    let [earliest, latest] = relation.window;
-    let [begin, end] = read.sides[1 - from].span();
+    let inside = edges::inside(window, read.sides[1 - from].span());
+    let back = [window[1], window[0]].map(i64::saturating_neg);
+    let captured = edges::inside(back, read.sides[from].span());
+    // Of a content that recurs, a frame behind the device may be one that came when the capture before it had not begun.
+    let is_open = |left: i64| before.len().max(behind.len()) > 1 && edges::is_at(left, captured);
     let mut first_known = vec![false; behind.len()];
     for (at, fate) in found.fates.iter().enumerate() {
         let came = before[at];
         let place = places[from][at];
         fates.ends[from][place as usize] = match *fate {
+            Fate::Matched { first, .. } if is_open(behind[first]) => {
+                End::Ambiguous { residence: [behind[first] - came; 2], may_be_lost: true }
+            }
             Fate::Matched { first, .. } => {
                 first_known[first] = true;
                 fates.followed.push(Followed { side: from, from: place, to: places[1 - from][first] });
@@ -478,9 +511,7 @@ fn note(
             Fate::Ambiguous { range, may_be_lost } => {
                 End::Ambiguous { residence: range.map(|place| behind[place] - came), may_be_lost }
             }
-            Fate::Lost if came.saturating_add(latest) > end || came.saturating_add(earliest) < begin => {
-                End::Edge
-            }
+            Fate::Lost if edges::is_at(came, inside) => End::Edge,
             Fate::Lost => End::Lost,
         };
     }
@@ -488,17 +519,14 @@ fn note(
     for (at, &origin) in found.only.iter().enumerate() {
         if let Some(origin) = origin
             && !first_known[at]
-            && matches!(found.fates[origin], Fate::Matched { .. })
+            && matches!(fates.ends[from][places[from][origin] as usize], End::Through(_))
         {
             let (from_place, to) = (places[from][origin], places[1 - from][at]);
             fates.followed.push(Followed { side: from, from: from_place, to });
         }
     }
-    let [begin, end] = read.sides[from].span();
     for (at, _) in found.strays.iter().enumerate().filter(|(_, is_stray)| **is_stray) {
-        let left = behind[at];
-        let is_at_edge = left.saturating_sub(latest) < begin || left.saturating_sub(earliest) > end;
         fates.origins[1 - from][places[1 - from][at] as usize] =
-            if is_at_edge { Origin::Edge } else { Origin::Appeared };
+            if edges::is_at(behind[at], captured) { Origin::Edge } else { Origin::Appeared };
     }
 }

@@ -10,6 +10,7 @@
 //! first bit out); with one as the simulator's records are, from the preamble out to the last octet in.
 
 mod frames;
+mod gaps;
 mod mapping;
 mod plan;
 mod scan;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
 use wg_plan::{Campaign, Flow, Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
+use wg_record::tracking::Gap;
 use wg_record::{Clock, Point, Record, RecordError, RecordFlags};
 
 use crate::read::{ReadError, Reader};
@@ -73,6 +75,8 @@ pub struct Taken {
     pub troubles: Vec<TroubleReport>,
     /// By flow that the test does not have: messages left out.
     pub unknown_flows: BTreeMap<u16, u64>,
+    /// Stretches of time in which the fate of messages is not known.
+    pub gaps: Vec<Gap>,
 }
 
 /// A tap and what came by it.
@@ -108,6 +112,8 @@ pub struct TapReport {
     pub foreign: u64,
     /// Frames the capture itself says it dropped.
     pub dropped: u64,
+    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    pub back_ps: u64,
 }
 
 /// Frames, or a rest of a file, that could not be used.
@@ -219,6 +225,7 @@ pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
         firsts: Firsts::default(),
     };
     writing.all(&mut writer)?;
+    let gaps = gaps::of(&contents, &map, i128::from(epoch_realtime_ns) * 1_000);
     let records = writer.finish()?;
     let taps =
         contents.taps.iter().enumerate().map(|(number, tap)| report(order, &map, network, number, tap));
@@ -228,6 +235,7 @@ pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
         taps: taps.collect(),
         troubles: contents.troubles.iter().map(TroubleReport::of).collect(),
         unknown_flows,
+        gaps,
         campaign: made,
     })
 }
@@ -421,6 +429,7 @@ fn report(order: &Order, map: &Map, network: &Network, number: usize, tap: &Tap)
         unchecked: tap.unchecked,
         foreign: tap.frames - tap.messages,
         dropped: tap.dropped,
+        back_ps: tap.back_picos,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::timestamps::Timestamps;
 use crate::{ReadError, Trouble, printable};
 
 /// Messages of a flow whose times at each tap are kept, to tell the order of taps.
-const COMPARED: usize = 256;
+const COMPARED: usize = 512;
 
 /// A tap.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(super) struct Tap {
     pub(super) damaged: u64,
     pub(super) unchecked: u64,
     pub(super) dropped: u64,
+    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    pub(super) back_picos: u64,
 }
 
 /// A flow in one direction, as one tap sees it.
@@ -36,8 +38,11 @@ pub(super) struct Tap {
 pub(super) struct Passing {
     /// Greatest number of the measured part, and of the warm-up.
     pub(super) greatest: [Option<u32>; 2],
-    /// Times of the first messages, by number.
+    /// Times of messages by number: of those that are multiples of a power of two, so that taps whose captures begin and end
+    /// at other times have some in common.
     pub(super) times: BTreeMap<u32, i128>,
+    /// That power.
+    zeros: u32,
     pub(super) first: i128,
     pub(super) last: i128,
     pub(super) frames: u64,
@@ -56,6 +61,8 @@ pub(super) struct Contents {
     pub(super) payloads: BTreeMap<u16, u16>,
     pub(super) first_picos: i128,
     pub(super) last_picos: i128,
+    /// By file: the times of its first and its last frame, of whatever interface.
+    pub(super) spans: Vec<[i128; 2]>,
     /// File, what, how often.
     pub(super) troubles: Vec<(String, Trouble, u64)>,
 }
@@ -79,6 +86,7 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
     for (number, path) in order.files.iter().enumerate() {
         let mut reader = open(path)?;
         let (begin, mut none) = (contents.taps.len(), true);
+        contents.spans.push([i128::MAX, i128::MIN]);
         while let Some(packet) = reader.next_packet() {
             none = false;
             let (interface, picos) = (packet.interface, packet.picos);
@@ -94,6 +102,7 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
         }
         for (tap, interface) in contents.taps[begin..].iter_mut().zip(reader.interfaces()) {
             tap.dropped = interface.dropped;
+            tap.back_picos = interface.back_picos;
         }
         let file = path.display().to_string();
         contents.troubles.extend(reader.troubles().iter().map(|(what, n)| (file.clone(), what.clone(), *n)));
@@ -129,6 +138,7 @@ fn tap(file: usize, interface: usize, reader: &Reader, path: &Path) -> Tap {
         damaged: 0,
         unchecked: 0,
         dropped: 0,
+        back_picos: 0,
     }
 }
 
@@ -138,6 +148,9 @@ impl Contents {
         tap.frames += 1;
         self.first_picos = self.first_picos.min(picos);
         self.last_picos = self.last_picos.max(picos);
+        if let Some([first, last]) = self.spans.get_mut(tap.file) {
+            (*first, *last) = ((*first).min(picos), (*last).max(picos));
+        }
         let Some(message) = frames::message(bytes, length, tap.fcs, &self.payloads) else { return };
         tap.messages += 1;
         match message.crc {
@@ -167,8 +180,14 @@ impl Contents {
         passing.length = passing.length.max(message.length);
         let greatest = &mut passing.greatest[usize::from(message.is_warm_up())];
         *greatest = Some(greatest.map_or(message.probe.sequence, |seen| seen.max(message.probe.sequence)));
-        if !message.is_warm_up() && passing.times.len() < COMPARED {
-            passing.times.entry(message.probe.sequence).or_insert(picos);
+        let number = message.probe.sequence;
+        if !message.is_warm_up() && number.trailing_zeros() >= passing.zeros {
+            passing.times.entry(number).or_insert(picos);
+            while passing.times.len() > COMPARED && passing.zeros < u32::BITS {
+                passing.zeros += 1;
+                let zeros = passing.zeros;
+                passing.times.retain(|number, _| number.trailing_zeros() >= zeros);
+            }
         }
     }
 

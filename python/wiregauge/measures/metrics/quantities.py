@@ -192,17 +192,34 @@ def _told(flow: FlowResult, figure: Quantity) -> Quantity:
 
 def _singles(flow: FlowResult) -> Iterator[Quantity]:
     """What is one figure per flow, or a few; a measure that the flow cannot have yields nothing."""
-    return (_told(flow, figure) for figure in _each_single(flow))
+    return (_told(flow, _by_what_was_seen(flow, figure)) for figure in _each_single(flow))
+
+
+def _counters(flow: FlowResult) -> Iterator[Quantity]:
+    sent, unknown = flow.counts["sent"], flow.counts["unknown"]
+    for name in COUNTS:
+        count = float(flow.lost if name == "lost" else flow.counts[name])
+        either = flow.counts[name] + unknown if unknown and name not in ("sent", "unknown") else None
+        if either is not None and name == "delivered":
+            either = min(either, sent - flow.lost)
+        yield replace(_single(name, "", count, _among(flow, name)), other=either)
+
+
+def _by_what_was_seen(flow: FlowResult, figure: Quantity) -> Quantity:
+    """Of all messages sent, with the reason why some of these may not have been seen."""
+    of = DEFINITIONS[figure.measure]
+    return (
+        replace(figure, silent=flow.holes)
+        if flow.holes and of.of == SENT and figure.measure != "sent"
+        else figure
+    )
 
 
 def _each_single(flow: FlowResult) -> Iterator[Quantity]:
     sent, loss = flow.counts["sent"], flow.loss
     latency = flow.spread
     unknown = flow.counts["unknown"]
-    for name in COUNTS:
-        count = float(flow.counts[name])
-        either = count + unknown if unknown and name not in ("sent", "unknown") else None
-        yield replace(_single(name, "", count, _among(flow, name)), other=either)
+    yield from _counters(flow)
     bounds = (loss.low, loss.high) if sent else None
     worst = (flow.counts["lost"] + unknown) / sent if unknown and sent else None
     yield replace(_single("loss", "", loss.ratio, sent, bounds, "nothing was sent"), other=worst)

@@ -159,6 +159,12 @@ class FlowResult:
     carries of it."""
     clock_wanders: float = 0.0
     """By how much that error may have moved within the run, ns: what a difference of times far apart carries of it."""
+    lost_at_least: int = 0
+    """Messages that are certainly lost, whichever they are: of frames of one content nobody may know that."""
+    came_at_least: int = 0
+    """Messages that certainly arrived, likewise."""
+    holes: str = ""
+    """Why more messages may have been sent, and lost, than were seen; empty where nothing says so."""
     unsent_in_silences: bool = False
     """Whether sends that were due and never made are in the open silences of its arrivals (`silences.unsent`)."""
     settling: int = 0
@@ -173,6 +179,16 @@ class FlowResult:
     """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
     marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
     """Of such a flow by measure and value, ns: how many values are below it, and how many at it or below; exact."""
+
+    @property
+    def lost(self) -> int:
+        """Messages that are certainly lost, whether it is known which or not."""
+        return max(self.counts["lost"], self.lost_at_least)
+
+    @property
+    def open_ended(self) -> int:
+        """Messages besides these of which nobody can tell whether they were lost."""
+        return max(self.counts["unknown"] - (self.lost - self.counts["lost"]), 0)
 
     @property
     def spread(self) -> Summary:
@@ -343,7 +359,8 @@ def _caveat(runs: Sequence[RunResult]) -> str:
     flows = [flow for run in runs for flow in run.unlimited_losers]
     if not flows:
         return ""
-    sent, lost, unknown = (sum(flow.counts[key] for flow in flows) for key in ("sent", "lost", "unknown"))
+    sent, lost = sum(flow.counts["sent"] for flow in flows), sum(flow.lost for flow in flows)
+    unknown = sum(flow.open_ended for flow in flows)
     names = tuple(dict.fromkeys(flow.plan.name for flow in flows))
     few = f"flow {names[0]}" if len(names) == 1 else f"{len(names)} flows"
     text = f"{lost} of {count_of(sent, 'message')} of {few} lost"

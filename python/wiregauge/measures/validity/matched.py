@@ -31,6 +31,15 @@ def matched(run: Evidence) -> Iterator[Check]:
         Grade.INVALID if found is not None else Grade.OK,
         f"{found.seen}: {found.cause}" if found is not None else "",
     )
+    strangers = unfounded(compared)
+    yield check(
+        "matching-origins",
+        "Frames behind the device were before it",
+        "all that could have been seen there",
+        strangers or "all were",
+        Grade.DEGRADED if strangers else Grade.OK,
+        strangers,
+    )
     against = contradictions(compared)
     yield check(
         "matching-order",
@@ -39,6 +48,25 @@ def matched(run: Evidence) -> Iterator[Check]:
         "; ".join(against) or "none does",
         Grade.INVALID if against else Grade.OK,
         "; ".join(against),
+    )
+
+
+def unfounded(compared: Mapping[str, Any]) -> str:
+    """What frames say that are behind the device, were not before it and lie at no edge; empty without any."""
+    appeared, changed = (
+        sum(flow[key] for flow in compared["flows"]) for key in ("appeared", "perhaps_changed")
+    )
+    if not appeared:
+        return ""
+    return (
+        f"{appeared} frames behind the device have no origin before it"
+        + (
+            f"; {changed} of them could be lost frames whose content was changed (--ignore says how)"
+            if changed
+            else ""
+        )
+        + ": the first capture lacks frames, or the device changes or makes some, so that what was sent and lost is of "
+        "the frames that it has"
     )
 
 
@@ -97,7 +125,10 @@ def _clocks_or_networks(compared: Mapping[str, Any], least: int) -> str:
         "before and behind: import two captures of one network, before and behind a device"
     )
     if compared.get("one_file"):
-        return networks
+        return (
+            "the two interfaces of the file have clocks of their own that differ, or one was set: name each in a file "
+            f"of its own with --max-clock-offset {_option(least)}; or {networks}"
+        )
     if compared["offset_uncertainty_ps"] is None:
         return f"a clock was set or drifts: {_BY_ITSELF}; or {networks}"
     return (

@@ -19,6 +19,8 @@ from wiregauge.measures.validity.evidence import (
 
 JUMP_NS = 100e6
 """Records that go back by more than this are no disorder: their clock was set."""
+OF_QUEUES_NS = 10e6
+"""How far frames of several queues of one interface may be written out of the order of their times."""
 
 
 def kept(run: Evidence) -> Iterator[Check]:
@@ -133,16 +135,34 @@ def _clock_jumps(run: Evidence) -> Check:
         for jump in parts(run.tracking, "clock_jumps")
         if number(jump, "node") < len(run.node_names)
     }
+    turned = {
+        str(tap["node"]): number(tap, "back_ps") / 1e9
+        for tap in parts(run.entry, "taps")
+        if number(tap, "back_ps")
+    }
+    jumps |= {name: back for name, back in turned.items() if back > OF_QUEUES_NS / 1e6}
     unplanned = {name: back for name, back in jumps.items() if name not in run.plan.stepped}
     told = ", ".join(f"{name} by up to {back:.4g} ms" for name, back in jumps.items())
-    grade = Grade.INVALID if unplanned else Grade.NOTE if jumps else Grade.OK
+    slight = ", ".join(f"{name} by up to {back:.4g} ms" for name, back in turned.items() if name not in jumps)
+    grade = Grade.INVALID if unplanned else Grade.NOTE if jumps or slight else Grade.OK
+    cure = (
+        "; what comes before and behind such an instant is one capture each (editcap -r IN OUT FIRST-LAST); where "
+        "frames are only written out of their order, put them in order first (reordercap IN OUT)"
+        if turned
+        else ""
+    )
+    if not jumps and slight:
+        told = f"frames of a capture out of order: {slight}"
     return check(
         "clocks-forward",
         "No clock went backwards",
-        f"none by more than {JUMP_NS / 1e6:.0f} ms",
+        f"none by more than {JUMP_NS / 1e6:.0f} ms, in the order of a capture file {OF_QUEUES_NS / 1e6:.0f} ms",
         told or "none",
         grade,
-        f"a clock was set back while it recorded ({told})" + ("" if unplanned else ", as the test asks"),
+        f"{told}, as the queues of an interface leave them, or a clock was set back by so little"
+        if slight and not jumps
+        else f"a clock was set back while it recorded ({told})"
+        + (cure if unplanned else ", as the test asks"),
         nothing=untracked(run, "clock_jumps"),
     )
 
@@ -155,7 +175,7 @@ def captured(run: Evidence) -> Iterator[Check]:
     nodes = sorted({*(() if run.tapped else run.plan.captures), *run.captures})
     for node in nodes:
         # Where it is found once the run is stored, and not where it was written.
-        file = f"captures/run-{run.plan.index:04d}/{node}.pcapng"
+        file = str(node) if run.tapped else f"captures/run-{run.plan.index:04d}/{node}.pcapng"
         task = run.captures.get(node)
         if task is None:
             # The simulator shows every frame, and ends where the disk refuses one.
@@ -168,7 +188,9 @@ def captured(run: Evidence) -> Iterator[Check]:
         dropped, unwritten = number(task, "ring_drops"), number(task, "unwritten")
         why = [
             str(task.get("failure") or ""),
-            f"{count_of(dropped, 'frame')} dropped by a full ring" if dropped else "",
+            f"{count_of(dropped, 'frame')} dropped{'' if run.tapped else ' by a full ring'}"
+            if dropped
+            else "",
             f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.get("failure") else "",
             f"{count_of(crowded, 'frame')} held back for alarms had to go early: 64 MiB wait at most; "
             "capture fewer bytes (snap), or a shorter time around alarms"
@@ -186,6 +208,7 @@ def captured(run: Evidence) -> Iterator[Check]:
         + (f", {count_of(passed, 'frame')} left out, near no alarm" if passed else "")
         + (f", {len(missing)} not whole" if missing else ""),
         Grade.DEGRADED if missing else Grade.OK,
-        f"a capture is not whole ({' | '.join(missing)}); no figure comes from it",
+        f"a capture is not whole ({' | '.join(missing)}); "
+        + ("what it lacks is unknown and not lost" if run.tapped else "no figure comes from it"),
         nothing="" if nodes else "none planned",
     )
