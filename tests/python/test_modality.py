@@ -102,3 +102,20 @@ def test_values_many_orders_apart_do_not_break_the_string() -> None:
     for least in (-9e18, -1e300):
         found = stats.peaks(np.concatenate([[least], np.arange(500.0), np.arange(500.0) + 0.25]))
         assert found.n == 1001
+
+
+@given(st.integers(3, 14), st.floats(5.0, 5e4), st.integers(0, 10**6))
+def test_a_comb_is_no_raster_where_the_resolution_is_known(teeth: int, spacing: float, seed: int) -> None:
+    """Frames of a burst wait for none, one, two before them: equal gaps, and as many modes as values."""
+    rng = np.random.default_rng(seed)
+    values = 1e4 + np.rint(spacing * rng.integers(0, teeth, 300 * teeth))
+    found = stats.peaks(values, resolution=1.0, n_effective=float(len(values)))
+    assert len(found.peaks) == teeth
+    assert all(peak.high - peak.low < 1.0 for peak in found.peaks)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([2.0, 16.0, 250.0]))
+def test_a_raster_that_is_known_makes_no_modes(seed: int, step: float) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.rint(rng.normal(0.0, 20 * step, 800) / step) * step
+    assert len(stats.peaks(values, resolution=step).peaks) == 1

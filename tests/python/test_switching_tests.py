@@ -22,6 +22,7 @@ from wiregauge.switching import (
     Outcome,
     Result,
     Seen,
+    Service,
     Session,
     Sizes,
     Store,
@@ -305,10 +306,18 @@ def seen(stream: Stream, *, loss: float = 0.0, p50: float = 6e3, offered: float 
     return Seen(1000, round(1000 * loss), offered, latency, 1 - loss)
 
 
-def results(folder: Path, names: str, does: Callable[[Trial], Outcome]) -> dict[str, Result]:
+def results(
+    folder: Path, names: str, does: Callable[[Trial], Outcome], services: tuple[Service, ...] = ()
+) -> dict[str, Result]:
     store = Store.begin(folder / "s", {"device": ""})
     session = Session(
-        plain_device(4, "1Gbit/s"), Made(does), store, Sizes(quick=True, virtual=True), (512,), lambda _: None
+        plain_device(4, "1Gbit/s"),
+        Made(does),
+        store,
+        Sizes(quick=True, virtual=True),
+        (512,),
+        lambda _: None,
+        services=services,
     )
     found, _ = carry_out(session, chosen(names.split(",")))
     return {one.name: one for one in found}

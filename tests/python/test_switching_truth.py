@@ -25,6 +25,7 @@ from wiregauge.switching import (
     Stream,
     Trial,
     device_of,
+    service_of,
 )
 from wiregauge.switching.device import FAULTS, FAULTS_OF_TEST, REFUSED, REPLACED
 from wiregauge.switching.evidence import EVIDENCE
@@ -69,6 +70,35 @@ def test_every_row_and_line_says_what_it_rests_on(tmp_path: Path) -> None:
         for line in one.conclusion:
             assert re.search(r"\b(\d+|one) (trials?|frame sizes?|repeats|frames)\b", line), line
             assert not re.search(r"of any length|\b0 %|at most 0 ", line), line
+
+
+NO_LOSS = re.compile(
+    r"none of \d+ frames? lost|none lost|loses none|none was lost|no loss at|: pass|frames at least"
+)
+"""How sentences say that nothing was lost."""
+
+
+def test_no_loss_is_told_with_what_it_could_hide(tmp_path: Path) -> None:
+    """Of every test of the data sheet: what a buffer or a burst credit holds back is in no short trial."""
+    promise = service_of({"cir": "100Mbit/s", "ftd": "1ms", "fdv": "100us", "flr": "0.1%"}, "a test")
+    found = results(tmp_path, ",".join(one.name for one in TESTS), perfect, (promise,))
+    telling = {}
+    for one in found.values():
+        for line in one.conclusion:
+            if NO_LOSS.search(line) or one.name.startswith("service-"):
+                telling[one.name] = line
+                assert "of line rate would hide in 64 KiB of buffer or burst credit" in line, line
+                assert "need not have shown" in line, line
+    several = {
+        "throughput",
+        "latency",
+        "loss",
+        "back-to-back",
+        "full-mesh",
+        "service-steps",
+        "service-performance",
+    }
+    assert several <= set(telling)
 
 
 def test_no_burst_is_of_any_length(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ Help and completion are made from the catalogue; the command that is given is im
 
 from __future__ import annotations
 
-import errno
 import importlib
 import inspect
 import os
@@ -21,7 +20,7 @@ import typer.main
 from wiregauge import __version__
 from wiregauge.cli.catalogue import COMMANDS, Entry
 from wiregauge.cli.coercion import hasten
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, guard, put, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, disk_full, guard, put, say
 
 INTERNAL = 70
 
@@ -140,8 +139,6 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(_root)
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-
 
 def main() -> NoReturn:
     """Runs the command that was given and ends with its exit code."""
@@ -157,7 +154,7 @@ def main() -> NoReturn:
         # Rich ends with 1 when nobody reads any more, which would say that a limit failed.
         sys.exit(0 if isinstance(end.__context__, BrokenPipeError) else end.code)
     except OSError as error:
-        if error.errno not in _FULL or error.filename is not None:
+        if not disk_full(error) or error.filename is not None:
             sys.exit(_report_error(error))
         # What was written to is no file of ours: the output itself, or what a library keeps for a moment.
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - nothing of it can be flushed any more
@@ -177,7 +174,8 @@ def _report_error(error: Exception) -> int:
     if isinstance(error, RunDirectoryError):
         say(str(error))
         codes = {DamagedError: INCOMPLETE, UnfinishedError: INCOMPLETE, NoRoomError: NO_ENVIRONMENT}
-        return codes.get(type(error), BAD_INPUT)
+        code = codes.get(type(error), BAD_INPUT)
+        return NO_ENVIRONMENT if code == BAD_INPUT and disk_full(error) else code
     from wiregauge.cluster import EngineError, StorageError
 
     if isinstance(error, EngineError | StorageError):

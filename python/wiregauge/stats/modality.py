@@ -61,8 +61,9 @@ class Peaks:
 def peaks(values: Floats, *, resolution: float = 0.0, n_effective: float | None = None) -> Peaks:
     """The modes of a sample in measured order (NaN left out).
 
-    `resolution` is the step of the values where they are rounded: a value stands for all within half a step of it.
-    A coarser step that the values themselves show is found. `n_effective` replaces the worth estimated from ranks.
+    `resolution` is the step of the values where it is known: a value stands for all within half a step of it. Only
+    where nobody knows one (0) it is looked for in the values: queues make combs, too, whose teeth are no rounding.
+    `n_effective` replaces the worth estimated from ranks.
     """
     known = values[np.isfinite(values)]
     n = len(known)
@@ -76,7 +77,7 @@ def peaks(values: Floats, *, resolution: float = 0.0, n_effective: float | None 
     if ascending[0] == ascending[-1]:
         only = Peak(float(ascending[0]), float(ascending[0]), float(ascending[0]), 1.0, 1.0, 1.0)
         return Peaks((only,), n, worth, float(band), FALSE_PEAK)
-    step = max(resolution, _step(ascending), float(np.ptp(ascending)) * 1e-9)
+    step = max(resolution or _step(ascending), float(np.ptp(ascending)) * 1e-9)
     x, share = _empirical(ascending, step)
     edges, slopes = taut_string(x, share, float(band))
     found = []

@@ -55,6 +55,11 @@ def quantile(ascending: Floats, q: float | Fraction) -> float:
     return float(ascending[rank(len(ascending), q) - 1])
 
 
+def median(values: Floats) -> float:
+    """Their nearest-rank median, in any order: one that was seen, as of every other quantile."""
+    return quantile(np.sort(values), Fraction(1, 2))
+
+
 @lru_cache(maxsize=1024)
 def samples_needed(q: float | Fraction) -> int:
     """Values needed before quantile `q` may be printed: n >= ln 0.05 / ln q.

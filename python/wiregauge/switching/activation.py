@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from wiregauge.stats import share_bound
@@ -9,7 +10,7 @@ from wiregauge.switching.evidence import evidence_of, share_text
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.services import FIRST_FLOW, Service
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import WIRE_EXTRA, Seen, Stream, Trial
+from wiregauge.switching.trials import WIRE_EXTRA, Outcome, Seen, Stream, Trial
 
 __all__ = ["service_performance", "service_steps"]
 
@@ -18,6 +19,8 @@ _TOLERANCE: Final = 0.01
 """More than CIR + EIR that a policed service may come to: what its burst sizes let through at once."""
 _LOW_EIR: Final = 0.2
 """An EIR below this share of the CIR is policed by 125 % of the CIR (Y.1564, 8.1.2)."""
+_OVER: Final = ("policing", "CIR + EIR")
+"""Steps above the CIR."""
 _FRAMES: Final = {"step": 20_000, "performance": 60_000}
 _SECONDS: Final = {
     ("step", True): 1.0,
@@ -62,7 +65,10 @@ def service_steps(session: Session, known: dict[str, Result]) -> Result:
                 failed.append(f"{name}: {row['verdict']}")
         own = evidence_of(one[1:] for one in session.log[begin:])
         said = "; ".join(failed) if failed else "pass at every step that counts"
-        result.conclusion.append(f"{service.name}: {said}; {own.size}")
+        # A step that is to lose, above what the service may have, hides no credit.
+        lost = sum(_steps_lost(service, trial, outcome) for _, trial, outcome in session.log[begin:])
+        rests = replace(own, lost=lost).rests(session.device.rate_bps)
+        result.conclusion.append(f"{service.name}: {said}; {rests}")
     result.notes.append(
         "IR counts frames from destination address to FCS. Every message counts: the greatest delay, and "
         "its difference to the least. Above the CIR only the rate is judged: no less than CIR (1 - FLR), no more than "
@@ -71,6 +77,12 @@ def service_steps(session: Session, known: dict[str, Result]) -> Result:
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
     return result
+
+
+def _steps_lost(service: Service, trial: Trial, outcome: Outcome) -> int:
+    """What a step up to the CIR lost."""
+    over = trial.name.startswith(tuple(f"{service.name}, {name}" for name in _OVER))
+    return 0 if over else outcome.lost
 
 
 def _steps(service: Service) -> list[tuple[str, float]]:
@@ -110,14 +122,14 @@ def _step(
         )
         return None
     seconds = _seconds(session, "step", (stream,))
-    lead = min(seconds, 1.0) if name in {"policing", "CIR + EIR"} else 0.0
+    lead = min(seconds, 1.0) if name in _OVER else 0.0
     trial = Trial(f"{service.name}, {name}", seconds, (stream,), lead_s=lead)
     outcome = session.ask(trial)
     if outcome.refused:
         result.notes.append(f"{service.name}, {name}: {outcome.refused}")
         return None
     seen = outcome.streams[0]
-    over = name in {"policing", "CIR + EIR"}
+    over = name in _OVER
     verdict = _conforms(service, seen, seconds) if over else _accepted(service, seen)
     return {**_row(service, name, seen, seconds), "verdict": verdict, **session.evidence().cells()}
 
@@ -201,7 +213,7 @@ def service_performance(session: Session, known: dict[str, Result]) -> Result:
         result.rows.append({**row, "verdict": verdict, **proof.cells(), "bound": 100 * most})
         result.conclusion.append(
             f"{service.name}: {verdict}; {seen.lost or 'none'} of {seen.sent} frames lost, so at most "
-            f"{share_text(most)} (95 %); {proof.size}"
+            f"{share_text(most)} (95 %); {replace(proof, lost=seen.lost).rests(session.device.rate_bps)}"
         )
     result.notes.append(
         f"{len(streams)} services at once for {seconds:.4g} s; Y.1564 has 15 min, 2 h or 24 h."

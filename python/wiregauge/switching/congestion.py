@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from wiregauge.stats import share_bound
@@ -46,7 +47,8 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
             proof = session.evidence()
             result.rows.append({"frame": frame, "least": whole, "repeats": proof.trials, **proof.cells()})
             result.conclusion.append(
-                f"{frame} B: {whole} frames at least, no longer burst was tried: {proof.loss}; {proof.size}"
+                f"{frame} B: {whole} frames at least, no longer burst was tried: {proof.loss}; "
+                f"{proof.rests(session.device.rate_bps)}"
             )
             continue
         lengths = _bursts(session, frame, most, result)
@@ -58,7 +60,8 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
                 {"frame": frame, "least": min(lengths), "repeats": len(lengths), **proof.cells()}
             )
             result.conclusion.append(
-                f"{frame} B: {most} frames at least, no longer burst was tried; {len(lengths)} repeats"
+                f"{frame} B: {most} frames at least, no longer burst was tried; {len(lengths)} repeats; "
+                f"{proof.rests(session.device.rate_bps)}"
             )
             continue
         mean = sum(lengths) / len(lengths)
@@ -331,5 +334,6 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
         said = (
             "not blocked: frames for the free port do not wait for those of the full one, and none was lost"
         )
-    result.conclusion.append(f"{said}; {free.sent} frames for it, {proof.size}")
+    own = replace(proof, lost=free.lost)
+    result.conclusion.append(f"{said}; {free.sent} frames for it, {own.rests(session.device.rate_bps)}")
     return result

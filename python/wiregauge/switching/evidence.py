@@ -66,10 +66,15 @@ class Evidence:
             return f"1 trial of {span(self.seconds)}, {self.sent} frames"
         return f"{self.trials} trials of up to {span(self.seconds)}, {self.sent} frames"
 
-    @property
-    def rarely(self) -> str:
-        """What such a trial need not have met."""
-        return f"what comes less often than every {span(self.seconds / _RARE)} need not have shown"
+    def rests(self, rate_bps: int) -> str:
+        """`size`, and where nothing was lost what so much cannot tell: every sentence of no loss ends with this."""
+        if self.lost or not self.trials:
+            return self.size
+        return (
+            f"{self.size}; {share_text(hidden(self.seconds, rate_bps))} of line rate would hide in 64 KiB of buffer or "
+            f"burst credit for so long, and what comes less often than every {span(self.seconds / _RARE)} need not "
+            "have shown"
+        )
 
 
 def hidden(seconds: float, rate_bps: int) -> float:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from wiregauge.stats import share_bound
-from wiregauge.switching.evidence import Evidence, evidence_of, hidden, share_text
+from wiregauge.switching.evidence import Evidence, evidence_of, hidden
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.search import Found, Goal, search
 from wiregauge.switching.session import Session
@@ -159,19 +159,14 @@ def told(proof: Evidence, rate_bps: int) -> str:
     """What a search rests on, and what so much cannot tell, to be set behind its statement."""
     if not proof.trials:
         return ""
-    rests = f": {proof.loss}; {proof.size}"
-    if proof.lost:
-        return rests
-    if proof.grown_ns is not None:
+    if not proof.lost and proof.grown_ns is not None:
         slower = proof.grown_ns / 1e9 / (RISE * proof.seconds)
         return (
-            f"{rests}; but at its end frames took {proof.grown_ns / 1e3:.4g} µs longer than at its beginning: it "
-            f"forwards {1e6 * slower:.3g} ppm less than comes, and a longer trial loses"
+            f": {proof.loss}; {proof.size}; but at its end frames took {proof.grown_ns / 1e3:.4g} µs longer than at "
+            f"its beginning: if that goes on, it forwards {1e6 * slower:.3g} ppm less than comes, and a longer trial "
+            "loses"
         )
-    return (
-        f"{rests}; {share_text(hidden(proof.seconds, rate_bps))} of line rate would hide in 64 KiB of buffer or burst "
-        f"credit for so long, and {proof.rarely}"
-    )
+    return f": {proof.loss}; {proof.rests(rate_bps)}"
 
 
 def _percent(ppm: int | None) -> float | None:
@@ -234,7 +229,7 @@ def latency(session: Session, known: dict[str, Result]) -> Result:
             continue
         proof = session.evidence()
         result.rows.append({"frame": frame, "load": lower, **_latency_row(outcome), **proof.cells()})
-        said.append(f"{frame} B at {percent(load)}: {_latency_said(outcome, proof)}")
+        said.append(f"{frame} B at {percent(load)}: {_latency_said(outcome, proof, session.device.rate_bps)}")
         if (floor := outcome.streams[0].latency.minimum) is not None:
             least.append((frame, floor))
     if not result.rows:
@@ -259,7 +254,7 @@ def _latency_row(outcome: Outcome) -> dict[str, Value]:
     return {"n": seen.n, **{key: None if ns is None else ns / 1e3 for key, ns in values.items()}}
 
 
-def _latency_said(outcome: Outcome, proof: Evidence) -> str:
+def _latency_said(outcome: Outcome, proof: Evidence, rate_bps: int) -> str:
     """The latency of a trial in a line."""
     seen = outcome.streams[0].latency
 
@@ -269,7 +264,7 @@ def _latency_said(outcome: Outcome, proof: Evidence) -> str:
     mean = us(seen.mean) if seen.uncertainty is None else f"{us(seen.mean)} ± {us(seen.uncertainty)}"
     line = (
         f"p50 {us(seen.p50)}, p99 {us(seen.p99)}, {us(seen.minimum)} to {us(seen.maximum)}, mean {mean} (95 %), "
-        f"n {seen.n}; {proof.size}, {outcome.lost or 'none'} lost"
+        f"n {seen.n}; {outcome.lost or 'none'} lost, {proof.rests(rate_bps)}"
     )
     if proof.grown_ns is None:
         return line
@@ -341,22 +336,21 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
                 break
         if limited:
             result.notes.append(f"{frame} B: from {percent(top)} down, limited by the generator")
-        result.conclusion.append(
-            f"{frame} B: {_worst(result.rows[begin:], [one[1:] for one in session.log[first:]])}"
-        )
+        made = [one[1:] for one in session.log[first:]]
+        result.conclusion.append(f"{frame} B: {_worst(result.rows[begin:], made, session.device.rate_bps)}")
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
     return result
 
 
-def _worst(rows: list[dict[str, Value]], made: list[tuple[Trial, Outcome]]) -> str:
+def _worst(rows: list[dict[str, Value]], made: list[tuple[Trial, Outcome]], rate_bps: int) -> str:
     """The greatest loss at any load, or that there was none, with what it rests on."""
     if not rows:
         return "not measured"
     counted = evidence_of(made)
     if not counted.lost:
         least = min(float(row["load"] or 0) for row in rows)
-        return f"{counted.loss}, at loads down to {least:.4g} %; {counted.size}, and {counted.rarely}"
+        return f"{counted.loss}, at loads down to {least:.4g} %; {counted.rests(rate_bps)}"
     trial, outcome = max(made, key=lambda one: one[1].loss_ratio)
     worst = evidence_of([(trial, outcome)])
     return f"most at {percent(trial.streams[0].load_ppm)}: {worst.loss}; {worst.size}"

@@ -66,8 +66,10 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
                 "bound": 100 * share_bound(free.lost, free.sent).high,
             }
         )
+        own = replace(proof, lost=free.lost)
         result.conclusion.append(
-            f"{frame} B: {row['statement']}; {free.sent} frames for the uncongested port, {proof.size}"
+            f"{frame} B: {row['statement']}; {free.sent} frames for the uncongested port, "
+            f"{own.rests(session.device.rate_bps)}"
         )
     result.notes += lacks
     result.notes.append(
@@ -149,7 +151,7 @@ def incast(session: Session, known: dict[str, Result]) -> Result:
             word = "at least " if row["loss"] is None and row["length"] else ""
             result.conclusion.append(
                 f"{senders} senders: bursts of {word}{row['length']} frames of {frame} B each, {row['bytes']} B held; "
-                f"{proof.size}, of each length one"
+                f"of each length one trial, {replace(proof, lost=0).rests(session.device.rate_bps)}"
             )
     result.notes.append(
         f"{frame} B. All senders begin at one instant, at line rate. Held = frames of all senders less those "

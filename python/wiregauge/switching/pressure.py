@@ -7,6 +7,7 @@ by how fast frames come at the receiver: the mean of their distances, which a bu
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from wiregauge.switching.forwarding import no_line_rate, percent
@@ -54,7 +55,8 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
         proof = session.evidence()
         if found is not None:
             result.rows.append({**found, **proof.cells(), "bound": None})
-            result.conclusion.append(f"{frame} B: {found['statement']}; {proof.size}")
+            own = replace(proof, lost=proof.lost if found["loss"] else 0)
+            result.conclusion.append(f"{frame} B: {found['statement']}; {own.rests(session.device.rate_bps)}")
     result.notes += lacks
     result.notes.append(
         f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and "

@@ -10,6 +10,7 @@ Bad input and an unfit machine end a command where they are met (`fail`); `exit_
 
 from __future__ import annotations
 
+import errno
 import math
 import sys
 from typing import NoReturn
@@ -17,6 +18,7 @@ from typing import NoReturn
 from wiregauge.files import printable
 
 WITHIN, FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 0, 1, 2, 3, 4
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 UNDECIDED = INCOMPLETE
 """Neither gives an answer."""
 
@@ -49,8 +51,17 @@ def finite(value: float) -> float:
 
 
 def fail(text: str, code: int) -> NoReturn:
-    """Says why, and ends the command with `code`."""
+    """Says why, and ends the command with `code`; where a full disk is behind it, no input is to blame."""
     import typer  # only a command ends so; whoever judges in Python needs no command line
 
     say(text)
-    raise typer.Exit(code)
+    raise typer.Exit(NO_ENVIRONMENT if code == BAD_INPUT and disk_full(sys.exc_info()[1]) else code)
+
+
+def disk_full(error: BaseException | None) -> bool:
+    """Whether an error came of a disk without room, in whatever words it was put since."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

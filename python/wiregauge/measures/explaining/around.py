@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.explaining.results import Clock, Event
 from wiregauge.measures.metrics.clocks import RunClocks
@@ -64,7 +65,9 @@ class Surroundings:
             grid = np.unique(np.concatenate([end[0] for end in ends if end is not None]))
             source, destination = (_shown(end, np.append(grid, at_ns)) for end in ends)
             between = destination - source
-            return Clock(float(between[-1]), float(np.median(between[:-1])), 0.0, "truth")
+            return Clock(
+                float(between[-1]), stats.median(np.asarray(between[:-1], dtype=np.float64)), 0.0, "truth"
+            )
         known = self.estimated.offsets
         if flow.source not in known or flow.destination not in known:
             return None

@@ -29,7 +29,7 @@ ALONE = 150_000
 SEARCH = 0.6
 """Share of the work on a flow that the search for modes and changes is; the rest is for its worst messages."""
 TIMESTAMP_NS = 1.0
-"""Resolution of timestamps."""
+"""Resolution of timestamps, at least."""
 
 
 def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None) -> Explanation:
@@ -68,7 +68,7 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         else:
             explained = side_by_side(one, flows, longest)
             reached("explaining", (len(found) + len(explained) * SEARCH) / len(wanted))
-        medians = [float(np.median(flow.series[flow.plan.main].value)) for flow in flows]
+        medians = [stats.median(flow.series[flow.plan.main].value) for flow in flows]
         messages = worst_messages(
             directory,
             run,
@@ -111,7 +111,7 @@ def _telling(wanted: Sequence[tuple[RunResult, FlowResult]]) -> list[tuple[RunRe
     for run, flow in wanted:
         main = flow.plan.main
         greatest = flow.summaries[main].maximum or 0.0
-        excess = greatest - float(np.median(flow.series[main].value))
+        excess = greatest - stats.median(flow.series[main].value)
         key = flow.plan.id, flow.plan.receiver
         if key not in best or excess > best[key][0]:
             best[key] = excess, run, flow
@@ -163,6 +163,7 @@ def _explained(
     flow: FlowResult,
 ) -> tuple[SeriesExplained, ...]:
     main = flow.plan.main
+    step = _resolution(directory, run, flow.plan)
     found = []
     for measure in (main, "send_error"):
         held = flow.series.get(measure)
@@ -174,12 +175,27 @@ def _explained(
         ):
             continue
         whole = _of_all(directory, run, offsets, clocks, names, flow, measure)
-        found.append(explain_series(measure, held if whole is None else whole))
+        found.append(explain_series(measure, held if whole is None else whole, step))
         del whole
     return tuple(found)
 
 
-def explain_series(measure: str, series: Series) -> SeriesExplained:
+def _resolution(directory: Recorded, run: RunPlan, flow: FlowPlan) -> float:
+    """The greatest step of what timestamped its ends, ns: their clocks' granularity, and that of taps."""
+    ends = (flow.source, flow.destination)
+    taps = directory.runs[run.index].get("timestamps")
+    steps = [
+        node.clock.granularity / 1000
+        for node in directory.plan.network.nodes
+        if node.clock and node.name in ends
+    ]
+    for tap in taps.values() if isinstance(taps, dict) else ():
+        known = tap.get("step_ns") if isinstance(tap, dict) else None
+        steps += [float(known)] if isinstance(known, int | float) else []
+    return max([TIMESTAMP_NS, *steps])
+
+
+def explain_series(measure: str, series: Series, resolution: float = TIMESTAMP_NS) -> SeriesExplained:
     """One series: modes first; changes are sought outside their bands; both are no chance when modes are counted."""
     recurrence = stats.find_modes(series.t, series.value)
     t, value = series.t[recurrence.apart], series.value[recurrence.apart]
@@ -194,7 +210,7 @@ def explain_series(measure: str, series: Series) -> SeriesExplained:
     worth = stats.worth_of(rest)
     known = int(np.isfinite(series.value).sum())
     worth *= known / max(len(rest), 1)
-    shape = stats.peaks(series.value, resolution=TIMESTAMP_NS, n_effective=worth)
+    shape = stats.peaks(series.value, resolution=resolution, n_effective=worth)
     said = (
         *mode_sentences(recurrence, measure),
         *course_sentences(course, measure),

@@ -222,7 +222,7 @@ def usual_steps(
     table = (
         _of_first_copies(ladders(one_clock(records), ways), ways)
         .group_by("way", "from", "to")
-        .agg(pl.col("took").cast(pl.Float64).median() / 1000, pl.len().alias("n"))
+        .agg(pl.col("took").cast(pl.Float64).quantile(0.5, "lower") / 1000, pl.len().alias("n"))
     )
     return {
         (int(way), int(start), int(end)): (float(took), int(n))

@@ -26,9 +26,9 @@ def _flow(found: FlowExplained, console: Console) -> None:
     plan = found.flow
     point = ", ".join(f"{k} {v}" for k, v in found.run.point.items())
     title = f"What explains flow {plan.name}, {plan.source} to {plan.destination}"
+    console.print()
     console.print(
-        f"\n[bold]{escape(title)}[/]"
-        + (f" [dim](run {found.run.index}: {escape(point)})[/]" if point else "")
+        f"[bold]{escape(title)}[/]" + (f" [dim](run {found.run.index}: {escape(point)})[/]" if point else "")
     )
     for series in found.series:
         for sentence in series.sentences:

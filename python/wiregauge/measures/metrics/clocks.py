@@ -274,7 +274,7 @@ def watched_clocks(directory: Recorded, plan: RunPlan) -> tuple[WatchedClock, ..
                 str(source),
                 len(offsets),
                 float(np.abs(offsets).max()) if len(offsets) else None,
-                float(np.median(delays)) if len(delays) else None,
+                stats.median(np.asarray(delays, dtype=np.float64)) if len(delays) else None,
                 tuple(part.sort("time")["state"].unique(maintain_order=True).to_list()),
             )
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded
@@ -91,7 +92,7 @@ def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
         elif counter in _BUSY:
             # Looks at which a counter stood still are not in the table, and are of what is usual.
             still = max(int(many.get(str(node), 0)) - len(changes), 0)
-            usual = float(np.median(np.concatenate([changes, np.zeros(still)])))
+            usual = stats.median(np.concatenate([changes, np.zeros(still)]))
             limit, text = max(MUCH * usual, LEAST), _BUSY[str(counter)]
         else:
             continue

@@ -34,7 +34,7 @@ def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling
         p=found.p,
         changes=found.kind,
         correlation_time=found.correlation_time,
-        halves=(float(np.median(values[:half])), float(np.median(values[half:]))),
+        halves=(stats.median(values[:half]), stats.median(values[half:])),
     )
     return steady, _settling(values, found.settled_after) if found.settled_after else None
 
