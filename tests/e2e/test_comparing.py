@@ -120,6 +120,6 @@ def test_a_trend(wiregauge: Runner, runs: Path, tmp_path: Path) -> None:
     assert done.code == 1, done.err
     assert "newest slow" in done.out
     assert (tmp_path / "t.html").stat().st_size > 5e5
-    tree = wiregauge("trend", runs / "b", runs / "a", "--against", "first", "--json").json()
+    tree = wiregauge("trend", runs / "b", runs / "a", "--reference", "first", "--json").json()
     assert [run["name"] for run in tree["runs"]] == ["a", "b"]
     assert tree["exit_code"] == 0

@@ -29,7 +29,7 @@ AFDX = """<elements><network name="n" technology="AFDX" overhead="67" transmissi
 
 
 def advised(path: Path, *options: str, code: int) -> dict[str, Any]:
-    advice: dict[str, Any] = told(path, "--advise", "--time", "60s", *options, code=code)["advice"]
+    advice: dict[str, Any] = told(path, "--advise", "--time-limit", "60s", *options, code=code)["advice"]
     return advice
 
 

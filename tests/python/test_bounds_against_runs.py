@@ -105,4 +105,6 @@ def test_a_run_of_something_else_is_refused(bounded: Path, tmp_path: Path) -> No
     )
     done = CliRunner().invoke(app, ["bounds", str(bounded), "--against", str(run)])
     assert done.exit_code == 2
-    assert "its flow 11 goes from a to c, and the test that is bounded has no such flow" in " ".join(done.stderr.split())
+    assert "its flow 11 goes from a to c, and the test that is bounded has no such flow" in " ".join(
+        done.stderr.split()
+    )

@@ -136,7 +136,7 @@ def test_a_buffer_that_is_said_to_be_smaller_than_it_is_is_seen(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["priorities"])
 def test_the_search_reaches_four_fifths_where_buffers_fill(name: str) -> None:
-    found = told(EXAMPLES / f"{name}.xml", "--search", "--time", "40s")["search"]
+    found = told(EXAMPLES / f"{name}.xml", "--search", "--time-limit", "40s")["search"]
     for flow in found["flows"]:
         assert 0.8 <= flow["tightness"] <= 1, flow
 

@@ -65,7 +65,7 @@ def told(path: Path, *options: str, code: int = 0) -> dict[str, Any]:
 
 
 def test_a_single_server_comes_within_a_frame_of_its_bound(tmp_path: Path) -> None:
-    found = told(placed(tmp_path, tandem(1)), "--search", "--time", "20s")["search"]
+    found = told(placed(tmp_path, tandem(1)), "--search", "--time-limit", "20s")["search"]
     assert found["ended"]
     for flow in found["flows"]:
         assert 0 <= flow["gap"] <= FRAME
@@ -74,7 +74,7 @@ def test_a_single_server_comes_within_a_frame_of_its_bound(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("hops", [2, 3])
 def test_a_tandem_comes_to_four_fifths_of_the_least_bound(hops: int, tmp_path: Path) -> None:
-    found = told(placed(tmp_path, tandem(hops)), "--search", "--time", "30s")["search"]
+    found = told(placed(tmp_path, tandem(hops)), "--search", "--time-limit", "30s")["search"]
     for flow in found["flows"]:
         assert 0.8 <= flow["tightness"] <= 1, flow
 
@@ -82,7 +82,7 @@ def test_a_tandem_comes_to_four_fifths_of_the_least_bound(hops: int, tmp_path: P
 @pytest.mark.parametrize("name", ["two-switches", "afdx"])
 def test_examples_come_to_nine_tenths_of_the_least_bound(name: str) -> None:
     """Hosts that draw their times, and copies of which one may be lost, hide no worst case."""
-    found = told(EXAMPLES / f"{name}.xml", "--search", "--time", "40s")["search"]
+    found = told(EXAMPLES / f"{name}.xml", "--search", "--time-limit", "40s")["search"]
     for flow in found["flows"]:
         assert 0.9 <= flow["tightness"] <= 1, flow
 
@@ -118,13 +118,13 @@ def test_what_is_found_is_more_than_the_test_itself_shows(tmp_path: Path) -> Non
     path = placed(tmp_path, text)
     runs = short_runs(path, 1e-3)
     (alone,) = runs.simulate([(0, 900_000_000)])
-    flow = told(path, "--search", "--time", "20s")["search"]["flows"][0]
+    flow = told(path, "--search", "--time-limit", "20s")["search"]["flows"][0]
     assert flow["simulated"] * 1e12 > 1.5 * alone.longest[1, runs.names.index("z")][0]
 
 
 def test_a_worst_case_is_a_test_that_anybody_can_run(tmp_path: Path) -> None:
     path = placed(tmp_path, tandem(2))
-    found = told(path, "--search", "--time", "20s", "--out", str(tmp_path / "worst"))["search"]
+    found = told(path, "--search", "--time-limit", "20s", "--out", str(tmp_path / "worst"))["search"]
     for flow in found["flows"]:
         done = CliRunner().invoke(
             app, ["run", flow["test"], "--out", str(tmp_path / f"run{flow['flow']}"), "--json"]
@@ -137,7 +137,7 @@ def test_a_worst_case_is_a_test_that_anybody_can_run(tmp_path: Path) -> None:
 
 def test_the_same_seed_finds_the_same(tmp_path: Path) -> None:
     path = placed(tmp_path, tandem(2))
-    first, second = (told(path, "--search", "--seed", "3", "--time", "60s")["search"] for _ in range(2))
+    first, second = (told(path, "--search", "--seed", "3", "--time-limit", "60s")["search"] for _ in range(2))
     assert first["ended"]
     assert first["flows"] == second["flows"]
 
@@ -202,9 +202,9 @@ def test_what_cannot_be_searched_is_refused_by_name(tmp_path: Path) -> None:
     [
         (["--seed", "3"], "--seed has an effect with --search only"),
         (["--out", "x"], "--out has an effect with --search only"),
-        (["--time", "3s"], "--time has an effect with --search or --advise only"),
-        (["--search", "--time", "0s"], "there is no time to look"),
-        (["--search", "--time", "3"], "--time"),
+        (["--time-limit", "3s"], "--time-limit has an effect with --search or --advise only"),
+        (["--search", "--time-limit", "0s"], "there is no time to look"),
+        (["--search", "--time-limit", "3"], "--time-limit"),
     ],
 )
 def test_options_without_effect_are_refused(options: list[str], said: str, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_the_search_sees_the_time_that_passes_and_not_what_coarse_clocks_show(tm
     text = written(
         f'{nodes}<switch name="s"/>{links}', flows, tasks, attributes='warm-up="0s" duration="50ms"'
     )
-    found = told(placed(tmp_path, text), "--search", "--time", "5s")["search"]
+    found = told(placed(tmp_path, text), "--search", "--time-limit", "5s")["search"]
     for flow in found["flows"]:
         assert flow["simulated"] > 900e-6
         assert 0.6 < flow["tightness"] <= 1

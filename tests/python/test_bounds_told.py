@@ -98,14 +98,16 @@ def test_a_round_trip_lies_beside_its_bound(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_of_changes_that_were_never_tried() -> None:
-    done = asked("bounds", FAULTS / "bounds-afdx-30.xml", "--advise", "--time", "1ms", code=1)
+    done = asked("bounds", FAULTS / "bounds-afdx-30.xml", "--advise", "--time-limit", "1ms", code=1)
     assert "no single change mends it" not in done.stdout
     assert "time was up" in done.stdout
     assert "changes was tried" in done.stdout or "changes mends it that were tried of" in done.stdout
 
 
 def test_every_limit_says_how_many_of_its_changes_were_tried() -> None:
-    answer = asked("bounds", FAULTS / "bounds-afdx-30.xml", "--advise", "--time", "1ms", "--json", code=1)
+    answer = asked(
+        "bounds", FAULTS / "bounds-afdx-30.xml", "--advise", "--time-limit", "1ms", "--json", code=1
+    )
     advice = json.loads(answer.stdout)["advice"]
     assert advice["ended"] is False
     assert all(one["tried"] <= one["known"] for one in advice["exceeded"])
@@ -266,7 +268,7 @@ def test_one_network_is_written_and_of_several_one_is_chosen(tmp_path: Path) -> 
 
 def test_every_run_whose_limits_are_not_kept_is_advised(tmp_path: Path) -> None:
     path = swept(tmp_path, "two axes", "200us")
-    code, answer = answered(path, "--advise", "--time", "5s")
+    code, answer = answered(path, "--advise", "--time-limit", "5s")
     assert code == 1
     for one in answer["runs"]:
         assert ("advice" in one) == (not one["kept"])

@@ -539,7 +539,7 @@ def test_the_json_keeps_its_schema_and_its_keys(tmp_path: Path) -> None:
 def test_the_text_fits_its_terminal(bench: Bench) -> None:
     found = compare(bench.get(), bench.get(delay="5us", seed=2))
     for width in (60, 80, 120, 200):
-        table = printed(found, width).partition(" point ")[2].partition("error rate:")[0].splitlines()
+        table = printed(found, width).partition("flow  ")[2].partition("error rate:")[0].splitlines()
         assert any("→" in line for line in table)
         assert all(len(line) <= width for line in table)
         assert "…" not in " ".join(table)

@@ -210,18 +210,19 @@ def test_a_study_goes_on_where_it_was_stopped(toy: Path, tmp_path: Path) -> None
     assert "--resume" in said[1]
     assert kept["verdict"] == "UNDECIDED"
     first = (out / "runs" / "one" / "manifest.json").stat().st_mtime_ns
-    tree = carried(toy, "--out", out, "--resume")
+    tree = carried(toy, "--resume", out)
     assert (tree["state"], tree["verdict"]) == ("complete", "PASS")
     assert (out / "runs" / "one" / "manifest.json").stat().st_mtime_ns == first
-    assert carried(toy, "--out", out, "--resume")["items"] == tree["items"]
+    assert carried(toy, "--resume", out)["items"] == tree["items"]
 
 
 def test_what_is_there_is_not_written_over(toy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "report.html").write_text("somebody's")
-    for more, said in (([], "already holds files"), (["--resume"], "it holds no study.json")):
-        assert said in refused(toy, "--out", out, *more)
+    for option, said in (("--out", "already holds files"), ("--resume", "it holds no study.json")):
+        assert said in refused(toy, option, out)
+    assert "leave --out out" in refused(toy, "--resume", out, "--out", out)
     assert [path.name for path in out.iterdir()] == ["report.html"]
 
 
@@ -229,9 +230,9 @@ def test_another_study_size_or_test_does_not_go_on_here(toy: Path, tmp_path: Pat
     out = tmp_path / "out"
     carried(toy, "--out", out)
     for more in (["--quick"], ["--bench", "netns"]):
-        assert "leave that out" in refused(toy, "--out", out, "--resume", *more)
+        assert "leave that out" in refused(toy, "--resume", out, *more)
     (toy / "one.xml").write_text(TEST.replace('count="20"', 'count="30"'))
-    assert "another version of one.xml" in refused(toy, "--out", out, "--resume")
+    assert "another version of one.xml" in refused(toy, "--resume", out)
 
 
 def test_names_that_are_none(tmp_path: Path) -> None:

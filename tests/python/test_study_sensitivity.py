@@ -75,7 +75,7 @@ def test_each_parameter_is_moved_alone_and_its_share_of_every_cell_shown(toy: Pa
             assert re.search(rf">{cell['role']}\s*<", row)
     assert "2 of 2 of mean within the criterion: PASS (prediction: 1 of 1, fit: 1 of 1)" in page
     assert not list(out.glob("moved-*"))
-    text = CliRunner().invoke(app, ["study", str(toy), "--out", str(out), "--resume"]).stdout
+    text = CliRunner().invoke(app, ["study", str(toy), "--resume", str(out)]).stdout
     assert "UDP, mean: 2 of 2 hold; moved most by cable (90%: -0.96 %, 110%: +0.96 %)" in text
     assert "; 1 of 2 hold with cable at 90%" in text
 
@@ -90,7 +90,7 @@ def test_moves_are_kept_and_made_once(toy: Path, tmp_path: Path, monkeypatch: py
 
     with monkeypatch.context() as patch:
         patch.setattr(room, "_judged", again)
-        assert carried(toy, "--out", out, "--resume", "--sensitivity")["items"] == first["items"]
+        assert carried(toy, "--resume", out, "--sensitivity")["items"] == first["items"]
     assert (out / "sensitivity.json").read_bytes() == kept
     # What another number moves is another move: only this one is made anew.
     (toy / "study.py").write_text(MOVING.replace('("3ns",)', '("4ns",)'))
@@ -102,7 +102,7 @@ def test_moves_are_kept_and_made_once(toy: Path, tmp_path: Path, monkeypatch: py
         return real(*some)
 
     monkeypatch.setattr(room, "_judged", counted)
-    carried(toy, "--out", out, "--resume", "--sensitivity")
+    carried(toy, "--resume", out, "--sensitivity")
     assert len(made) == 1
 
 

@@ -388,11 +388,11 @@ def show_advice(advice: Advice, console: Console) -> None:
             nearest = "" if one.nearest is None else f"; nearest comes {_text(one.nearest)}"
             say(f"  {_mended_by_none(one)}{nearest}")
         elif one.tried < one.known:
-            say(f"  {one.tried} of {one.known} changes were tried; --time gives the others time")
+            say(f"  {one.tried} of {one.known} changes were tried; --time-limit gives the others time")
     tried, known = (
         sum(counts) for counts in zip(*((one.tried, one.known) for one in advice.exceeded), strict=True)
     )
-    ended = "" if advice.ended else "; time was up, and --time gives the others more"
+    ended = "" if advice.ended else "; time was up, and --time-limit gives the others more"
     say("")
     say(f"{tried} of {known} changes were tried, {advice.tried} networks were bounded{ended}")
 
@@ -402,11 +402,11 @@ def _mended_by_none(one: Exceeded) -> str:
     if not one.known:
         return "nothing is known here that could be changed for it"
     if not one.tried:
-        return f"none of its {one.known} changes was tried: time was up; --time gives them more"
+        return f"none of its {one.known} changes was tried: time was up; --time-limit gives them more"
     if one.tried < one.known:
         return (
             f"none of the {one.tried} changes mends it that were tried of {one.known}: time was up for the others; "
-            "--time gives them more"
+            "--time-limit gives them more"
         )
     return f"no single change mends it: all {one.known} were tried"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wiregauge.cli.bound_search import Searched, check_out, searched
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import (
     BAD_INPUT,
@@ -94,7 +95,7 @@ def bounds(
     ] = Arithmetic.EXACT,
     run: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Judge this run of the test alone.", show_default="every run", min=0),
+        typer.Option(metavar="N", help=meant("--run"), show_default="every run", min=0),
     ] = None,
     write: Annotated[
         Path | None,
@@ -140,11 +141,15 @@ def bounds(
     seconds: Annotated[
         str | None,
         typer.Option(
-            "--time", metavar="TIME", help="With --search or --advise: how long at most.", show_default="30s"
+            "--time-limit",
+            metavar="TIME",
+            help=meant("--time-limit", only="With --search or --advise"),
+            show_default="30s",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="With --search: its seed.", show_default="1")
+        int | None,
+        typer.Option(metavar="N", min=0, help=meant("--seed", only="With --search"), show_default="1"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -152,7 +157,11 @@ def bounds(
             "--out",
             "-o",
             metavar="DIR",
-            help="With --search: folder to make, with a test for the worst case of each flow, to be run by anybody.",
+            help=meant(
+                "--out",
+                ": a new folder, with a test for the worst case of each flow, to be run by anybody",
+                only="With --search",
+            ),
             show_default="nothing is written",
         ),
     ] = None,
@@ -344,7 +353,10 @@ def _refuse_without_effect(
 ) -> None:
     """Refuses options that would do nothing."""
     if seconds is not None and not search and not advise:
-        fail("--time has an effect with --search or --advise only; add one, or leave --time out", BAD_INPUT)
+        fail(
+            "--time-limit has an effect with --search or --advise only; add one, or leave --time-limit out",
+            BAD_INPUT,
+        )
     for option, given in (("--seed", seed), ("--out", out)):
         if given is not None and not search:
             fail(f"{option} has an effect with --search only; add it, or leave {option} out", BAD_INPUT)
@@ -356,7 +368,7 @@ def _limit_s(text: str | None) -> float:
     try:
         found = time_ps(text if text is not None else "30s") / 1e12
     except QuantityError as error:
-        fail(f"--time {error}", BAD_INPUT)
+        fail(f"--time-limit {error}", BAD_INPUT)
     if not found:
-        fail("--time 0: there is no time to look; write 30s", BAD_INPUT)
+        fail("--time-limit 0: there is no time to look; write 30s", BAD_INPUT)
     return found

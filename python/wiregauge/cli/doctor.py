@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.cli.lab import LabFolder, opened_lab
+from wiregauge.cli.options import FIXES, meant
 from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, say
 
@@ -50,7 +51,7 @@ def doctor(
         typer.Option(
             "--interface",
             metavar="NAME",
-            help="Look at this interface alone.",
+            help=meant("--interface", " to look at, alone"),
             show_default="all; on hosts that of the inventory",
         ),
     ] = None,
@@ -58,8 +59,7 @@ def doctor(
         bool,
         typer.Option(
             "--fix",
-            help="Apply the safe cures: offloads, coalescing, EEE, pause frames, reverse-path filter, socket buffers, "
-            "governor. Former values are kept.",
+            help=meant("--fix", f" ({FIXES}); former values are kept"),
         ),
     ] = False,
     restore: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import RunDir, readable
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put, say
 
@@ -24,9 +25,9 @@ def export(
         ),
     ],
     out: Annotated[
-        str,
+        Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="File to make; - for standard output.", show_default=False
+            "--out", "-o", metavar="FILE", help=meant("--out", "; - for standard output"), show_default=False
         ),
     ],
     what: Annotated[
@@ -39,17 +40,19 @@ def export(
     ] = None,
     run: Annotated[
         int | None,
-        typer.Option("--run", metavar="N", help="Only this run of the sweep.", show_default=False),
+        typer.Option("--run", metavar="N", help=meant("--run"), show_default=False),
     ] = None,
     flow: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help='Only this flow; of a multicast flow "ID to RECEIVER".', show_default=False
+            metavar="ID", help=meant("--flow", '; of a multicast flow "ID to RECEIVER"'), show_default=False
         ),
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Only this measure: latency, rtt, ipdv, …", show_default=False),
+        typer.Option(
+            metavar="NAME", help=meant("--measure", ", for example latency, rtt or ipdv"), show_default=False
+        ),
     ] = None,
     no_formulas: Annotated[
         bool,
@@ -65,7 +68,7 @@ def export(
     try:
         with readable(place) as (_, here):
             notes = write(
-                here, to, None if out == "-" else Path(out), what, Choice(run, flow, measure, no_formulas)
+                here, to, None if out == Path("-") else out, what, Choice(run, flow, measure, no_formulas)
             )
     except UnwrittenError as error:
         fail(str(error), NO_ENVIRONMENT)

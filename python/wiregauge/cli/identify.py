@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import BAD_INPUT, fail, make_console
 from wiregauge.terminal.tables import print_table
@@ -32,14 +33,14 @@ def identify(
     switch: Annotated[
         str | None, typer.Option(metavar="NAME", help="The switch.", show_default="the only one")
     ] = None,
-    run: Annotated[int, typer.Option(metavar="N", help="Run of a swept test.", min=0)] = 0,
+    run: Annotated[int, typer.Option(metavar="N", help=meant("--run"), min=0)] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write the model, which a test names: <switch name=... file=FILE/>.",
+            help=meant("--out", ": the model, which a test names: <switch name=... file=FILE/>"),
             show_default=False,
         ),
     ] = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, load_test, show_judgement
 from wiregauge.terminal import BAD_INPUT, fail, put
 
@@ -41,7 +42,10 @@ def import_captures(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help=meant("--out", ": a new run directory"), show_default=False
+        ),
     ],
     test: Annotated[
         Path | None,
@@ -64,7 +68,10 @@ def import_captures(
     run: Annotated[
         int | None,
         typer.Option(
-            "--run", metavar="N", help="With --test: the run that was captured.", show_default=False
+            "--run",
+            metavar="N",
+            help=meant("--run", ", the one that was captured", only="With --test"),
+            show_default=False,
         ),
     ] = None,
     timestamp_point: Annotated[
@@ -78,7 +85,9 @@ def import_captures(
     rate: Annotated[
         str | None,
         typer.Option(
-            metavar="RATE", help="Line rate for taps that do not say, such as 1Gbit/s.", show_default=False
+            metavar="RATE",
+            help=meant("--rate", ", for taps that do not say, for example 1Gbit/s"),
+            show_default=False,
         ),
     ] = None,
     max_clock_offset: Annotated[

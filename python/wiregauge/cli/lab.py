@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir, TestFile, judge_and_show, load_test
 from wiregauge.files import printable
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
@@ -33,7 +34,7 @@ LabFolder = Annotated[
     typer.Option(
         "--lab",
         metavar="PATH",
-        help="The lab: its folder, or the lab.toml in it.",
+        help=meant("--lab"),
         show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
     ),
 ]
@@ -113,7 +114,7 @@ def enrol(
         typer.Option(
             "--interface",
             metavar="NAME",
-            help="Its interface in the network under test.",
+            help=meant("--interface", " in the network under test"),
             show_default="that of its address",
         ),
     ] = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, show_judgement
 from wiregauge.cli.whole import AFTER_RUNS
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, say
@@ -49,18 +50,16 @@ def probe(
             show_default=False,
         ),
     ] = None,
-    protocol: Annotated[
-        str, typer.Option("--protocol", metavar="udp|raw", help="How messages travel.")
-    ] = "udp",
-    period: Annotated[
-        str, typer.Option("--period", metavar="TIME", help="Time between two messages.")
-    ] = "1ms",
+    protocol: Annotated[str, typer.Option("--protocol", metavar="udp|raw", help=meant("--protocol"))] = "udp",
+    period: Annotated[str, typer.Option("--period", metavar="TIME", help=meant("--period"))] = "1ms",
     payload: Annotated[
-        str, typer.Option("--payload", metavar="SIZE[,SIZE…]", help="Payload; a run for each.")
+        str, typer.Option("--payload", metavar="SIZE[,SIZE…]", help=meant("--payload", ", a run for each"))
     ] = "64B",
     count: Annotated[
         int | None,
-        typer.Option("--count", metavar="N", min=1, help="Messages of each run.", show_default=False),
+        typer.Option(
+            "--count", metavar="N", min=1, help=meant("--count", ": messages of each run"), show_default=False
+        ),
     ] = None,
     duration: Annotated[
         str | None,
@@ -83,7 +82,7 @@ def probe(
         typer.Option(
             "--interface",
             metavar="NAME",
-            help="Interface of this host.",
+            help=meant("--interface", " of this host"),
             show_default="the one that leads to the other host",
         ),
     ] = None,
@@ -99,12 +98,16 @@ def probe(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Run directory to make.", show_default="probe-HOST[-N]"
+            "--out",
+            "-o",
+            metavar="DIR",
+            help=meant("--out", ": a new run directory"),
+            show_default="probe-HOST[-N]",
         ),
     ] = None,
     realtime: Annotated[
         bool,
-        typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling of servicing threads."),
+        typer.Option("--realtime/--no-realtime", help=meant("--realtime")),
     ] = True,
     folder: LabFolder = None,
     as_json: AsJson = False,

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Annotated, Any, Final, NamedTuple, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 import typer.core
@@ -20,20 +20,23 @@ import typer.main
 from wiregauge import __version__
 from wiregauge.cli.catalogue import COMMANDS, Entry
 from wiregauge.cli.coercion import hasten
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, disk_full, guard, put, say
+from wiregauge.cli.completion import Suggested, offer
+from wiregauge.cli.options import with_loudness
+from wiregauge.terminal import (
+    BAD_INPUT,
+    INCOMPLETE,
+    NO_ENVIRONMENT,
+    disk_full,
+    guard,
+    is_verbose,
+    put,
+    say,
+)
 
 INTERNAL = 70
 
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Of the agent, whose options are its own program's."""
-
-
-class Suggested(NamedTuple):
-    """What the shell is offered, as the parser's own class has it; that one is elsewhere in each of its versions."""
-
-    value: str
-    help: str
-    type: str = "plain"
 
 
 class _Commands(Mapping[str, Any]):
@@ -65,13 +68,20 @@ def _command(name: str, entry: Entry) -> Any:
     made.callback()(_root)  # a group, also around one command
     if isinstance(found, typer.Typer):
         for below in found.registered_commands:
-            below.cls = _Command
+            if (
+                below.callback is not None and below.cls is not _Command
+            ):  # the program may be made several times
+                below.cls = _Command
+                below.name = below.name or typer.main.get_command_name(below.callback.__name__)
+                below.callback = with_loudness(below.callback)
         made.add_typer(found, cls=_Group, name=name, help=entry.summary)
     else:
         text = f"{entry.summary}\n\n{inspect.getdoc(found) or ''}".strip()
         more: dict[str, Any] = {}
         if name == "agent":
             more = {"context_settings": _PASSED_ON, "add_help_option": False}
+        else:
+            found = with_loudness(found)
         made.command(name, cls=_Command, help=text, **more)(found)
     return typer.main.get_group(made).commands[name]
 
@@ -80,14 +90,14 @@ class _Command(typer.core.TyperCommand):
     """A command whose options are read without what the parser has for hard ones."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return hasten(super().get_params(ctx))
+        return list(map(offer, hasten(super().get_params(ctx))))
 
 
 class _Group(typer.core.TyperGroup):
     """A group of commands, whose help has the whole of every summary."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return hasten(super().get_params(ctx))
+        return list(map(offer, hasten(super().get_params(ctx))))
 
     def format_commands(self, _ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -181,10 +191,10 @@ def _report_error(error: Exception) -> int:
     if isinstance(error, EngineError | StorageError):
         say(str(error))
         return NO_ENVIRONMENT
-    if os.environ.get("WIREGAUGE_TRACEBACK"):
+    if is_verbose():
         raise error
     say(
         f"internal error: {type(error).__name__}: {error}. This is a bug in wiregauge, not in your test; "
-        "run again with WIREGAUGE_TRACEBACK=1 in the environment and report what it prints"
+        "run again with --verbose and report what it prints"
     )
     return INTERNAL

@@ -21,6 +21,7 @@ from wiregauge.cli.livetable import live_table, live_text
 from wiregauge.cli.whole import AFTER_RUNS, RUNNING, SIMULATING_S, Whole
 from wiregauge.master import Observer, RunNow
 from wiregauge.plan import Run
+from wiregauge.terminal import is_verbose, say
 
 Clock = Callable[[], float]
 
@@ -329,6 +330,7 @@ class Work:
         beat_s: float = 1.0,
     ) -> None:
         self._whole, self._last, self._beat_s = whole, last, beat_s
+        self._clock, self._begun = clock, clock()
         moves = _moves(console)
         self._log = None if moves else _Log(console, clock)
         self._bar = _bar(console, disable=not moves)
@@ -358,6 +360,8 @@ class Work:
         if self._hearing is not None:
             self._hearing.__exit__(None, None, None)
         self._bar.stop()
+        if is_verbose():
+            say(f"{self._whole.what} took {self._clock() - self._begun:.2f} s")
         if self._last and failure is None:
             self._whole.end()
             if self._log is not None and self._said:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, readable
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_lines, say
 
@@ -46,8 +47,10 @@ def show(
             "--flow",
             metavar="N",
             min=1,
-            help="Show this flow in full, whatever the size of the run; repeatable. Verdict and validity stay those "
-            "of all flows.",
+            help=meant(
+                "--flow",
+                ", in full, whatever the size of the run; repeatable. Verdict and validity stay those of all flows",
+            ),
             show_default=False,
         ),
     ] = None,
@@ -89,8 +92,11 @@ def report(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="With --bounds: another run directory of the test on the same axis, such as a simulated one; "
-            "repeatable.",
+            help=meant(
+                "--beside",
+                " of the test on the same axis, such as a simulated one; repeatable",
+                only="With --bounds",
+            ),
             show_default=False,
         ),
     ] = None,
@@ -167,7 +173,7 @@ Thresholds = Annotated[
 PageFile = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", metavar="FILE", help="Also write a page (HTML, one file).", show_default=False
+        "--out", "-o", metavar="FILE", help=meant("--out", ": a page (HTML, one file)"), show_default=False
     ),
 ]
 
@@ -252,7 +258,7 @@ def trend(
         typer.Argument(metavar="DIR DIR...", help="Run directories, in any order.", show_default=False),
     ],
     thresholds: Thresholds = None,
-    against: Annotated[
+    reference: Annotated[
         Reference,
         typer.Option(
             help="Hold each run against the median of the previous ones since the last step, or the first."
@@ -277,7 +283,7 @@ def trend(
         found = comparing.trend(
             [measures.judge(place, unkept=say) for place in each],
             thresholds=wanted,
-            against="first" if against is Reference.FIRST else "previous",
+            against="first" if reference is Reference.FIRST else "previous",
         )
     except comparing.MatchError as error:
         fail(str(error), BAD_INPUT)

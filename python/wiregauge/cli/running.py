@@ -19,6 +19,7 @@ from wiregauge.cli.lookout import (
     check_alarms,
     lookout_options,
 )
+from wiregauge.cli.options import FIXES, meant
 from wiregauge.cli.shared import (
     AsJson,
     EngineName,
@@ -109,15 +110,20 @@ def run(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="NAME-run"),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help=meant("--out", ": a new run directory"),
+            show_default="NAME-run",
+        ),
     ] = None,
     bench: Annotated[
         str | None,
         typer.Option(
             parser=bench_name,
             metavar="[sim|netns|lab]",
-            help="Where to run: sim = simulator, netns = real frames between namespaces of this machine, "
-            "lab = between hosts.",
+            help=meant("--bench", ", lab = between hosts"),
             show_default="what the test says, or sim",
         ),
     ] = None,
@@ -128,7 +134,7 @@ def run(
             "-j",
             metavar="N",
             min=1,
-            help="Simulated runs side by side.",
+            help=meant("--jobs"),
             show_default="one per processor",
         ),
     ] = None,
@@ -138,7 +144,7 @@ def run(
         bool | None,
         typer.Option(
             "--realtime/--no-realtime",
-            help="netns: ask for real-time scheduling of servicing threads.",
+            help=meant("--realtime", only="netns"),
             show_default="yes",
         ),
     ] = None,
@@ -148,14 +154,16 @@ def run(
     settings: Settings = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", min=0, help="Seed, in place of the test's.", show_default=False),
+        typer.Option(
+            "--seed", metavar="N", min=0, help=meant("--seed", ", in place of the test's"), show_default=False
+        ),
     ] = None,
     lab: Annotated[
         Path | None,
         typer.Option(
             "--lab",
             metavar="PATH",
-            help="lab: its folder, or the lab.toml in it.",
+            help=meant("--lab", only="lab"),
             show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
@@ -173,7 +181,7 @@ def run(
         typer.Option(
             "--resume",
             metavar="DIR",
-            help="Make the runs that an interrupted campaign lacks, in its run directory.",
+            help=meant("--resume", ": make the runs that the campaign lacks"),
             show_default=False,
         ),
     ] = None,
@@ -181,8 +189,7 @@ def run(
         bool,
         typer.Option(
             "--fix",
-            help="lab: set hosts for measuring while the test goes on (offloads, coalescing, EEE, pause frames, "
-            "reverse-path filter, socket buffers, governor), and as before when it ends.",
+            help=meant("--fix", f" ({FIXES}) while the test goes on, and as before when it ends", only="lab"),
         ),
     ] = False,
     dry_run: Annotated[
@@ -390,7 +397,7 @@ def track(
     place: RunDir,
     run: Annotated[
         list[int] | None,
-        typer.Option("--run", metavar="N", help="Only this run; repeatable.", show_default=False),
+        typer.Option("--run", metavar="N", help=meant("--run", "; repeatable"), show_default=False),
     ] = None,
     engine: EngineName = "local",
     parts: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
 from wiregauge.cli.schedule_planted import with_planted
 from wiregauge.cli.shared import AsJson, Settings, TestFile
@@ -34,7 +35,10 @@ def schedule(
             "--out",
             "-o",
             metavar="DIR",
-            help="Folder to make: the test with its schedule, a page with a picture, JSON, and tc commands.",
+            help=meant(
+                "--out",
+                ": a new folder, the test with its schedule, a page with a picture, JSON, and tc commands",
+            ),
             show_default="nothing is written",
         ),
     ] = None,
@@ -47,7 +51,7 @@ def schedule(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="With --check: a schedule in the JSON of this command.",
+            help=meant("--from", " schedule, in the JSON of this command", only="With --check"),
             show_default=False,
         ),
     ] = None,
@@ -101,14 +105,14 @@ def schedule(
         typer.Option(
             "--interface",
             metavar="PORT=NAME",
-            help="The interface of a port, for example sw1:2=enp3s0; repeatable.",
+            help=meant("--interface", " of a port, for example sw1:2=enp3s0; repeatable"),
             show_default="swpN of a switch, ethN of an end system",
         ),
     ] = None,
     time_limit: Annotated[
-        str, typer.Option("--time-limit", metavar="TIME", help="How long to look for an answer.")
+        str, typer.Option("--time-limit", metavar="TIME", help=meant("--time-limit"))
     ] = "10s",
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help=meant("--seed"))] = 1,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:

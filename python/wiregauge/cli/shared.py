@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ Settings = Annotated[
 ]
 _TIMES_ITS_SIZE = 4
 """Room that tracking may take, in sizes of what was recorded."""
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help=meant("--json"))]
 
 
 def bench_name(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, bench_name
 from wiregauge.terminal import (
     BAD_INPUT,
@@ -46,21 +47,31 @@ def study(
         typer.Option(
             parser=bench_name,
             metavar="[sim|netns]",
-            help="Where to run: sim = simulator with the paper's hosts modelled, netns = real frames on this machine.",
+            help=meant("--bench", "; sim models the paper's hosts"),
             show_default="sim",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small form of it, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help=meant("--quick"))] = False,
     full: Annotated[bool, typer.Option("--full", help="As long as the paper's own.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Study directory to make.", show_default="NAME-study"
+            "--out",
+            "-o",
+            metavar="DIR",
+            help=meant("--out", ": a new study directory"),
+            show_default="NAME-study",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the study in DIR; what is complete is judged again.")
-    ] = False,
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="DIR",
+            help=meant("--resume", "; what is complete is judged again"),
+            show_default=False,
+        ),
+    ] = None,
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -77,7 +88,7 @@ def study(
             "-j",
             metavar="N",
             min=1,
-            help="sim: runs side by side.",
+            help=meant("--jobs", only="sim"),
             show_default="one per processor",
         ),
     ] = None,
@@ -88,21 +99,23 @@ def study(
 
     size = _size(quick=quick, full=full)
     if name is None:
-        for option, given in (("--bench", bench), ("--out", out), ("--jobs", jobs)):
+        for option, given in (("--bench", bench), ("--out", out), ("--resume", resume), ("--jobs", jobs)):
             if given is not None:
                 fail(f"{option} has no effect without the name of a study; name one", BAD_INPUT)
-        if size is not None or resume or sensitivity:
+        if size is not None or sensitivity:
             fail(
-                "--quick, --full, --resume and --sensitivity have no effect without the name of a study; name one",
+                "--quick, --full and --sensitivity have no effect without the name of a study; name one",
                 BAD_INPUT,
             )
         _show_list(as_json=as_json)
         return
+    if out is not None and resume is not None:
+        fail("--resume goes on in its own directory; leave --out out", BAD_INPUT)
     with _described():
         try:
             chosen = open_study(name)
-            directory = StudyDirectory(out if out is not None else Path(f"{chosen.name}-study"))
-            if resume:
+            directory = StudyDirectory(resume or out or Path(f"{chosen.name}-study"))
+            if resume is not None:
                 carried = directory.resume(chosen, size, bench)
                 opened = _opened(carried.bench, jobs)
             else:
@@ -214,7 +227,7 @@ def _carry_out(
         if page is not None:
             put(f"report: {page}")
     if carried.reason:
-        again = f"`wiregauge study {chosen.name} --out {directory.place} --resume` goes on"
+        again = f"`wiregauge study {chosen.name} --resume {directory.place}` goes on"
         say(f"{carried.state}: {carried.reason}; {again}")
     for trouble in troubles:
         say(trouble)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, bench_name
 from wiregauge.terminal import (
     BAD_INPUT,
@@ -45,7 +46,7 @@ def switch(
             "--bench",
             parser=bench_name,
             metavar="[sim|netns|lab]",
-            help="Where: simulated, a bridge of this kernel between namespaces, or between the hosts of a lab.",
+            help=meant("--bench", " (a bridge of this kernel), lab = between hosts"),
             show_default="sim",
         ),
     ] = None,
@@ -54,7 +55,7 @@ def switch(
         typer.Option(
             "--lab",
             metavar="PATH",
-            help="lab: its folder, or the lab.toml in it.",
+            help=meant("--lab", only="lab"),
             show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
@@ -64,10 +65,13 @@ def switch(
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="RATE", help="Rate of its links.", show_default="1Gbit/s"),
+        typer.Option("--rate", metavar="RATE", help=meant("--rate"), show_default="1Gbit/s"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="At most 15 minutes in all; unless --standard is given.")
+        bool,
+        typer.Option(
+            "--quick", help=meant("--quick", ": at most 15 minutes in all; unless --standard is given")
+        ),
     ] = False,
     standard: Annotated[bool, typer.Option("--standard", help="Trials as long as the RFCs ask for.")] = False,
     tests: Annotated[
@@ -112,7 +116,11 @@ def switch(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Directory to make.", show_default="switch-DEVICE[-N]"
+            "--out",
+            "-o",
+            metavar="DIR",
+            help=meant("--out", ": a new directory"),
+            show_default="switch-DEVICE[-N]",
         ),
     ] = None,
     resume: Annotated[
@@ -120,7 +128,7 @@ def switch(
         typer.Option(
             "--resume",
             metavar="DIR",
-            help="Go on with one that was begun; takes no other option.",
+            help=meant("--resume", "; takes no other option"),
             show_default=False,
         ),
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, Settings, TestFile, load_test
 from wiregauge.terminal import BAD_INPUT, fail, put, put_lines
 
@@ -27,7 +28,7 @@ def tsn(
         typer.Option(
             "--interface",
             metavar="END=NAME",
-            help="The interface of an end system, for example talker=enp3s0; repeatable.",
+            help=meant("--interface", " of an end system, for example talker=enp3s0; repeatable"),
             show_default=f"{USUAL} for every end system",
         ),
     ] = None,

@@ -22,6 +22,7 @@ from wiregauge.measures.metrics.results import (
     RunResult,
 )
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.terminal import print_table
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
 _VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim"}
@@ -145,12 +146,14 @@ def show_text(judgement: Judgement, console: Console) -> None:
         console.print(f"  [dim]-[/] {escape(reason)}", soft_wrap=True)
     _limits(judgement, console)
     judgement, chosen = narrowed(judgement, _MOST_FLOWS, _MOST_OF_EACH)
-    # A narrow terminal gets fewer columns, then no intervals, but never a cut figure.
-    for columns, intervals in ((_WIDE, True), (_NARROW, True), (_NARROW, False), (_LEAST, False)):
+    # A narrow terminal gets fewer columns, then no intervals, then columns below one another, but never a cut figure.
+    for columns, intervals in ((_WIDE, True), (_NARROW, True), (_NARROW, False)):
         table = _table(judgement, _with_asked(judgement, columns), intervals=intervals)
         if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
+            console.print(table)
             break
-    console.print(table)
+    else:
+        _print_narrow(judgement, console)
     if chosen:
         console.print(
             f"Shown are {chosen}. Others: `wiregauge show {escape(str(judgement.directory))} --flow N`, all: "
@@ -226,8 +229,7 @@ _WIDE = (
     "validity",
 )
 _NARROW = ("sent", "lost", "p50", "p99", "max")
-_LEAST = ("lost", "p99", "max")
-_BESIDE = {_WIDE: ("p50", "p99"), _NARROW: ("p50",), _LEAST: ()}
+_BESIDE = {_WIDE: ("p50", "p99"), _NARROW: ("p50",)}
 """Percentiles of the other main measures, which a flow may have beside its latency."""
 
 
@@ -249,6 +251,27 @@ def _others() -> list[str]:
     return [name for name in MAIN if name != "latency"]
 
 
+def _print_narrow(judgement: Judgement, console: Console) -> None:
+    """What a narrow terminal gets, where one table is too wide for it: the same figures in several."""
+    columns = _with_asked(judgement, _NARROW)
+    named = ("run", "point", "flow") if any(run.plan.point for run in judgement.runs) else ("run", "flow")
+    rows = []
+    for run in judgement.runs:
+        of_run = {"run": str(run.plan.index), "point": ", ".join(run.plan.point.values())}
+        if not run.flows:
+            rows.append([of_run.get(title, "-") for title in (*named, *columns)])
+        for flow in run.flows:
+            cells = {**of_run, "flow": _flow_name(flow), **_cells(flow, intervals=False)}
+            rows.append([cells[title] for title in (*named, *columns)])
+    print_table((*named, *columns), rows, console, leading=len(named))
+    console.print(_caption(judgement, columns, intervals=False))
+
+
+def _flow_name(flow: FlowResult) -> str:
+    name = f"{flow.plan.id} {flow.plan.protocol}"
+    return f"{name} to {flow.plan.destination}" if flow.plan.multicast else name
+
+
 def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> Table:
     """One row per run and flow with these columns, with or without the intervals of percentiles."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
@@ -264,32 +287,34 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
             table.add_row(str(run.plan.index), point, "-", *(cells.get(title, "") for title in columns))
         for flow in run.flows:
             turned = flow.plan.relayed and "mean ± u" in columns  # a narrow table tells by its round trip
-            name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if turned else "")
-            if flow.plan.multicast:
-                name += f" to {escape(flow.plan.destination)}"
+            name = escape(_flow_name(flow)) + (" relay" if turned else "")
             cells = {**_cells(flow, intervals=intervals), "validity": mark}
             table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
+    table.caption = _caption(judgement, columns, intervals=intervals)
+    table.caption_justify = "left"
+    return table
+
+
+def _caption(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> str:
+    """What the figures of the table are."""
     below = (
         ", 95 % intervals below percentiles (an end that n does not support is left open)"
         if intervals
         else ""
     )
     where = "between taps" if judgement.traits.tapped else "at the application"
-    table.caption = f"one-way latency {where}{below}; -: n does not support it"
+    text = f"one-way latency {where}{below}; -: n does not support it"
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
-        table.caption += ", or no tap saw it"
+        text += ", or no tap saw it"
     if any(flow.uncompared for run in judgement.runs for flow in run.flows):
-        table.caption += ", or the clocks of its two ends were not compared"
+        text += ", or the clocks of its two ends were not compared"
     if any(flow.counts["unknown"] for run in judgement.runs for flow in run.flows):
-        table.caption += "; + n?: of n more it is unknown whether they were lost"
+        text += "; + n?: of n more it is unknown whether they were lost"
     if "mean ± u" in columns:
-        table.caption += (
-            f"; loss ≤: upper 95 % bound, of none lost {INDEPENDENT}; ± u: 95 % half-width of the mean"
-        )
+        text += f"; loss ≤: upper 95 % bound, of none lost {INDEPENDENT}; ± u: 95 % half-width of the mean"
     else:
-        table.caption += "; a terminal of 160 columns shows more, the report shows all"
-    table.caption_justify = "left"
-    return table
+        text += "; a terminal of 160 columns shows more, the report shows all"
+    return text
 
 
 def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:

@@ -13,6 +13,7 @@ from wiregauge.terminal.exits import (
     finite,
     say,
 )
+from wiregauge.terminal.loudness import is_quiet, is_verbose, set_loudness
 from wiregauge.terminal.output import guard, make_console, put, put_lines
 from wiregauge.terminal.tables import print_table
 
@@ -28,9 +29,12 @@ __all__ = [
     "fail",
     "finite",
     "guard",
+    "is_quiet",
+    "is_verbose",
     "make_console",
     "print_table",
     "put",
     "put_lines",
     "say",
+    "set_loudness",
 ]

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from wiregauge.files import printable, printable_lines
+from wiregauge.terminal.loudness import is_quiet
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,9 +41,21 @@ def make_console(*, stderr: bool = False) -> Console:
     """The console of a command: standard output, or standard error for progress and what is not the answer."""
     from wiregauge.terminal.console import ShownConsole  # rich: many a command prints plain lines only
 
+    if stderr and is_quiet():
+        return ShownConsole(file=cast(TextIO, _Nowhere()), emoji=False)
     stream = sys.stderr if stderr else sys.stdout
     # It writes the sequences for colours, and has made everything else printable itself.
     return ShownConsole(file=stream.under if isinstance(stream, _Shown) else None, stderr=stderr, emoji=False)
+
+
+class _Nowhere(io.TextIOBase):
+    """Where goes what nobody wants to see."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
 
 
 class _Shown(io.TextIOBase):

@@ -32,6 +32,7 @@ from wiregauge.cli.calibrate.shared import (
     whole_numbers,
 )
 from wiregauge.cli.grouped import in_groups
+from wiregauge.cli.options import meant
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite, say
 
 app = typer.Typer(
@@ -69,9 +70,7 @@ def clocks(
     core: Annotated[
         int | None, typer.Option(min=0, help="Core to measure on.", show_default="the first")
     ] = None,
-    realtime: Annotated[
-        bool, typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling.")
-    ] = True,
+    realtime: Annotated[bool, typer.Option("--realtime/--no-realtime", help=meant("--realtime"))] = True,
     *,
     end: Ending,
 ) -> None:
@@ -125,9 +124,12 @@ def clocks(
 @app.command()
 @in_groups
 def pacing(
-    period: Annotated[str, typer.Option(metavar="TIME", help="Time between sends: 1ms.")] = "1ms",
+    period: Annotated[str, typer.Option(metavar="TIME", help=meant("--period", ", for example 1ms"))] = "1ms",
     count: Annotated[
-        int, typer.Option(min=100, max=10_000_000, help="Sends, and ticks of the timer loop.")
+        int,
+        typer.Option(
+            min=100, max=10_000_000, help=meant("--count", ": messages, and ticks of the timer loop")
+        ),
     ] = 3000,
     protocol: Carried = Protocol.RAW,
     rate: Rate = "1Gbit/s",
@@ -200,7 +202,9 @@ def generator(
     gap: Annotated[
         int, typer.Option(min=1, max=1_000_000_000, help="Start to start in the second test, ns.")
     ] = 24_000,
-    count: Annotated[int, typer.Option(min=200, max=10_000_000, help="Frames of each test.")] = 100_000,
+    count: Annotated[
+        int, typer.Option(min=200, max=10_000_000, help=meant("--count", ": frames of each test"))
+    ] = 100_000,
     protocol: Carried = Protocol.RAW,
     mode: Annotated[Mode, typer.Option(help="What a late sender keeps: the rate, or every gap.")] = Mode.RATE,
     backend: Annotated[
@@ -257,14 +261,18 @@ def generator(
 @app.command()
 @in_groups
 def loop(
-    payload: Annotated[str, typer.Option(metavar="B,B,...", help="Payloads to calibrate, bytes.")] = "64",
+    payload: Annotated[
+        str, typer.Option(metavar="B,B,...", help=meant("--payload", " to calibrate, bytes"))
+    ] = "64",
     loads: Annotated[
         str,
         typer.Option(metavar="%,%,...", help="Loads in the opposite direction, percent of the link rate."),
     ] = "0,25,50,75,100",
-    period: Annotated[str, typer.Option(metavar="TIME", help="Time between messages: 1ms.")] = "1ms",
-    count: Annotated[int, typer.Option(min=100, max=10_000_000, help="Messages of each repeat.")] = 1000,
-    repeats: Annotated[int, typer.Option(min=1, max=100, help="Repeats of each point.")] = 5,
+    period: Annotated[str, typer.Option(metavar="TIME", help=meant("--period", ", for example 1ms"))] = "1ms",
+    count: Annotated[
+        int, typer.Option(min=100, max=10_000_000, help=meant("--count", ": messages of each repeat"))
+    ] = 1000,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help=meant("--repeats"))] = 5,
     protocol: Carried = Protocol.UDP,
     *,
     place: Place,

@@ -10,6 +10,8 @@ import typer
 
 from wiregauge.cli.calibrate.shared import BenchName, Host, Seed, entered, period_ps, progress, told
 from wiregauge.cli.grouped import in_groups
+from wiregauge.cli.options import meant
+from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, print_table, say
 
 if TYPE_CHECKING:
@@ -21,14 +23,17 @@ if TYPE_CHECKING:
 @in_groups
 def host(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="New folder for the models and their runs.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help=meant("--out", ": a new folder for the models and their runs")
+        ),
     ],
     run: Annotated[
         Path | None,
         typer.Option(
             "--from",
-            metavar="RUN",
-            help="A run directory that tells of the hosts, of any test and bench.",
+            metavar="DIR",
+            help=meant("--from", " run directory, which tells of the hosts, of any test and bench"),
             show_default="a test made for it is run",
         ),
     ] = None,
@@ -45,23 +50,26 @@ def host(
         list[Path] | None,
         typer.Option(
             "--beside",
-            metavar="RUN",
-            help="Another run of the same hosts, which the models did not see: is it what they predict? May be given "
-            "several times.",
+            metavar="DIR",
+            help=meant(
+                "--beside",
+                " of the same hosts, which the models did not see: is it what they predict? Repeatable",
+            ),
             show_default="the run they are from",
         ),
     ] = None,
     bench: BenchName = "netns",
     count: Annotated[
-        int, typer.Option(min=200, max=1_000_000, help="Messages of each length of the test that is run.")
+        int,
+        typer.Option(
+            min=200, max=1_000_000, help=meant("--count", ": messages of each length of the test that is run")
+        ),
     ] = 3_000,
-    rate: Annotated[str, typer.Option(metavar="RATE", help="Rate of its link.")] = "1Gbit/s",
+    rate: Annotated[str, typer.Option(metavar="RATE", help=meant("--rate"))] = "1Gbit/s",
     seed: Seed = 1,
     *,
     machine: Host,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON of the documented schema instead of tables.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Identify hosts: costs, interrupts and wake-up times, as host models for the simulator."""
     from wiregauge import runner

@@ -17,6 +17,7 @@ from wiregauge.cli.calibrate.shared import (
     trust,
     whole_numbers,
 )
+from wiregauge.cli.options import meant
 from wiregauge.terminal import BAD_INPUT, fail, finite, say
 
 
@@ -43,17 +44,26 @@ def cable(
         float, typer.Option(min=0, max=1e9, callback=finite, help="--simulate: constant overhead, ns.")
     ] = 813.3,
     granularity: Annotated[
-        str, typer.Option(metavar="TIME", help="--simulate: step of the clocks.")
+        str, typer.Option(metavar="TIME", help=meant("--granularity", only="--simulate"))
     ] = "10ns",
     count: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="--simulate: frames of each repeat.")
+        int,
+        typer.Option(
+            min=100, max=1_000_000, help=meant("--count", ": frames of each repeat", only="--simulate")
+        ),
     ] = 20_000,
-    repeats: Annotated[int, typer.Option(min=1, max=100, help="--simulate: repeats of each length.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help=meant("--repeats", only="--simulate"))] = 5,
     flow: Annotated[
-        int | None, typer.Option(help="Flow of the run directories.", show_default="their only one")
+        int | None,
+        typer.Option(
+            metavar="N", help=meant("--flow", " of the run directories"), show_default="their only one"
+        ),
     ] = None,
     measure: Annotated[
-        str, typer.Option(metavar="NAME", help="Measure of the run directories: latency or driver_latency.")
+        str,
+        typer.Option(
+            metavar="NAME", help=meant("--measure", " of the run directories: latency or driver_latency")
+        ),
     ] = "driver_latency",
     driver: Annotated[
         str, typer.Option(metavar="NAME", help="Driver and interface the points were measured with.")
@@ -180,10 +190,12 @@ def linearity(
     delays: Annotated[
         str, typer.Option(metavar="NS,NS,...", help="Delays of the line, ns; others count from the first.")
     ] = "0,1000,2000,5000,10000,20000,50000,100000",
-    count: Annotated[int, typer.Option(min=100, max=1_000_000, help="Messages of each delay.")] = 5000,
-    host: Annotated[str, typer.Option(metavar="MODEL", help="Host model: tuned or ideal.")] = "tuned",
+    count: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help=meant("--count", ": messages of each delay"))
+    ] = 5000,
+    host: Annotated[str, typer.Option("--host-model", metavar="MODEL", help="Tuned or ideal.")] = "tuned",
     granularity: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Step of the clocks.", show_default="a picosecond")
+        str | None, typer.Option(metavar="TIME", help=meant("--granularity"), show_default="a picosecond")
     ] = None,
     *,
     trials: Trials,

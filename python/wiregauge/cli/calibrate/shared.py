@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
-from wiregauge.cli.shared import bench_name
+from wiregauge.cli.options import meant
+from wiregauge.cli.shared import AsJson, bench_name
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, print_table, say
 
 if TYPE_CHECKING:
@@ -51,16 +52,13 @@ class Backend(StrEnum):
     XDP = "xdp"
 
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON of the documented schema instead of tables.")
-]
 Out = Annotated[
     Path | None,
     typer.Option(
         "--out",
         "-o",
         metavar="DIR",
-        help="Also write a page (HTML) and its pictures (SVG, PNG) there.",
+        help=meant("--out", ": a page (HTML) and its pictures (SVG, PNG)"),
         show_default=False,
     ),
 ]
@@ -86,12 +84,10 @@ BenchName = Annotated[
         "--bench",
         parser=bench_name,
         metavar="[sim|netns]",
-        help="netns = real frames between namespaces of this machine, sim = the simulator.",
+        help=meant("--bench"),
     ),
 ]
-Realtime = Annotated[
-    bool, typer.Option("--realtime/--no-realtime", help="netns: ask for real-time scheduling.")
-]
+Realtime = Annotated[bool, typer.Option("--realtime/--no-realtime", help=meant("--realtime", only="netns"))]
 Rootless = Annotated[bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")]
 Interfaces = Annotated[
     str | None,
@@ -101,9 +97,9 @@ Interfaces = Annotated[
         show_default=False,
     ),
 ]
-Carried = Annotated[Protocol, typer.Option(help="Protocol of the measured messages.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of every random choice.")]
-Rate = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link: 1Gbit/s.")]
+Carried = Annotated[Protocol, typer.Option(help=meant("--protocol"))]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**63 - 1, help=meant("--seed"))]
+Rate = Annotated[str, typer.Option(metavar="RATE", help=meant("--rate", ", for example 1Gbit/s"))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.comparing.results import Comparison, FlowComparison, ShareShift, Shift, SweepShift
+from wiregauge.measures.comparing.results import (
+    Comparison,
+    FlowComparison,
+    MeasureShift,
+    ShareShift,
+    Shift,
+    SweepShift,
+)
 from wiregauge.measures.definitions.units import count_of, duration, p_text, share
+from wiregauge.terminal import print_table
 
 COLOURS = {"better": "green", "same": "dim", "worse": "red", "undecided": "yellow"}
 BASES = {
@@ -268,9 +276,12 @@ def compare_text(comparison: Comparison, console: Console) -> None:
     ]
     _list(console, "not compared", missing)
     told = comparison.in_full
-    wide = _table(told, wide=True)
+    wide = _table(told)
     fits = console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width
-    console.print(wide if fits else _table(told, wide=False))
+    if fits:
+        console.print(wide)
+    else:
+        _print_narrow(told, console)
     if told is not comparison:
         console.print(in_full_text(comparison), soft_wrap=True)
     console.print(
@@ -319,38 +330,56 @@ def _list(console: Console, title: str, lines: list[str] | tuple[str, ...]) -> N
         )
 
 
-def _table(comparison: Comparison, *, wide: bool) -> Table:
-    """A row per point, flow and main measure; a narrow terminal gets the figure that decided only, never cut ones."""
-    shown: tuple[str, ...] = ("p50", "p99", "p99.9") if wide else ("p50",)
-    if wide and not any(m.shift("p99.9") for flow in comparison.flows for m in flow.measures.values()):
-        shown = shown[:-1]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("point", "flow", "", *(["n"] if wide else [])):
-        table.add_column(title)
-    for title in shown:
-        table.add_column(f"{title}: base → new, shift [interval]", no_wrap=wide)
-    table.add_column("lost", no_wrap=True)
-    table.add_column("verdict, and what it rests on")
+def _rows(comparison: Comparison) -> Iterator[tuple[str, FlowComparison, str, MeasureShift | None, bool]]:
+    """The point, flow and main measures of every row, and whether it is the first of its flow."""
     for point in comparison.points:
         for flow in point.flows:
             names = [name for name in ("latency", "rtt") if name in flow.measures]
             for place, name in enumerate(names or ["latency"]):
-                measure = flow.measures.get(name)
-                first = place == 0
-                where, who = escape(", ".join(point.axes.values())), escape(_who(flow))
-                cells: list[str] = [where, who] if first else ["", ""]
-                cells.append("one way" if name == "latency" else "round trip")
-                if wide:
-                    cells.append(f"{measure.base.n}, {measure.new.n}" if measure else "-")
-                cells += [_cell(measure.shift(statistic)) if measure else "-" for statistic in shown]
-                cells += [
-                    _lost(flow.shares.get("lost")) if first else "",
-                    _rests_on(flow) if first else "",
-                ]
-                table.add_row(*cells)
-    if not wide:
-        table.caption = "a wider terminal shows more, --out FILE.html all"
-        table.caption_justify = "left"
+                way = "one way" if name == "latency" else "round trip"
+                yield ", ".join(point.axes.values()), flow, way, flow.measures.get(name), place == 0
+
+
+def _print_narrow(comparison: Comparison, console: Console) -> None:
+    """Medians and losses in as many tables as the terminal needs, and in words what each verdict rests on."""
+    swept = any(point.axes for point in comparison.points)
+    heads = ["flow", "", "p50 base", "p50 new", "shift", "interval", "lost", "verdict"]
+    rows, told = [], []
+    for where, flow, way, measure, first in _rows(comparison):
+        shift = measure.shift("p50") if measure else None
+        figures = ["-", "-", "-", "-"]
+        if shift is not None:
+            ends = shift.shown
+            figures = [duration(shift.base.value, 3), duration(shift.new.value, 3), signed(ends.value)]
+            figures.append(f"[{signed(ends.low)}, {signed(ends.high)}]")
+        lost, verdict = (_lost(flow.shares.get("lost")), flow.verdict) if first else ("", "")
+        rows.append([*([where] if swept else []), _who(flow), way, *figures, lost, verdict])
+        if first:
+            told.append(f"  flow {flow.label}{' at ' + where if where else ''}: {_rests_on(flow)}")
+    print_table([*(["point"] if swept else []), *heads], rows, console, leading=3 if swept else 2)
+    for line in told:
+        console.print(line, highlight=False)
+    console.print("a wider terminal shows more, --out FILE.html all")
+
+
+def _table(comparison: Comparison) -> Table:
+    """A row per point, flow and main measure."""
+    shown: tuple[str, ...] = ("p50", "p99", "p99.9")
+    if not any(m.shift("p99.9") for flow in comparison.flows for m in flow.measures.values()):
+        shown = shown[:-1]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("point", "flow", "", "n"):
+        table.add_column(title)
+    for title in shown:
+        table.add_column(f"{title}: base → new, shift [interval]", no_wrap=True)
+    table.add_column("lost", no_wrap=True)
+    table.add_column("verdict, and what it rests on")
+    for where, flow, way, measure, first in _rows(comparison):
+        cells = [escape(where), escape(_who(flow))] if first else ["", ""]
+        cells += [way, f"{measure.base.n}, {measure.new.n}" if measure else "-"]
+        cells += [_cell(measure.shift(statistic)) if measure else "-" for statistic in shown]
+        cells += [_lost(flow.shares.get("lost")) if first else "", _rests_on(flow) if first else ""]
+        table.add_row(*cells)
     return table
 
 
