@@ -9,13 +9,13 @@ import typer
 from rich.table import Table
 
 from wiregauge.cli.calibrate.shared import (
-    AsJson,
     Out,
     StoreAt,
     draw,
     show_calibration,
     told,
 )
+from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import make_console, put, say
 
 
