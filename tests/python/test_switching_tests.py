@@ -327,6 +327,52 @@ def outcome(trial: Trial, *streams: Seen, refused: str = "", grade: str = "VALID
     return Outcome(refused, grade, streams or tuple(map(seen, trial.streams)), 0.1)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "lost", "said"),
+    [
+        ((5e3, 4e5, 8e5), (5e3, 6e3, 9e3), 10, "strict: none of 1000 frames"),
+        ((5e3, 4e5, 8e5), (5e3, 6e3, 331e3), 10, "not strict for every frame"),  # a gate, or a slow host
+        ((5e3, 4e5, 8e5), (5e3, 4e5, 8e5), 10, "none: both priorities wait alike"),
+        (
+            (150e3, 170e3, 180e3),
+            (150e3, 160e3, 180e3),
+            300,
+            "not told: both took alike, but only the low priority lost",
+        ),  # a small queue
+    ],
+)
+def test_the_longest_wait_says_whether_priorities_are_strict(
+    tmp_path: Path, low: tuple[float, ...], high: tuple[float, ...], lost: int, said: str
+) -> None:
+    def does(trial: Trial) -> Outcome:
+        if "priorities" not in trial.name:
+            return outcome(trial)
+        both = []
+        for (least, middle, most), gone in ((low, lost), (high, lost if low == high else 0)):
+            both.append(
+                Seen(1000, gone, 1.0, Latency(1000, least, middle, most, most, 1.0, middle, 1.0), 1.0)
+            )
+        return outcome(trial, *both)
+
+    (line,) = results(tmp_path, "priorities", does)["priorities"].conclusion
+    assert line.startswith(said), line
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [(6e3, "to one frame"), (155e3, "latencies of the empty device differ")]
+)
+def test_jitter_is_no_buffer(tmp_path: Path, most: float, said: str) -> None:
+    def does(trial: Trial) -> Outcome:
+        if not trial.loads:
+            first = Latency(1000, 5e3, 5e3, most, most, 1.0, 5e3, 1.0)
+        else:
+            first = Latency(1000, 5e3, 1e5, 2e5, 2e5, 1.0, 1e5, 1.0)
+        return outcome(trial, *(Seen(1000, 9 if trial.loads else 0, 1.0, first, 1.0) for _ in trial.streams))
+
+    (line,) = results(tmp_path, "buffer", does)["buffer"].conclusion
+    assert said in line
+
+
 def test_traversal_says_what_was_not_measured_and_no_rate_above_the_line(tmp_path: Path) -> None:
     """Waits that hardly grow with the burst would give a service curve faster than the line."""
     waits = {"bursts of 1,": 9e5, "bursts of 8,": 9.1e5}

@@ -178,23 +178,30 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
         seen = outcome.streams[0]
         top = seen.latency.maximum
         assert top is not None
-        waits = (top - least) / 1e9 * fps(rate, frame)
-        frames = int(waits)
+        # What the empty device takes longer for one frame than for another is no place in a buffer.
+        spread = (base.streams[0].latency.maximum or least) - least
+        frames = int((top - least) / 1e9 * fps(rate, frame))
+        fewest = max(int((top - least - spread) / 1e9 * fps(rate, frame)), 0)
+        sharp = spread * fps(rate, frame) <= 1e9
         result.rows.append(
             {
                 "frame": frame,
                 "base": least / 1e3,
                 "top": top / 1e3,
                 "lost": seen.lost,
-                "frames": frames,
-                "bytes": frames * frame,
+                "frames": frames if sharp else None,
+                "bytes": frames * frame if sharp else None,
                 **proof.cells(),
             }
         )
         word = "" if enough else "at least "
-        result.conclusion.append(
-            f"{frame} B: {word}{frames} frames, {frames * frame} B, to one frame; n {seen.latency.n}, {proof.size}"
+        size = (
+            f"{word}{frames} frames, {frames * frame} B, to one frame"
+            if sharp
+            else f"{fewest} to {frames} frames{'' if enough else ', or more'}: latencies of the empty device differ by "
+            f"{spread / 1e3:.4g} µs"
         )
+        result.conclusion.append(f"{frame} B: {size}; n {seen.latency.n}, {proof.size}")
     result.notes.append(
         "The port is offered 110 % of its rate: 100 % of load from the third port, 10 % measured from the first. "
         "Frames in the buffer = (greatest - least latency) / time of a frame with its "
@@ -269,22 +276,32 @@ def priorities(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _order(low: Seen, high: Seen, frame_ns: float) -> str:
-    """What loss and waiting say; which frames find no room can be a matter of phase, so waiting decides."""
-    below, above = low.latency.p50, high.latency.p50
+    """What waiting says, and of a sentence about all frames the longest wait: a median says nothing of the others."""
+    below, above, most = low.latency.p50, high.latency.p50, high.latency.maximum
     if below is None:
         return (
             "strict: the low priority gets nothing through" if not high.lost else "not told: too few arrived"
         )
-    if above is None:
+    if above is None or most is None:
         return "not told: too few frames of the high priority arrived"
     if below < _WAITS * frame_ns:
         return "not told: the low priority did not wait, so the port was not full"
     if above < below / 2:
-        return "strict: the high priority does not wait for the low one" + (
-            "" if not high.lost else ", but loses"
+        loses = "" if not high.lost else ", but loses"
+        return (
+            f"strict: none of {high.latency.n} frames of the high priority took longer than {most / 1e3:.4g} µs, "
+            f"half of the low priority longer than {below / 1e3:.4g} µs{loses}"
+            if most < below / 2
+            else "not strict for every frame: the high priority mostly goes first, but took up to "
+            f"{most / 1e3:.4g} µs{loses}"
         )
     if above < 2 * below:
-        return "none: both priorities wait alike (first in, first out)"
+        return (
+            f"not told: both took alike, but only the low priority lost ({low.lost} of {low.sent}): short queues of "
+            "each priority behind a slow device, or phases in which there is no room"
+            if low.lost and not high.lost
+            else "none: both priorities wait alike (first in, first out)"
+        )
     return "neither strict nor none: see the figures"
 
 
