@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from wiregauge.files import nearest
 from wiregauge.measures import SERIES, FlowResult, Judgement, RunResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 
@@ -44,7 +45,8 @@ class Choice:
                 raise ExportError(f"there is no flow {self.flow}; the test has {there}")
         if self.measure is not None and self.measure not in SERIES:
             raise ExportError(
-                f'"{self.measure}" is no measure with a distribution; there are {_listed(list(SERIES))}'
+                f'"{self.measure}" is no measure with a distribution{nearest(self.measure, SERIES)}; there are '
+                f"{_listed(list(SERIES))}"
             )
 
     def has_run(self, run: RunPlan) -> bool:

@@ -2,6 +2,7 @@
 without waiting or filling memory, and shown without being obeyed."""
 
 from wiregauge.files.indented import indented
+from wiregauge.files.nearest import nearest
 from wiregauge.files.printable import printable, printable_content, printable_lines
 from wiregauge.files.regular import LARGEST, SMALL, check_regular, open_regular, read_regular, read_text
 from wiregauge.files.whole import (
@@ -26,6 +27,7 @@ __all__ = [
     "cure_for",
     "indented",
     "move_folder",
+    "nearest",
     "open_regular",
     "printable",
     "printable_content",

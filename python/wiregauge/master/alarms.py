@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+from wiregauge.files import nearest
 from wiregauge.master.live import FlowNow, RunNow
 from wiregauge.master.stopping import Interrupted
 from wiregauge.plan import Run
@@ -58,7 +59,8 @@ class AlarmLimit:
         measure, sign, value = found[1], found[2], found[3]
         if measure not in MEASURES:
             raise AlarmError(
-                f"'{text}': there are no live figures of {measure}; there are {', '.join(MEASURES)}. "
+                f"'{text}': there are no live figures of {measure}{nearest(measure, MEASURES)}; there are "
+                f"{', '.join(MEASURES)}. "
                 "Other measures are judged by limits of the test when the run is over"
             )
         if sign == ">=":

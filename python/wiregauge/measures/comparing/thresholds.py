@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wiregauge.files import nearest
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SHARES
 from wiregauge.plan import quantity
 
@@ -66,7 +67,11 @@ def read_threshold(text: str) -> Threshold:
         )
     measure = "lost" if form["measure"] == "loss" else form["measure"]
     if measure not in SERIES and measure not in SHARES:
-        known = "has no interval to judge by" if measure in DEFINITIONS else "is no measure"
+        known = (
+            "has no interval to judge by"
+            if measure in DEFINITIONS
+            else f"is no measure{nearest(measure, DEFINITIONS)}"
+        )
         raise ThresholdError(f'"{text}": {measure} {known}; choose from {", ".join((*SERIES, *SHARES))}')
     statistic = form["statistic"]
     if measure in SHARES and statistic is not None:
@@ -74,7 +79,10 @@ def read_threshold(text: str) -> Threshold:
             f'"{text}": {measure} is one share and has no {statistic}; write {measure}=VALUE'
         )
     if statistic is not None and statistic not in STATISTICS:
-        raise ThresholdError(f'"{text}": {statistic} is not compared; choose from {", ".join(STATISTICS)}')
+        meant = nearest(statistic, STATISTICS)
+        raise ThresholdError(
+            f'"{text}": {statistic} is not compared{meant}; choose from {", ".join(STATISTICS)}'
+        )
     value, relative = _value(text, form["value"].strip(), share=measure in SHARES)
     return Threshold(
         written=form["value"].strip(),
