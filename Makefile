@@ -8,6 +8,7 @@
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make agent-static deb  the agent as one file that needs nothing of its host, and as a Debian package, in dist/; make check-deploy tries package, static agent and wheel on clean hosts
+# make release  everything that is published, with checksums and a bill of materials; make audit  known vulnerabilities of what is in it
 # make studies  every study that comes with the program in its quick form, one line each
 # make notebook  execute the example notebook and keep its outputs
 # make reference  write the generated pages of docs/reference: command line and Python
@@ -28,12 +29,20 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo built t test test-computing test-waiting test-alone test-all lint hooks format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
+.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
 
 help:
-	@sed -n '1,17s/^# //p' Makefile
+	@sed -n '1,/^$$/s/^# //p' Makefile
 
-setup: $(VENV)/.installed
+# `make` of its own so that packages come while the compiler works. PROFILE=dist links for speed, which takes twice as long.
+PROFILE ?= release
+INSTALLED := $(VENV)/.installed-$(PROFILE)
+
+setup:
+	@$(MAKE) --no-print-directory --jobs=2 $(INSTALLED)
+
+# With what only developers need.
+developer: setup $(VENV)/.packages
 
 $(VENV)/.python:
 	@tools/prerequisites
@@ -41,15 +50,28 @@ $(VENV)/.python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	@touch $@
 
-$(VENV)/.packages: $(VENV)/.python pyproject.toml
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+
+$(VENV)/.runtime: $(VENV)/.python pyproject.toml
 	@echo "installing packages into $(VENV)"
-	$(BIN)/python tools/requirements.py | \
-		$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --requirement /dev/stdin
+	$(BIN)/python tools/requirements.py | $(PIP_INSTALL) --requirement /dev/stdin
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.python $(SOURCES)
-	@echo "building and installing wiregauge into $(VENV) (some minutes the first time)"
-	$(BIN)/pip install --quiet --disable-pip-version-check '.[dev]'
+$(VENV)/.packages: $(VENV)/.runtime
+	@echo "installing what only developers need into $(VENV)"
+	$(BIN)/python tools/requirements.py dev | $(PIP_INSTALL) --requirement /dev/stdin
+	@touch $@
+
+target/wheel-$(PROFILE)/.built: $(VENV)/.python $(SOURCES)
+	@echo "building wiregauge, profile $(PROFILE) (some minutes the first time)"
+	rm -rf target/wheel-$(PROFILE)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/wheel-$(PROFILE) \
+		--config-settings profile=$(PROFILE) .
+	@touch $@
+
+$(INSTALLED): target/wheel-$(PROFILE)/.built $(VENV)/.runtime
+	$(PIP_INSTALL) --no-deps --force-reinstall target/wheel-$(PROFILE)/wiregauge-*.whl
+	@rm -f $(VENV)/.installed-*
 	@touch $@
 
 # The first name that is free: results of an earlier demo are somebody's.
@@ -85,7 +107,7 @@ $(TESTING)/.installed: $(VENV)/.packages pyproject.toml tools/testing_wheel.py |
 # One crate, or files of Python tests: `make t CRATE=core`, `make t PY="tests/python/test_limits.py -k late"`.
 t: $(if $(PY),$(TESTING)/.installed)
 	@[ -n "$(CRATE)$(PY)" ] || { echo "make t CRATE=core, or make t PY=tests/python/test_quantity.py"; exit 2; }
-	$(if $(CRATE),cargo test --locked --quiet -p wg-$(CRATE) $(TEST_OPTIONS))
+	$(if $(CRATE),cargo test --locked --quiet -p wg-$(CRATE) --all-features $(TEST_OPTIONS))
 	$(if $(PY),$(PYTEST) $(PY) $(TEST_OPTIONS))
 
 # `make` of its own so that both go side by side: who waits most of the time goes first, and who computes fills the time.
@@ -120,12 +142,13 @@ lint: $(VENV)/.packages
 hooks:
 	git config core.hooksPath tools/hooks
 
-format: setup
+format: developer
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench:
+	@$(MAKE) --no-print-directory developer PROFILE=dist
 	@rows=$$(mktemp); trap 'rm -f $$rows' EXIT; export WIREGAUGE_BENCH_ROWS=$$rows; \
 	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes probe host_model bounds; do \
 		echo "== $$part"; $(BIN)/python -m benchmarks.$$part $(BENCH_OPTIONS) || echo "$$part: no figure"; \
@@ -134,7 +157,7 @@ bench: setup
 fuzz:
 	@tools/fuzz $(FUZZ_SECONDS)
 
-nightly: setup
+nightly: developer
 	cd tests && ../$(BIN)/python -m campaigns.kills
 	cd tests && nice ../$(BIN)/python -m campaigns.damage
 	cd tests && ../$(BIN)/python -m campaigns.lab_faults
@@ -156,6 +179,21 @@ check-dist: sdist wheel
 AGENT_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 AGENT_STATIC := dist/wiregauge-agent-$(AGENT_TARGET)
 
+# What is published, up to the tag.
+release:
+	rm -rf dist
+	@$(MAKE) --no-print-directory developer check-dist agent-static deb
+	$(BIN)/python tools/sbom.py dist/sbom.json
+	cd dist && sha256sum -- * >SHA256SUMS
+	@$(MAKE) --no-print-directory audit
+
+# Known vulnerabilities of what is linked and installed; what cannot be asked fails.
+audit: $(VENV)/.packages
+	@command -v cargo-audit >/dev/null || { echo "audit: cargo-audit is not here: cargo install cargo-audit"; exit 2; }
+	cargo audit
+	$(PIP_INSTALL) pip-audit
+	$(BIN)/python tools/requirements.py | $(BIN)/pip-audit --strict --requirement /dev/stdin
+
 agent-static: $(AGENT_STATIC)
 
 $(AGENT_STATIC): $(SOURCES)
@@ -167,31 +205,31 @@ deb: $(AGENT_STATIC)
 # The builds take a quarter of an hour: what is missing is said before them.
 check-deploy:
 	@tools/prerequisites mmdebstrap
-	@$(MAKE) --no-print-directory setup deb wheel
+	@$(MAKE) --no-print-directory developer deb wheel
 	$(BIN)/python -m pytest tests/e2e/test_deployed.py -m deploy
 
-studies: setup
+studies: developer
 	$(BIN)/python tools/studies.py
 
-notebook: setup
+notebook: developer
 	$(BIN)/python tools/notebook.py
 
-proto: setup
+proto: developer
 	$(BIN)/python tools/generate_rpc.py
 
-limit-names: setup
+limit-names: developer
 	$(BIN)/python tools/limit_names.py
 
-json-schemas: setup
+json-schemas: developer
 	$(BIN)/python tools/json_schemas.py
 
 # Minutes, and programs of the distribution that nothing else needs: no part of `make test`.
-check-tsn-vm: setup
+check-tsn-vm: developer
 	@tests=$$(cargo test -p wg-agent -p wg-net --lib --locked --no-run --message-format=json | \
 		$(BIN)/python -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))'); \
 	tools/check-tsn-vm "$${TSN_VM:-target/tsn-vm}" "$$PWD/$(BIN)/wiregauge" $$tests
 
-reference: setup
+reference: developer
 	$(BIN)/python tools/reference_pages.py
 	$(BIN)/python tools/study_pages.py
 

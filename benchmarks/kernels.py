@@ -15,7 +15,7 @@ from benchmarks import cargo, table
 SMOKE = "--smoke" in sys.argv
 BENCHES = (
     ("wg-core", "cores"),
-    ("wg-record", "tracking"),
+    ("wg-track", "tracking"),
     ("wg-agent", "servicing"),
     ("wg-bound", "afdx"),
     ("wg-sim", "hops"),

@@ -1,6 +1,6 @@
 """The log processor beside DuckDB and Polars: one question, one file, one run.
 
-`python -m benchmarks.log_processor [RECORDS]` (default 10^8) has `crates/record/benches/volume.rs` write sent and
+`python -m benchmarks.log_processor [RECORDS]` (default 10^8) has `crates/track/benches/volume.rs` write sent and
 received records of 16 flows with losses, duplicates and swaps (Parquet, as a run directory holds them), and asks of
 each flow: how many messages were sent, how many received, and p50, p99, p99.9 and the maximum of the one-way latency.
 Answers are compared, then times. Duplicates and swaps make this no plain join: a message counts once, by its first
@@ -38,7 +38,7 @@ Answer = list[tuple[int, int, int, float, float, float, float]]
 
 def ours(file: Path, records: int) -> tuple[Answer, float, int]:
     """The answer, seconds, and the most memory it took, KiB."""
-    command = cargo.bench("wg-record", "volume", smoke=SMOKE)
+    command = cargo.bench("wg-track", "volume", smoke=SMOKE)
     done = subprocess.run(
         [*command, str(file), str(records), str(os.cpu_count() or 1)],
         cwd=ROOT,

@@ -35,6 +35,8 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENT = "wiregauge-agent"
+LIBRARIES = ("wg-bound", "wg-capture", "wg-sim", "wg-track")
+"""What the module is linked of."""
 PACKED = (
     "Cargo.lock",
     "Cargo.toml",
@@ -58,13 +60,22 @@ def _scripts() -> Path:
     return place
 
 
-def _build_agent() -> None:
+def _build(settings: object) -> dict[str, object]:
+    """Builds the agent, and with it what the module is linked of, which is one way to keep all cores busy.
+
+    Returns the settings with which maturin builds the module. The profile of `Cargo.toml` is `dist`, or what
+    `pip --config-settings profile=…` says.
+    """
     if shutil.which("cargo") is None:
         sys.exit("wiregauge: cargo was not found; install Rust 1.88 or newer, then try again")
-    command = ["cargo", "build", "--release", "--locked", "--package", "wg-agent", "--bin", AGENT]
+    given = dict(settings) if isinstance(settings, dict) else {}
+    profile = given.pop("profile", "dist")
+    packages = [f"--package={name}" for name in ("wg-agent", *LIBRARIES)]
+    command = ["cargo", "build", "--profile", profile, "--locked", *packages, "--lib", "--bin", AGENT]
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    shutil.copy2(target / "release" / AGENT, _scripts() / AGENT)
+    shutil.copy2(target / profile / AGENT, _scripts() / AGENT)
+    return {"build-args": f"--profile {profile}", **given}
 
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: object = None) -> str:
@@ -108,13 +119,11 @@ def build_wheel(
     wheel_directory: str, config_settings: object = None, metadata_directory: str | None = None
 ) -> str:
     """PEP 517, the agent included."""
-    _build_agent()
-    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
+    return str(maturin.build_wheel(wheel_directory, _build(config_settings), metadata_directory))
 
 
 def build_editable(
     wheel_directory: str, config_settings: object = None, metadata_directory: str | None = None
 ) -> str:
     """PEP 660, the agent included."""
-    _build_agent()
-    return str(maturin.build_editable(wheel_directory, config_settings, metadata_directory))
+    return str(maturin.build_editable(wheel_directory, _build(config_settings), metadata_directory))

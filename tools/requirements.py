@@ -1,4 +1,4 @@
-"""Prints what `pip install '.[dev]'` installs besides wiregauge itself, for pip to read."""
+"""Prints what `pip install .` installs besides wiregauge itself, for pip to read; with `dev`, what `'.[dev]'` adds."""
 
 from __future__ import annotations
 
@@ -11,4 +11,6 @@ PROJECT = tomllib.loads(
 )["project"]
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"], ""]))
+    extras = PROJECT["optional-dependencies"]
+    wanted = [package for extra in sys.argv[1:] for package in extras[extra]] or PROJECT["dependencies"]
+    sys.stdout.write("\n".join([*wanted, ""]))

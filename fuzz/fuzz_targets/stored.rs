@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/record/tests/it/bodies/stored.rs"]
+#[path = "../../crates/track/tests/it/bodies/stored.rs"]
 mod body;
 
 // Decoders of Arrow and Parquet that give up are caught where they are called; what escapes from there still ends the fuzzer.

@@ -1,6 +1,6 @@
 """The Rust side of wiregauge: compiling tests, simulating runs and judging records."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Literal
 
@@ -125,6 +125,11 @@ def store_truth(
 
     Returns JSON: null, or what was wrong with the spooled file, whose rows up to there are stored. Raises NativeError.
     """
+
+def label_table(
+    source: str | PathLike[str], target: str | PathLike[str], metadata: Mapping[str, str]
+) -> None:
+    """Copies an Arrow IPC file to `target`, with `metadata` in its schema. Raises NativeError."""
 
 def tsn_commands(network_json: str, run_json: str, node: int, interface: str) -> str:
     """The commands that make the TSN settings of a host, and those that take them off again.

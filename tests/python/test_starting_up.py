@@ -76,9 +76,11 @@ def test_a_run_imports_what_its_figures_are_made_with_and_no_more(tmp_path: Path
     run = ["run", str(EXAMPLE), "--bench", "sim", "--out", "r"]
     export = ["export", "r", "--to", "parquet", "--out", "tables"]
     figures = {"lxml", "numpy", "polars", "rich", "scipy"}
+    picture = ["report", "r", "--png", "p"]
     # The last is seen to import more: so would the others be.
-    found = imported(tmp_path, run, ["show", "r"], export)
-    assert found == [(0, figures | {"jinja2"})] * 2 + [(0, figures | {"jinja2", "pyarrow"})]
+    found = imported(tmp_path, run, ["show", "r"], export, picture)
+    assert found[:3] == [(0, figures | {"jinja2"})] * 3
+    assert found[3] == (0, figures | {"jinja2", "matplotlib"})
 
 
 def test_a_value_that_is_not_plain_is_still_refused_by_the_parser(tmp_path: Path) -> None:

@@ -17,102 +17,24 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "wiregauge"
 
-# Which of our crates a crate may name, dev-dependencies included.
-CRATES = {
-    "frame": set(),
-    # core: what a core is built from is stated in its own type.
-    "plan": {"core", "frame"},
-    "net": {"frame"},
-    "core": {"frame"},
-    "record": {"frame", "plan"},
-    "capture": {"frame", "plan", "record"},
-    "sim": {"capture", "core", "frame", "plan", "record"},
-    # core: the live agent drives the cores it shares with the simulator (the relay).
-    "agent": {"capture", "core", "frame", "net", "plan", "record"},
-    # An independent judge: of the simulator it knows nothing, and not the cores it drives either.
-    "bound": {"frame", "plan"},
-    "py": {"bound", "capture", "frame", "plan", "record", "sim"},
-}
 
-# Which of our packages a package may import. `cli` is the top and may import all.
-PACKAGES = {
-    "_native": set(),
-    "files": set(),
-    "plan": {"_native"},
-    # files: what is printed is made printable there, as names are.
-    "terminal": {"files"},
-    "config": {"_native", "files", "plan"},
-    "bounds": {"_native", "config", "files", "identify", "measures", "plan", "records", "terminal"},
-    "benches": {"plan"},
-    "clocks": {"plan"},
-    "records": {"_native", "files", "plan"},
-    "master": {"_native", "benches", "clocks", "files", "plan", "records"},
-    "lab": {"benches", "files", "master"},
-    "examining": {"benches", "lab", "master"},
-    "runner": {"benches", "config", "lab", "master", "measures", "plan", "records"},
-    "cluster": {"_native", "files", "master", "plan", "records", "runner"},
-    "captures": {"_native", "benches", "config", "files", "measures", "plan", "records", "runner"},
-    "dissector": {"files"},
-    "stats": set(),
-    # terminal: a judgement knows the exit code it stands for, from the one place that decides it.
-    "measures": {"files", "plan", "records", "stats", "terminal"},
-    "figures": {"files", "measures", "plan"},
-    "export": {"files", "measures"},
-    "notebook": {"benches", "config", "export", "figures", "files", "measures", "records", "runner", "stats"},
-    # bounds, identify: a run beside the bounds of its test, and the curves that these rest on.
-    "report": {"bounds", "figures", "files", "identify", "measures", "records"},
-    # A study runs tests, and lays what they come to beside a paper in pages like any other. What it makes of several
-    # figures together (a line through cells, what recurs in a series) are statistics of that package.
-    "studies": {
-        # Table 1 of the MAPS paper is what calibrate measures of clocks.
-        "calibrate",
-        "config",
-        "figures",
-        "files",
-        "master",
-        "measures",
-        "plan",
-        "records",
-        "report",
-        "runner",
-        "stats",
-        "terminal",
-    },
-    # Trials of a device under test are tests like any other, and its data sheet is a page like any other.
-    "switching": {
-        "benches",
-        "config",
-        "figures",
-        "files",
-        "master",
-        "measures",
-        "plan",
-        "records",
-        "report",
-        "runner",
-        "stats",
-    },
-    # A schedule is shown in a page like any other.
-    "scheduling": {"_native", "config", "figures", "plan", "report"},
-    # What records tell of a host, as a model.
-    "identify": {"plan", "records", "stats"},
-    # It measures the instrument by running tests like any other, and cites them in the same pages.
-    "calibrate": {
-        "benches",
-        "config",
-        "figures",
-        "files",
-        "identify",
-        "master",
-        "measures",
-        "plan",
-        "records",
-        "report",
-        "runner",
-        "stats",
-        "terminal",
-    },
-}
+def _rooms() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """What the table of ARCHITECTURE.md lets each crate name, dev-dependencies included, and each package import."""
+    crates: dict[str, set[str]] = {}
+    packages: dict[str, set[str]] = {}
+    row = re.compile(r"\| `(crates/|python/wiregauge/|…/)(\w+)` \|.*\| ([^|]*) \|")
+    for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
+        if found := row.fullmatch(line):
+            place, name, may = found.groups()
+            rooms = crates if place == "crates/" else packages
+            rooms[name] = set(re.findall(r"\w+", may))
+    crates = {name: may | ({"features"} - {name}) for name, may in crates.items()}
+    # The top, which may import all.
+    assert packages.pop("cli") == {"all"}
+    return crates, {"_native": set(), **packages}
+
+
+CRATES, PACKAGES = _rooms()
 
 # Which rooms of `measures` a room of it may import; what stands above them, `""`, is known to the last two.
 ROOMS = {

@@ -9,6 +9,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,9 +25,11 @@ use wg_capture::{Files, passive};
 use wg_plan::host_tsn::commands;
 use wg_plan::quantity::{self, Kind};
 use wg_plan::{Network, Run};
-use wg_record::tracking::{Gap, RunSummary};
-use wg_record::{RecordError, Tables};
+use wg_record::Gap;
+use wg_record::RecordError;
 use wg_sim::{SimError, SimReport, Spool, Watched};
+use wg_track::Tables;
+use wg_track::tracking::RunSummary;
 
 create_exception!(
     wiregauge._native,
@@ -40,9 +43,9 @@ create_exception!(
 mod _native {
     #[pymodule_export]
     use super::{
-        NativeError, bound_network, compare_captures, compile_plan, convert_network, process_run,
-        read_quantity, retrack, simulate_offsets, simulate_run, store_truth, take_captures, track_part,
-        tsn_commands, version,
+        NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table,
+        process_run, read_quantity, retrack, simulate_offsets, simulate_run, store_truth, take_captures,
+        track_part, tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -178,7 +181,7 @@ fn process_run(
     let tables = Tables { messages: messages_out, passages: passages_out, sketches: sketches_out };
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
-        told(wg_record::process_run(&network, &run, &segments, &records_out, &tables))
+        told(wg_track::process_run(&network, &run, &segments, &records_out, &tables))
     })
 }
 
@@ -221,7 +224,7 @@ fn compare_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResul
 /// Judges the stored records of one run again.
 ///
 /// Reads `records` (Parquet, in one file or several), writes the tables and returns the run's entry of tracking.json.
-/// `gaps_json` is a list of `wg_record::tracking::Gap`. Raises NativeError.
+/// `gaps_json` is a list of `wg_track::tracking::Gap`. Raises NativeError.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keyword")]
 fn retrack(
@@ -238,7 +241,7 @@ fn retrack(
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
         let gaps: Vec<Gap> = parse("gaps of the records", gaps_json)?;
-        told(wg_record::retrack(&network, &run, &records, &gaps, &tables))
+        told(wg_track::retrack(&network, &run, &records, &gaps, &tables))
     })
 }
 
@@ -263,7 +266,7 @@ fn track_part(
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
         let gaps: Vec<Gap> = parse("gaps of the records", gaps_json)?;
-        told(wg_record::track_part(&network, &run, &records, &gaps, [part, parts], &tables))
+        told(wg_track::track_part(&network, &run, &records, &gaps, [part, parts], &tables))
     })
 }
 
@@ -274,9 +277,21 @@ fn track_part(
 #[pyfunction]
 fn store_truth(py: Python<'_>, run_index: u32, spooled: PathBuf, truth_out: PathBuf) -> PyResult<String> {
     let damage = py
-        .detach(|| wg_record::store_truth(&spooled, &truth_out, run_index))
+        .detach(|| wg_track::store_truth(&spooled, &truth_out, run_index))
         .map_err(|e| NativeError::new_err(e.to_string()))?;
     serde_json::to_string(&damage).map_err(|e| NativeError::new_err(e.to_string()))
+}
+
+/// Copies an Arrow IPC file to `target`, with `metadata` in its schema. Raises NativeError.
+#[pyfunction]
+fn label_table(
+    py: Python<'_>,
+    source: PathBuf,
+    target: PathBuf,
+    metadata: HashMap<String, String>,
+) -> PyResult<()> {
+    py.detach(|| wg_track::label_table(&source, &target, metadata))
+        .map_err(|e| NativeError::new_err(e.to_string()))
 }
 
 /// Simulates one run and writes its records as segments, `spool/simulator/*.arrows`, what was true beside them,

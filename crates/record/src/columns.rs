@@ -15,17 +15,17 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use crate::schema::{Clock, Coded, Crc, DropReason, Point, Record, RecordFlags};
 
 /// Type of a vocabulary column.
-pub(crate) fn vocabulary_type() -> DataType {
+pub fn vocabulary_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
 }
 
 /// The dictionary of a vocabulary column: every name, at the place of its code.
-pub(crate) fn vocabulary<T: Coded>() -> ArrayRef {
+pub fn vocabulary<T: Coded>() -> ArrayRef {
     Arc::new(StringArray::from_iter_values(T::all().iter().map(|v| v.text())))
 }
 
 /// The record columns, with file metadata.
-pub(crate) fn record_schema(metadata: HashMap<String, String>) -> SchemaRef {
+pub fn record_schema(metadata: HashMap<String, String>) -> SchemaRef {
     let field = |name: &str, data_type| Field::new(name, data_type, false);
     Arc::new(
         Schema::new(vec![
@@ -48,20 +48,20 @@ pub(crate) fn record_schema(metadata: HashMap<String, String>) -> SchemaRef {
 
 /// Makes batches of records.
 #[derive(Debug)]
-pub(crate) struct RecordColumns {
+pub struct RecordColumns {
     dictionaries: [ArrayRef; 4],
 }
 
 impl RecordColumns {
     /// With the whole of every vocabulary.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let dictionaries =
             [vocabulary::<Point>(), vocabulary::<Clock>(), vocabulary::<Crc>(), vocabulary::<DropReason>()];
         Self { dictionaries }
     }
 
     /// `records` as a batch.
-    pub(crate) fn batch_of(&self, records: &[Record], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    pub fn batch_of(&self, records: &[Record], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
         let [points, clocks, crcs, reasons] = &self.dictionaries;
         RecordBatch::try_new(
             schema.clone(),
@@ -84,24 +84,20 @@ impl RecordColumns {
 }
 
 /// A column of numbers.
-pub(crate) fn numbers<R, T: ArrowPrimitiveType>(rows: &[R], get: impl Fn(&R) -> T::Native) -> ArrayRef {
+pub fn numbers<R, T: ArrowPrimitiveType>(rows: &[R], get: impl Fn(&R) -> T::Native) -> ArrayRef {
     let values: Vec<T::Native> = rows.iter().map(get).collect();
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), None))
 }
 
 /// A vocabulary column; `dictionary` is that of [`vocabulary`].
-pub(crate) fn codes<R>(
-    rows: &[R],
-    dictionary: &ArrayRef,
-    get: impl Fn(&R) -> u8,
-) -> Result<ArrayRef, ArrowError> {
+pub fn codes<R>(rows: &[R], dictionary: &ArrayRef, get: impl Fn(&R) -> u8) -> Result<ArrayRef, ArrowError> {
     let keys: Vec<u8> = rows.iter().map(get).collect();
     let keys = PrimitiveArray::<UInt8Type>::new(ScalarBuffer::from(keys), None);
     Ok(Arc::new(DictionaryArray::try_new(keys, dictionary.clone())?))
 }
 
 /// A column of flags.
-pub(crate) fn bits<R>(rows: &[R], get: impl Fn(&R) -> bool) -> ArrayRef {
+pub fn bits<R>(rows: &[R], get: impl Fn(&R) -> bool) -> ArrayRef {
     let values = BooleanBuffer::collect_bool(rows.len(), |i| get(&rows[i]));
     Arc::new(BooleanArray::new(values, None))
 }
@@ -118,7 +114,7 @@ fn column<'a, A: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<
 }
 
 /// The column of this name, or what is wrong with it.
-pub(crate) fn number_column<'a, T: ArrowPrimitiveType>(
+pub fn number_column<'a, T: ArrowPrimitiveType>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> Result<&'a [T::Native], String> {
@@ -126,12 +122,12 @@ pub(crate) fn number_column<'a, T: ArrowPrimitiveType>(
 }
 
 /// The flag column of this name, or what is wrong with it.
-pub(crate) fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
+pub fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
     column(batch, name)
 }
 
 /// A vocabulary column.
-pub(crate) struct CodeColumn<'a, T> {
+pub struct CodeColumn<'a, T> {
     keys: &'a [u8],
     /// By key.
     meaning: [T; 256],
@@ -139,7 +135,7 @@ pub(crate) struct CodeColumn<'a, T> {
 
 impl<'a, T: Coded> CodeColumn<'a, T> {
     /// The column of this name, or what is wrong with it.
-    pub(crate) fn of(batch: &'a RecordBatch, name: &str) -> Result<Self, String> {
+    pub fn of(batch: &'a RecordBatch, name: &str) -> Result<Self, String> {
         let array: &DictionaryArray<UInt8Type> = column(batch, name)?;
         let texts = array
             .values()
@@ -165,7 +161,7 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
 
     /// The value in this row.
     #[inline]
-    pub(crate) fn at(&self, row: usize) -> T {
+    pub fn at(&self, row: usize) -> T {
         self.meaning[usize::from(self.keys[row])]
     }
 }

@@ -43,13 +43,16 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+    /// The disk refused to have `path` written.
+    pub fn write(path: &Path, source: io::Error) -> Self {
         Self::Write { path: path.to_owned(), source, records_lost: 0 }
     }
-    pub(crate) fn read(path: &Path, source: io::Error) -> Self {
+    /// `path` could not be read.
+    pub fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.to_owned(), source }
     }
-    pub(crate) fn encode(path: &Path, problem: impl ToString) -> Self {
+    /// The encoder refused what was to be written to `path`.
+    pub fn encode(path: &Path, problem: impl ToString) -> Self {
         Self::Encode { path: path.to_owned(), problem: problem.to_string() }
     }
 }

@@ -36,7 +36,7 @@ pub struct Record {
 }
 
 /// A fixed vocabulary whose codes count up from 0, stored as a dictionary column.
-pub(crate) trait Coded: Copy + 'static {
+pub trait Coded: Copy + 'static {
     /// Every value, the one with code `i` at place `i`.
     fn all() -> &'static [Self];
     /// Name in files.
@@ -45,6 +45,8 @@ pub(crate) trait Coded: Copy + 'static {
     fn number(self) -> u8;
 }
 
+/// An enum that is a [`Coded`] vocabulary: a variant, its code and its name in files each.
+#[macro_export]
 macro_rules! coded {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $text:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -67,15 +69,13 @@ macro_rules! coded {
                 self as u8
             }
         }
-        impl $crate::schema::Coded for $name {
+        impl $crate::Coded for $name {
             fn all() -> &'static [Self] { Self::ALL }
             fn text(self) -> &'static str { self.name() }
             fn number(self) -> u8 { self.code() }
         }
     };
 }
-
-pub(crate) use coded;
 
 coded! {
     /// Observation points in the order a message passes them.

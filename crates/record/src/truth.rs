@@ -1,7 +1,7 @@
 //! What was true beside the records: how a bench keeps it during a run, and how it is stored for good.
 //!
 //! During a run it goes to one Arrow IPC stream beside the segments, readable up to its last whole batch after
-//! a crash, as segments are; afterwards to one Parquet file. Nothing that judges reads either of them: they are
+//! a crash, as segments are; afterwards to one Parquet file (`wg_track::store_truth`). Nothing that judges reads either of them: they are
 //! there so that judging can be judged. A folder of rotating files, as records have, was not taken, because
 //! truth is sparse.
 
@@ -23,7 +23,6 @@ use crate::columns::{
 };
 use crate::error::RecordError;
 use crate::guard::guarded;
-use crate::parquet::{properties, write_whole};
 use crate::regular::open_regular;
 use crate::schema::{RecordFlags, Truth, TruthKind};
 use crate::segment::{Damage, Messages};
@@ -67,7 +66,7 @@ impl TruthWriter {
             ("run", run_index.to_string()),
         ];
         let metadata = metadata.map(|(key, value)| (format!("wiregauge.{key}"), value));
-        let schema = schema(metadata.into());
+        let schema = truth_schema(metadata.into());
         let encoder =
             StreamWriter::try_new(Vec::new(), &schema).map_err(|e| RecordError::encode(&path, e))?;
         let file = File::create(&path).map_err(|e| RecordError::write(&path, e))?;
@@ -94,7 +93,8 @@ impl TruthWriter {
             return Ok(());
         }
         let rows = self.batch.len() as u64;
-        let encoded = batch_of(&self.batch, &self.schema, &self.kinds).and_then(|b| self.encoder.write(&b));
+        let encoded =
+            truth_batch(&self.batch, &self.schema, &self.kinds).and_then(|b| self.encoder.write(&b));
         self.batch.clear();
         encoded.map_err(|e| RecordError::encode(&self.path, e))?;
         self.emit()?;
@@ -157,21 +157,8 @@ pub fn read_truth(path: &Path, run_index: u32) -> Result<(Vec<Truth>, Option<Dam
     Ok((rows, damage))
 }
 
-/// Stores what was true of a run, sorted by time, from `spooled` in `truth_out`. Returns what was wrong with the
-/// spooled file; its rows up to the damage are stored.
-///
-/// # Errors
-/// As [`read_truth`], and [`RecordError::Write`] when the output cannot be written; it is then as it was before.
-pub fn store_truth(spooled: &Path, truth_out: &Path, run_index: u32) -> Result<Option<Damage>, RecordError> {
-    let (mut rows, damage) = read_truth(spooled, run_index)?;
-    rows.sort_by_key(|truth| truth.time);
-    let (schema, kinds) = (schema(HashMap::new()), vocabulary::<TruthKind>());
-    let properties = properties("truth", TRUTH_SCHEMA, run_index, &["time", "value"]);
-    write_whole(truth_out, &schema, properties, &rows, |rows, schema| batch_of(rows, schema, &kinds))?;
-    Ok(damage)
-}
-
-fn schema(metadata: HashMap<String, String>) -> SchemaRef {
+/// Columns of the truth, and what their file says of itself.
+pub fn truth_schema(metadata: HashMap<String, String>) -> SchemaRef {
     let field = |name: &str, data_type| Field::new(name, data_type, false);
     let fields = vec![
         field("time", DataType::Int64),
@@ -187,7 +174,11 @@ fn schema(metadata: HashMap<String, String>) -> SchemaRef {
     Arc::new(Schema::new(fields).with_metadata(metadata))
 }
 
-fn batch_of(rows: &[Truth], schema: &SchemaRef, kinds: &ArrayRef) -> Result<RecordBatch, ArrowError> {
+/// `rows` in the columns of [`truth_schema`]; `kinds` is the [vocabulary] of [`TruthKind`].
+///
+/// # Errors
+/// Of Arrow, where `schema` is another.
+pub fn truth_batch(rows: &[Truth], schema: &SchemaRef, kinds: &ArrayRef) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(
         schema.clone(),
         vec![

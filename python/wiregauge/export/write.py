@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import json
 import os
 import re
@@ -16,18 +15,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from wiregauge import _native
 from wiregauge.export import histograms, junit, openmetrics, tables
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
 from wiregauge.files import ForeignFileError, printable, whole
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BATCH = 65_536
 _IN_PIECES = ("records", "messages", "passages")
@@ -53,55 +49,40 @@ class _Source:
     def judgement(self) -> Judgement:
         return judge(self.place, unkept=self.unkept.append)
 
-    def pieces(self) -> Iterator[pl.DataFrame]:
+    def pieces(self) -> Iterator[pl.LazyFrame]:
         """The rows, some at a time; one piece at least."""
         if self.what in _IN_PIECES:
-            for piece in tables.pieces(self.what, self.directory, self.choice):
-                yield piece.collect()
+            yield from tables.pieces(self.what, self.directory, self.choice)
         elif self.what == "sketches":
-            yield tables.sketches(self.directory, self.choice).collect()
+            yield tables.sketches(self.directory, self.choice)
         else:
             made = tables.series if self.what == "series" else tables.measures
-            yield made(self.judgement, self.choice).collect()
+            yield made(self.judgement, self.choice)
 
-
-def _arrow_pieces(source: _Source) -> Iterator[pa.Table]:
-    """The rows as Arrow tables, the schema's version in the metadata of each."""
-    metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
-    for piece in source.pieces():
-        part = piece.to_arrow(compat_level=pl.CompatLevel.oldest())
-        yield part.replace_schema_metadata(metadata)
+    def metadata(self) -> dict[str, str]:
+        """What the file says of its rows."""
+        return {"wiregauge.kind": self.what, "wiregauge.export": str(tables.SCHEMA)}
 
 
 def _parquet(source: _Source, target: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pieces = _arrow_pieces(source)
-    first = next(pieces)
-    with pq.ParquetWriter(target, first.schema, compression="zstd") as writer:
-        for piece in itertools.chain([first], pieces):
-            writer.write_table(piece)
+    rows = pl.concat(list(source.pieces()))
+    rows.sink_parquet(target, compression="zstd", metadata=source.metadata(), row_group_size=1 << 20)
 
 
 def _arrow(source: _Source, target: Path) -> None:
-    """Arrow IPC file (random access), zstd."""
-    import pyarrow as pa
-
-    pieces = _arrow_pieces(source)
-    first = next(pieces)
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with (
-        pa.OSFile(str(target), "wb") as file,
-        pa.ipc.new_file(file, first.schema, options=options) as writer,
-    ):
-        for piece in itertools.chain([first], pieces):
-            writer.write_table(piece, max_chunksize=_BATCH)
+    """Arrow IPC file, not compressed, so that it can be mapped into memory. Polars gives its schema no metadata."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".wiregauge-") as rows:
+        pl.concat(list(source.pieces())).sink_ipc(
+            rows.name, compat_level=pl.CompatLevel.oldest(), record_batch_size=_BATCH
+        )
+        _native.label_table(rows.name, target, source.metadata())
 
 
 def _csv(source: _Source, target: Path) -> None:
     """RFC 4180: a header, CRLF, quotes where they are needed; an absent value is empty."""
     with target.open("wb") as file:
-        for k, piece in enumerate(source.pieces()):
+        for k, rows in enumerate(source.pieces()):
+            piece = rows.collect()
             plain = _without_formulas(piece) if source.choice.no_formulas else piece
             plain.write_csv(file, include_header=k == 0, line_terminator="\r\n")
 

@@ -4,7 +4,7 @@ use wg_frame::layout::raw_payload_without_padding;
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{Epoch, WallNanos};
 use wg_net::receive::RxFrame;
-use wg_record::tracking::Sketch;
+use wg_record::Sketch;
 
 use super::gaps::Gaps;
 

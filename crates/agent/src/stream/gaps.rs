@@ -1,6 +1,6 @@
 //! Compares gaps between frames with their nominal value.
 
-use wg_record::tracking::Sketch;
+use wg_record::Sketch;
 
 /// Tolerances gaps are held against, ps: ±1, ±5 and ±50 µs.
 pub const TOLERANCES_PS: [i64; 3] = [1_000_000, 5_000_000, 50_000_000];

@@ -14,7 +14,7 @@ use wg_frame::template::Template;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::transmit::{Transmitter, Unlaunched};
 use wg_net::{clock, realtime};
-use wg_record::tracking::Sketch;
+use wg_record::Sketch;
 
 use super::gaps::Gaps;
 use crate::stream::lead::Lead;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wg_net::receive::RxDrops;
-use wg_record::tracking::Sketch;
+use wg_record::Sketch;
 
 use super::account::Account;
 use super::gaps::Gaps;

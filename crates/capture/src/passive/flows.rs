@@ -8,7 +8,7 @@ use wg_plan::{
     Attachment, Bench, Campaign, Fill, Flow, LineRate, Link, Network, NetworkId, Node, NodeKind, PLAN_SCHEMA,
     Protocol, Receive, Run, Send,
 };
-use wg_record::tracking::Gap;
+use wg_record::Gap;
 
 use super::Order;
 use super::reading::Captures;

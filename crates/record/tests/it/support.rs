@@ -1,12 +1,10 @@
-//! What the tests of this crate share.
+//! What the tests of this crate, and of the crate that judges, share.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use wg_frame::time::RunTime;
-use wg_record::parquet::{MessageWriter, RecordWriter};
-use wg_record::tracking::Message;
-use wg_record::{Clock, Crc, DropReason, Point, Record, RecordError, RecordFlags, Tables};
+use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags};
 
 /// A directory of its own for one test, gone when dropped.
 pub(crate) struct Scratch(PathBuf);
@@ -31,7 +29,7 @@ impl Drop for Scratch {
 }
 
 /// Record number `i` of a made-up series in which every column takes many values.
-pub(crate) fn sample(i: u32) -> Record {
+fn sample(i: u32) -> Record {
     let pick = |all: usize, salt: u32| ((i.wrapping_mul(2_654_435_761).rotate_left(salt)) as usize) % all;
     Record {
         time: RunTime::from_picos(i64::from(i) * 1_000 - 5_000),
@@ -50,24 +48,4 @@ pub(crate) fn sample(i: u32) -> Record {
 
 pub(crate) fn samples(range: std::ops::Range<u32>) -> Vec<Record> {
     range.map(sample).collect()
-}
-
-/// Stores `records` in the order of time.
-pub(crate) fn write_records(path: &Path, run_index: u32, records: &mut [Record]) -> Result<(), RecordError> {
-    records.sort_by_key(|record| record.time);
-    let mut writer = RecordWriter::create(path, run_index)?;
-    writer.write(records)?;
-    writer.finish()
-}
-
-pub(crate) fn write_messages(path: &Path, run_index: u32, messages: &[Message]) -> Result<(), RecordError> {
-    let mut writer = MessageWriter::create(path, run_index)?;
-    writer.write(messages)?;
-    writer.finish()
-}
-
-/// Tables of these names in `directory`.
-pub(crate) fn tables(directory: &Path, name: &str) -> Tables {
-    let table = |what: &str| directory.join(what).join(format!("{name}.parquet"));
-    Tables { messages: table("messages"), passages: table("passages"), sketches: table("sketches") }
 }

@@ -4,9 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 use wg_frame::time::RunTime;
-use wg_record::{
-    RecordError, RecordFlags, TRUTH_FILE, Truth, TruthKind, TruthWriter, read_truth, store_truth,
-};
+use wg_record::{RecordError, RecordFlags, TRUTH_FILE, Truth, TruthKind, TruthWriter, read_truth};
 
 use crate::support::Scratch;
 
@@ -50,9 +48,6 @@ proptest! {
         prop_assert_eq!(read_truth(&path, run).unwrap(), (rows, None));
         let of_another = matches!(read_truth(&path, run ^ 1), Err(RecordError::Foreign { .. }));
         prop_assert!(of_another);
-        let out = scratch.path().join("truth/run.parquet");
-        prop_assert_eq!(store_truth(&path, &out, run).unwrap(), None);
-        prop_assert!(out.exists());
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! Which messages a gap of the records leaves in doubt.
+
+use wg_plan::Run;
+use wg_record::Gap;
+
+use super::flow::Facts;
+use super::window::{Copies, Seen};
+
+/// The gaps that concern one flow at one receiver.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    /// Begin and end, ps.
+    stretches: Vec<[i64; 2]>,
+    /// Messages of the measured part with a lower number were sent, record or not.
+    pub(super) handed_over: u32,
+    /// How long after it was sent a message is waited for, ps.
+    patience: i64,
+}
+
+impl Doubts {
+    pub(super) fn new(facts: &Facts, run: &Run, gaps: &[Gap]) -> Self {
+        let mut found = Self { patience: run.drain.as_picos(), ..Self::default() };
+        let last = if facts.relayed { facts.from } else { facts.to };
+        for gap in gaps.iter().filter(|gap| gap.flows.is_empty() || gap.flows.contains(&facts.id)) {
+            let is_at = |node| gap.node.is_none_or(|at| at == node);
+            if let Some(count) = gap.handed_over {
+                found.handed_over = found.handed_over.max(if is_at(facts.from) { count } else { 0 });
+            } else if is_at(last) || (gap.frames && is_at(facts.to)) {
+                found.stretches.push([gap.from_ps.unwrap_or(i64::MIN), gap.to_ps.unwrap_or(i64::MAX)]);
+            }
+        }
+        found
+    }
+
+    /// Whether a message that did not arrive, sent then, may have arrived unseen. What is known to have become of it
+    /// is beyond doubt, but for one that went two ways.
+    pub(super) fn leave_open(&self, facts: &Facts, seen: &Seen, sent_ps: Option<i64>) -> bool {
+        if self.stretches.is_empty() {
+            return false;
+        }
+        let is_traced =
+            seen.reason != 0 || seen.copies(Copies::CORRUPTED) > 0 || seen.copies(Copies::MISDIRECTED) > 0;
+        if is_traced && !facts.goes_two_ways {
+            return false;
+        }
+        let Some(sent) = sent_ps else { return true };
+        self.stretches.iter().any(|&[from, to]| to >= sent && from <= sent.saturating_add(self.patience))
+    }
+}

@@ -1,0 +1,421 @@
+//! The tracking history: what became of every message.
+//!
+//! A [`Tracker`] takes records in the order of time and gives every message exactly one outcome. The definitions
+//! are those of `docs/reference/run-directory.md`; they are stated over the whole set of records, and every fact
+//! kept of a message is a minimum, a maximum, a sum or a flag, so a duplicate or a swap has no state to upset and can
+//! never turn into a stream of errors.
+//!
+//! Memory does not grow with the run. Messages are kept as long as their numbers lie within a [window](window_for)
+//! of the newest number of their flow, then they are judged, counted and forgotten: a few ten bytes each, by
+//! how many points see the flow. A record that comes after its message was closed is counted as behind the window.
+
+mod arrivals;
+mod doubts;
+mod due;
+mod flow;
+mod ledger;
+mod message;
+mod passages;
+mod phase;
+mod series;
+mod window;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use wg_plan::{FlowId, Network, NodeIndex, Run};
+
+pub use message::{
+    ClockJump, FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts,
+    WarmUpCounts,
+};
+pub use passages::Passage;
+pub use series::{FlowSeries, Measure};
+
+use crate::sighting::{Block, Grouper, Manner, Sighting};
+use flow::{FlowState, Kind, Plan};
+use ledger::Closed;
+use passages::Passing;
+use wg_record::{Crc, FLOW_FOREIGN, Gap, Point, Record, RecordFlags, Sketch};
+
+/// `slots` entry of a flow that is not followed here.
+const NO_FLOW: u16 = u16::MAX;
+/// Messages all windows of a run hold together, while none is below the least.
+const OPEN_MESSAGES: usize = 1 << 17;
+/// Intended sends of numbers beyond their windows that all flows of a run keep together, while none keeps fewer than a window.
+const INTENDED: usize = 1 << 22;
+/// The least and the most messages in a window, of up to 4096 flows.
+const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
+/// Messages all windows of a run hold together at most: of more flows each has fewer.
+const MOST_OPEN: usize = 1 << 24;
+/// Flow numbers whose last rows are handed over together.
+const FLOWS_AT_ONCE: FlowId = 1 << 10;
+/// Frames in the switches that are remembered of all flows of a run, while none has fewer than a few.
+const IN_SWITCHES: usize = 1 << 22;
+
+/// How many numbers behind the newest one a message of `run` stays open.
+///
+/// From 256 to 131 072, the more the fewer flows there are; a power of two.
+pub fn window_for(run: &Run) -> usize {
+    let fair = OPEN_MESSAGES / views(run);
+    let [least, most] = WINDOW;
+    let least = least.min(MOST_OPEN / views(run));
+    fair.clamp(least, most + 1).next_power_of_two().min(most)
+}
+
+/// Flows of `run`, each as often as it has receivers; at least one.
+fn views(run: &Run) -> usize {
+    run.flows.iter().map(|flow| flow.receivers().count()).sum::<usize>().max(1)
+}
+
+/// Gathers the records of one run, or of some of its flows, and judges its messages.
+///
+/// ```
+/// # use wg_track::tracking::Tracker;
+/// # fn example(network: &wg_plan::Network, run: &wg_plan::Run, records: &[wg_record::Record]) {
+/// let mut tracker = Tracker::new(network, run);
+/// tracker.observe_all(records);
+/// let tracked = tracker.finish();
+/// assert!(tracked.summary.flows.iter().all(|f| f.sent == f.delivered + f.lost + f.unknown));
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Tracker {
+    run_index: u32,
+    window: usize,
+    /// Place in `flows` by flow number.
+    slots: Box<[u16]>,
+    /// Each flow as its receivers see it, one entry per receiver.
+    flows: Vec<Vec<FlowState>>,
+    /// The frames of each flow in the switches.
+    passing: Vec<Passing>,
+    unplanned: UnplannedCounts,
+    /// Whether records of no flow of the plan are counted here.
+    counts_strays: bool,
+    records: u64,
+    messages: Option<Vec<Message>>,
+    passages: Option<Vec<Passage>>,
+    /// For records that come without being grouped, and their last block.
+    grouper: Grouper,
+    grouped: Block,
+    /// By number of its manner: what a record means to the only receiver of its flow.
+    kinds: Vec<Kind>,
+}
+
+/// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
+#[derive(Debug, Default)]
+pub struct Distributions {
+    /// By flow and receiver.
+    pub flows: Vec<(FlowId, NodeIndex, FlowSeries)>,
+    /// Residence times by flow, switch and output port.
+    pub hops: Vec<(FlowId, u16, u16, Sketch)>,
+}
+
+impl Tracker {
+    /// A tracker for `run`, which was or is to be run on `network`. It keeps the rows of the messages.
+    pub fn new(network: &Network, run: &Run) -> Self {
+        Self::of_part(network, run, 0, 1, true)
+    }
+
+    /// A tracker for the flows of part `part` of `parts`; rows are kept where asked for. What belongs to no flow of the plan is
+    /// counted in part 0.
+    pub fn of_part(network: &Network, run: &Run, part: usize, parts: usize, keeps_rows: bool) -> Self {
+        Self::with_window(network, run, part, parts, keeps_rows, window_for(run))
+    }
+
+    /// Likewise with a window of so many messages, a power of two.
+    pub fn with_window(
+        network: &Network,
+        run: &Run,
+        part: usize,
+        parts: usize,
+        keeps_rows: bool,
+        window: usize,
+    ) -> Self {
+        let intended = (INTENDED / views(run)).max(window);
+        let in_switches = IN_SWITCHES / run.flows.len().max(1);
+        let plan = Plan::new(network, run);
+        let seen_by_all = |flow: &wg_plan::Flow| -> Vec<FlowState> {
+            flow.receivers().map(|to| FlowState::new(&plan, flow, to, [window, intended])).collect()
+        };
+        let mine: BTreeSet<FlowId> = part_of(run, part, parts).into_iter().collect();
+        let flows: BTreeMap<FlowId, Vec<FlowState>> = run
+            .flows
+            .iter()
+            .filter(|flow| mine.contains(&flow.id))
+            .map(|flow| (flow.id, seen_by_all(flow)))
+            .collect();
+        let ids: Vec<FlowId> = flows.keys().copied().collect();
+        let mut slots = vec![NO_FLOW; usize::from(u16::MAX) + 1].into_boxed_slice();
+        for (slot, id) in (0..NO_FLOW).zip(&ids) {
+            slots[usize::from(*id)] = slot;
+        }
+        for relay in run.relays.iter().filter(|relay| mine.contains(&relay.flow)) {
+            slots[usize::from(relay.answers_as())] = slots[usize::from(relay.flow)];
+        }
+        slots[usize::from(FLOW_FOREIGN)] = NO_FLOW;
+        let flows: Vec<Vec<FlowState>> = flows.into_values().collect();
+        Self {
+            run_index: run.index,
+            window,
+            slots,
+            passing: ids.iter().map(|id| Passing::new(*id, in_switches)).collect(),
+            grouper: Grouper::new(),
+            grouped: Block::empty(),
+            kinds: Vec::new(),
+            flows,
+            unplanned: UnplannedCounts::default(),
+            counts_strays: part == 0,
+            records: 0,
+            messages: keeps_rows.then(Vec::new),
+            passages: keeps_rows.then(Vec::new),
+        }
+    }
+
+    /// Keeps the distributions of these measures only; counts and rows stay what they are.
+    pub fn measuring(mut self, measures: &[Measure]) -> Self {
+        for flow in self.flows.iter_mut().flatten() {
+            flow.keep_only(measures);
+        }
+        self
+    }
+
+    /// Knows of what the instrument may have lost: messages without a trace are then not all lost.
+    pub fn with_gaps(mut self, run: &Run, gaps: &[Gap]) -> Self {
+        for flow in self.flows.iter_mut().flatten() {
+            flow.doubt(run, gaps);
+        }
+        self
+    }
+
+    /// Takes records in the order of time. Order matters between copies of a message and between messages that
+    /// arrived at the same time, and where a sender began its numbers anew.
+    ///
+    /// Flows have nothing to do with each other, so they are taken one after the other: what is known of a flow
+    /// is then at hand for all of its records.
+    pub fn observe_all(&mut self, records: &[Record]) {
+        let mut block = std::mem::replace(&mut self.grouped, Block::empty());
+        for records in records.chunks(Grouper::MOST) {
+            #[expect(clippy::cast_possible_truncation, reason = "a test has at most 65 534 flows")]
+            let (slots, last) = (&self.slots, self.flows.len() as u16);
+            self.grouper.note(records.iter().map(Manner::of), |flow| slots[usize::from(flow)].min(last));
+            let rest = records.iter().map(|record| (record.time, record.sequence, record.length));
+            self.grouper.group(rest, self.flows.len() + 1, &mut block);
+            self.observe_block(&block, 0..block.ranks());
+        }
+        self.grouped = block;
+    }
+
+    /// Takes the records of these ranks of a block, which are in the order of time within each flow. A rank has records
+    /// of one flow, or strays.
+    pub(crate) fn observe_block(&mut self, block: &Block, ranks: Range<usize>) {
+        let has_passages = self.learn(&block.manners);
+        for sightings in block.by_rank(ranks) {
+            self.records += sightings.len() as u64;
+            let flow = sightings
+                .first()
+                .map_or(FLOW_FOREIGN, |first| block.manners[usize::from(first.manner)].flow());
+            let slot = usize::from(self.slots[usize::from(flow)]);
+            if slot < self.flows.len() {
+                self.observe_flow(slot, sightings, &block.manners, has_passages);
+            } else {
+                let records = sightings.iter().map(|one| block.manners[usize::from(one.manner)].record(one));
+                records.for_each(|record| self.note_stray(&record));
+            }
+        }
+    }
+
+    /// Makes sure that `kinds` has those of these manners. Returns whether any is of a switch.
+    fn learn(&mut self, manners: &[Manner]) -> bool {
+        self.kinds.resize(manners.len().max(self.kinds.len()), Kind::UNKNOWN);
+        let mut is_of_switch = false;
+        for (kind, &manner) in self.kinds.iter_mut().zip(manners) {
+            if !kind.is_of(manner) {
+                let slot = usize::from(self.slots[usize::from(manner.flow())]);
+                *kind = match self.flows.get(slot).map(Vec::as_slice) {
+                    Some([only]) => only.kind(manner),
+                    _ => Kind::refused(manner),
+                };
+            }
+            is_of_switch |= kind.is_of_switch();
+        }
+        is_of_switch
+    }
+
+    fn observe_flow(&mut self, slot: usize, sightings: &[Sighting], manners: &[Manner], has_passages: bool) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let record = |one: &Sighting| manners[usize::from(one.manner)].record(one);
+        if has_passages {
+            let passing = &mut self.passing[slot];
+            let at_switch = sightings.iter().filter(|one| self.kinds[usize::from(one.manner)].is_of_switch());
+            for passage in at_switch.filter_map(|one| passing.observe(&record(one))) {
+                if let Some(passages) = &mut self.passages {
+                    passages.push(passage);
+                }
+            }
+        }
+        let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
+        let disbelieved = match flow.as_mut_slice() {
+            [only] => only.observe_all(sightings, &self.kinds, record, &mut closed),
+            receivers => sightings
+                .iter()
+                .map(|one| {
+                    let record = &record(one);
+                    let believed = observe_multicast(receivers, record, &mut closed);
+                    u64::from(!believed && record.point == Point::ApplicationReceive)
+                })
+                .sum(),
+        };
+        self.unplanned.damaged += disbelieved;
+    }
+
+    /// A frame is counted once, where an application got it; its other records are other views of it.
+    fn note_stray(&mut self, record: &Record) {
+        if self.counts_strays && record.point == Point::ApplicationReceive {
+            let counts = &mut self.unplanned;
+            match (record.flow, record.crc) {
+                (FLOW_FOREIGN, _) => counts.foreign += 1,
+                (_, Crc::Bad) => counts.damaged += 1,
+                _ => counts.unknown_flow += 1,
+            }
+        }
+    }
+
+    /// Takes the rows of the messages closed and the passages ended so far.
+    pub fn take_rows(&mut self) -> (Vec<Message>, Vec<Passage>) {
+        let taken = |rows: &mut Option<Vec<_>>| rows.as_mut().map(std::mem::take).unwrap_or_default();
+        (taken(&mut self.messages), self.passages.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+
+    /// Judges every message from the records so far.
+    pub fn finish(self) -> Tracked {
+        let mut rows = (Vec::new(), Vec::new());
+        let tracked = self.finish_in_parts(|messages, passages| {
+            append(&mut rows.0, messages);
+            append(&mut rows.1, passages);
+        });
+        let (messages, passages) = rows;
+        Tracked { messages, passages, ..tracked }
+    }
+
+    /// Likewise; the rows left are handed over in parts, flow by flow in ascending order, so that those of a run of many
+    /// flows, whose messages may all be open at its end, are never all in memory. Trackers of one run have the same parts.
+    pub(crate) fn finish_in_parts(
+        mut self,
+        mut hand_over: impl FnMut(Vec<Message>, Vec<Passage>),
+    ) -> Tracked {
+        let (mut messages, mut passages) = self.take_rows();
+        // The first part at the end, from where it is taken without moving the others.
+        messages.sort_by_key(|message| Reverse(message.flow));
+        passages.sort_by_key(|passage| Reverse(passage.flow));
+        let mut unplanned = self.unplanned;
+        let mut summaries = Vec::new();
+        let mut distributions = Distributions::default();
+        let mut left = self.flows.into_iter().zip(self.passing).peekable();
+        for last in (FLOWS_AT_ONCE - 1..=FlowId::MAX).step_by(usize::from(FLOWS_AT_ONCE)) {
+            let mut rows = self.messages.as_ref().map(|_| up_to(&mut messages, last, |message| message.flow));
+            while let Some((receivers, passing)) = left.next_if(|(_, passing)| passing.flow() <= last) {
+                let id = passing.flow();
+                for (place, flow) in receivers.into_iter().enumerate() {
+                    let mut closed = Closed { rows: rows.as_mut(), unplanned: &mut unplanned };
+                    let (mut summary, series) = flow.finish(&mut closed).into_parts();
+                    if place == 0 {
+                        summary.unpaired_departures = passing.unpaired_departures();
+                    }
+                    distributions.flows.push((summary.flow, summary.to, series));
+                    summaries.push(summary);
+                }
+                let hops = passing.into_hops().into_iter();
+                distributions.hops.extend(hops.map(|((node, port), sketch)| (id, node, port, sketch)));
+            }
+            let mut rows = rows.unwrap_or_default();
+            let mut gone = up_to(&mut passages, last, |passage| passage.flow);
+            // Stable: of a flow, messages that were closed before come before those that were still open.
+            rows.sort_by_key(|message| message.flow);
+            gone.sort_by_key(|passage| passage.flow);
+            hand_over(rows, gone);
+        }
+        let summary = RunSummary {
+            index: self.run_index,
+            records: self.records,
+            window: self.window as u64,
+            flows: summaries,
+            unplanned,
+            out_of_order: 0,
+            gaps: Vec::new(),
+            clock_jumps: Vec::new(),
+            damaged_segments: Vec::new(),
+        };
+        Tracked { messages: Vec::new(), passages: Vec::new(), distributions, summary }
+    }
+}
+
+/// Takes the rows of flows up to `last` from the end of rows in the descending order of their flows.
+fn up_to<T>(rows: &mut Vec<T>, last: FlowId, flow: impl Fn(&T) -> FlowId) -> Vec<T> {
+    rows.split_off(rows.partition_point(|row| flow(row) > last))
+}
+
+/// Appends without a copy where there was nothing before.
+fn append<T>(rows: &mut Vec<T>, mut more: Vec<T>) {
+    if rows.is_empty() {
+        *rows = more;
+    } else {
+        rows.append(&mut more);
+    }
+}
+
+/// The flows of part `part` of `parts`: parts have about the same number of planned messages.
+pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
+    let sends = run.sends_by_flow();
+    let weight = |flow: &wg_plan::Flow| -> u64 {
+        let sends = sends.get(&flow.id).into_iter().flatten();
+        sends.map(|send| u64::from(send.count)).sum::<u64>() * flow.receivers().count() as u64
+    };
+    let mut flows: Vec<(u64, FlowId)> = run.flows.iter().map(|flow| (weight(flow), flow.id)).collect();
+    flows.sort_by_key(|&(weight, id)| (std::cmp::Reverse(weight), id));
+    let mut loads = vec![0u64; parts.max(1)];
+    let mut mine = Vec::new();
+    for (weight, id) in flows {
+        let least = (0..loads.len()).min_by_key(|&part| loads[part]).unwrap_or_default();
+        loads[least] += weight.max(1);
+        if least == part {
+            mine.push(id);
+        }
+    }
+    mine
+}
+
+/// Notes a record with every receiver whose copy it tells of: one taken at a receiver with that one, one taken before
+/// the ways part with all behind it. What concerns nobody (a frame gone astray) goes to the first, so that
+/// it is counted once. What a relay sends back concerns the receiver that relays, and nobody else.
+fn observe_multicast(receivers: &mut [FlowState], record: &Record, closed: &mut Closed<'_>) -> bool {
+    if record.flags.has(RecordFlags::RETURN)
+        && let Some(relayed) = receivers.iter_mut().find(|flow| flow.is_answered_as(record.flow))
+    {
+        return relayed.observe(record, closed);
+    }
+    let at = receivers.iter().position(|flow| flow.to() == record.node);
+    let is_arrival = record.point == Point::ApplicationReceive;
+    let concerned = |at_place: usize, flow: &FlowState| match at {
+        Some(at) => at == at_place,
+        None => !is_arrival && flow.is_passed_by(record),
+    };
+    let mut told = false;
+    let mut believed = true;
+    for (place, flow) in receivers.iter_mut().enumerate() {
+        if concerned(place, flow) {
+            told = true;
+            believed &= flow.observe(record, closed);
+        }
+    }
+    if !told && let Some(first) = receivers.first_mut() {
+        believed = first.observe(record, closed);
+    }
+    if flow::is_sound(record.point, record.crc) {
+        for flow in receivers {
+            flow.vouch(record, closed);
+        }
+    }
+    believed
+}
