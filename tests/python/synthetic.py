@@ -318,7 +318,7 @@ def _frame(columns: Columns) -> pl.DataFrame:
             "flow": pl.Series(np.full(n, columns["flow"]), dtype=pl.UInt16),
             "sequence": pl.Series(columns["sequence"], dtype=pl.UInt32),
             "warm_up": columns["warm_up"],
-            "outcome": pl.Series(list(_outcomes(columns))).cast(pl.Enum(OUTCOMES)),
+            "outcome": pl.Series(list(_outcomes(columns))).cast(pl.Enum([*OUTCOMES, "unknown"])),
             **times,
             "length": pl.Series(np.full(n, columns["length"]), dtype=pl.UInt16),
             "copies": pl.Series(columns["copies"], dtype=pl.UInt16),
