@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use wg_record::tracking::Gap;
+use wg_record::Gap;
 
 use super::mapping::Map;
 use super::scan::{Contents, Passing};

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
 use wg_plan::{Campaign, Flow, Network, NodeIndex, Run};
+use wg_record::Gap;
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
-use wg_record::tracking::Gap;
 use wg_record::{Clock, Point, Record, RecordError, RecordFlags};
 
 use crate::read::{ReadError, Reader};
