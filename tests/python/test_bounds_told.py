@@ -193,7 +193,7 @@ def test_each_run_lies_beside_the_bound_of_its_own_network(axis: str, tmp_path: 
     last = runs[-1].index
     code, answer = answered(path, "--run", str(last), "--against", tmp_path / "run")
     assert [laid["index"] for laid in answer["against"]] == [last]
-    text = asked("bounds", path, "--run", last, "--against", tmp_path / "run", code=0).stdout
+    text = asked("bounds", path, "--run", str(last), "--against", tmp_path / "run", code=0).stdout
     assert text.startswith(f"run {last}")
 
 

@@ -94,8 +94,8 @@ def strings(node: ast.expr) -> Iterator[str]:
         case ast.Call(func=ast.Name(id="told"), args=parts):
             for part in parts:
                 match part:
-                    case ast.Tuple(elts=[ast.Constant(value=True), text]):
-                        yield from strings(text)
+                    case ast.Tuple(elts=[ast.Constant(value=True), said]):
+                        yield from strings(said)
 
 
 def captions() -> Iterator[tuple[str, int, str, ast.expr]]:

@@ -60,7 +60,7 @@ def imported(place: Path, *commands: list[str]) -> list[tuple[int, set[str]]]:
 
 
 def test_help_imports_no_command_and_nothing_heavy(tmp_path: Path) -> None:
-    commands = (["--version"], ["--help"], [], ["shw"])
+    commands: tuple[list[str], ...] = (["--version"], ["--help"], [], ["shw"])
     assert imported(tmp_path, *commands) == [(0, set()), (0, set()), (2, set()), (2, set())]
     helps = (["run", "--help"], ["show", "--help"], ["show", "nowhere"], ["calibrate", "--help"])
     *rest, (code, names) = imported(tmp_path, *helps)

@@ -209,7 +209,7 @@ def _differing(directory: RunDirectory, source: Source, place: Path, run: int) -
                 f"{place}: its flow {flow.id} goes {_way(its)}, and the test that is bounded has {ways}; name a "
                 "run of the same test"
             )
-    parts = {"network": (plain(network), plain(other_network))}
+    parts: dict[str, tuple[object, object]] = {"network": (plain(network), plain(other_network))}
     parts |= {key: (value, plain(other).get(key)) for key, value in plain(planned).items()}
     differing = [key for key, (one, two) in parts.items() if key not in RUN_ONLY and one != two]
     if not differing:

@@ -111,14 +111,15 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
             )
         )
     left = len(shapes) - len(shown)
-    shifts = [shift for shape in shown for name in SHOWN if (shift := shape.measure.shift(name)) is not None]
-    joint = [shift.shown is not shift.shift for shift in shifts]
-    closed = sum(None not in (shift.shown.low, shift.shown.high) for shift in shifts)
+    found = (shape.measure.shift(name) for shape in shown for name in SHOWN)
+    bars = [shift for shift in found if shift is not None]
+    joint = [shift.shown is not shift.shift for shift in bars]
+    closed = sum(None not in (shift.shown.low, shift.shown.high) for shift in bars)
     return Figure(
         "compare-overview",
         "All shifts at a glance",
         told(
-            (bool(shifts), "Each bar is the interval of one shift, clock and timestamp errors included:"),
+            (bool(bars), "Each bar is the interval of one shift, clock and timestamp errors included:"),
             (not any(joint), "95 % by itself."),
             (all(joint), "joint with the others, as a threshold is held against each."),
             (
@@ -126,8 +127,8 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
                 "joint with others where a threshold is held against it, else 95 % by itself.",
             ),
             (
-                closed < len(shifts),
-                f"Of {count_of(len(shifts), 'bar')} {len(shifts) - closed} have an end that is open and not drawn.",
+                closed < len(bars),
+                f"Of {count_of(len(bars), 'bar')} {len(bars) - closed} have an end that is open and not drawn.",
             ),
             (True, "The colour is the verdict, which heeds how many figures were asked."),
             (

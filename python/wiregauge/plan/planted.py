@@ -2,8 +2,8 @@
 
 Each row is an assumption, what of a plan contradicts it, and what is done: refused by name, or told beside the answer
 because it stays true of what arrives. Clocks of a schedule that part are a figure to schedules, which are computed and
-judged with it. What is not here is counted: events of hosts, costs of reading clocks, drifting clocks and lines, wander,
-changes by temperature and ticks; or refused where it is read, in `crates/bound`: what no curve bounds.
+judged with it. What is not here is counted: events of hosts, costs of reading clocks, drifting clocks and lines,
+wander, changes by temperature and ticks; or refused where it is read, in `crates/bound`: what no curve bounds.
 """
 
 from __future__ import annotations

@@ -366,8 +366,10 @@ class _Judge:
             next(gate.openings_from(came + frame.varies)) != own
             or max(came + frame.varies, own[0]) + sending > own[1]
         ):
-            late = frame.varies / 1000
-            text = f"{whose}: its host may be {late:.15g} ns later with some messages, which miss its opening"
+            varies = frame.varies / 1000
+            text = (
+                f"{whose}: its host may be {varies:.15g} ns later with some messages, which miss its opening"
+            )
             self.faults.append(Fault("length", (flow,), line.name, text))
         elif self._precision and line.at != next(iter(self._ways[flow])):
             latest = came + self._precision
