@@ -85,7 +85,10 @@ def test_a_probe_is_an_ordinary_test(world: World) -> None:
     place = world.folder / "probe-alpha"
     assert_measured(done, place)
     assert (place / "report.html").exists()
-    assert [run["limits"][0]["result"] for run in done_runs(place)] in (["pass"] * 2, ["undecided"] * 2)
+    # A busy machine makes a run INVALID now and then, and that one alone keeps no limit.
+    for run in done_runs(place):
+        assert run["limits"][0]["result"] == ("undecided" if run["validity"] == "INVALID" else "pass")
+    assert len(done_runs(place)) == 2
     assert flows_of(place)[10]["sent"] == 500
     again = world.run("probe", "10.77.0.2", "--count", "100", "--protocol", "raw", "--round-trip")
     assert_measured(again, world.folder / "probe-alpha-2")
