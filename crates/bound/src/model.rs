@@ -44,6 +44,9 @@ pub struct Place {
     pub takes: Takes,
 }
 
+/// What waits together: flows, each with a step of it, and the most bits of them that find room.
+pub type Waiting = (Vec<(usize, usize)>, Option<Rational>);
+
 /// What a place takes of the frames that come to it.
 #[derive(Clone, Debug)]
 pub enum Takes {
@@ -51,7 +54,7 @@ pub enum Takes {
     Room {
         /// What waits together: flows, each with a step of it, and the most bits of them that find room before they come
         /// to this place.
-        parts: Vec<(Vec<(usize, usize)>, Option<Rational>)>,
+        parts: Vec<Waiting>,
         /// On the wire.
         bits: Rational,
     },

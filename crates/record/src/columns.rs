@@ -52,14 +52,15 @@ pub struct RecordColumns {
     dictionaries: [ArrayRef; 4],
 }
 
-impl RecordColumns {
-    /// With the whole of every vocabulary.
-    pub fn new() -> Self {
+impl Default for RecordColumns {
+    fn default() -> Self {
         let dictionaries =
             [vocabulary::<Point>(), vocabulary::<Clock>(), vocabulary::<Crc>(), vocabulary::<DropReason>()];
         Self { dictionaries }
     }
+}
 
+impl RecordColumns {
     /// `records` as a batch.
     pub fn batch_of(&self, records: &[Record], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
         let [points, clocks, crcs, reasons] = &self.dictionaries;

@@ -221,20 +221,7 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
     let agree = estimate.within;
     let slack = agree.unwrap_or(0).saturating_add(steps(read));
     let mut from = estimate.votes.unwrap_or_else(|| Votes::new(read));
-    let (mut unique, mut greatest, mut nearest) = (0, 0_i64, i64::MAX);
-    // By flow: frames of a content of their own, and the longest of their residences.
-    let mut own = vec![(0_u64, 0_i64); read.flows.len()];
-    for pair in groups.unique() {
-        let apart = difference(read, pair);
-        nearest = nearest.min(apart.abs());
-        if apart.abs() > limit.saturating_add(slack) {
-            continue;
-        }
-        unique += 1;
-        greatest = greatest.max(apart.abs());
-        let own = &mut own[read.sides[0].frames[pair[0] as usize].flow as usize];
-        *own = (own.0 + 1, own.1.max(apart.abs()));
-    }
+    let Alone { unique, greatest, nearest, own } = alone(read, &groups, limit.saturating_add(slack));
     if said.is_some() {
         // Content is first seen, and last, where it comes from, whatever the device loses or copies.
         for pair in groups.ends() {
@@ -267,6 +254,35 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
         unique,
         groups,
     })
+}
+
+/// What frames of a content of their own tell of the device.
+struct Alone {
+    /// Of them those that are no further apart than is looked for.
+    unique: u64,
+    /// The longest residence of these, ps.
+    greatest: i64,
+    /// The shortest of all, ps.
+    nearest: i64,
+    /// The number of these and the longest of their residences, by flow.
+    own: Vec<(u64, i64)>,
+}
+
+fn alone(read: &Captures, groups: &Groups, most: i64) -> Alone {
+    let own = vec![(0, 0); read.flows.len()];
+    let mut found = Alone { unique: 0, greatest: 0, nearest: i64::MAX, own };
+    for pair in groups.unique() {
+        let apart = difference(read, pair).abs();
+        found.nearest = found.nearest.min(apart);
+        if apart > most {
+            continue;
+        }
+        found.unique += 1;
+        found.greatest = found.greatest.max(apart);
+        let own = &mut found.own[read.sides[0].frames[pair[0] as usize].flow as usize];
+        *own = (own.0 + 1, own.1.max(apart));
+    }
+    found
 }
 
 /// What the second capture's time of a frame is less the first's, ps.

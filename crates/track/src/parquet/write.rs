@@ -129,7 +129,7 @@ impl RecordWriter {
             .set_compression(Compression::LZ4_RAW)
             .set_max_row_group_row_count(Some(ROW_GROUP));
         let table = TableWriter::create(path, &record_schema(Default::default()), properties)?;
-        Ok(Self { table, columns: RecordColumns::new() })
+        Ok(Self { table, columns: RecordColumns::default() })
     }
 
     /// Appends `records`.

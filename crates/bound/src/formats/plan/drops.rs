@@ -186,7 +186,6 @@ impl Reading<'_> {
             applied.extend(own.map(|filter| (filter, *at)));
         }
         let all: Vec<StreamFilter> = switch.tsn.iter().flat_map(|tsn| &tsn.filters).cloned().collect();
-        let slow = &whole(2) - &self.fast(node);
         let mut meters: BTreeMap<u16, Vec<At>> = BTreeMap::new();
         let mut gates: BTreeMap<u16, Vec<At>> = BTreeMap::new();
         for (filter, at) in &applied {
@@ -208,6 +207,18 @@ impl Reading<'_> {
                 gates.entry(filter.gate_of.unwrap_or(filter.flow)).or_default().push(*at);
             }
         }
+        self.meters_of(node, &all, meters, places);
+        self.gates_of(node, &all, gates, places);
+    }
+
+    fn meters_of(
+        &self,
+        node: NodeIndex,
+        all: &[StreamFilter],
+        meters: BTreeMap<u16, Vec<At>>,
+        places: &mut Vec<Place>,
+    ) {
+        let slow = &whole(2) - &self.fast(node);
         for (owner, at) in meters {
             let Some(meter) = all.iter().find(|filter| filter.flow == owner).and_then(|filter| filter.meter)
             else {
@@ -223,6 +234,16 @@ impl Reading<'_> {
                 bucket,
             ));
         }
+    }
+
+    fn gates_of(
+        &self,
+        node: NodeIndex,
+        all: &[StreamFilter],
+        gates: BTreeMap<u16, Vec<At>>,
+        places: &mut Vec<Place>,
+    ) {
+        let slow = &whole(2) - &self.fast(node);
         for (owner, at) in gates {
             let Some(gate) =
                 all.iter().find(|filter| filter.flow == owner).and_then(|filter| filter.gate.as_ref())
