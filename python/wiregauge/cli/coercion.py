@@ -107,6 +107,6 @@ def _number(value: Any, kind: type, info: Any) -> Any:
 def _path(path: Path, info: Any) -> Path:
     if any(getattr(info, name) != plain for name, plain in _OF_PATHS.items()):
         raise _NotPlainError
-    if path.exists() and info.readable and not os.access(path, os.R_OK):
+    if info.readable and os.access(path, os.F_OK) and not os.access(path, os.R_OK):
         raise _NotPlainError
     return path

@@ -122,7 +122,7 @@ def study(
                 opened = _opened(bench or "sim", jobs)
                 directory.check_free(directory.place)
                 carried = None
-            if sensitivity and opened.name != "sim":
+            if sensitivity and not isinstance(opened, runner.Simulated):
                 fail(
                     "--sensitivity moves a model, and only bench sim has one; leave one of the two out",
                     BAD_INPUT,
