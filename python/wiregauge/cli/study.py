@@ -122,7 +122,9 @@ def study(
                 opened = _opened(bench or "sim", jobs)
                 directory.check_free(directory.place)
                 carried = None
-            if sensitivity and not isinstance(opened, runner.Simulated):
+            from wiregauge.runner import Simulated
+
+            if sensitivity and not isinstance(opened, Simulated):
                 fail(
                     "--sensitivity moves a model, and only bench sim has one; leave one of the two out",
                     BAD_INPUT,
