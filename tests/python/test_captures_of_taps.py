@@ -82,7 +82,7 @@ def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path
     assert done.exit_code == 4, done.output
     shown = judge(tmp_path / "seen")
     said = {check.name: (check.observed, check.reason) for check in shown.runs[0].checks}
-    assert said["sent-as-planned"] == ("not looked at: no tap at mac", "")
+    assert said["sent-as-planned"] == ("not known: no tap at mac", "")
     assert said["duration"] == ("not looked at: no tap at mac", "")
     (flow,) = shown.runs[0].flows
     assert flow.summaries["residence"].n == 50
