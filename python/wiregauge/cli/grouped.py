@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
 
@@ -30,6 +30,11 @@ def in_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     # Whoever unwraps it would find the groups again.
     del taken.__wrapped__
+    return presented(taken, parameters)
+
+
+def presented(taken: Callable[..., None], parameters: Sequence[Parameter]) -> Callable[..., None]:
+    """`taken`, which the parser sees with these parameters."""
     taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     # inspect looks for it there; types of functions know no such attribute.
     taken.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

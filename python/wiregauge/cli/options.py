@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
+from wiregauge.cli.grouped import presented
 from wiregauge.terminal import BAD_INPUT, fail, set_loudness
 
 __all__ = ["FIXES", "MEANINGS", "meant", "with_loudness"]
@@ -79,7 +80,4 @@ def with_loudness(command: Callable[..., None]) -> Callable[..., None]:
         command(**given)
 
     taken.__name__, taken.__doc__ = command.__name__, command.__doc__
-    taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    # inspect looks for it there; types of functions know no such attribute.
-    taken.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return taken
+    return presented(taken, parameters)

@@ -76,7 +76,7 @@ def queues(directory: Recorded, plan: RunPlan) -> Queues:
     for table in _batches(directory, plan):
         if table.is_empty():
             continue
-        begin = int(table["time"].min())  # type: ignore[arg-type]
+        begin = int(table.select(pl.col("time").min()).item())
         came = table.filter("came_in").select("key", came="time")
         here = came if before is None else pl.concat([before, came])
         left = table.filter("went_out").select("key", "node", "port", "length", "time")
@@ -172,9 +172,8 @@ class _Level:
             self._begin = int(t[0])
         self.changes += len(t)
         self._note(t, size, count)
-        self._held = tuple(  # type: ignore[assignment]
-            np.concatenate([held, new]) for held, new in zip(self._held, (t, size, count), strict=True)
-        )
+        at, sizes, counts = self._held
+        self._held = np.append(at, t), np.append(sizes, size), np.append(counts, count)
         if len(self._held[0]) > 4 * _PER_MARK * QUEUE_MARKS:
             self._held = self.reduced()
 
