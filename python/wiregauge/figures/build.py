@@ -176,8 +176,11 @@ def _density_lines(data: Mapping[Key, DensityShape]) -> Callable[[Key, DensitySh
 
 
 def _seen(shape: DensityShape, top: float) -> slice:
-    """From the first to the last point that can be told from zero beside `top`, and one more at either side."""
-    high = np.flatnonzero(shape.y > 1e-3 * top)
+    """From the first to the last point under which any message lies, and one more at either side.
+
+    One message of a thousand million beside `top` is more than what rounding leaves where none is.
+    """
+    high = np.flatnonzero(shape.y > 1e-9 * top)
     return slice(max(int(high[0]) - 1, 0), int(high[-1]) + 2) if len(high) else slice(0, 0)
 
 

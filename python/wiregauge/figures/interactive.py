@@ -28,7 +28,7 @@ from wiregauge.figures.model import (
     Trace,
 )
 from wiregauge.figures.palette import INK, PALE
-from wiregauge.figures.ticks import extent, linear_range, log_ticks
+from wiregauge.figures.ticks import extent, linear_range, log_ticks, logarithmic
 
 Json = dict[str, object]
 
@@ -207,7 +207,7 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
         "separatethousands": True,
         "exponentformat": "none",
     }
-    if axis.log:
+    if logarithmic(axis, panels, which):
         drawn |= {"type": "log"}
         span = axis.span or extent(panels, which, positive=True)
         if span is not None:

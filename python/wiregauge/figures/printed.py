@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from wiregauge.figures.model import (
@@ -21,7 +22,7 @@ from wiregauge.figures.model import (
     Trace,
 )
 from wiregauge.figures.palette import INK, PALE
-from wiregauge.figures.ticks import extent, linear_range, log_ticks
+from wiregauge.figures.ticks import extent, linear_range, log_ticks, logarithmic
 from wiregauge.files import whole
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ FORMATS = frozenset({"png", "svg"})
 _DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1.2, 1.6)), "dashdot": (0, (5, 1.6, 1.2, 1.6))}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "x", "cross": "P"}
 _INCH = 100
+_NOTE_POINTS = 7.5
+_NOTE_LINE = 1.3 * _NOTE_POINTS / 72
+"""Inches."""
+_NOTE_CHARACTERS = 72 / (0.62 * _NOTE_POINTS)
+"""In an inch, of letters as wide as letters of text are."""
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
@@ -88,7 +94,17 @@ def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
 
 def _size(figure: Figure) -> tuple[float, float]:
     height = (figure.rows * figure.panel_height * 0.78 + 130) / _INCH
-    return 7.6 if figure.columns == 1 else 9.2, max(height, 2.4)
+    lines = _notes(figure).count("\n")
+    return _width(figure), max(height, 2.4) + lines * _NOTE_LINE
+
+
+def _width(figure: Figure) -> float:
+    return 7.6 if figure.columns == 1 else 9.2
+
+
+def _notes(figure: Figure) -> str:
+    """The notes in lines that fit the figure: what is cut off at its edge may be what a reader must know."""
+    return fill(" ".join(figure.notes), int(_width(figure) * _NOTE_CHARACTERS))
 
 
 def _draw(figure: Figure, canvas: Canvas) -> None:
@@ -123,7 +139,7 @@ def _draw(figure: Figure, canvas: Canvas) -> None:
     else:
         canvas.suptitle(figure.title, fontsize=11.5, fontweight="bold", x=0.01, ha="left")
     if figure.notes:
-        canvas.supxlabel(" ".join(figure.notes), fontsize=7.5, x=0.01, ha="left")
+        canvas.supxlabel(_notes(figure), fontsize=_NOTE_POINTS, x=0.01, ha="left")
 
 
 def _finish(figure: Figure, axes: Axes, panel: Panel, k: int) -> None:
@@ -145,8 +161,7 @@ def _scale(axes: Axes, axis: Axis, which: str, figure: Figure, panel: Panel) -> 
     side = axes.xaxis if which == "x" else axes.yaxis
     limits = axes.set_xlim if which == "x" else axes.set_ylim
     ticks = list(axis.ticks)
-    on_log = axis.span or extent(figure.panels, which, positive=True)
-    if axis.log and on_log is not None:
+    if logarithmic(axis, figure.panels, which):
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
         span = axis.span or extent(figure.panels, which, positive=True)
         if span is not None:

@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from wiregauge.figures.model import Band, Bars, Box, Floats, Line, Panel, Rule, Scatter, Spans, Trace
+from wiregauge.figures.model import Axis, Band, Bars, Box, Floats, Line, Panel, Rule, Scatter, Spans, Trace
 
 
 def _coordinates(trace: Trace, axis: str) -> Iterable[Floats]:
@@ -29,6 +29,14 @@ def _coordinates(trace: Trace, axis: str) -> Iterable[Floats]:
         case Rule():
             if trace.vertical == (axis == "x"):
                 yield np.array([trace.at])
+
+
+def logarithmic(axis: Axis, panels: Sequence[Panel], which: str) -> bool:
+    """Whether an axis that should be logarithmic can be: values of 0 and below have no place on one, and are drawn."""
+    if not axis.log:
+        return False
+    least = extent(panels, which, positive=False)
+    return least is not None and least[0] > 0
 
 
 def extent(panels: Sequence[Panel], axis: str, *, positive: bool) -> tuple[float, float] | None:

@@ -179,12 +179,7 @@ def _span(series: Sequence[Distribution]) -> tuple[float, float] | None:
 def _densities(
     values: Mapping[Key, Distribution], span: tuple[float, float] | None, *, log: bool
 ) -> dict[Key, DensityShape]:
-    # Nothing that is zero or less has a place on a logarithmic axis: an ideal sender's error, say.
-    return {
-        key: held.density(log=log, span=span)
-        for key, held in values.items()
-        if not log or bool((held.values > 0).any())
-    }
+    return {key: held.density(log=log, span=span) for key, held in values.items()}
 
 
 def _period_density(periods: Distribution) -> DensityShape:
