@@ -306,3 +306,68 @@ def test_a_schedule_stays_what_it_was_without_gates() -> None:
     answer = solve(tagged, seconds=SECONDS)
     assert answer.opens is not None
     assert not faults_of(tagged, answer.opens)
+
+
+ROOM = """<test xmlns="urn:wiregauge:test:2" name="room" seed="1">
+<network host="ideal">
+<end-system name="a">{of_a}</end-system><end-system name="b">{of_a}</end-system>
+<end-system name="d"/><end-system name="e"/>
+<switch name="s" priorities="strict" {switch}>
+<switch-tsn ports="3">
+<traffic-class number="0" priorities="0 1 2 3 4 5 6"/><traffic-class number="1" priorities="7"/>
+<gate-schedule><gate-entry open="0" for="500us"/><gate-entry open="1" for="500us"/></gate-schedule>
+</switch-tsn>
+</switch>
+<link between="a s:1" rate="100Mbit/s"/><link between="b s:2" rate="100Mbit/s"/>
+<link between="s:3 e" rate="100Mbit/s"/><link between="d s:4" rate="1Gbit/s"/>
+</network>
+<flows>{flows}</flows>
+<tasks warm-up="0s" duration="50ms">
+{sends}{task}
+</tasks>
+</test>
+"""
+"""Four frames of 1000 B of one talker and two of another, that wait for a gate together."""
+
+
+def crowded(switch: str = "", of_a: str = "", task: str = "") -> str:
+    pairs = [(f"{number}", "a" if number < 5 else "b") for number in range(1, 7)]
+    flows = (f'<flow id="{n}" protocol="raw" from="{at}" to="e" vlan="1" priority="7"/>' for n, at in pairs)
+    sends = (f'<send flow="{n}" period="1ms" payload="978B"/><receive flow="{n}"/>' for n, _ in pairs)
+    return ROOM.format(switch=switch, of_a=of_a, task=task, flows="".join(flows), sends="".join(sends))
+
+
+OVERLOAD = '<inject on="d" to="e" load="12%" frame="200B"/>'
+CROWDED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "bytes of a port": ({"switch": 'buffer="5999B"'}, {"switch": 'buffer="6000B"'}),
+    "frames of a port": ({"switch": 'buffer-frames="5"'}, {"switch": 'buffer-frames="6"'}),
+    "a queue": ({"switch": 'queue-buffer="5KiB"'}, {"switch": 'queue-buffer="6KiB"'}),
+    "frames of a queue": ({"switch": 'queue-frames="5"'}, {"switch": 'queue-frames="6"'}),
+    "a shared buffer": ({"switch": 'shared-buffer="5KiB"'}, {"switch": 'shared-buffer="6KiB"'}),
+    # The first of four is on the line at once.
+    "an egress queue": ({"of_a": '<host egress="2KiB"/>'}, {"of_a": '<host egress="3KiB"/>'}),
+    "a port that others fill": (
+        {"switch": 'buffer="16KiB"', "task": OVERLOAD},
+        {"switch": 'buffer="16KiB" queue-buffer="8KiB"', "task": OVERLOAD},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CROWDED))
+def test_gates_carry_nothing_that_finds_no_room(name: str, tmp_path: Path) -> None:
+    """What the simulator loses the judge tells, and what it says is carried arrives."""
+    for parts, holds in zip(CROWDED[name], (False, True), strict=True):
+        text = crowded(**parts)
+        told = asked(file_of(text, tmp_path / str(holds)), "--check", code=0 if holds else 1)
+        assert ("gates carry the 6 scheduled flows" in told) is holds, told
+        assert ("  buffer: " in told) is not holds, told
+        run = simulate(text, tmp_path / str(holds) / "run")
+        assert (set(run.messages["outcome"].unique()) == {"delivered"}) is holds
+
+
+def test_others_are_in_the_way_also_where_no_gate_is(tmp_path: Path) -> None:
+    """A port without gates keeps nobody out of the way of what passes a gate elsewhere."""
+    text = crowded(task='<inject on="b" to="d" load="1%" frame="1518B"/>')
+    told = asked(file_of(text, tmp_path), "--check", code=1)
+    assert "flow 5 at b:1: traffic without a schedule leaves there as well, and no gate keeps it out" in told
+    assert "at a:1" not in told

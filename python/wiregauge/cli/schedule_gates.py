@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as changed
 
 from wiregauge.terminal import BAD_INPUT, fail, put_lines
 
 if TYPE_CHECKING:
-    from wiregauge.plan import Campaign
+    from wiregauge.plan import Campaign, Run
     from wiregauge.scheduling import GatesJudged, Shown
 
 __all__ = ["gates_checked", "refuse_of_windows", "tell_gates", "with_gated_test"]
@@ -34,7 +37,7 @@ def gates_checked(
         return None
     precision_ps = planted_precision(test, reading.read(test), campaign, precision_ps, gates=True)
     try:
-        judged = judge_gates(campaign, precision_ps or 0)
+        judged = judge_gates(campaign, precision_ps or 0, partial(_waits_beside, test, campaign))
     except ProblemError as error:
         fail(f"{test}: {error}", BAD_INPUT)
     if not judged.periods and not judged.faults:
@@ -43,6 +46,24 @@ def gates_checked(
             BAD_INPUT,
         )
     return campaign, judged
+
+
+def _waits_beside(
+    test: Path, campaign: Campaign, run: Run, scheduled: Collection[int]
+) -> dict[str, float | None]:
+    """By port: bits of all but the scheduled flows that wait there at most; no port where nothing bounds them."""
+    from wiregauge.bounds import NoAnswerError, bound
+    from wiregauge.bounds.networks import of_campaign
+    from wiregauge.config import TestError
+
+    others = tuple(flow for flow in run.flows if flow.id not in scheduled)
+    sends = tuple(send for send in run.sends if send.flow not in scheduled)
+    alone = changed(run, flows=others, sends=sends)
+    try:
+        answer = bound(of_campaign(changed(campaign, runs=(alone,)), 0, str(test)), arithmetic="rounded")
+    except (TestError, NoAnswerError):
+        return {}
+    return {server.server: server.backlog_bits for server in answer.servers}
 
 
 def refuse_of_windows(

@@ -13,7 +13,7 @@ import itertools
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
@@ -22,12 +22,16 @@ from wiregauge.scheduling.checking import Fault
 from wiregauge.scheduling.host_times import receiving
 from wiregauge.scheduling.host_times import sending as sending_times
 from wiregauge.scheduling.problem import ProblemError, port_name
+from wiregauge.scheduling.rooms import Room, Rooms
 
 __all__ = ["GatesJudged", "has_gates", "judge_gates"]
 
 _PREAMBLE, _GAP, _SMALLEST, _HEADERS, _TAG, _DATAGRAM = 8, 12, 64, 18, 4, 28
 _MOST_STEPS = 400_000
 _MOST_OF_A_KIND = 50
+
+Beside = Callable[[Run, Collection[int]], Mapping[str, float | None]]
+"""By port: bits of all but some flows that wait there at most in a run; None where there is no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +56,16 @@ def has_gates(campaign: Campaign) -> bool:
     )
 
 
-def judge_gates(campaign: Campaign, precision_ps: int = 0) -> GatesJudged:
-    """Judges the gates of every run; clocks of two nodes are `precision_ps` apart at most. Raises ProblemError."""
+def judge_gates(campaign: Campaign, precision_ps: int = 0, beside: Beside | None = None) -> GatesJudged:
+    """Judges the gates of every run; clocks of two nodes are `precision_ps` apart at most. Raises ProblemError.
+
+    `beside`: what other traffic makes wait at ports; without it buffers are held against scheduled frames alone.
+    """
     faults: dict[tuple[str, tuple[int, ...], str | None], Fault] = {}
     periods: dict[int, int] = {}
     latencies: dict[int, tuple[int, int]] = {}
     for run in campaign.runs:
-        judge = _Judge(campaign, run, precision_ps)
+        judge = _Judge(campaign, run, precision_ps, beside)
         judge.walk()
         for fault in judge.faults:
             faults.setdefault((fault.kind, fault.flows, fault.port), fault)
@@ -151,12 +158,13 @@ class _Frame:
 
 
 class _Judge:
-    def __init__(self, campaign: Campaign, run: Run, precision: int) -> None:
-        self._campaign, self._run, self._precision = campaign, run, precision
+    def __init__(self, campaign: Campaign, run: Run, precision: int, beside: Beside | None) -> None:
+        self._campaign, self._run, self._precision, self._beside = campaign, run, precision, beside
         self.faults: list[Fault] = []
         self.periods: dict[int, int] = {}
         self.latencies: dict[int, tuple[int, int]] = {}
         self._lines: dict[Attachment, _Line] = {}
+        self._rooms = Rooms(campaign.network)
         links = {end: link for link in campaign.network.links for end in link.ends}
         for end, link in links.items():
             self._lines[end] = _line(campaign, end, run.link_rate_bps or link.rate_bps)
@@ -221,6 +229,7 @@ class _Judge:
             return
         ports = {port for flow in self._scheduled for port in self._ways[flow.id]}
         self._note_others(ports, set(senders))
+        self._leave_room(ports, set(senders))
         common = math.lcm(*(send.period for send in senders.values()), *(self._lines[p].cycle for p in ports))
         steps = sum(
             2 * (common // senders[flow.id].period) * len(self._ways[flow.id])
@@ -253,20 +262,48 @@ class _Judge:
         while events and events[0][0] <= end:
             now, _, at, frame = heapq.heappop(events)
             line = self._lines[at]
+            full = None
             if frame is None:
                 line.wakes.discard(now)
             else:
-                line.queues.setdefault(self._class(line, frame.flow), deque()).append(frame)
                 ready[frame.flow.id, frame.number, at] = now
+                full = self._take_in(line, frame)
             if now < line.busy:
                 self._wake(line, line.busy, events, order)
-                continue
-            self._select(line, now, events, order, ready)
+            else:
+                self._select(line, now, events, order, ready)
+            if full is not None and frame is not None and frame.judged:
+                self._judge_room(line, frame, full)
         for line in self._lines.values():
             for queue in line.queues.values():
                 for frame in itertools.islice((one for one in queue if one.judged), 1):
                     text = f"flow {frame.flow.id} at {line.name}: more frames come than its gate lets out"
                     self.faults.append(Fault("missing", (frame.flow.id,), line.name, text))
+
+    def _take_in(self, line: _Line, frame: _Frame) -> tuple[Room, bool] | None:
+        """Puts it into its queue; what has no room for it, and whether others wait there already."""
+        number = self._class(line, frame.flow)
+        waits = any(line.queues.values())
+        rooms = self._rooms.of(line.at, line.name, number)
+        full = next((room for room in rooms if not room.takes(frame.length)), None)
+        for room in rooms:
+            room.put(frame.length)
+        line.queues.setdefault(number, deque()).append(frame)
+        return None if full is None else (full, waits)
+
+    def _judge_room(self, line: _Line, frame: _Frame, full: tuple[Room, bool]) -> None:
+        room, waits = full
+        queue = line.queues[self._class(line, frame.flow)]
+        # What finds the line free and no frame before it needs no room.
+        if waits or (queue and queue[-1] is frame):
+            text = (
+                f"flow {frame.flow.id} at {line.name}: a frame of {frame.length} B finds no room in {room.name} "
+                f"of {room.text}, in which others wait"
+                if waits
+                else f"flow {frame.flow.id} at {line.name}: {room.name} of {room.text} has no room for a frame of "
+                f"{frame.length} B, which has to wait there"
+            )
+            self.faults.append(Fault("buffer", (frame.flow.id,), line.name, text))
 
     def _select(
         self,
@@ -289,6 +326,8 @@ class _Judge:
                 soonest = found[0] if soonest is None else min(soonest, found[0])
                 continue
             line.queues[number].popleft()
+            for room in self._rooms.of(line.at, line.name, number):
+                room.take(frame.length)
             line.busy = now + _time(_PREAMBLE + frame.length + _GAP, line.rate)
             if frame.judged:
                 self._judge(line, frame, (ready[frame.flow.id, frame.number, line.at], now), sending)
@@ -345,9 +384,13 @@ class _Judge:
             self.faults.append(Fault("deadline", (frame.flow.id,), None, text))
 
     def _judge(self, line: _Line, frame: _Frame, times: tuple[int, int], sending: int) -> None:
-        gate = self._gate(line, frame.flow)
-        if gate is None:
-            return
+        if (gate := self._gate(line, frame.flow)) is not None:
+            self._judge_opening(line, frame, gate, times, sending)
+        self._judge_others(line, frame, times[1])
+
+    def _judge_opening(
+        self, line: _Line, frame: _Frame, gate: _Gate, times: tuple[int, int], sending: int
+    ) -> None:
         came, started = times
         flow, whose = frame.flow.id, f"flow {frame.flow.id} at {line.name}"
         own = next(gate.openings_from(came))
@@ -378,16 +421,22 @@ class _Judge:
                 apart = self._precision / 1000
                 text = f"{whose}: with clocks {apart:.15g} ns apart a frame may miss the opening of its gate"
                 self.faults.append(Fault("length", (flow,), line.name, text))
+
+    def _judge_others(self, line: _Line, frame: _Frame, started: int) -> None:
+        """Whether traffic without a schedule may be in its way."""
+        flow, whose = frame.flow.id, f"flow {frame.flow.id} at {line.name}"
+        own = self._class(line, frame.flow)
         for number in line.others:
-            other = line.gates[number]
-            if number != self._class(line, frame.flow) and (other is None or other.is_open(started)):
-                text = (
-                    f"{whose}: the gate of class {number} is open beside its own, so others may be in the way"
-                )
-                self.faults.append(Fault("overlap", (flow,), line.name, text))
-        if self._class(line, frame.flow) in line.others:
-            text = f"{whose}: traffic without a schedule is in its class, and may be in the way"
-            self.faults.append(Fault("overlap", (flow,), line.name, text))
+            other = line.gates[number] if line.gates else None
+            if not line.gates:
+                why = "traffic without a schedule leaves there as well, and no gate keeps it out of the way"
+            elif number == own:
+                why = "traffic without a schedule is in its class, and may be in the way"
+            elif other is None or other.is_open(started):
+                why = f"the gate of class {number} is open beside its own, so others may be in the way"
+            else:
+                continue
+            self.faults.append(Fault("overlap", (flow,), line.name, f"{whose}: {why}"))
 
     def _note_others(self, ports: set[Attachment], scheduled: set[int]) -> None:
         """Which classes of a port other traffic uses."""
@@ -404,8 +453,26 @@ class _Judge:
             own = kind.own_frames if isinstance(kind, Switch) else ()
             leave += [(frames.priority, at) for frames in own if not frames.ports or at.port in frames.ports]
         for priority, at in leave:
-            if at in ports and (line := self._lines[at]).gates:
+            if at in ports:
+                line = self._lines[at]
                 line.others.add(line.class_of.get(priority, 0))
+
+    def _leave_room(self, ports: set[Attachment], scheduled: set[int]) -> None:
+        """What others may take of the buffers of ports is not there for scheduled frames."""
+        crossed = [self._lines[at] for at in sorted(ports) if self._lines[at].others]
+        if self._beside is None or not crossed:
+            return
+        waits = self._beside(self._run, scheduled)
+        for line in crossed:
+            if not self._rooms.lend(line.at, line.name, line.others, waits.get(line.name)):
+                flows = tuple(flow for flow in sorted(scheduled) if line.at in self._ways[flow])
+                is_switch = isinstance(self._campaign.network.nodes[line.at.node].kind, Switch)
+                cure = "give each class a queue-buffer" if is_switch else "let another host send it"
+                text = (
+                    f"traffic without a schedule may fill the buffer of {line.name}, as nothing bounds what of it "
+                    f"waits there, and scheduled frames are lost then; {cure}"
+                )
+                self.faults.append(Fault("buffer", flows, line.name, text))
 
 
 def _plain(send: Send) -> bool:
@@ -430,7 +497,8 @@ def _line(campaign: Campaign, at: Attachment, rate: int) -> _Line:
         named = [one for one in node.kind.tsn if at.port in one.ports]
         tsn = next(iter(named or [one for one in node.kind.tsn if not one.ports]), None)
     if tsn is None or not tsn.classes:
-        return _Line(at, name, rate, (), {}, 1)
+        strict = isinstance(node.kind, Switch) and node.kind.strict_priority
+        return _Line(at, name, rate, (), {priority: priority for priority in range(8)} if strict else {}, 1)
     if isinstance(tsn, PortTsn):
         if tsn.cyclic is not None or len(tsn.schedules) > 1:
             raise ProblemError(
