@@ -19,8 +19,10 @@ from typer.testing import CliRunner
 from wiregauge import studies
 from wiregauge.cli.program import app
 from wiregauge.studies import Item, ItemResult, Laid
+from wiregauge.studies.dependence import origins
 from wiregauge.studies.laying import Need
 from wiregauge.studies.published import COLUMNS, read_expected
+from wiregauge.studies.readme import items_of
 from wiregauge.studies.shown import schema_path
 from wiregauge.studies.summing import standings
 
@@ -78,11 +80,12 @@ def toy(tmp_path: Path) -> Path:
 
 
 def expect(folder: Path, rows: str) -> None:
-    """Writes expectations; lines of eight values are predictions where they have a criterion."""
+    """Writes expectations; lines of eight values are predictions where they have a criterion, and none by chance."""
     text = f"{','.join(COLUMNS)}\n"
     for line in rows.splitlines():
         values = next(csv.reader([line]))
-        text += f"{line},{'prediction' if values[6] else ''},\n" if len(values) == 8 else f"{line}\n"
+        role = f",{'prediction' if values[6] else ''}," if len(values) == 8 else ""
+        text += line + role + ("," if len(values) in (8, 10) else "") + "\n"
     (folder / "expected.csv").write_text(text)
 
 
@@ -160,7 +163,7 @@ def test_every_criterion_can_fail(toy: Path, tmp_path: Path, row: str, result: s
         ("Table 1,UDP,64 B,mean,,us,1%,\n", "needs a value"),
         ("Table 1,UDP,64 B,mean,1,us,,\n", "needs a reason"),
         ("Table 1,UDP,64 B,mean,1,us,1%,\n" * 2, "in line 2 already"),
-        ("Table 1,UDP,64 B\n", "has not the 10 values"),
+        ("Table 1,UDP,64 B\n", "has not the 11 values"),
         ("Table 1,UDP,64 B,mean,1,Mbit/s,1%,\n", "cannot be compared"),
     ],
 )
@@ -334,3 +337,76 @@ def test_statements_count_once_and_roles_apart(toy: Path) -> None:
     prediction, fit, put_in = standings(items)
     assert (prediction.statements, prediction.holds, prediction.bounds, prediction.cells) == (1, 1, 1, 30)
     assert (fit.statements, put_in.statements) == (1, 1)
+
+
+DEPENDENT = [
+    # The paper's value is one that was fitted, whatever unit it is written in.
+    ("Table 1,UDP,128 B,mean,14560,ns,1%,,prediction,again", "Table 1, UDP, 64 B, mean"),
+    # It stands in the test.
+    ("Table 1,UDP,128 B,mean,0.01,s,1%,,prediction,again", 'one.xml, <send> period="10ms"'),
+    ("Table 1,UDP,128 B,mean,14.57,us,1%,,prediction,again", None),
+    # A bound says no value, and plain numbers are of too many things.
+    ("Table 1,UDP,128 B,mean,14.56,us,at-most,,prediction,again", None),
+    ("Table 2,UDP,,128 B / 64 B,20,,1%,,prediction,again", None),
+]
+
+
+@pytest.mark.parametrize(("row", "origin"), DEPENDENT)
+def test_a_value_that_was_fitted_or_put_in_predicts_nothing(toy: Path, row: str, origin: str | None) -> None:
+    expect(toy, f"Table 1,UDP,64 B,mean,14.56,us,1%,,fit,long frames\n{row}\n")
+    study = studies.open_study(str(toy))
+    expected = read_expected(toy, ["Table 1", "Table 2"])
+    found = origins(study, expected, {}).get(expected[1].key)
+    assert (found.name if found else None) == origin
+    # Whoever knows better says why; who says it of nothing is refused.
+    expect(toy, f"Table 1,UDP,64 B,mean,14.56,us,1%,,fit,long frames\n{row},by chance\n")
+    excused = read_expected(toy, ["Table 1", "Table 2"])
+    if origin is not None:
+        assert origins(study, excused, {}) == {}
+    else:
+        with pytest.raises(studies.StudyError, match=r"expected\.csv:3: no fit, no input and no attribute"):
+            origins(study, excused, {})
+
+
+def test_the_same_figure_twice_predicts_nothing_the_second_time(toy: Path, tmp_path: Path) -> None:
+    """Whatever the paper says of it: a ratio that was fitted to 1.54 is also more than 1."""
+    twice = (
+        (toy / "study.py")
+        .read_text()
+        .replace(
+            '    yield Key("Table 2"',
+            '    yield Key("Table 1", "UDP", "again", "mean"), found\n    yield Key("Table 2"',
+        )
+    )
+    (toy / "study.py").write_text(twice)
+    expect(
+        toy,
+        "Table 1,UDP,128 B,mean,14.6,us,1%,,fit,long frames\n"
+        "Table 1,UDP,again,mean,1,us,at-least,,prediction,it takes time\n"
+        "Table 1,UDP,64 B,mean,9.4,us,1%,,prediction,short frames\n",
+    )
+    tree = carried(toy, "--out", tmp_path / "out")
+    cells = cells_of(tree, "Table 1")
+    assert (cells["again"]["role"], cells["again"]["repeats"]) == ("fit", "Table 1, UDP, 128 B, mean")
+    assert cells["again"]["statement"] == "long frames"
+    assert (cells["64 B"]["role"], cells["64 B"]["repeats"]) == ("prediction", None)
+    assert {one["role"]: one["statements"] for one in tree["standings"]} == {
+        "prediction": 1,
+        "fit": 1,
+        "input": 0,
+    }
+    said = "fit and no prediction, since it repeats Table 1, UDP, 128 B, mean: UDP again mean"
+    assert said in (tmp_path / "out" / "report.html").read_text()
+    text = CliRunner().invoke(app, ["study", str(toy), "--resume", str(tmp_path / "out")]).stdout
+    assert said in " ".join(text.split())
+    assert "1 of 1 independent prediction agrees" in text
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_no_study_of_the_program_calls_a_prediction_what_it_was_given(name: str) -> None:
+    """By its values, and by its figures: sensitivity.json says which cells are one figure."""
+    study = studies.open_study(name)
+    found = studies.find_sensitivity(study, "quick", study.folder)
+    assert found is not None
+    repeated = [cell for item in items_of(study, found) for cell in item.cells if cell.origin is not None]
+    assert [(str(cell.key), cell.origin) for cell in repeated] == []

@@ -6,16 +6,17 @@ The figure decides, as it does of a limit; its interval is shown beside. What wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wiregauge.studies.declaring import Item, Key, Study
+from wiregauge.studies.dependence import Origin, origins
 from wiregauge.studies.measured import Measured
 from wiregauge.studies.published import Published, Role, read_expected
 from wiregauge.studies.results import Results
 from wiregauge.studies.size import StudyError
 
-__all__ = ["ItemResult", "Laid", "Need", "lay"]
+__all__ = ["ItemResult", "Laid", "Need", "lay", "with_origins"]
 
 Agreement = Literal["holds", "fails", "undecided", "shown", "not compared"]
 Verdict = Literal["PASS", "FAIL", "UNDECIDED", "NONE"]
@@ -35,22 +36,27 @@ class Laid:
     result: Agreement
     reason: str
     source: str
+    origin: Origin | None = None
+    """Where what is declared a prediction was fitted or put in."""
 
     @property
     def role(self) -> Role:
         """What an agreement is worth: of an input, a fit or a prediction; empty where nothing is compared."""
+        if self.origin is not None:
+            return self.origin.role
         return self.published.role if self.published is not None else ""
 
     @property
     def statement(self) -> str:
         """What the paper says, once for all cells that repeat it."""
+        if self.origin is not None and self.origin.statement:
+            return self.origin.statement
         return self.published.statement if self.published is not None else ""
 
     @property
     def is_bound(self) -> bool:
         """Whether the paper's value only bounds ours, so that a value far from it agrees as well."""
-        criterion = self.published.criterion if self.published is not None else None
-        return criterion is not None and criterion.kind in ("at-most", "at-least")
+        return self.published is not None and self.published.is_bound
 
     @property
     def deviation(self) -> float | None:
@@ -116,9 +122,16 @@ def lay(study: Study, results: Results) -> tuple[ItemResult, ...]:
         raise StudyError(f'study {study.name}: it declares no item "{unknown[0].item}"')
     cells = [_laid(one, ours.pop(one.key, None), items[one.key.item], results.bench) for one in expected]
     cells += [_own(key, found) for key, found in ours.items()]
+    cells = with_origins(study, expected, cells)
     return tuple(
         _item(item, [cell for cell in cells if cell.key.item == item.number]) for item in study.items
     )
+
+
+def with_origins(study: Study, expected: Sequence[Published], cells: Sequence[Laid]) -> list[Laid]:
+    """The cells, predictions that repeat a fit or an input marked so. Raises StudyError as `origins` does."""
+    found = origins(study, expected, {cell.key: cell.source for cell in cells if cell.source})
+    return [replace(cell, origin=found.get(cell.key)) for cell in cells]
 
 
 def _item(item: Item, cells: Sequence[Laid]) -> ItemResult:

@@ -17,6 +17,7 @@ from wiregauge.studies.sensitivity import Sensitivity
 from wiregauge.studies.summing import counts, headline, verdict_of
 from wiregauge.studies.text import (
     basis_text,
+    dependence_text,
     deviation_text,
     interval_of,
     moved_text,
@@ -55,7 +56,10 @@ def write_page(
                 "note": item.item.note,
                 "verdict": item.verdict,
                 "needs": needs_text(item),
-                "rests": [row_sentence(row) for row in row_effects(item.cells, sensitivity)],
+                "rests": [
+                    *map(row_sentence, row_effects(item.cells, sensitivity)),
+                    *dependence_text(item),
+                ],
                 "table": cell_table(item, sensitivity),
                 "moves": move_table(item, sensitivity),
                 "figures": [figure.id for figure in drawn[item.item.number]],

@@ -13,7 +13,8 @@ Without one the cell is shown only, and `reason` says why it cannot be compared.
 
 `role` says what an agreement is worth: `input` was put into the test, or follows from it without a run; a parameter was
 fitted to a `fit`; a `prediction` is neither. `statement` names what the paper says, where several cells repeat one
-statement of it: they count once.
+statement of it: they count once. `coincidence`: why a prediction whose value is that of a fit or an input depends on
+neither (`dependence`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,22 @@ from wiregauge.plan import quantity
 from wiregauge.studies.declaring import Key
 from wiregauge.studies.size import StudyError
 
-__all__ = ["COLUMNS", "ROLES", "Criterion", "Published", "Role", "read_expected"]
+__all__ = ["COLUMNS", "FILE", "ROLES", "Criterion", "Published", "Role", "read_expected"]
 
 FILE = "expected.csv"
-COLUMNS = ("item", "series", "x", "statistic", "value", "unit", "criterion", "reason", "role", "statement")
+COLUMNS = (
+    "item",
+    "series",
+    "x",
+    "statistic",
+    "value",
+    "unit",
+    "criterion",
+    "reason",
+    "role",
+    "statement",
+    "coincidence",
+)
 ROLES: Final = ("prediction", "fit", "input")
 PLAIN = ("", "messages", "1/s", "ppm", "ns/m")
 """Units that stand for themselves; others are quantities of the test language."""
@@ -66,6 +79,13 @@ class Published:
     role: Role = ""
     statement: str = ""
     """What the paper says; cells of one statement count once."""
+    coincidence: str = ""
+    """Why its value is that of a fit or an input by chance; empty: nobody says so."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the value only bounds ours, so that one far from it agrees as well."""
+        return self.criterion is not None and self.criterion.kind in ("at-most", "at-least")
 
 
 def read_expected(folder: Path, items: Sequence[str]) -> tuple[Published, ...]:
@@ -113,7 +133,18 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> Published:
         raise refuse(f'role is "{role}"; a line with a criterion needs one of {", ".join(ROLES)}')
     statement = row["statement"].strip() or str(key)
     return Published(
-        key, value, text, unit, base, scale, criterion, reason, line, cast("Role", role), statement
+        key,
+        value,
+        text,
+        unit,
+        base,
+        scale,
+        criterion,
+        reason,
+        line,
+        cast("Role", role),
+        statement,
+        row["coincidence"].strip(),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from wiregauge.studies.declaring import Study
 from wiregauge.studies.effects import Effect, RowEffects, falls_with, row_effects
-from wiregauge.studies.laying import ItemResult, Laid
+from wiregauge.studies.laying import ItemResult, Laid, with_origins
 from wiregauge.studies.published import Published, read_expected
 from wiregauge.studies.sensitivity import Found, Sensitivity, find_sensitivity
 from wiregauge.studies.size import StudyError
@@ -52,13 +52,15 @@ def readme(study: Study) -> str:
 
 def items_of(study: Study, found: Sensitivity) -> tuple[ItemResult, ...]:
     """The compared cells that were found with no number moved."""
-    expected = {one.key: one for one in read_expected(study.folder, [item.number for item in study.items])}
+    published = read_expected(study.folder, [item.number for item in study.items])
+    expected = {one.key: one for one in published}
     cells = [
-        _cell(one, ours, result)
-        for one, ours, result in zip(
-            (expected[key] for key in found.named()), found.base.ours, found.base.results, strict=True
+        _cell(expected[key], ours, result, str(figure))
+        for key, ours, result, figure in zip(
+            found.named(), found.base.ours, found.base.results, found.figures, strict=True
         )
     ]
+    cells = with_origins(study, published, cells)
     return tuple(
         ItemResult(item, own)
         for item in study.items
@@ -66,8 +68,8 @@ def items_of(study: Study, found: Sensitivity) -> tuple[ItemResult, ...]:
     )
 
 
-def _cell(published: Published, ours: float | None, result: Found) -> Laid:
-    return Laid(published.key, published, published.unit, ours, None, None, 0, result, "", "")
+def _cell(published: Published, ours: float | None, result: Found, figure: str) -> Laid:
+    return Laid(published.key, published, published.unit, ours, None, None, 0, result, "", figure)
 
 
 def _written(study: Study, found: Sensitivity) -> str:

@@ -60,6 +60,8 @@ class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
     """Of the program that found it."""
     cells: tuple[Name, ...]
+    figures: tuple[int, ...]
+    """Of each cell the place of the first that is the same figure of the same runs; two cells may be one."""
     base: MovedCells
     moved: tuple[MovedCells, ...]
 
@@ -104,7 +106,7 @@ def _is_of(kept: Sensitivity, study: Study) -> bool:
     planned = {(move.name, move.to): move for move in moves(study)}
     if kept.of != study.name or [(one.name, one.to) for one in kept.moved] != list(planned):
         return False
-    if any(
+    if len(kept.figures) != len(kept.cells) or any(
         len(one.ours) != len(kept.cells) or len(one.results) != len(kept.cells)
         for one in (kept.base, *kept.moved)
     ):
@@ -139,6 +141,7 @@ def measure(
         raise StudyError(f"{carried.place}: the study is {carried.state}; go on with it by --resume first")
     cells = compared(items)
     names = tuple((cell.key.item, cell.key.series, cell.key.x, cell.key.statistic) for cell in cells)
+    figures = first_places([cell.source for cell in cells])
     base = _cells_of(study, size, None, (), cells)
     planned = list(moves(study))
     made = _known(_read(carried.place / FILE), study, names, base, planned)
@@ -154,8 +157,14 @@ def measure(
                 results = Results(size, carried.bench, carried.place, judged, {}, carried.skipped)
                 made[move] = _cells_of(study, size, move, changes, compared(lay(study, results)), names)
             whole = [made[one] for one in planned if one in made]
-            _write(carried.place / FILE, study, size, names, base, whole)
-    return _write(carried.place / FILE, study, size, names, base, [made[one] for one in planned])
+            _write(carried.place / FILE, study, size, names, figures, base, whole)
+    return _write(carried.place / FILE, study, size, names, figures, base, [made[one] for one in planned])
+
+
+def first_places(sources: Sequence[str]) -> tuple[int, ...]:
+    """Of each the place of the first that is equal."""
+    places: dict[str, int] = {}
+    return tuple(places.setdefault(source, at) for at, source in enumerate(sources))
 
 
 def _known(
@@ -222,10 +231,16 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _write(
-    path: Path, study: Study, size: Size, names: Sequence[Name], base: MovedCells, moved: Sequence[MovedCells]
+    path: Path,
+    study: Study,
+    size: Size,
+    names: Sequence[Name],
+    figures: tuple[int, ...],
+    base: MovedCells,
+    moved: Sequence[MovedCells],
 ) -> Sensitivity:
     """Keeps what there is, a line for each move."""
-    found = Sensitivity(study.name, size, __version__, tuple(names), base, tuple(moved))
+    found = Sensitivity(study.name, size, __version__, tuple(names), figures, base, tuple(moved))
     text = msgspec.json.encode(found)
     text = text.replace(b'{"name":', b'\n{"name":')
     try:

@@ -57,11 +57,24 @@ class CellShown(TypedDict):
     role: Annotated[
         str,
         Meta(
-            description="what an agreement is worth; empty: nothing is compared",
+            description="what an agreement is worth, of a prediction that repeats another cell that one's; "
+            "empty: nothing is compared",
             extra_json_schema={"enum": ["prediction", "fit", "input", ""]},
         ),
     ]
     statement: Annotated[str, Meta(description="what the paper says; cells of one statement count once")]
+    repeats: Annotated[
+        str | None,
+        Meta(
+            description="what was declared a prediction: the cell, or the attribute of a test, that it repeats"
+        ),
+        From("origin.name"),
+    ]
+    coincidence: Annotated[
+        str | None,
+        Meta(description="why a prediction with the value of a fit or an input depends on neither"),
+        From("published.coincidence"),
+    ]
     result: Literal["holds", "fails", "undecided", "shown", "not compared"]
     reason: str
     rests_on: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
@@ -17,6 +17,7 @@ from wiregauge.terminal import print_table
 
 __all__ = [
     "basis_text",
+    "dependence_text",
     "deviation_text",
     "interval_of",
     "moved_text",
@@ -106,10 +107,13 @@ def study_text(
         if rows:
             heads = ["cell", "published", "ours", "95 %", "n", "differs", "role", "result"]
             print_table(heads, rows, console)
-        for line in (*map(row_sentence, row_effects(item.cells, sensitivity)), *_note(item)):
+        for line in (
+            *map(row_sentence, row_effects(item.cells, sensitivity)),
+            *dependence_text(item),
+            *_note(item),
+            *_named(item, lambda cell: f"{cell.result}, {cell.reason}" if cell.reason else ""),
+        ):
             say(f"  {line}")
-        for reason, cells in _reasons(item).items():
-            say(f"  {reason}: {'; '.join(cells) if len(cells) < 9 else f'{len(cells)} cells'}")
 
 
 def _note(item: ItemResult) -> list[str]:
@@ -162,11 +166,29 @@ def _row(cell: Laid, *, alone: bool) -> list[str]:
     ]
 
 
-def _reasons(item: ItemResult) -> Mapping[str, list[str]]:
-    """Why cells are not judged, each reason once."""
+def dependence_text(item: ItemResult) -> list[str]:
+    """Which cells are declared predictions and are none, and which have the value of a fit or an input by chance."""
+    return [*_named(item, _repeated), *_named(item, _by_chance)]
+
+
+def _repeated(cell: Laid) -> str:
+    origin = cell.origin
+    return f"{origin.role} and no prediction, since it repeats {origin.name}" if origin is not None else ""
+
+
+def _by_chance(cell: Laid) -> str:
+    why = cell.published.coincidence if cell.published is not None and cell.origin is None else ""
+    return f"the value of a fit or an input by coincidence, {why}" if why else ""
+
+
+def _named(item: ItemResult, said: Callable[[Laid], str]) -> list[str]:
+    """What is said of cells, each text once, with those that it is said of."""
     found: dict[str, list[str]] = {}
     for cell in item.cells:
-        if cell.reason:
+        if text := said(cell):
             name = " ".join(filter(None, (cell.key.series, cell.key.x, cell.key.statistic)))
-            found.setdefault(f"{cell.result}, {cell.reason}", []).append(name)
-    return found
+            found.setdefault(text, []).append(name)
+    return [
+        f"{text}: {'; '.join(cells) if len(cells) < 9 else f'{len(cells)} cells'}"
+        for text, cells in found.items()
+    ]
