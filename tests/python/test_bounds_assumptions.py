@@ -63,6 +63,7 @@ REFUSED: dict[str, dict[str, str]] = {
     "length": {"fault": '<wrong-length link="a s" length="1600B" share="10%"/>'},
     "contract": {"fault": '<babble flow="2" from="10ms" until="20ms" load="50%"/>'},
     "clocks-kept": {"fault": '<step-clock on="a" at="20ms" by="10ms"/>'},
+    "keeps-up": {"of_a": '<host transmit="1100us"/>'},
 }
 TOLD: dict[str, dict[str, str]] = {
     "arrives": {"fault": '<loss link="a s" share="10%"/>'},
@@ -106,7 +107,7 @@ def test_what_contradicts_a_bound_is_refused_with_its_line(name: str, tmp_path: 
     line = next(
         number
         for number, text in enumerate(path.read_text().splitlines(), 1)
-        if any(tag in text for tag in ("<faults>", "<fault "))
+        if any(tag in text for tag in ("<faults>", "<fault ", "<host "))
     )
     assert f"planted.xml:{line}: <" in done.stderr
 
@@ -277,9 +278,7 @@ def gated(place: Path, in_sender: str, in_switch: str = "") -> Path:
         '<end-system name="controller"/>', f'<end-system name="controller">{in_sender}</end-system>'
     )
     path = place / "gated.xml"
-    path.write_text(
-        text.replace('<switch name="sw1" delay="5us">', f'<switch name="sw1" delay="5us">{in_switch}')
-    )
+    path.write_text(text.replace('queue-buffer="384KiB">', f'queue-buffer="384KiB">{in_switch}', 1))
     return path
 
 
@@ -321,3 +320,65 @@ def test_limits_are_said_to_be_kept_by_what_arrives(name: str, tmp_path: Path) -
     path.write_text(path.read_text().replace("</test>", limits))
     line = asked("bounds", path, code=0).stdout.splitlines()[1]
     assert ("by the frames that arrive" in line) == name.startswith("arrives")
+
+
+BUSY: dict[str, tuple[dict[str, str], str]] = {
+    "sending": ({"of_a": '<host transmit="{}"/>'}, 'sending takes {} % of the time of "a"'),
+    "receiving": ({"of_b": '<host receive="{}"/>'}, 'receiving takes {} % of the time of "b"'),
+    "reading a card": ({"of_b": '<host card-read="{}"/>'}, 'reading its card takes {} % of the time of "b"'),
+    "a stack of its own": (
+        {"of_a": '<host><stack protocol="{protocol}" transmit="{}"/></host>'},
+        'sending takes {} % of the time of "a"',
+    ),
+}
+GATED = (
+    '<switch-tsn ports="2"><traffic-class number="0" priorities="0 1 2 3 4 5 6"/><traffic-class number="1" '
+    'priorities="7"/><gate-schedule><gate-entry open="1" for="500us"/><gate-entry open="0" for="500us"/>'
+    "</gate-schedule></switch-tsn>"
+)
+CARRIED = {
+    "bounds": ("udp", "", ""),
+    "windows": ("tt", 'period="1ms"', ""),
+    "gates": ("raw", 'vlan="1" priority="7"', GATED),
+}
+
+
+@pytest.mark.parametrize("carried", sorted(CARRIED))
+@pytest.mark.parametrize("name", sorted(BUSY))
+def test_a_host_that_does_not_keep_up_is_told_by_all(name: str, carried: str, tmp_path: Path) -> None:
+    """At 90 % of its time all answer; above it `check` warns, and whoever promises something refuses."""
+    protocol, attributes, tsn = CARRIED[carried]
+    words = ("bounds",) if carried == "bounds" else ("schedule", "--check")
+    for share, is_busy in (("900us", False), ("1200us", True)):
+        parts = {place: text.format(share, protocol=protocol) for place, text in BUSY[name][0].items()}
+        kind = ' kind="mixed-criticality"' if protocol == "tt" else ""
+        path = planted(tmp_path, **parts, of_s=tsn, switch=kind)
+        text = path.read_text().replace('<flow id="2" protocol="udp" from="c" to="b"/>', "")
+        text = text.replace('<send flow="2" period="1ms" payload="1472B"/><receive flow="2"/>', "")
+        path.write_text(text.replace('protocol="udp"', f'protocol="{protocol}" {attributes}'))
+        told = BUSY[name][1].format(120)
+        checked = CliRunner().invoke(app, ["check", str(path)])
+        assert checked.exit_code == 0
+        assert (told in checked.stdout + checked.stderr) is is_busy
+        done = CliRunner().invoke(app, [words[0], str(path), *words[1:]])
+        assert (told in done.stderr and "send less often" in done.stderr) is is_busy
+        assert (done.exit_code == 2) is is_busy, done.stdout + done.stderr
+
+
+def test_what_every_sender_takes_of_a_host_is_added(tmp_path: Path) -> None:
+    """Bursts, several flows and answers of relays; a sender that pauses is not guessed at."""
+    for parts, told in (
+        ({"of_c": "300us", "more": 'burst="4"'}, "sending takes 120 %"),
+        ({"of_c": "1200us", "more": 'active="1ms" pause="9ms"'}, ""),
+    ):
+        host = f'<end-system name="c"><host transmit="{parts["of_c"]}"/></end-system>'
+        path = planted(tmp_path)
+        text = path.read_text().replace('<end-system name="c"/>', host)
+        path.write_text(text.replace('payload="1472B"', f'payload="1472B" {parts["more"]}'))
+        done = CliRunner().invoke(app, ["check", str(path)])
+        assert done.exit_code == 0, done.stdout + done.stderr
+        assert ("of the time of" in done.stdout + done.stderr) is bool(told)
+        assert told in done.stdout + done.stderr
+    path = planted(tmp_path, of_b='<host transmit="1200us"/>', at_b='<relay flow="1" on="b"/>')
+    done = CliRunner().invoke(app, ["check", str(path)])
+    assert 'sending takes 120 % of the time of "b"' in done.stdout + done.stderr

@@ -1,6 +1,6 @@
 //! One analysis of one network by one method: what is asked, what is refused, and the answer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use wg_plan::Diagnostic;
@@ -414,6 +414,7 @@ fn analysed<N: Number>(
     let mut notes = [notes(model, choice, (&loads, programmes), &flows), losses(model, &full)].concat();
     let told = dropping.iter().filter(|place| !is_told(model, place, &full));
     notes.extend(told.map(|place| dropped(model, place)));
+    notes.extend(dropped_of_schedules(model));
     notes.extend((!is_known).then(|| NO_SERVERS.to_owned()));
     Ok(Answer {
         schema: BOUNDS_SCHEMA,
@@ -559,7 +560,7 @@ fn judged<N: Number>(
                 at_most: limit.at_most.to_f64_down(),
                 written: limit.written.clone(),
                 delay: Some(delay.to_f64_up()),
-                kept: *delay <= limit.at_most,
+                kept: flow.drops.is_empty() && *delay <= limit.at_most,
                 line: limit.line,
             }));
         }
@@ -666,6 +667,10 @@ fn dropping<'a, N: Number>(model: &'a Model, layout: &Layout, total: &Total<N>) 
             let all = parts.iter().try_fold(Rational::ZERO, |sum, part| Some(&sum + &waits(part)?));
             all.is_some_and(|all| all <= *bits)
         }
+        Takes::Opening { of, openings } => of.iter().all(|comes| {
+            let shift = total.shifts[hop(&comes.at)].as_ref().and_then(exactly);
+            shift.is_some_and(|shift| openings.hold(comes, &shift))
+        }),
         Takes::Contract { of, bucket, run } => {
             let mut came = Bucket { burst: Rational::ZERO, rate: Rational::ZERO };
             for (at, least) in of {
@@ -696,14 +701,29 @@ fn dropped(model: &Model, place: &Place) -> String {
         Takes::NotAll(why) => why.as_str(),
         Takes::Room { .. } => "more may wait there at once than it holds",
         Takes::Contract { .. } => "more may come than it lets pass",
+        Takes::Opening { .. } => "they may come while it is closed",
     };
     let names: Vec<&str> = place.flows.iter().map(|flow| model.flows[*flow].name.as_str()).collect();
+    may_drop(&place.name, &names, why)
+}
+
+fn may_drop(place: &str, names: &[&str], why: &str) -> String {
     let more = if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
     format!(
-        "{} may drop frames of flows {}{more}: {why}; delays are of what passes, and no limit of these flows is kept",
-        place.name,
+        "{place} may drop frames of flows {}{more}: {why}; delays are of what passes, and no limit of these flows is kept",
         names.iter().take(20).copied().collect::<Vec<_>>().join(", ")
     )
+}
+
+/// What is said of places that may drop frames of flows with a schedule.
+fn dropped_of_schedules(model: &Model) -> Vec<String> {
+    let mut places: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for flow in &model.scheduled {
+        for (place, why) in &flow.drops {
+            places.entry((place, why)).or_default().push(&flow.name);
+        }
+    }
+    places.into_iter().map(|((place, why), names)| may_drop(place, &names, why)).collect()
 }
 
 /// What is said of them.

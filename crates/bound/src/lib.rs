@@ -15,6 +15,7 @@ mod knowledge;
 pub mod model;
 mod nodes;
 pub mod number;
+mod openings;
 mod plp;
 mod programme;
 mod rational;

@@ -6,6 +6,7 @@ use wg_plan::Diagnostic;
 
 use crate::classes::Rule;
 use crate::curve::{Bucket, RateLatency};
+use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
 
 /// A network of servers.
@@ -66,6 +67,13 @@ pub enum Takes {
         bucket: Bucket<Rational>,
         /// For how long it is kept.
         run: Rational,
+    },
+    /// What comes while a gate is open.
+    Opening {
+        /// When frames come.
+        of: Vec<Comes>,
+        /// When it is open.
+        openings: Openings,
     },
     /// Not everything, and why.
     NotAll(String),
@@ -194,6 +202,8 @@ pub struct Scheduled {
     pub name: String,
     /// Targets, the names of the servers on the way, and the delay.
     pub targets: Vec<(String, Vec<String>, Rational)>,
+    /// Places of which it is not proved that they take all its frames, and why.
+    pub drops: Vec<(String, String)>,
 }
 
 /// What a flow waits for on the way to a server.

@@ -21,7 +21,7 @@ def placed(root: etree._Element | None, found: Contradiction) -> int:
     """The line of what contradicts; 0 where there is no text."""
     if root is None:
         return 0
-    if found.tag == "clock":
+    if found.tag in ("clock", "end-system"):
         nodes = [node for node in root.iter("*") if local(node) in _NODES]
         clocks = [child for child in nodes[found.number] if local(child) == "clock"]
         return line_of(clocks[0] if clocks else nodes[found.number])
@@ -73,7 +73,7 @@ def refuse(
                 f"<{one.tag}>",
                 f"{one.sentence}, and {whose} takes for granted that {one.assumption}",
                 "",
-                f"leave it out for {whose} of the network without it",
+                one.cure or f"leave it out for {whose} of the network without it",
             )
             for one in refused
         ]

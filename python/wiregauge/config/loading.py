@@ -21,6 +21,7 @@ from wiregauge.config.settings import set_attributes, set_members
 from wiregauge.config.upgrade import upgraded
 from wiregauge.files import cure_for, write_whole
 from wiregauge.plan import Campaign, decode
+from wiregauge.plan.processors import with_overloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def compile_tree(
     beyond = total - len(found)
     if found or "campaign" not in answer:
         raise TestError(test.gathered(found), beyond)
-    return decode(answer["campaign"])
+    return with_overloads(decode(answer["campaign"]))
 
 
 def _refused(root: etree._Element, file: str) -> list[Refusal]:

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeVar
 
 from wiregauge.plan.campaign import Campaign, Run
 from wiregauge.plan.network import Clock, EndSystem, Network, Switch
+from wiregauge.plan.processors import CURE, overloads
 from wiregauge.plan.tasks import (
     Babble,
     BitError,
@@ -48,6 +49,8 @@ class Contradiction:
     refused: bool
     loses: bool = False
     """Whether frames are lost by it."""
+    cure: str = ""
+    """Where it is not to leave the element out."""
 
 
 Found = Iterator[tuple[str, int, str]]
@@ -62,12 +65,16 @@ class Assumption:
     text: str
     planted: Callable[[Network, Run], Found]
     refusing: Collection[Reader] = ()
+    cure: str = ""
+    """What is to be changed, where it is not to leave the element out."""
 
 
 def contradictions(network: Network, run: Run, reader: Reader) -> list[Contradiction]:
     """Everything that a run of a test plants against what `reader` takes for granted, in the order of the table."""
     return [
-        Contradiction(row.text, tag, number, sentence, reader in row.refusing, row.name == "arrives")
+        Contradiction(
+            row.text, tag, number, sentence, reader in row.refusing, row.name == "arrives", row.cure
+        )
         for row in ASSUMPTIONS
         for tag, number, sentence in row.planted(network, run)
     ]
@@ -188,6 +195,11 @@ def _arriving(network: Network, run: Run) -> Found:
         yield "fault", number, f"it has {whose} {what} messages"
 
 
+def _kept_up(network: Network, run: Run) -> Found:
+    for one in overloads(network, run):
+        yield "end-system", one.node, one.sentence(network)
+
+
 def _together(network: Network, run: Run) -> Found:
     apart = parting(network, run, _scheduled(run))
     # What keeps them together is refused by itself.
@@ -203,6 +215,7 @@ ASSUMPTIONS: Final = (
     Assumption("in-time", "links and relays take no longer than the test says", _in_time, _BOTH),
     Assumption("length", "frames keep the length they were sent with", _of_length, _BOTH),
     Assumption("contract", "nothing is sent but what flows and loads say", _by_contract, _BOTH),
+    Assumption("keeps-up", "hosts keep up with what they send and receive", _kept_up, _BOTH, CURE),
     Assumption("clocks-kept", "a clock that senders or gates go by is never set", _clocks_kept, _BOUNDS),
     Assumption("clocks-agree", "clocks keep the schedule", _together, _BOUNDS),
     Assumption("clocks-looked-at", "clocks of receivers show the time", _clocks_looked_at),

@@ -9,6 +9,7 @@ mod drops;
 mod flows;
 mod loads;
 mod nodes;
+mod scheduled;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,21 +1,22 @@
 //! Places of a test that drop frames: queues with so much room, and filters that let not everything pass.
 //!
 //! Each is a [`Place`] of the model, and an answer proves that all fits, or says of whose flows frames may be lost. Every
-//! cause that a core has for a drop (`wg_core::cause::Cause`) is here, refused by name, or told as planted by the test, but
-//! for time-triggered frames, whose windows the plan checks.
+//! cause that a core has for a drop (`wg_core::cause::Cause`) is here, refused by name, or told as planted by the test.
+//! Time-triggered frames have no curves, and are looked at by themselves (`scheduled.rs`).
 
 use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Capacity, Flow as PlannedFlow, NodeIndex, NodeKind, Pattern, Policing, StreamFilter,
-    SwitchKind, SwitchModel,
+    Attachment, Capacity, Flow as PlannedFlow, ForwardingMode, NodeIndex, NodeKind, Pattern, Policing,
+    StreamFilter, SwitchKind, SwitchModel,
 };
 
 use super::buffers::most_bits;
-use super::{AROUND_FRAME, Reading, most, seconds};
+use super::{AROUND_FRAME, Reading, frame_bits, least, most, seconds};
 use crate::curve::Bucket;
 use crate::model::{Place, Takes};
+use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
 
 /// A flow of the model and a step of it.
@@ -23,6 +24,9 @@ type At = (usize, usize);
 /// Bytes of a frame with one 802.1Q tag beside its service data unit: addresses, type, check sequence; the tag.
 const AROUND_SDU: i128 = 18;
 const TAG: i128 = 4;
+const PREAMBLE: i128 = 8;
+const WHEN_UNKNOWN: &str = "it is closed now and then, and when their frames come is not known here, as it is of one periodic \
+                            sender with exact clocks, without a virtual link or a relay";
 
 fn whole(value: impl Into<i128>) -> Rational {
     Rational::integer(value.into())
@@ -252,14 +256,14 @@ impl Reading<'_> {
             };
             let name = format!("the stream gate of flow {owner} in \"{}\"", self.name(node));
             if gate.entries.iter().any(|entry| !entry.open) {
-                places.push(Place {
-                    name,
-                    flows: flows_of(&at),
-                    takes: Takes::NotAll(
-                        "it is closed now and then, and when their frames come is not used here".to_owned(),
-                    ),
-                });
-                continue;
+                let comes: Option<Vec<Comes>> = at.iter().map(|at| self.comes(node, *at)).collect();
+                let entries = gate.entries.iter().map(|entry| (entry.open, entry.length.as_picos()));
+                let openings = Openings::new(gate.base_time.as_picos(), entries);
+                let takes = comes.map_or_else(
+                    || Takes::NotAll(WHEN_UNKNOWN.to_owned()),
+                    |of| Takes::Opening { of, openings },
+                );
+                places.push(Place { name: name.clone(), flows: flows_of(&at), takes });
             }
             for entry in &gate.entries {
                 let Some(octets) = entry.max_octets else { continue };
@@ -271,6 +275,48 @@ impl Reading<'_> {
                 places.push(self.contract(name.clone(), at.clone(), Bucket { burst, rate: rates }));
             }
         }
+    }
+
+    /// When frames of a flow come to a gate of a switch, if its plan tells: of one periodic sender, on clocks that are
+    /// exact, without a regulator that holds them back.
+    fn comes(&self, node: NodeIndex, at: At) -> Option<Comes> {
+        let planned = self.planned(at.0)?;
+        let mut sends = self.run.sends.iter().filter(|send| send.flow == planned.id);
+        let (send, others) = (sends.next()?, sends.next());
+        let is_exact = |node: NodeIndex| self.network.nodes[usize::from(node)].clock.is_perfect();
+        let NodeKind::Switch(switch) = &self.network.nodes[usize::from(node)].kind else { return None };
+        let is_periodic =
+            send.pattern.is_periodic() && send.replay.is_none() && send.rate_limit_bps.is_none();
+        let is_known = others.is_none()
+            && is_periodic
+            && planned.virtual_link.is_none()
+            && switch.forwarding_mode == ForwardingMode::StoreAndForward
+            && is_exact(node)
+            && is_exact(planned.from)
+            && !self.run.relays.iter().any(|relay| relay.flow == planned.id);
+        let hops = || planned.routes.iter().flat_map(|route| &route.hops);
+        let wire = hops().find(|hop| hop.to.node == node).filter(|_| is_known)?.link;
+        let one = &self.model.flows[at.0];
+        let path = one.path(at.1);
+        let (_, before) = path.split_last()?;
+        let woken = &least(&self.host(planned.from).send_wake_up) + &self.read_cost(planned.from).0;
+        let mut fixed = &woken + &seconds(self.network.links[wire as usize].delay);
+        let mut lines = Rational::ZERO;
+        let bits = whole(8 * (self.lengths[at.0].0 + PREAMBLE));
+        for (place, step) in before.iter().map(|step| &one.steps[*step]).enumerate() {
+            // What varies of the first is before its wait, and of the others in it.
+            let varies = if place == 0 { Rational::ZERO } else { step.variation.clone() };
+            fixed = &fixed + &(&step.wait - &varies);
+            let rate = self.model.servers[step.server].capacity.as_ref()?;
+            lines = &lines + &(&bits / rate);
+        }
+        Some(Comes {
+            at,
+            first: (self.run.warm_up + send.offset).as_picos(),
+            period: send.period.as_picos(),
+            least: &fixed + &lines,
+            fixed,
+        })
     }
 
     fn contract(&self, name: String, at: Vec<At>, bucket: Bucket<Rational>) -> Place {
@@ -315,8 +361,7 @@ impl Reading<'_> {
         }
         let name = format!("the receive ring of \"{}\"", self.name(node));
         let buffers = host.receive_buffers.as_ref();
-        let slots =
-            buffers.map_or(host.ring, |buffers| buffers.iter().map(|one| one.slots).min().unwrap_or(1));
+        let slots = self.slots(node);
         let fifo = buffers.and_then(|buffers| buffers.iter().filter_map(|one| one.fifo_bytes).min());
         // The frame that is being read has its place as well.
         let frames = slots.saturating_sub(1);
@@ -334,22 +379,42 @@ impl Reading<'_> {
         self.backlog_of(node, places);
     }
 
+    /// Places of the receive ring of a host, or of its smallest receive buffer.
+    pub(super) fn slots(&self, node: NodeIndex) -> u32 {
+        let host = self.host(node);
+        let smallest = host.receive_buffers.map(|buffers| buffers.iter().map(|one| one.slots).min());
+        smallest.map_or(host.ring, |slots| slots.unwrap_or(1))
+    }
+
     /// Frames that no reader takes time for lie in the ring until the host is told: as many as come meanwhile.
     fn unread(&self, node: NodeIndex, (name, slots): (String, u32), places: &mut Vec<Place>) {
         let comes = |flow: &usize| {
             self.planned(*flow).is_some_and(|planned| planned.receivers().any(|receiver| receiver == node))
         };
         let flows: Vec<usize> = (0..self.model.flows.len()).filter(comes).collect();
+        if let Some(why) = self.ring_full(node, slots) {
+            places.push(Place { name, flows, takes: Takes::NotAll(why) });
+        }
+    }
+
+    /// Why the ring of a host without a reader may be full, of all that its links bring.
+    pub(super) fn ring_full(&self, node: NodeIndex, slots: u32) -> Option<String> {
         let told = self.told(node);
-        let shortest = flows.iter().map(|flow| self.lengths[*flow].0).min().unwrap_or(64);
+        let comes = |planned: &&PlannedFlow| planned.receivers().any(|receiver| receiver == node);
+        let own = self.run.flows.iter().filter(comes);
+        let shortest = own.flat_map(|planned| self.sizes(planned)).min().unwrap_or(64);
         let links = self.network.links.iter().filter(|link| link.ends.iter().any(|end| end.node == node));
         let rates: i128 = links.map(|link| i128::from(link.rate.bits_per_second())).sum();
         let most = &whole(1) + &(&(&whole(rates) * &told) / &whole(8 * (shortest + AROUND_FRAME)));
-        if told.signum() > 0 && most > whole(slots) {
-            let why =
-                format!("so many may come before the host reads them that its {slots} places are too few");
-            places.push(Place { name, flows, takes: Takes::NotAll(why) });
-        }
+        (told.signum() > 0 && most > whole(slots)).then(|| {
+            format!("so many may come before the host reads them that its {slots} places are too few")
+        })
+    }
+
+    /// Lengths of the frames of a flow, destination address to FCS.
+    pub(super) fn sizes(&self, planned: &PlannedFlow) -> Vec<i128> {
+        let own = self.run.sends.iter().filter(|send| send.flow == planned.id);
+        own.map(|send| i128::from(frame_bits(planned, send.payload)) / 8 - AROUND_FRAME).collect()
     }
 
     /// Frames of a flow that may be due at once, where the host may be late by `late`.
@@ -390,19 +455,21 @@ impl Reading<'_> {
 
     /// Messages on their way to the egress queue.
     fn backlog_of(&self, node: NodeIndex, places: &mut Vec<Place>) {
+        if let Some((name, why)) = self.backlog_full(node) {
+            places.push(Place { name, flows: self.sent_by(node), takes: Takes::NotAll(why) });
+        }
+    }
+
+    /// The send queue of a host and why it may be full, of all that the host sends.
+    pub(super) fn backlog_full(&self, node: NodeIndex) -> Option<(String, String)> {
         let late = self.late(node);
-        let flows = self.sent_by(node);
-        let due = flows.iter().filter_map(|flow| self.planned(*flow));
+        let due = self.run.flows.iter().filter(|planned| planned.from == node);
         let due = due.fold(Rational::ZERO, |sum, planned| &sum + &self.at_once(planned, &late));
         let backlog = self.host(node).backlog;
-        if late.signum() > 0 && due > whole(backlog) {
+        (late.signum() > 0 && due > whole(backlog)).then(|| {
             let why = format!("more may be due at once than the {backlog} messages it has on their way");
-            places.push(Place {
-                name: format!("the send queue of \"{}\"", self.name(node)),
-                flows,
-                takes: Takes::NotAll(why),
-            });
-        }
+            (format!("the send queue of \"{}\"", self.name(node)), why)
+        })
     }
 
     /// Queues of virtual links.

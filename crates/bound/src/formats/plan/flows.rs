@@ -271,7 +271,8 @@ impl Reading<'_> {
                 [&period, &before, &span, &reading].iter().fold(Rational::ZERO, |sum, part| &sum + part);
             targets.push((target, path, delay));
         }
-        self.model.scheduled.push(Scheduled { name: flow.id.to_string(), targets });
+        let drops = self.scheduled_drops(flow, sends[0], schedule);
+        self.model.scheduled.push(Scheduled { name: flow.id.to_string(), targets, drops });
     }
 
     fn suffix(&self, flow: &PlannedFlow, route: &Route) -> String {

@@ -196,7 +196,7 @@ impl Reading<'_> {
         .fold(Rational::ZERO, |sum, part| &sum + part)
     }
 
-    fn receive_cost(&self, node: NodeIndex, protocol: Protocol, payload: u32) -> Rational {
+    pub(super) fn receive_cost(&self, node: NodeIndex, protocol: Protocol, payload: u32) -> Rational {
         let host = self.host(node);
         let stack = host.stacks.iter().find(|stack| stack.protocol == protocol);
         let cost = stack.map_or(host.receive, |stack| stack.costs.receive);
