@@ -13,6 +13,7 @@ from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.limits import judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.instrument import too_fast
+from wiregauge.measures.metrics.line_time import on_the_same_links
 from wiregauge.measures.metrics.quantities import flow_quantities
 from wiregauge.measures.metrics.results import LineTime
 
@@ -34,11 +35,14 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="fast" seed="1">
 """
 HOST_ONLY = {"stack_up", "turnaround"}
 """Between two points of one host."""
-NOT_OF_LINKS = {
-    "goodput", "loss", "lost", "delivered", "unknown", "loss_period", "loss_distance", "reordered", "reorder_extent",
+COUNTED = {
+    "goodput", "loss", "lost", "delivered", "loss_period", "loss_distance", "reordered", "reorder_extent",
     "n_reordering", "bag_spacing", "bag_jitter", "bag_violations", "duplicated", "misdirected", "corrupted",
+    "elimination", "policing", "gates", "credit",
 }  # fmt: skip
-"""Numbers of messages and rates that a wait does not change, and spacings as they leave the sender."""
+"""Numbers and rates of messages, which queues of links decide, and what a sender's port makes of its spacings."""
+OF_NO_LINK = {"sent", "unknown", "intended_load", "offered_load"}
+"""What the sender does, and what the instrument does not know."""
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +56,13 @@ def test_every_measure_says_whether_links_are_in_it() -> None:
     """Read off its formula: what takes an instant of arrival, or a latency, has passed links."""
     arrival = re.compile(r"rx_|arrival|latency|\blate\b|lateness|switch-in|end - start|reception|outside")
     for definition in DEFINITIONS.values():
-        if definition.needs == "run" or definition.name in HOST_ONLY | NOT_OF_LINKS:
+        if definition.needs == "run" or definition.name in HOST_ONLY | OF_NO_LINK:
             assert not definition.links, definition.name
-        elif arrival.search(definition.formula) or definition.name == "receive_period_jitter":
+        elif (
+            definition.name in COUNTED
+            or arrival.search(definition.formula)
+            or definition.name == "receive_period_jitter"
+        ):
             assert definition.links, definition.name
 
 
@@ -85,6 +93,34 @@ def test_no_limit_is_kept_that_links_could_have_broken(flows: tuple[FlowResult, 
                 elif links != "either":
                     assert after.result == before.result, name
     assert told > 100
+
+
+@pytest.mark.parametrize(
+    "name", ["lost", "loss", "duplicated", "reordered", "late", "corrupted", "misdirected"]
+)
+def test_no_count_is_kept_on_links_that_are_not_those_of_the_plan(
+    name: str, flows: tuple[FlowResult, ...]
+) -> None:
+    fast = replace(flows[0], line_time=LineTime(too_fast=True, text=""))
+    at_most = [LimitPlan(10, name, "at-most", value, "x", 1) for value in (0.0, 1e9)]
+    assert {one.result for one in judge_limits(at_most, [flows[0]], {}, exact=True)} == {"pass"}
+    for one in judge_limits(at_most, [fast], {}, exact=True):
+        assert one.result == "undecided"
+        assert "would have been lost, late or altered" in one.reason
+
+
+def test_what_one_flow_shows_of_links_holds_for_all_on_them(flows: tuple[FlowResult, ...]) -> None:
+    """Times of hosts hide in one flow what another shows; a flow on other links stays as it is."""
+    first, second = flows
+    fast = replace(first, line_time=LineTime(too_fast=True, text="1 us where links alone take 4 us"))
+    slow = replace(second, line_time=LineTime(too_fast=False, text=""))
+    told = on_the_same_links([slow, fast])
+    assert [flow.line_time and flow.line_time.too_fast for flow in told] == [True, True]
+    assert told[0].line_time == LineTime(True, "flow 10: 1 us where links alone take 4 us", "10")
+    assert told[1] is fast
+    apart = replace(slow, plan=replace(slow.plan, leaves=((99, 1),)))
+    assert on_the_same_links([apart, fast])[0] is apart
+    assert on_the_same_links([slow, first])[0] is slow
 
 
 def test_times_within_a_host_stay_decided(flows: tuple[FlowResult, ...]) -> None:

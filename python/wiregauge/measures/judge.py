@@ -23,7 +23,7 @@ from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.credits import credit_met, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
-from wiregauge.measures.metrics.line_time import line_time
+from wiregauge.measures.metrics.line_time import line_time, on_the_same_links
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
@@ -252,7 +252,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
                     if gated and flow.id not in one_in
                     else None,
                 )
-    flows = [found[flow.id, flow.receiver] for flow in plan.flows] if has_table else []
+    flows = on_the_same_links([found[flow.id, flow.receiver] for flow in plan.flows]) if has_table else []
     if tracked is not None:
         for result in flows:
             contradictions += _contradictions(result, _counted(counted, result.plan), clocks)

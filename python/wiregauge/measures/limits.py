@@ -256,9 +256,14 @@ def _silent(figure: Quantity) -> str:
 def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
     """What the instrument leaves open, and what would decide the limit."""
     if flow.line_time is not None and too_fast(figure, flow):
+        what = (
+            "what they and the waits on them would have added"
+            if figure.unit == "ns"
+            else "what would have been lost, late or altered on them"
+        )
         return (
-            f"links did not take the time of their rate ({flow.line_time.text}): what they and the waits on them "
-            "would have added is in no figure; links as fast as this bench carries, or the simulator, would decide it"
+            f"links did not take the time of their rate ({flow.line_time.text}): {what} is in no figure; links as fast "
+            "as this bench carries, or the simulator, would decide it"
         )
     cure = (
         "a round trip (rtt of a relayed flow), clocks that PTP keeps, timestamps of one clock, or a longer run that "

@@ -61,8 +61,8 @@ class Definition:
     clocks: Literal["", "out", "back", "one-way"] = ""
     """Whether it is the difference of the two ends' clocks: on the way out, on the way back, or of one-way flows."""
     links: Literal["", "more", "less", "either"] = ""
-    """Which way it goes where links are slower, each frame taking its time and waiting behind others: what a bench
-    without the rate of its links has not shown. "" where no link is in it.
+    """Which way it goes on the links of the plan, where those of the bench are faster: each frame takes its time there,
+    waits behind others, finds queues full, and is altered or put out of order on the way. "" where no link is in it.
     """
     needs: Needs = ""
     """What a flow must have, or the measure is none of its; unplanned frames are counted per run."""

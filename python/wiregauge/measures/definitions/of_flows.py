@@ -28,6 +28,7 @@ OF_FLOWS = (
         better="lower",
         needs="virtual link",
         of="frames on the wire",
+        links="more",
     ),
     Definition(
         "skew_violations",
@@ -73,6 +74,7 @@ OF_FLOWS = (
         better="higher",
         of=SENT,
         losses="counted",
+        links="less",
     ),
     Definition(
         "lost",
@@ -86,6 +88,7 @@ OF_FLOWS = (
         better="lower",
         of=SENT,
         losses="counted",
+        links="more",
     ),
     Definition(
         "unknown",
@@ -109,6 +112,7 @@ OF_FLOWS = (
         every_message=True,
         of=SENT,
         losses="counted",
+        links="more",
     ),
     Definition(
         "loss_period",
@@ -120,6 +124,7 @@ OF_FLOWS = (
         better="lower",
         statistics=("longest", "count"),
         of=SENT,
+        links="more",
     ),
     Definition(
         "loss_distance",
@@ -132,6 +137,7 @@ OF_FLOWS = (
         statistics=("min",),
         of=SENT,
         least=2,
+        links="less",
     ),
     Definition(
         "availability",
@@ -156,6 +162,7 @@ OF_FLOWS = (
         every_message=True,
         better="lower",
         of=ARRIVED,
+        links="more",
     ),
     Definition(
         "reordered",
@@ -169,6 +176,7 @@ OF_FLOWS = (
         rests_on="latency",
         of=ARRIVED,
         least=2,
+        links="more",
     ),
     Definition(
         "reorder_extent",
@@ -182,6 +190,7 @@ OF_FLOWS = (
         rests_on="latency",
         of=ARRIVED,
         least=2,
+        links="more",
     ),
     Definition(
         "reorder_late_time",
@@ -209,6 +218,7 @@ OF_FLOWS = (
         rests_on="latency",
         of=ARRIVED,
         least=2,
+        links="more",
     ),
     Definition(
         "late",
@@ -263,6 +273,7 @@ OF_FLOWS = (
         every_message=True,
         better="lower",
         of=SEEN,
+        links="more",
     ),
     Definition(
         "corrupted",
@@ -274,6 +285,7 @@ OF_FLOWS = (
         every_message=True,
         better="lower",
         of=SEEN,
+        links="more",
     ),
     Definition(
         "unplanned",
@@ -297,6 +309,7 @@ OF_FLOWS = (
         statistics=("passed", "discarded", "rogue", "out_of_order", "lost", "resets", "latent_errors"),
         needs="frer",
         of=PASSED_ELIMINATION,
+        links="either",
     ),
     Definition(
         "policing",
@@ -310,6 +323,7 @@ OF_FLOWS = (
         statistics=("matching", "passed", "not_passing_sdu", "not_passing", "red", "yellow"),
         needs="stream filter",
         of=ENTERED_FILTERS,
+        links="either",
     ),
     Definition(
         "gates",
@@ -322,6 +336,7 @@ OF_FLOWS = (
         statistics=("passages", "found_closed", "missed"),
         needs="gates",
         of="passages of gates",
+        links="either",
     ),
     Definition(
         "credit",
@@ -334,6 +349,7 @@ OF_FLOWS = (
         statistics=("max", "min"),
         needs="credit-based shaper",
         of="shaped queues",
+        links="either",
     ),
     Definition(
         "goodput",
@@ -348,6 +364,7 @@ OF_FLOWS = (
         rests_on="latency",
         of=ARRIVED,
         least=2,
+        links="less",
     ),
     Definition(
         "intended_load",

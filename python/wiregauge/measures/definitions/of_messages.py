@@ -344,6 +344,7 @@ TIMES = (
         needs="virtual link",
         table="critical",
         word="spacing",
+        links="either",
     ),
     Definition(
         "bag_jitter",
@@ -357,6 +358,7 @@ TIMES = (
         needs="virtual link",
         table="critical",
         word="jitter",
+        links="more",
     ),
     Definition(
         "window_error",

@@ -7,15 +7,15 @@ an amount that nobody knows.
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.metrics.results import FlowResult, LineTime
 
-__all__ = ["ROUNDED_NS", "line_time"]
+__all__ = ["ROUNDED_NS", "line_time", "on_the_same_links"]
 
 ROUNDED_NS: Final = 1.0
 _WAYS: Final = {"latency": 1, "return_latency": 1, "rtt": 2}
@@ -50,6 +50,28 @@ def line_time(flow: FlowResult, wrong_clocks: Container[str] = ()) -> LineTime |
         f"{_WORDS[worst.measure]}{duration(worst.least_ns)} where links alone take {duration(worst.links_ns)}"
     )
     return LineTime(too_fast=worst.short_ns > 0, text=text)
+
+
+def on_the_same_links(flows: Sequence[FlowResult]) -> list[FlowResult]:
+    """The flows, with what one shows of links told of all that leave by them: times of hosts may hide it in others."""
+    fast = [
+        (flow, flow.line_time) for flow in flows if flow.line_time is not None and flow.line_time.too_fast
+    ]
+    if not fast:
+        return list(flows)
+
+    def told(flow: FlowResult) -> FlowResult:
+        if flow.line_time is not None and flow.line_time.too_fast:
+            return flow
+        for other, found in fast:
+            if not set(flow.plan.leaves).isdisjoint(other.plan.leaves):
+                name = other.plan.name
+                return replace(
+                    flow, line_time=replace(found, text=f"flow {name}: {found.text}", shown_by=name)
+                )
+        return flow
+
+    return [told(flow) for flow in flows]
 
 
 _WORDS: Final = {"latency": "", "return_latency": "the way back ", "rtt": "a round trip "}

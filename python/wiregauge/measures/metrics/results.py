@@ -109,6 +109,8 @@ class LineTime:
     """Whether it was faster than that: then the links of the bench have not the rate of the plan."""
     text: str
     """Both times, for people."""
+    shown_by: str = ""
+    """Another flow on the same links, whose times these are."""
 
 
 @dataclass(frozen=True, slots=True)
