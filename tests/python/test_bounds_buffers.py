@@ -313,12 +313,14 @@ OF_WINDOWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_no_limit_is_kept_where_a_place_may_drop_and_none_drops_that_is_proved_to_take_all(
     name: str, tmp_path: Path
 ) -> None:
-    dropped_where_it_is_told(*(dropping(**parts) for parts in DROPS[name]), tmp_path)
+    small, enough = (dropping(**parts) for parts in DROPS[name])
+    dropped_where_it_is_told(small, enough, tmp_path)
 
 
 @pytest.mark.parametrize("name", sorted(OF_WINDOWS))
 def test_no_limit_is_kept_where_a_place_may_drop_time_triggered_frames(name: str, tmp_path: Path) -> None:
-    dropped_where_it_is_told(*(windows(**parts) for parts in OF_WINDOWS[name]), tmp_path)
+    small, enough = (windows(**parts) for parts in OF_WINDOWS[name])
+    dropped_where_it_is_told(small, enough, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -332,3 +332,44 @@ def test_a_browser_without_a_network_draws_every_figure_without_a_complaint(
     assert done.stdout.count('class="main-svg"') >= figures
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert complaints == []
+
+
+MEASURES_WIDTHS = """<script>addEventListener("load", () => {
+  const wide = [...document.querySelectorAll(".glance .scroll")].filter((one) => one.scrollWidth > one.clientWidth + 1);
+  document.body.insertAdjacentHTML("beforeend", `<p id="wide">${wide.map((one) => one.innerText.slice(0, 99))}</p>`);
+})</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this host: the page is not drawn")
+@pytest.mark.parametrize("width", [1300, 1200, 700])
+def test_long_reasons_of_limits_push_no_column_out_of_view(width: int, tmp_path: Path) -> None:
+    why = "links did not take the time of their rate: " + "what they would have added is in no figure " * 6
+    limits: list[dict[str, Any]] = [
+        {"flow": 10, "measure": f"latency.{q}", "bound": "at-most", "value": 1e9, "written": "1s", "line": at}
+        for at, q in enumerate(("p50", "p99", "max"))
+    ]
+    path = tmp_path / "run"
+    report.write(make(path, replace(SMALL, limits=limits)))
+    judgement = measures.judge(path)
+    runs = [
+        replace(run, limits=tuple(replace(one, result="undecided", reason=why) for one in run.limits))
+        for run in judgement.runs
+    ]
+    page = report.write(path, replace(judgement, runs=tuple(runs)))
+    source = page.read_text(encoding="utf-8")
+    assert source.count('<tr class="under">') == 3
+    # A browser makes no exception for it here: what the page forbids is no part of this.
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
+    (tmp_path / "page.html").write_text(source.replace("</body>", MEASURES_WIDTHS), encoding="utf-8")
+    words = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--window-size={width},1200",
+        "--virtual-time-budget=20000",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+        (tmp_path / "page.html").as_uri(),
+    ]
+    drawn = subprocess.run([str(CHROMIUM), *words], capture_output=True, text=True, timeout=120, check=True)
+    assert '<p id="wide"></p>' in drawn.stdout

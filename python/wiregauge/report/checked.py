@@ -83,8 +83,8 @@ def limit_table(judgement: Judgement) -> Table | None:
         where = f"in {same} of {len(words)} runs" if len(judgement.runs) > 1 else ""
         cells = [
             Cell(word, where, f"grade text {word.lower()}", "" if same == len(words) else where),
-            Cell(f"{measure} {bound}", kind="text short", below=why),
-            Cell(_subject(plans, results[0][1]), kind="text short"),
+            Cell(f"{measure} {bound}", kind="text", under=why),
+            Cell(_subject(plans, results[0][1]), kind="text name"),
             Cell(quantity(measure, worst.observed), _observed_hint(worst), below=worst.counted)
             if worst
             else Cell("not determined"),

@@ -28,12 +28,15 @@ DRIFT = "\N{NO-BREAK SPACE}\N{UP DOWN ARROW}"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Text of a cell; `hint` appears on hover, `kind` is a CSS class, `below` stands small under the text."""
+    """Text of a cell; `hint` appears on hover, `kind` is a CSS class, `below` stands small under the text, and `under`
+    in a line of its own under the row, as wide as the table.
+    """
 
     text: str
     hint: str = ""
     kind: str = ""
     below: str = ""
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)
