@@ -328,3 +328,23 @@ def test_recurrence_is_no_chance_when_modes_are_counted() -> None:
     assert len(found.recurrence.modes) == 1
     assert len(found.peaks.peaks) == 2
     assert found.peaks.n_effective > stats.worth_of(series.value)
+
+
+def test_bands_of_one_period_are_one_sentence() -> None:
+    """A sender of 1 ms before a gate that opens every 1.1 ms: the pattern comes every 11 ms, and is told once."""
+    t = np.arange(11_000, dtype=np.int64)
+    phase = 10 * t % 11
+    waits = np.asarray(np.where(phase, 11 - phase, 0) * 1e5, dtype=np.float64)
+    found = explaining.explain_series("latency", Series(np.asarray(t * 1e-3, dtype=np.float64), waits))
+    told = [one for one in found.sentences if one.startswith("Every")]
+    assert len(told) == 1, told
+    assert told[0].startswith("Every 11.0 ms latency rises"), told
+
+
+def test_a_second_hump_before_a_shallow_valley_is_not_denied() -> None:
+    """Two of three values in one hump and one in another: too few to be certain, which is told as such."""
+    rng = np.random.default_rng(4)
+    values = np.concatenate([rng.normal(8.2, 0.4, 330), rng.normal(10.2, 0.6, 170)])
+    told = said.peak_sentence(stats.peaks(values, resolution=0.001), "latency")
+    assert "one mode for certain" in told
+    assert "stand above the valley" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -266,3 +267,73 @@ def test_a_series_of_which_a_mode_takes_every_value_is_searched_to_its_end() -> 
     nothing = whole.without(np.zeros(4_000, dtype=np.bool_))
     assert len(nothing.t) == 0
     assert nothing.coarse == ()
+
+
+def gate_waits(send: int, gate: int, opened: int, n: int) -> tuple[Floats, Floats]:
+    """Messages every `send` us before a gate that is open for `opened` us of every `gate`: when sent (s), wait (us)."""
+    t = np.arange(n, dtype=np.int64) * send
+    phase = t % gate
+    return t / 1e6, np.where(phase < opened, 0, gate - phase).astype(np.float64)
+
+
+BEATS = (
+    (1000, 1100, 100), (1000, 1200, 100), (1000, 900, 300), (1000, 700, 100), (1000, 1250, 100), (1000, 1500, 100),
+    (1000, 2000, 100), (1000, 1010, 100), (1000, 1700, 500), (500, 4000, 100), (2000, 3000, 100), (1000, 1600, 100),
+    (250, 275, 25), (4000, 4400, 400), (500, 350, 50),
+)  # fmt: skip
+PARTS = (
+    (1000, 1300, 200),
+    (1000, 370, 50),
+    (1000, 3900, 390),
+    (2000, 850, 255),
+    (1000, 4600, 2300),
+    (500, 5300, 2650),
+)
+"""Here a part of the beat explains as much: the period of the gate, or what it looks like between messages."""
+
+
+@pytest.mark.parametrize(("send", "gate", "opened"), BEATS)
+@pytest.mark.parametrize(("n", "noise_us"), [(2_000, 0.0), (11_000, 0.0), (11_000, 5.0)])
+def test_a_beat_of_two_periods_is_told_with_the_beat_and_no_multiple(
+    send: int, gate: int, opened: int, n: int, noise_us: float
+) -> None:
+    t, waits = gate_waits(send, gate, opened, n)
+    found = stats.find_modes(t, waits + np.random.default_rng(send + gate).normal(0, noise_us, n)).modes
+    assert found
+    beat = math.lcm(send, gate) / 1e6
+    for mode in found:
+        assert mode.period.value == pytest.approx(beat, rel=1e-3 + mode.duration.value / t[-1]), found
+        assert mode.bands > 0.6 * mode.cycles
+
+
+@pytest.mark.parametrize(("send", "gate", "opened"), PARTS)
+@pytest.mark.parametrize("noise_us", [0.0, 5.0])
+def test_no_multiple_of_a_beat_is_told_where_a_part_of_it_explains_as_much(
+    send: int, gate: int, opened: int, noise_us: float
+) -> None:
+    t, waits = gate_waits(send, gate, opened, 11_000)
+    found = stats.find_modes(t, waits + np.random.default_rng(send + gate).normal(0, noise_us, 11_000)).modes
+    assert found
+    parts = math.lcm(send, gate) / 1e6 / max(found, key=lambda mode: mode.height.value).period.value
+    assert parts == pytest.approx(round(parts), rel=1e-3), found
+    assert round(parts) >= 1
+
+
+@pytest.mark.parametrize("pattern", [(474, 474, 551, 551, 573), (551, 474, 573, 551, 474), (0, 1), (0, 0, 1)])
+def test_a_pattern_of_few_values_recurs_though_its_band_is_near_the_median(pattern: tuple[int, ...]) -> None:
+    """A band that rises less above the median than it does above what is beside it."""
+    values = np.asarray(np.resize(pattern, 125), dtype=np.float64)
+    found = stats.find_modes(np.arange(125, dtype=np.float64) * 0.032, values).modes
+    assert found
+    for mode in found:
+        assert mode.period.value == pytest.approx(0.032 * len(pattern), rel=1e-3), found
+
+
+def test_every_second_band_that_is_higher_doubles_the_period() -> None:
+    """Nor is a divisor told that explains less."""
+    t, values = plant(3, "white", 20_000, (Planted(0.4, 0.02, 8.0),))
+    start = stats.find_modes(t, values).modes[0].start
+    taller = values + 12.0 * ((t - start) % 0.8 < 0.02)
+    found = stats.find_modes(t, np.asarray(taller, dtype=np.float64)).modes
+    assert found[0].period.value == pytest.approx(0.8, rel=1e-3)
+    assert found[0].height.value == pytest.approx(20.0, rel=0.25)

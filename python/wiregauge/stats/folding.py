@@ -25,6 +25,8 @@ _HARMONICS = (1, 2, 4, 8, 16)
 _RARE = (0.1, 0.01, 1e-3, 1e-4)
 """Shares of greatest values that are looked at as events, so that rare bands do not drown in noise."""
 _PHASES = 128
+_EQUAL = 1e-12
+"""Sums that differ by this share differ by rounding."""
 _FEW = 2_000
 """Events whose distances are looked at one by one."""
 
@@ -153,7 +155,10 @@ class Candidate:
 
 
 def candidates(series: Levelled, most: int) -> list[Candidate]:
-    """The frequencies that stand out most, best first, at most `most`."""
+    """The frequencies that stand out most, best first, at most `most`, and first of all one that cannot.
+
+    Of values that alternate the line is the last of the spectrum, which is no peak: twice their period stands for it.
+    """
     slots = int(series.span / series.spacing) + 1
     # Whole spacings to a bin, and values in their middle, or the two rasters beat; whole bins to all coarser ones.
     width = series.spacing * -(-slots // MOST_BINS)
@@ -169,6 +174,8 @@ def candidates(series: Levelled, most: int) -> list[Candidate]:
     begins = np.flatnonzero(np.append(True, place[1:] != place[:-1])) if len(place) else np.zeros(0, np.int64)
     top[place[begins]] = np.maximum.reduceat(series.y, begins)
     found: list[Candidate] = []
+    dense = _weights(total, count, top)[0]
+    chosen = [Candidate(0.0, 1 / (4 * width), 1 / series.span, dense, width)] if dense.any() else []
     while number >= 64:
         for weights in _weights(total, count, top):
             found += _outstanding(weights, width)
@@ -180,12 +187,11 @@ def candidates(series: Levelled, most: int) -> list[Candidate]:
         number //= 4
         width *= 4
     found.sort(key=lambda candidate: -candidate.score)
-    chosen: list[Candidate] = []
     for candidate in found:
         near = [c for c in chosen if abs(c.frequency - candidate.frequency) < 1 / series.span]
         if len(near) < 2:
             chosen.append(candidate)
-        if len(chosen) == most:
+        if len(chosen) > most:
             break
     return chosen
 
@@ -354,9 +360,9 @@ def zoom(series: Levelled, box: Box) -> Box:
                 break
             n = np.maximum(among[:, wide:] - among[:, :-wide], 1.0)
             score = (ahead[:, wide:] - ahead[:, :-wide]) / np.sqrt(n)
-            at = int(np.argmax(score))
-            if score.flat[at] > best[0]:
-                best = (float(score.flat[at]), at // score.shape[1], at % score.shape[1], wide)
+            top = float(score.max())
+            if top > best[0]:
+                best = (top, *_middle(score >= top - _EQUAL * abs(top)), wide)
         _, drift, place, wide = best
         cycles = series.span / box.period
         # Row at fraction f of the span lies drift * (f - 1/2) later: period and start take it up.
@@ -367,6 +373,14 @@ def zoom(series: Levelled, box: Box) -> Box:
             break
         reach = max(1.5 * box.duration, 3 * size)
     return box
+
+
+def _middle(best: NDArray[np.bool_]) -> tuple[int, int]:
+    """The middle of equally good places: values far apart leave a window free to drift until it meets the next ones."""
+    rows = np.flatnonzero(best.any(axis=1))
+    row = int(rows[len(rows) // 2])
+    columns = np.flatnonzero(best[row])
+    return row, int(columns[len(columns) // 2])
 
 
 def laid_over(rows: Floats, shift: Integers) -> Floats:

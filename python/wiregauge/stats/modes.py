@@ -13,7 +13,7 @@ drift, and loses from a random walk, whose extremes lie at the ends of a cycle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, log, log2
 
 import numpy as np
@@ -29,7 +29,6 @@ from wiregauge.stats.folding import (
     fold,
     scale_of,
     within,
-    zoom,
 )
 from wiregauge.stats.moments import student_t
 
@@ -39,7 +38,7 @@ SEEN = 0.6
 """Share of its cycles in which a mode has to be seen."""
 _MOST_EDGES = 100_000
 _CANDIDATES = 24
-_FOLDED = 6
+_FOLDED = 7
 _SKIRT_ABOVE = 0.975
 _SKIRT_SHARE = 0.05
 _MOST_SKIRT = 64
@@ -179,10 +178,7 @@ def _log_looks(series: Levelled, box: Box) -> float:
 
 def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | None:
     """Per cycle: how many other windows are as high as the middle one or higher, and how many windows have values."""
-    if box.duration < series.spacing:
-        # A window shorter than the spacing is empty in most cycles.
-        longer = series.spacing - box.duration
-        box = Box(box.period, box.start - longer / 2, series.spacing)
+    box = as_wide_as_spacing(series, box)
     t, sums, held = series.summed(box.duration)
     cycles = int(series.span / box.period) + 1
     half = int((box.period / box.duration - 1) / 2)
@@ -212,24 +208,10 @@ def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | N
     return as_high[use].astype(np.int64), windows[use].astype(np.float64)
 
 
-def fundamental(series: Levelled, box: Box) -> tuple[float, Box]:
-    """The box, or the one at a multiple or part of its period where that explains more; again until none does."""
-    for _ in range(6):
-        best = (log_chance_of(series, box), box)
-        for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
-            period = box.period * factor
-            if not 2 * box.duration < period < series.span / LEAST_CYCLES:
-                continue
-            for turn in range(max(round(factor), 1)):
-                same = Box(period, (box.start + turn * box.period) % period, box.duration, box.score)
-                for other in (same, zoom(series, same)):
-                    found = log_chance_of(series, other)
-                    if found < best[0] - 1:
-                        best = (found, other)
-        if best[1] is box:
-            break
-        box = best[1]
-    return log_chance(series, box), box
+def as_wide_as_spacing(series: Levelled, box: Box) -> Box:
+    """The box, or one around it where it is shorter than the spacing: that is empty in most cycles."""
+    longer = max(series.spacing - box.duration, 0.0)
+    return replace(box, start=box.start - longer / 2, duration=box.duration + longer)
 
 
 def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:
@@ -244,14 +226,17 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     core = (after >= reach) & (after < reach + duration)
     if not core.any() or core.all():
         return None, _mask(series, box, duration, 0.0)
-    height = float(np.median(rise[core]) - np.median(rise[~core]))
+    level = float(np.median(rise[~core]))
+    rise = rise - level
+    height = float(np.median(rise[core]))
     if height <= 0:
         return None, _mask(series, box, duration, 0.0)
     beside, _ = _levels(rise, after, cycle, reach, duration, 0.0)
     if not len(beside):
         return None, _mask(series, box, duration, 0.0)
     clear = (height / max(scale_of(beside), 1e-12 * height)) ** 2
-    bands = _edges(rise, after, cycle, height, clear, series.spacing)
+    around = period if zone > 0.999 * period else None
+    bands = _edges((rise, after, cycle), height, clear, series.spacing, around)
     if len(bands) < 3:
         return None, _mask(series, box, duration, 0.0)
     at, onset, end, low, inside, peak = (np.array(column) for column in zip(*bands, strict=True))
@@ -260,15 +245,10 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     usual = float(np.median(middle))
     spread = 1.4826 * float(np.median(np.abs(middle - usual)))
     true = np.abs(middle - usual) <= max(4 * spread, duration / 2, series.spacing)
-    from scipy import stats as scipy_stats  # most of a second, where a mode was found
-
-    fit = scipy_stats.theilslopes(middle[true], at[true], 0.95)
-    number = float(np.ptp(at[true])) or 1.0
+    slope, slope_low, slope_high = _slope(at[true], middle[true])
     # An onset is seen at the next value only: that error is bounded, and no averaging is sure to reduce it.
+    number = float(np.ptp(at[true])) or 1.0
     grain = 1.5 * series.spacing / number if len(index) < 40 * len(bands) else 0.0
-    slope = float(fit[0])
-    slack = _slack(at[true], middle[true] - slope * at[true])
-    slope_low, slope_high = min(float(fit[2]), slope - slack), max(float(fit[3]), slope + slack)
     residual = middle[true] - slope * at[true]
     jitter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
     lengths = _mean((end - onset)[true], series.spacing)
@@ -283,7 +263,8 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     )
     new = period + slope
     start = begin + onset_at
-    bands_seen = _risen(series, Box(new, start, lengths.value), jitter, heights.value)
+    least = level + float(np.median(common[0] if shared else low[true])) + heights.value / 2
+    bands_seen = _risen(series, Box(new, start, lengths.value), jitter, least)
     mode = Mode(
         period=Bounded(new, period + slope_low - grain, period + slope_high + grain),
         duration=Bounded(lengths.value, max(lengths.low, 0.0), lengths.high),
@@ -363,13 +344,19 @@ def cycle_medians(
 
 
 def _edges(
-    rise: Floats, after: Floats, cycle: NDArray[np.int64], height: float, clear: float, spacing: float
+    folded: tuple[Floats, Floats, NDArray[np.int64]],
+    height: float,
+    clear: float,
+    spacing: float,
+    around: float | None,
 ) -> list[tuple[float, float, float, float, float, float]]:
     """Per group of cycles: its middle cycle, onset, end, level beside and inside, and the greatest value inside.
 
     Where one cycle does not show the band clearly, several are laid over one another. The least-squares box of a given
-    height is the stretch with the greatest sum of (rise - height / 2).
+    height is the stretch with the greatest sum of (rise - height / 2). `folded` are rise, time in the zone, and cycle
+    of each value; `around` is the period of a zone that is a whole cycle: then the first value follows the last one.
     """
+    rise, after, cycle = folded
     numbers = np.unique(cycle)
     groups = int(np.clip(len(numbers) * min(clear / 25, 1.0), min(4, len(numbers)), 200))
     limits = np.searchsorted(cycle, numbers[np.linspace(0, len(numbers), groups + 1).astype(int)[1:-1]])
@@ -389,6 +376,7 @@ def _edges(
         if not len(outside):
             continue
         gap = spacing if groups == len(numbers) else 0.0
+        gap = gap if around is None else max(around - float(x[-1] - x[0]), 0.0)
         before = (x[first - 1] + x[first]) / 2 if first > 0 else x[first] - gap / 2
         behind = (x[last - 1] + x[last]) / 2 if last < len(x) else x[-1] + gap / 2
         found.append(
@@ -402,6 +390,16 @@ def _edges(
             )
         )
     return found
+
+
+def _slope(at: Floats, middle: Floats) -> tuple[float, float, float]:
+    """By how much bands come later from cycle to cycle: the median of all slopes, with the wider of two intervals."""
+    from scipy import stats as scipy_stats  # most of a second, where a mode was found
+
+    fit = scipy_stats.theilslopes(middle, at, 0.95)
+    slope = float(fit[0])
+    slack = _slack(at, middle - slope * at)
+    return slope, min(float(fit[2]), slope - slack), max(float(fit[3]), slope + slack)
 
 
 def _slack(at: Floats, residual: Floats) -> float:
@@ -430,23 +428,24 @@ def _mean(values: Floats, grain: float) -> Bounded:
     return Bounded(mean, mean - half - grain, mean + half + grain)
 
 
-def _risen(series: Levelled, box: Box, jitter: float, height: float) -> int:
-    """Cycles in whose window, jitter allowed for, half the values of a band rise by more than half the height."""
+def _risen(series: Levelled, box: Box, jitter: float, least: float) -> int:
+    """Cycles in whose window, jitter allowed for, half the values of a band rise above `least`."""
     margin = min(2 * jitter, (box.period - box.duration) / 4)
     wide = box.duration + 2 * margin
     index, cycle = within(series.t, box.start - margin, box.period, wide)
     if not len(index):
         return 0
     begins = np.flatnonzero(np.append(True, np.diff(cycle) > 0))
-    high = np.add.reduceat((series.rise[index] > height / 2).astype(np.float64), begins)
+    high = np.add.reduceat((series.rise[index] > least).astype(np.float64), begins)
     number = np.diff(np.append(begins, len(index)))
     return int((high >= np.maximum(0.5 * number * box.duration / wide, 1)).sum())
 
 
 def _mask(series: Levelled, box: Box, duration: float, jitter: float) -> NDArray[np.bool_]:
     """Values in the bands, with a margin for jitter and for edges that the fit missed."""
+    # Edges lie midway between values: half a spacing beside them rounding would decide.
     margin = min(
-        3 * jitter + 0.15 * duration + series.spacing, max((box.period - duration) / 8, series.spacing / 2)
+        3 * jitter + 0.15 * duration + series.spacing, max((box.period - duration) / 8, 0.45 * series.spacing)
     )
     phase = (series.t - box.start + margin) % box.period
     mask: NDArray[np.bool_] = phase < duration + 2 * margin

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge.stats.folding import LEAST_CYCLES, Box, Floats, Levelled, levelled, scale_of, within, zoom
+from wiregauge.stats.fundamentals import fundamental, shortened
 from wiregauge.stats.modes import (
     FALSE_MODE,
     Bounded,
@@ -23,10 +24,8 @@ from wiregauge.stats.modes import (
     Recurrence,
     best_folds,
     fit,
-    fundamental,
     holds,
     log_chance,
-    log_chance_of,
 )
 
 MOST_MODES = 8
@@ -38,6 +37,7 @@ KINDS = 2
 """Series of groups, each searched with its part of the false alarms: greatest values and medians."""
 BESIDE = 0.9
 """Share of the period around a band that all values are fitted in; wider bands are fitted by groups."""
+_MULTIPLES = (1, 2, 3, 5, 7)
 _BATCH = 1 << 20
 _ON_GRID = 12
 _LOOKED_AT = 1 << 20
@@ -107,28 +107,55 @@ def _value_by_value(
     left = whole
     found: list[Mode] = []
     log_alpha = log(false_alarm)
+    # What little is left between many bands recurs as they do.
+    enough = max(LEAST_VALUES, len(t) // 4)
     while len(found) < most:
         before = len(found)
-        pending = [zoom(left, box) for box in best_folds(left)]
+        pending = list(dict.fromkeys(one for box in best_folds(left) for one in _looked_at(left, box)))
         while pending and len(found) < most:
-            judged = sorted(((log_chance_of(left, box), box) for box in pending), key=lambda pair: pair[0])
-            box, pending = judged[0][1], [b for lp, b in judged[1:] if lp < log_alpha + 5]
-            log_p = log_chance(left, box)
+            judged = sorted(((log_chance(left, box), box) for box in pending), key=lambda pair: pair[0])
+            log_p, box = judged[0]
+            pending = [b for lp, b in judged[1:] if lp < log_alpha + 5]
             if log_p >= log_alpha:
                 break
-            log_p, box = fundamental(left, box)
-            mode, mask = fit(left, box, log_p, origin)
+            log_p, box = fundamental(left, box, [mode.period.value for mode in found])
+            mode, mask = _fitted_at_multiples(left, box, log_p, origin)
             taken = np.flatnonzero(kept)[mask]
             kept[taken] = False
             left = whole.without(kept)
-            if mode is not None and holds(mode):
+            if mode is not None and not any(_beside(mode, other, 1.5) for other in found):
                 found.append(mode)
                 banded[taken] = True
-            if len(left.t) < LEAST_VALUES:
+            if len(left.t) < enough:
                 break
-        if len(found) == before or len(left.t) < LEAST_VALUES:
+        if len(found) == before or len(left.t) < enough:
             break
     return found, banded, whole.spacing
+
+
+def _looked_at(series: Levelled, box: Box) -> tuple[Box, Box]:
+    """A box, and the same at the part of its period that explains as much: one says more where bands stand alike."""
+    sharp = zoom(series, box)
+    return sharp, shortened(series, sharp)
+
+
+def _fitted_at_multiples(
+    series: Levelled, box: Box, log_p: float, origin: float
+) -> tuple[Mode | None, Flags]:
+    """The mode of a box, and its values; where it is not seen at its period, at the least multiple where it is.
+
+    A band that beats with the rhythm of sampling is seen in some of its cycles only, and in all of those of the beat.
+    """
+    first: Flags | None = None
+    for times in _MULTIPLES:
+        at = box if times == 1 else zoom(series, replace(box, period=box.period * times))
+        if at.period >= series.span / LEAST_CYCLES:
+            break
+        mode, mask = fit(series, at, log_p, origin)
+        if mode is not None and holds(mode):
+            return mode, mask
+        first = mask if first is None else first
+    return None, fit(series, box, log_p, origin)[1] if first is None else first
 
 
 def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tuple[list[Mode], Flags, float]:
@@ -159,13 +186,16 @@ def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tupl
     return found, banded, (t[-1] - t[0]) / GROUPS
 
 
-def _beside(mode: Mode, other: Mode) -> bool:
-    """Whether one is what the fit of the other left at the edges of its bands, at its period or a part or multiple."""
+def _beside(mode: Mode, other: Mode, least: float = 1.0) -> bool:
+    """Whether one is what the fit of the other left at the edges of its bands, at its period or a part or multiple.
+
+    `least` is the least ratio of their periods: two bands of one period may well lie side by side.
+    """
     ratio = max(mode.period.value, other.period.value) / min(mode.period.value, other.period.value)
     shorter = min(mode.period.value, other.period.value)
     apart = (mode.start - other.start + shorter / 2) % shorter - shorter / 2
     return (
-        ratio < 4.5
+        least < ratio + 1e-3 < 4.5
         and abs(ratio - round(ratio)) < 1e-3
         and abs(apart) < 2 * max(mode.duration.value, other.duration.value)
     )
@@ -182,14 +212,13 @@ def _best(
         if float(np.ptp(of_groups)) == 0:
             continue
         series = levelled(at, of_groups)
-        for box in best_folds(series):
-            sharp = zoom(series, box)
+        for sharp in dict.fromkeys(one for box in best_folds(series) for one in _looked_at(series, box)):
             log_p = log_chance(series, sharp) + log(KINDS)
             if log_p >= log(false_alarm) or (best is not None and log_p >= best[4]):
                 continue
-            log_p, sharp = fundamental(series, sharp)
-            if not any(abs(sharp.period / period - 1) < 1e-3 for period in refused):
-                best = series, float(at[0]), above, sharp, log_p + log(KINDS)
+            log_p, settled = fundamental(series, sharp)
+            if not any(abs(settled.period / period - 1) < 1e-3 for period in refused):
+                best = series, float(at[0]), above, settled, log_p + log(KINDS)
     return best
 
 

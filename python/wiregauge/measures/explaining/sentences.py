@@ -16,6 +16,8 @@ LEAST_NS = 1.0
 MOST_NAMED = 3
 FOREIGN = 65_535
 """Flow number of frames without a header of ours."""
+SAME_PERIOD = 1e-3
+"""Periods that differ by this share of one are told as one."""
 
 
 def chance(p: float) -> str:
@@ -37,10 +39,32 @@ def mode_sentence(mode: Mode, measure: str) -> str:
     )
 
 
+def _bands_sentence(modes: Sequence[Mode], measure: str) -> str:
+    """Bands of one period, which is one cause."""
+    if len(modes) == 1:
+        return mode_sentence(modes[0], measure)
+    rises = ", ".join(f"by {duration(m.height.value, 3)} for {seconds(m.duration.value)}" for m in modes)
+    seen = ", ".join(str(m.bands) for m in modes)
+    cycles = count_of(max(m.cycles for m in modes), "cycle")
+    return (
+        f"Every {seconds(modes[0].period.value)} {TITLES[measure]} rises in {len(modes)} bands: {rises} "
+        f"(n = {seen} bands in {cycles}, {chance(max(m.p_value for m in modes))})."
+    )
+
+
 def mode_sentences(recurrence: Recurrence, measure: str) -> tuple[str, ...]:
     """The modes, or that there are none, and what was looked for."""
     if recurrence.modes:
-        return tuple(mode_sentence(mode, measure) for mode in recurrence.modes)
+        together: list[list[Mode]] = []
+        for mode in recurrence.modes:
+            period = mode.period.value
+            alike = (one for one in together if abs(one[0].period.value / period - 1) < SAME_PERIOD)
+            found = next(alike, None)
+            if found is None:
+                together.append([mode])
+            else:
+                found.append(mode)
+        return tuple(_bands_sentence(modes, measure) for modes in together)
     if recurrence.longest <= recurrence.shortest:
         constant = recurrence.n >= 64
         return (
@@ -83,8 +107,9 @@ def peak_sentence(found: Peaks, measure: str) -> str:
         return f"The distribution of {what} cannot be named from {count_of(found.n, 'value')}."
     if len(found.peaks) == 1:
         return (
-            f"The distribution of {what} has one mode, at {duration(found.peaks[0].position, 3)} "
-            f"(a further one of less than about {share(min(2 * found.band, 1.0), 2)} would not be seen)."
+            f"The distribution of {what} has one mode for certain, at {duration(found.peaks[0].position, 3)} (a "
+            f"further one is told where about {share(min(2 * found.band, 1.0), 2)} of the values or more stand above "
+            "the valley between the two)."
         )
     listed = ", ".join(f"{duration(p.position, 3)} ({share(p.weight)})" for p in found.peaks)
     return (
