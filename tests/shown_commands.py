@@ -6,6 +6,8 @@ is not to be run has `<!-- not run: WHY -->` on the line above it.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -27,6 +29,7 @@ SHOWN = frozenset({"xml", "json", "csv", "text", "pyi", "pycon"})
 """Languages of blocks that show something; those of `pycon` are docstrings, run where these are tested."""
 JUDGING = frozenset({"run", "import", "show", "compare", "trend", "track"})
 """Commands whose exit code tells what was measured: 1 and 4 are answers, too."""
+_TIME = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ([numµ]s)\b")
 _ECHO = '<flow id="20" protocol="udp" from="mac" to="sensor"/></flows>'
 _ECHOED = '<send flow="20" period="2ms" payload="64B" count="1000"/><relay flow="20"/></tasks>'
 Command = Callable[[list[str]], int]
@@ -191,9 +194,29 @@ def _typed(line: str, where: str, command: Command) -> None:
     words = [
         name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
     ]
-    code = command(words)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = command(words)
     answers = words[0] in JUDGING
     assert code in ((0, 1, 4) if answers else (0,)), f"{where}: {line}: exit code {code}"
+    missing = not_printed(line, printed.getvalue())
+    assert not missing, f"{where}: {line}: it prints no {', no '.join(missing)}"
+
+
+def not_printed(line: str, output: str) -> list[str]:
+    """Times in the comment of a line that its output does not have, rounded to as many digits."""
+    shown = [(float(value), _unit(unit)) for value, unit in _TIME.findall(output)]
+    return [
+        f"{value} {unit}"
+        for value, unit in _TIME.findall(line.partition(" #")[2])
+        if not any(
+            f"{one:.{len(value.partition('.')[2])}f}" == value and of == _unit(unit) for one, of in shown
+        )
+    ]
+
+
+def _unit(written: str) -> str:
+    return written.replace("µ", "u")
 
 
 def _by_shell(text: str, where: str) -> None:

@@ -268,6 +268,74 @@ def test_every_option_that_is_named_is_there() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def pages() -> list[Path]:
+    """What users read: no decisions, no changelog, nothing for contributors."""
+    found = [
+        path for path in DOCUMENTS if path.is_relative_to(ROOT / "docs") or path.parent.name == "examples"
+    ]
+    return [ROOT / "README.md", *(path for path in found if path.parent.name != "decisions")]
+
+
+def code_of(text: str) -> list[str]:
+    """Inline code of a page, and every line of its fenced blocks."""
+    fenced = re.findall(r"^ *```.*?\n(.*?)^ *```", text, re.M | re.S)
+    rest = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    lines = [line for block in fenced for line in block.replace("\\\n", " ").splitlines()]
+    return [re.sub(r"\s+", " ", span) for span in re.findall(r"`([^`]+)`", rest)] + lines
+
+
+def options_named_with(span: str) -> set[str]:
+    """The options of every command that begins somewhere in some code, also without the name of the program."""
+    found: set[str] = set()
+    starts = [found[1] for found in re.finditer(r"(?<![\w/-])wiregauge((?:-agent)? [^|;&]*)", span)]
+    for start in starts or [f" {span}"]:
+        words = start.split()
+        if words[:1] == ["-agent"] or words[:1] == ["agent"]:
+            own = next(iter(words[1:]), "")
+            found |= agent_options(own if own in agent_commands() else "")
+            continue
+        command: Any = PROGRAM
+        for word in words:
+            if word not in getattr(command, "commands", ()):
+                break
+            command = command.commands[word]
+        if command is not PROGRAM or starts:
+            found |= options_of(command)
+            found |= (
+                set().union(*map(options_of, getattr(command, "commands", {}).values())) if words else set()
+            )
+    return found
+
+
+def foreign_options(text: str) -> Iterator[str]:
+    """Options that a page names by themselves and that no command has which it names."""
+    spans = code_of(text)
+    known = set().union(*map(options_named_with, spans)) | options_of(PROGRAM)
+    for span in spans:
+        if span.startswith("--"):
+            yield from (one for one in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span) if one not in known)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_an_option_that_a_page_names_is_of_a_command_that_it_names(page: Path) -> None:
+    """That some command has it is not enough: `import` takes its files without `--from`."""
+    found = set(foreign_options(page.read_text(encoding="utf-8"))) - set(OF_OTHERS)
+    assert not found, f"{page.name} names {', '.join(sorted(found))}, and no command that has it"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("`wiregauge import a.pcapng` reads several (`--from`)", ["--from"]),
+        ("`wiregauge run t.xml`, with `--out DIR`", []),
+        ("`show`, with `--json`", []),
+        ("```sh\nwiregauge agent serve\n```\nwith `--stat` and `--state`", ["--stat"]),
+    ],
+)
+def test_options_of_other_commands_are_found(text: str, found: list[str]) -> None:
+    assert list(foreign_options(text)) == found
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -1,4 +1,4 @@
-"""Every element and attribute of the test language that a message names is in the schema, with a value that it takes.
+"""Every element and attribute of the test language that a message or a page names is in the schema, with a value of it.
 
 Messages are the strings of the Python package and of the crates. A cure that names what does not exist sends its
 reader to an error.
@@ -14,11 +14,18 @@ from pathlib import Path
 import pytest
 from shown_commands import ROOT
 
-from test_named_commands import OF_OTHERS, PACKAGE, PLACE, agent_commands, agent_options, every_option
+from test_named_commands import OF_OTHERS, PACKAGE, PLACE, agent_commands, agent_options, every_option, pages
 from wiregauge.config.schema import declarations, value_types
 
 OTHER_ELEMENTS = {"elements": "physical networks", "station": "physical networks", "usize": "Rust"}
 OTHER_ATTRIBUTES = {"xmlns", "version", "encoding"}
+IN_PAGES = {
+    "minimum-packet-size=": "physical networks",
+    "quantile=": "Prometheus",
+    "<meta>": "HTML",
+    "<lost>": "Python",
+}
+"""Of other languages than ours, in pages."""
 OTHER_OPTIONS = {"--json": "ip, tc and ethtool", "--planted-hardware": "the agent, for its own tests"}
 TAG = re.compile(r"<([a-z][a-z0-9-]*)((?: [a-z][a-z0-9-]*=\"[^\"]*\")*)(?= |>|/>)")
 SET = re.compile(r"(?<![\w-])([a-z][a-z0-9-]*)=\"([^\"]*)\"")
@@ -132,6 +139,65 @@ def test_every_option_that_a_message_of_the_crates_names_is_there() -> None:
         if option not in known
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def markup_of(text: str) -> Iterator[str]:
+    """Inline code of a page, and its blocks of the test language."""
+    yield from re.findall(r"`([^`]+)`", prose(text))
+    for block in re.findall(r"^ *```xml\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL):
+        root = TAG.search(block)
+        if root is None or root[1] in declarations():
+            yield block
+
+
+def prose(text: str) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+OF = re.compile(
+    r"((?:`[a-z][a-z0-9-]*`(?:,? and |,? or |, )?)+)\s(?:of|in)\s(?:a |an |the |each |every |its )?`<([a-z][\w-]*)/?>`"
+)
+"""Attributes of an element, as pages write them."""
+
+
+CURE = re.compile(
+    r"(?:attributes?|[Rr]aise|[Ll]ower|[Rr]educe|[Ww]iden|elements?|[Ss]et|[Ww]rite)\s`([a-z][a-z-]+)`"
+)
+"""What to change in a test."""
+
+
+def wrong_attributes(text: str) -> Iterator[str]:
+    known = declarations()
+    of_any = types_of_attributes()
+    yield from (f"`{one}`" for one in CURE.findall(prose(text)) if one not in known and one not in of_any)
+    for names, element in OF.findall(prose(text)):
+        own = known[element].attributes if element in known else {}
+        yield from (f"{one} of <{element}>" for one in re.findall(r"`([^`]+)`", names) if one not in own)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_element_and_attribute_that_a_page_names_is_in_the_schema(page: Path) -> None:
+    shown = page.read_text(encoding="utf-8")
+    wrong = [
+        f"{name} in {text[:100]!r}"
+        for text in markup_of(shown)
+        for name in wrong_names(text)
+        if name not in IN_PAGES
+    ]
+    wrong += wrong_attributes(shown)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pages_that_name_what_is_not_there_are_found() -> None:
+    page = (
+        'Raise `within="1us"`, lower `depth`, or `<switch learnin="off">`; `rate` and `speed` of a `<link>`.\n\n'
+        '```xml\n<flow id="1" depth="2"/>\n```\n'
+    )
+    found = [name for text in markup_of(page) for name in wrong_names(text)]
+    assert {"within=", "learnin of <switch>", "depth of <flow>"} <= set(found)
+    assert list(wrong_attributes(page)) == ["`depth`", "speed of <link>"]
+    assert sum(len(OF.findall(prose(page.read_text(encoding="utf-8")))) for page in pages()) > 5
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shown_commands import JUDGING, RUN, SHOWN, TYPED, Block, Stock, blocks, follow, is_live
+from shown_commands import JUDGING, RUN, SHOWN, TYPED, Block, Stock, blocks, follow, is_live, not_printed
 
 from wiregauge.cli.program import main
 
@@ -74,3 +74,11 @@ def test_a_line_that_does_not_work_is_found(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError):
         follow([Block("page", 1, "sh", line, "")], tmp_path, stock, command, live=False)
+
+
+def test_a_time_beside_a_command_is_one_that_it_prints() -> None:
+    output = "at most 41.20 µs; 2000 messages"
+    assert not_printed("$ wiregauge run t.xml  # 41.2 us under load", output) == []
+    assert not_printed("$ wiregauge run t.xml  # 41.3 us, not 123 ms", output) == ["41.3 us", "123 ms"]
+    # Those beside commands are looked at, and there are some.
+    assert [line for block in BLOCKS if block.is_run for line in block.lines if not_printed(line, "")]
