@@ -27,7 +27,7 @@ PYTEST := env PATH="$(CURDIR)/$(BIN):$$PATH" $(TESTING)/bin/python -m pytest
 # A file in one process, in the order of `LONGEST` in tests/conftest.py.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
-SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
+SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python docs examples 2>/dev/null)
 
 .PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
 

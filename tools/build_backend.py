@@ -8,6 +8,7 @@ here and put where maturin takes ready-made scripts from.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,7 @@ PACKED = (
     "LICENSE-MIT",
     "README.md",
     "crates",
+    "docs",
     "examples",
     "pyproject.toml",
     "python",
@@ -51,13 +53,26 @@ PACKED = (
 )
 """What a source archive holds."""
 BUILT = {".pyc", ".so"}
+SHIPPED = re.compile(r"docs/.*\.md|examples/.*")
+"""What the wheel has in its package beside the code; `wiregauge.files.shipped` finds it there."""
+DATA = ROOT / "target" / "wiregauge.data"
+"""What maturin puts into the wheel as it is, by the folders of PEP 427."""
 
 
 def _scripts() -> Path:
     """Where maturin looks for ready-made scripts; it insists on the folder even when only asked for metadata."""
-    place = ROOT / "target" / "wiregauge.data" / "scripts"
+    place = DATA / "scripts"
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def ship(package: Path) -> None:
+    """Puts the pages and the examples into a folder of the package, and nothing that was there before."""
+    place = package / "shipped"
+    shutil.rmtree(place, ignore_errors=True)
+    for name in filter(SHIPPED.fullmatch, sources()):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, place / name)
 
 
 def _build(settings: object) -> dict[str, object]:
@@ -75,6 +90,7 @@ def _build(settings: object) -> dict[str, object]:
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy2(target / profile / AGENT, _scripts() / AGENT)
+    ship(DATA / "platlib" / "wiregauge")
     return {"build-args": f"--profile {profile}", **given}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,13 +33,24 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_list_is_that_of_the_files() -> None:
     known = templates()
     assert [one.name for one in known] == list(TEMPLATES)
-    assert {one.path for one in known} == set(known[0].path.parent.iterdir())
+    own = set((ROOT / "python" / "wiregauge" / "config" / "templates").iterdir())
+    assert own == {one.path for one in known} - set((ROOT / "examples").iterdir())
     listed = asked("new")
     assert listed.exit_code == 0
     for one in known:
         assert re.search(rf"^{one.name} +{re.escape(one.summary)}$", listed.stdout, re.MULTILINE)
         assert 20 < len(one.summary) < 120
+    named = listed.stdout.partition("Examples: ")[2].replace("\n", " ")
+    for path in (ROOT / "examples").glob("*.xml"):
+        assert path.stem in TEMPLATES or re.search(rf"\b{path.stem}\b", named)
     assert not list(Path().iterdir())
+
+
+def test_an_example_is_written_and_runs() -> None:
+    assert asked("new", "gates", "mine.xml").exit_code == 0
+    loaded = load(Path("mine.xml"))
+    assert (loaded.campaign.name, loaded.warnings) == ("gates", ())
+    assert schema_path().as_uri() in Path("mine.xml").read_text()
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -93,7 +105,8 @@ def test_nothing_is_overwritten() -> None:
 def test_bad_names_and_places_say_what_to_do() -> None:
     unknown = asked("new", "robto")
     assert unknown.exit_code == 2
-    assert 'there is no template "robto"; it is one of two-hosts, switch-comparison' in unknown.stderr
+    said = 'there is no template "robto" (did you mean "robot"?); it is one of two-hosts, switch-comparison'
+    assert said in unknown.stderr
     nowhere = asked("new", "robot", "nowhere/robot.xml")
     assert nowhere.exit_code == 2
     assert "name a file in a directory that exists" in nowhere.stderr
@@ -106,13 +119,18 @@ def test_json_keeps_its_schema(words: tuple[str, ...]) -> None:
     Draft202012Validator(json.loads(schema_of("new").read_text(encoding="utf-8"))).validate(result)
     assert result["written"] == ("tsn.xml" if "tsn" in words else None)
     assert [one["name"] for one in result["templates"]] == list(TEMPLATES)
+    assert {"gates", "ptp"} <= {one["name"] for one in result["examples"]}
 
 
-def test_what_is_a_template_and_an_example_is_one_file() -> None:
-    for one in templates():
-        twin = ROOT / "examples" / one.path.name
-        if twin.exists():
-            assert twin.resolve() == ROOT / "python" / "wiregauge" / "config" / "templates" / one.path.name
+def test_what_is_a_template_and_an_example_is_one_file_that_can_be_copied() -> None:
+    folders = (ROOT / "examples", ROOT / "python" / "wiregauge" / "config" / "templates")
+    files = [path for folder in folders for path in folder.iterdir()]
+    assert not [path for path in files if path.is_symlink()]
+    names = [path.name for path in files if path.suffix == ".xml"]
+    assert {"afdx.xml", "robot.xml"} <= set(names)
+    assert len(names) == len(set(names))
+    shutil.copy(ROOT / "examples" / "afdx.xml", "copied.xml")
+    assert load(Path("copied.xml")).campaign.name == "afdx"
 
 
 def test_the_robot_shows_what_its_comment_says() -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -34,5 +38,36 @@ def test_the_source_archive_holds_all_that_a_build_needs(backend: ModuleType) ->
     members = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
     assert {f"crates/{member}/Cargo.toml" for member in members} <= held
     assert "python/wiregauge/config/wiregauge-test-2.xsd" in held
-    assert "python/wiregauge/config/templates/robot.xml" in held
+    assert {
+        "python/wiregauge/config/templates/tsn.xml",
+        "examples/robot.xml",
+        "docs/how-to/bounds.md",
+    } <= held
     assert not [path for path in held if path.endswith((".so", ".pyc")) or path.startswith("target")]
+
+
+def test_a_wheel_has_the_pages_and_examples_in_its_package(backend: ModuleType, tmp_path: Path) -> None:
+    """As a wheel is unpacked: the package away from the sources, and what the build puts into it."""
+    package = tmp_path / "wiregauge"
+    (package / "shipped" / "docs").mkdir(parents=True)
+    (package / "shipped" / "docs" / "old.md").write_text("# of another version")
+    for path in (ROOT / "python" / "wiregauge").iterdir():
+        if path.name != "shipped":
+            copy = shutil.copytree if path.is_dir() else shutil.copy
+            copy(path, package / path.name)
+    backend.ship(package)
+
+    def said(*words: str) -> str:
+        command = [sys.executable, "-m", "wiregauge", *words]
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert said("docs").count("\n") > 50
+    assert "old" not in {line.split()[0] for line in said("docs").splitlines() if line.strip()}
+    assert "First steps" in said("docs", "first-steps")
+    assert "gates.xml: written" in said("new", "gates")
+    assert said("check", "gates.xml")

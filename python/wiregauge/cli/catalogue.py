@@ -40,6 +40,11 @@ COMMANDS: Final = {
         "running:check",
         "Check test files: structure, references, routes, capacities. Exit code 2 names every fault found.",
     ),
+    "docs": Entry(
+        _PREPARE,
+        "docs:docs",
+        "Print a page of the documentation of this version; without a name, list the pages.",
+    ),
     "run": Entry(_MEASURE, "running:run", "Run a test on a bench, judge it and write the report."),
     "probe": Entry(
         _MEASURE,

@@ -1,4 +1,4 @@
-"""What the shell offers for a value: benches, formats, studies, templates, flows of a file, run directories.
+"""What the shell offers for a value: benches, formats, studies, templates, pages, flows of a file, run directories.
 
 Values that the name of an option spells out (`sim|netns|lab`) are offered as they stand there. Nothing is offered that
 takes a mistake to find: a file that cannot be read has no flows, and the shell goes on with names of files.
@@ -95,15 +95,22 @@ def _studies(_ctx: Any, _incomplete: str) -> Iterable[Suggested]:
 
 
 def _templates(_ctx: Any, _incomplete: str) -> Iterable[Suggested]:
-    from wiregauge.config.template_files import templates
+    from wiregauge.config.template_files import examples, templates
 
-    return [Suggested(one.name, one.summary) for one in templates()]
+    return [Suggested(one.name, one.summary) for one in (*templates(), *examples())]
+
+
+def _pages(_ctx: Any, _incomplete: str) -> Iterable[Suggested]:
+    from wiregauge.cli.docs import pages
+
+    return [Suggested(one.name, one.title) for one in pages()]
 
 
 _BY_NAME: Final[dict[tuple[str, str], Callable[[Any, str], Iterable[Suggested]]]] = {
     ("FORMAT", "to"): _formats,
     ("[NAME]", "name"): _studies,
     ("[TEMPLATE]", "template"): _templates,
+    ("[PAGE]", "page"): _pages,
     ("N", "flows"): _flows,
     ("N", "flow"): _flows,
     ("ID", "flow"): _flows,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import shlex
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put, put_lines
 
 if TYPE_CHECKING:
     from wiregauge.config.template_files import Template
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 def new(
     template: Annotated[
         str | None,
-        typer.Argument(metavar="[TEMPLATE]", help="What to begin with.", show_default="lists them"),
+        typer.Argument(
+            metavar="[TEMPLATE]", help="What to begin with, or an example.", show_default="lists them"
+        ),
     ] = None,
     file: Annotated[
         Path | None,
@@ -29,22 +32,31 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """No file is overwritten."""
-    from wiregauge.config.template_files import templates
+    from wiregauge.config.template_files import examples, templates
+    from wiregauge.files import nearest
 
     known = {one.name: one for one in templates()}
+    more = {one.name: one for one in examples()}
     written: Path | None = None
     if template is not None:
-        chosen = known.get(template)
+        chosen = known.get(template) or more.get(template)
         if chosen is None:
-            fail(f'there is no template "{template}"; it is one of {", ".join(known)}', BAD_INPUT)
+            near = nearest(template, (*known, *more))
+            fail(
+                f'there is no template "{template}"{near}; it is one of {", ".join(known)}, or an example: '
+                "`wiregauge new` lists them",
+                BAD_INPUT,
+            )
         written = file if file is not None else Path(f"{template}.xml")
         _write(chosen, written)
     if as_json:
-        listed = [{"name": one.name, "summary": one.summary} for one in known.values()]
+        listed = {
+            key: [{"name": one.name, "summary": one.summary} for one in some.values()]
+            for key, some in (("templates", known), ("examples", more))
+        }
         print(
             json.dumps(
-                {"schema": 1, "templates": listed, "written": None if written is None else str(written)},
-                indent=1,
+                {"schema": 1, **listed, "written": None if written is None else str(written)}, indent=1
             )
         )
     elif written is not None:
@@ -55,7 +67,10 @@ def new(
     else:
         for one in known.values():
             put(f"{one.name:<19}{one.summary}")
-        put("`wiregauge new TEMPLATE` writes TEMPLATE.xml")
+        put_lines(textwrap.wrap(f"Examples: {', '.join(more)}", 80, break_on_hyphens=False))
+        put(
+            "`wiregauge new NAME` writes NAME.xml; `wiregauge docs examples` says what to see in each example"
+        )
 
 
 def _write(chosen: Template, file: Path) -> None:

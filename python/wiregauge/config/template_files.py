@@ -1,18 +1,23 @@
-"""Tests to begin with: `wiregauge new` writes them, and every one of them runs as it is."""
+"""Tests to begin with, which `wiregauge new` writes: templates and examples.
+
+Every template runs as it is, to a verdict. Two of them are examples as well, and lie there.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from wiregauge.config.schema import schema_path
+from wiregauge.files import shipped
 
-__all__ = ["TEMPLATES", "Template", "templates"]
+__all__ = ["TEMPLATES", "Template", "examples", "templates"]
 
 TEMPLATES: Final = ("two-hosts", "switch-comparison", "afdx", "robot", "tsn")
 """Their names, the one to begin with first."""
-_SCHEMA: Final = "../wiregauge-test-2.xsd"
+_SCHEMA: Final = re.compile(r"\S*wiregauge-test-2\.xsd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Template:
     @property
     def text(self) -> str:
         """The file as it is to be written: it names the schema of this installation, so that editors find it."""
-        return self.path.read_text(encoding="utf-8").replace(_SCHEMA, schema_path().as_uri())
+        return _SCHEMA.sub(schema_path().as_uri(), self.path.read_text(encoding="utf-8"))
 
     @property
     def summary(self) -> str:
@@ -36,5 +41,14 @@ class Template:
 
 def templates() -> list[Template]:
     """All of them, in the order of `TEMPLATES`."""
-    folder = Path(__file__).with_name("templates")
-    return [Template(name, folder / f"{name}.xml") for name in TEMPLATES]
+    own = Path(__file__).with_name("templates")
+    found = ((name, own / f"{name}.xml") for name in TEMPLATES)
+    return [
+        Template(name, path if path.is_file() else shipped("examples") / path.name) for name, path in found
+    ]
+
+
+def examples() -> list[Template]:
+    """The examples that are no templates, by name."""
+    paths = sorted(shipped("examples").glob("*.xml"))
+    return [Template(path.stem, path) for path in paths if path.stem not in TEMPLATES]

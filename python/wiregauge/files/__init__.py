@@ -5,6 +5,7 @@ from wiregauge.files.indented import indented
 from wiregauge.files.nearest import nearest
 from wiregauge.files.printable import printable, printable_content, printable_lines
 from wiregauge.files.regular import LARGEST, SMALL, check_regular, open_regular, read_regular, read_text
+from wiregauge.files.shipped import shipped
 from wiregauge.files.whole import (
     TEMPORARY,
     ForeignFileError,
@@ -35,6 +36,7 @@ __all__ = [
     "put_in_place",
     "read_regular",
     "read_text",
+    "shipped",
     "sync_folder",
     "whole",
     "write_whole",

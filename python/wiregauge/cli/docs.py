@@ -1,0 +1,88 @@
+"""`docs`: the pages of this version, in the terminal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiregauge.files import nearest, shipped
+from wiregauge.terminal import BAD_INPUT, fail, make_console, put, put_lines
+
+__all__ = ["Page", "docs", "pages"]
+
+_EXAMPLES = "examples"
+"""The page of the examples, which lies with them."""
+_FOLDERS = ("", "guide", "how-to", "reference", "explanation", "decisions")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page by its place below `docs`, as in `how-to/bounds`."""
+
+    name: str
+    path: Path
+
+    @property
+    def folder(self) -> str:
+        """Empty for a page of none."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def text(self) -> str:
+        """As it is written, without what is for tests: comments."""
+        return re.sub(r"<!--.*?-->\n?", "", self.path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        return self.text.partition("# ")[2].partition("\n")[0]
+
+
+def docs(
+    page: Annotated[
+        str | None,
+        typer.Argument(metavar="[PAGE]", help="Its name, or the last part of it.", show_default="lists them"),
+    ] = None,
+) -> None:
+    """The pages are those of this version; none is fetched."""
+    if page is None:
+        _list()
+        return
+    from rich.markdown import Markdown
+
+    make_console().print(Markdown(_found(page).text, hyperlinks=False))
+
+
+def pages() -> list[Page]:
+    """All of them, in the order in which one would read their folders."""
+    folder = shipped("docs")
+    paths = sorted(folder.rglob("*.md"))
+    found = [Page(path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths]
+    found.sort(key=lambda one: _FOLDERS.index(one.folder))
+    return [Page(_EXAMPLES, shipped("examples") / "README.md"), *found]
+
+
+def _list() -> None:
+    for folder, some in groupby(pages(), lambda one: one.folder):
+        put_lines(["", folder] if folder else [])
+        put_lines(f"  {one.name.removeprefix(f'{folder}/'):<24} {one.title}" for one in some)
+    put()
+    put("`wiregauge docs PAGE` prints one: `wiregauge docs first-steps`, `wiregauge docs reference/bounds`")
+
+
+def _found(written: str) -> Page:
+    """The page that is meant, also as a link of another page names it; else the command ends."""
+    known = {one.name: one for one in pages()}
+    name = re.sub(r"^(?:\.\./|docs/)+", "", written.partition("#")[0]).removesuffix(".md")
+    last = [name] if name in known else [one for one in known if one.rpartition("/")[2] == name]
+    if len(last) > 1:
+        fail(f'several pages are called "{written}": {", ".join(last)}; name one of them', BAD_INPUT)
+    if not last:
+        near = nearest(name, (*known, *(one.rpartition("/")[2] for one in known)))
+        fail(f'there is no page "{written}"{near}; `wiregauge docs` lists them', BAD_INPUT)
+    return known[last[0]]

@@ -1,0 +1,19 @@
+"""Where the files are that come with the program beside its code: the pages of `docs`, the tests of `examples`.
+
+The wheel has them in the package, where `tools/build_backend.py` puts them; a checkout has them at its root.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+__all__ = ["shipped"]
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def shipped(folder: Literal["docs", "examples"]) -> Path:
+    """The folder of this installation."""
+    packed = _PACKAGE / "shipped" / folder
+    return packed if packed.is_dir() else _PACKAGE.parents[1] / folder
