@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -119,6 +120,10 @@ def _written(outcome: Outcome, runs: ShortRuns, out: Path | None) -> Mapping[tup
     try:
         return write_tests(outcome, runs, out) if out is not None else {}
     except OSError as error:
+        if out is not None:
+            # Tests that were written before are whole; a folder without any is not wanted.
+            with contextlib.suppress(OSError):
+                out.rmdir()
         fail(f"--out {out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir, TestFile, judge_and_show, load_test
-from wiregauge.files import printable
+from wiregauge.files import cure_for, printable
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def init(
         member = lab.member()
     except LabError as error:
         fail(str(error), BAD_INPUT)
+    except OSError as error:
+        fail(f"{chosen}: no lab can be made there ({error.strerror}); {cure_for(error)}", NO_ENVIRONMENT)
     put(f"{chosen}: a lab with {member.name} as its {member.role}; keep {chosen / 'keys'} to yourself")
     put("next: `wiregauge agent serve` on a host, and here `wiregauge lab enrol HOST CODE`")
 
@@ -94,6 +96,11 @@ def member(
         file = opened_lab(folder).add_member(name, role)
     except LabError as error:
         fail(str(error), BAD_INPUT)
+    except OSError as error:
+        fail(
+            f"{error.filename or name}: no key can be written ({error.strerror}); {cure_for(error)}",
+            NO_ENVIRONMENT,
+        )
     put(
         f"{file}: {name} as {role}; hand it over by a way that nobody else can read, with authority.pem and lab.toml"
     )

@@ -14,7 +14,7 @@ from wiregauge.cli.options import meant
 from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
 from wiregauge.cli.schedule_planted import with_planted
 from wiregauge.cli.shared import AsJson, Settings, TestFile
-from wiregauge.files import read_regular
+from wiregauge.files import new_folder, read_regular
 from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, put_lines, say
 
 if TYPE_CHECKING:
@@ -405,10 +405,8 @@ def _usual(campaign: Campaign, one: GateList) -> str:
 
 
 def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
-    """Everything into a new folder; nothing of anybody is replaced."""
-    from wiregauge.files import write_whole
+    """Everything into a new folder, or nothing; nothing of anybody is replaced."""
     from wiregauge.records import RunDirectoryError
-    from wiregauge.scheduling import json_of, write_page
 
     names = ["schedule.html", "schedule.json"]
     names += [test.name] if text is not None else []
@@ -417,21 +415,28 @@ def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
     names += [with_gates] if shown.gated is not None else []
     shown = replace(shown, written=[str(out / name) for name in sorted(names)])
     try:
-        out.mkdir(parents=True)
-        write_page(shown, out / "schedule.html")
-        write_whole(out / "schedule.json", json.dumps(json_of(shown), indent=1) + "\n", replacing=None)
-        if text is not None:
-            write_whole(out / test.name, text, replacing=None)
-        if shown.gated is not None:
-            write_whole(out / with_gates, shown.gated.text, replacing=None)
-        if shown.commands:
-            lines = [line for port, own in shown.commands.items() for line in (f"# {port}", *own, "")]
-            write_whole(out / "taprio.txt", "\n".join(lines), replacing=None)
+        with new_folder(out):
+            _write_into(out, shown, test.name, text)
     except OSError as error:
         fail(f"{error.filename or out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
     except RunDirectoryError as error:
         fail(str(error), NO_ENVIRONMENT)
     return shown
+
+
+def _write_into(out: Path, shown: Shown, name: str, text: bytes | None) -> None:
+    from wiregauge.files import write_whole
+    from wiregauge.scheduling import json_of, write_page
+
+    write_page(shown, out / "schedule.html")
+    write_whole(out / "schedule.json", json.dumps(json_of(shown), indent=1) + "\n", replacing=None)
+    if text is not None:
+        write_whole(out / name, text, replacing=None)
+    if shown.gated is not None:
+        write_whole(out / f"{Path(name).stem}-gates.xml", shown.gated.text, replacing=None)
+    if shown.commands:
+        lines = [line for port, own in shown.commands.items() for line in (f"# {port}", *own, "")]
+        write_whole(out / "taprio.txt", "\n".join(lines), replacing=None)
 
 
 def _tell(shown: Shown, *, as_json: bool) -> None:

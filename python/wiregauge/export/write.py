@@ -219,6 +219,8 @@ def write(
             refused = re.search(r"([^:]*) \(os error (\d+)\)", str(error))
             if refused is not None and int(refused[2]) in _FULL:
                 raise _unwritten(out, refused[1].strip()) from None
+            if (full := _no_room(target)) is not None:
+                raise _unwritten(out, full) from None
             if source.what in _STORED:
                 raise tables.unreadable(place / source.what, error) from None
             raise
@@ -261,6 +263,16 @@ def _notes(source: _Source, to: str) -> tuple[str, ...]:
 
 def _unwritten(out: Path | None, why: str) -> UnwrittenError:
     return UnwrittenError(f"{out if out is not None else 'standard output'}: cannot be written: {why}")
+
+
+def _no_room(target: Path) -> str | None:
+    """Why a file grows no more, where Polars does not say; None where it would."""
+    try:
+        with target.open("ab", buffering=0) as file:
+            file.write(bytes(1 << 16))
+    except OSError as error:
+        return error.strerror if error.errno in _FULL else None
+    return None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ __all__ = [
     "ForeignFileError",
     "check_place",
     "cure_for",
+    "new_folder",
     "put_in_place",
     "sync_folder",
     "whole",
@@ -72,6 +74,24 @@ def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b
         beside.write_bytes(
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
         )
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder for several files: where one of them cannot be written, it is left as it was before, or not there."""
+    before = {one.name for one in path.iterdir()} if path.is_dir() else None
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield path
+    except BaseException:
+        if before is None:
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            for one in (one for one in path.iterdir() if one.name not in before):
+                shutil.rmtree(one, ignore_errors=True)
+                if not one.is_dir():
+                    one.unlink(missing_ok=True)
+        raise
 
 
 def check_place(path: Path, *, replacing: bytes | None = b"") -> None:

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from wiregauge.files import SMALL, read_regular
+from wiregauge.files import SMALL, new_folder, read_regular
 from wiregauge.lab.errors import LabError
 
 __all__ = ["ROLES", "Lab", "Member", "server_name", "usual_lab"]
@@ -90,7 +90,11 @@ class Lab:
         """
         if folder.exists() and any(folder.iterdir()):
             raise LabError(f"{folder} exists and is not empty; name another folder")
-        folder.mkdir(parents=True, exist_ok=True)
+        with new_folder(folder):
+            return cls._made(folder)
+
+    @classmethod
+    def _made(cls, folder: Path) -> Lab:
         keys = folder / "keys"
         keys.mkdir(mode=0o700)
         key = ec.generate_private_key(ec.SECP256R1())
@@ -256,8 +260,14 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _store(file: Path, text: bytes) -> None:
     """A new file that nobody else can read, at any moment."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-        out.write(text)
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(opened, "wb") as out:
+            out.write(text)
+    except BaseException:
+        # Half a key would be taken for one.
+        file.unlink(missing_ok=True)
+        raise
 
 
 def _user() -> str:

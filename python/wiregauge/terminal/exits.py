@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import math
+import re
 import sys
 from typing import NoReturn
 
@@ -19,6 +20,7 @@ from wiregauge.files import printable
 
 WITHIN, FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 0, 1, 2, 3, 4
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_NUMBERED = re.compile(r"\(os error (\d+)\)")
 UNDECIDED = INCOMPLETE
 """Neither gives an answer."""
 
@@ -58,10 +60,15 @@ def fail(text: str, code: int) -> NoReturn:
     raise typer.Exit(NO_ENVIRONMENT if code == BAD_INPUT and disk_full(sys.exc_info()[1]) else code)
 
 
+def _says_full(text: str) -> bool:
+    """Of what the native side says: it writes as Rust does, with the number of the error."""
+    return any(int(number) in _FULL for number in _NUMBERED.findall(text))
+
+
 def disk_full(error: BaseException | None) -> bool:
     """Whether an error came of a disk without room, in whatever words it was put since."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
+        if (isinstance(error, OSError) and error.errno in _FULL) or _says_full(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False
