@@ -13,6 +13,7 @@ from test_named_commands import code_of, pages
 from wiregauge.cli.program import INTERNAL
 from wiregauge.config import load
 from wiregauge.config.schema import declarations, value_types
+from wiregauge.records.upgrade import SCHEMA
 from wiregauge.terminal import exits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,6 +234,13 @@ def test_what_the_language_has_of_a_standard_is_in_the_glossary() -> None:
     assert {"cbs", "as6802", "frer"} <= of_standards
     assert not of_standards - named
     assert not re.findall(r".*not (?:modelled|searched for).*", text.partition("\n## Not modelled\n")[0])
+
+
+def test_the_page_of_the_run_directory_has_the_version_of_its_manifest() -> None:
+    page = (ROOT / "docs" / "reference" / "run-directory.md").read_text(encoding="utf-8")
+    section = page.partition("## manifest.json, schema ")[2]
+    assert section.partition("\n")[0] == str(SCHEMA)
+    assert re.search(rf"^\| `schema` \| {SCHEMA} \|", section, re.M)
 
 
 def test_the_page_of_schedules_says_for_which_switches() -> None:

@@ -73,6 +73,10 @@ def test_each_parameter_is_moved_alone_and_its_share_of_every_cell_shown(toy: Pa
                 row for row in page.split("<tr")[1:] if f">{cell['statistic']}<" in row and cell["x"] in row
             )
             assert re.search(rf">{cell['role']}\s*<", row)
+    # So does it in the table of what moves each.
+    moves = [part for part in page.split("<table") if "granularity 3ns" in part]
+    assert moves
+    assert all(re.search(r">role\s*<", part) for part in moves)
     assert "2 of 2 of mean within the criterion: PASS (prediction: 1 of 1, fit: 1 of 1)" in page
     assert not list(out.glob("moved-*"))
     text = CliRunner().invoke(app, ["study", str(toy), "--resume", str(out)]).stdout
@@ -238,7 +242,10 @@ def test_only_independent_predictions_are_counted_as_evidence(name: str) -> None
         statements.setdefault(cell.statement, set()).add(cell.result)
     agree = sum(results == {"holds"} for results in statements.values())
     said = f"Independent predictions that agree: {agree} of {len(statements)}."
-    assert said in (study.folder / "README.md").read_text(encoding="utf-8")
+    text = (study.folder / "README.md").read_text(encoding="utf-8")
+    assert said in text
+    chance = sum(bool(cell.published and cell.published.coincidence) for cell in cells)
+    assert re.findall(r"^(\d+) of their", text, re.MULTILINE) == ([str(chance)] if chance else [])
 
 
 def test_what_comes_with_a_study_is_what_it_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,10 +126,10 @@ def move_table(item: ItemResult, sensitivity: Sensitivity | None) -> Table:
     for cell in item.cells:
         if effects := effects_of(cell, sensitivity):
             moves = effects
-            row = [Cell(cell.key.x, kind="text short"), Cell(cell.key.statistic, kind="text short")]
+            row = [Cell(text, kind="text short") for text in (cell.key.x, cell.key.statistic, cell.role)]
             row += [_moved(one) for one in effects]
             sections.setdefault(cell.key.series, []).append(row)
-    heads = [*text_heads("cell", "statistic"), *(Head(f"{one.name} {one.to}") for one in moves)]
+    heads = [*text_heads("cell", "statistic", "role"), *(Head(f"{one.name} {one.to}") for one in moves)]
     return Table(item.item.number, heads, [Section(name, rows) for name, rows in sections.items()], lead=2)
 
 

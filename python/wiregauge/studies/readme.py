@@ -81,6 +81,7 @@ def _written(study: Study, found: Sensitivity) -> str:
         "## What the agreement is worth",
         "",
         f"Quick form, simulated. Independent predictions that agree: {_counted(items)}. Only they are evidence.",
+        *_by_chance(items),
         "",
         "| role | statements of the paper | agree | of these only as bounds | cells |",
         "| --- | --- | --- | --- | --- |",
@@ -113,6 +114,17 @@ def _written(study: Study, found: Sensitivity) -> str:
 def _counted(items: Sequence[ItemResult]) -> str:
     (prediction,) = (one for one in standings(items) if one.role == "prediction")
     return f"{prediction.holds} of {prediction.statements}"
+
+
+def _by_chance(items: Sequence[ItemResult]) -> Iterator[str]:
+    """How many predictions rest on somebody's word that a value is the same by chance."""
+    cells = [cell for item in items for cell in item.cells if cell.role == "prediction"]
+    count = sum(bool(cell.published and cell.published.coincidence) for cell in cells)
+    if count:
+        yield (
+            f"{count} of their {len(cells)} cells have the value of a fit or an input; `expected.csv` says why by "
+            "coincidence."
+        )
 
 
 def _unmoved(study: Study, rows: Sequence[RowEffects], count: int) -> Iterator[str]:
