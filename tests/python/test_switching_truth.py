@@ -12,6 +12,7 @@ import pytest
 from lxml import etree
 from typer.testing import CliRunner
 
+from chosen import also
 from test_switching_tests import results
 from wiregauge.cli.program import app
 from wiregauge.config.schema import schema_path as schema_of_tests
@@ -99,6 +100,56 @@ def test_no_loss_is_told_with_what_it_could_hide(tmp_path: Path) -> None:
         "service-performance",
     }
     assert several <= set(telling)
+
+
+BOX = """<test xmlns="urn:wiregauge:test:2" name="box">
+  <network host="ideal">
+    <end-system name="a"/><end-system name="b"/><end-system name="c"/><end-system name="d"/>
+    <switch name="box" queue-frames="6" {attributes}>{inside}</switch>
+    <link between="a box" rate="1Gbit/s"/><link between="b box" rate="1Gbit/s"/>
+    <link between="c box" rate="1Gbit/s"/><link between="d box" rate="1Gbit/s"/>
+  </network>
+  <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
+  <tasks><send flow="1" period="1ms" payload="64B" count="10"/><receive flow="1"/></tasks>
+</test>
+"""
+OWN = '<own-frames period="20ms" offset="7ms" frame="1518B"/>'
+STEADY, JITTERY = 'delay="3us"', 'delay="0%:3us 100%:150us"'
+STRICT = 'priorities="strict"'
+
+
+@pytest.mark.parametrize(
+    ("delay", "order", "inside"),
+    [
+        (STEADY, STRICT, OWN),
+        (JITTERY, STRICT, ""),
+        (STEADY, "", OWN),
+        also(STEADY, STRICT, ""),
+        also(JITTERY, STRICT, OWN),
+        also(STEADY, "", ""),
+        also(JITTERY, "", ""),
+        also(JITTERY, "", OWN),
+    ],
+)
+def test_what_a_device_does_anyway_is_no_buffer_no_priority_and_no_blocking(
+    tmp_path: Path, delay: str, order: str, inside: str
+) -> None:
+    """Jitter, and frames of its own, are in the control as well; six frames have room at a port, one of them sent."""
+    path = tmp_path / "dut.xml"
+    path.write_text(BOX.format(attributes=f"{delay} {order}", inside=inside))
+    names = "buffer,priorities,head-of-line"
+    tests, _ = sheet_of(tmp_path, path, "--tests", names, "--frame-sizes", "512")
+    (row,) = tests["buffer"]["rows"]
+    (held,) = tests["buffer"]["conclusion"]
+    assert row["fewest"] <= 6
+    assert row["frames"] is None or 5 <= row["frames"] <= 6, held
+    assert ("to one frame" in held) == (row["frames"] is not None)
+    (said,) = tests["priorities"]["conclusion"]
+    assert said.startswith(("strict: ", "not told") if order else ("none: ", "not told")), said
+    if delay == STEADY:
+        assert not said.startswith("not told"), said
+    (blocks,) = tests["head-of-line"]["conclusion"]
+    assert blocks.startswith(("not blocked: ", "not told: ")), blocks
 
 
 def test_no_burst_is_of_any_length(tmp_path: Path) -> None:
@@ -251,3 +302,50 @@ def test_how_long_it_takes_and_what_is_left_out_is_said_first(tmp_path: Path) ->
     assert re.match(r"wiregauge: 2 tests: about \d+ trials, about \d+:\d\d; at most 14:00", lines[0])
     assert "--quick (the default) has trials of 492 ms where --standard has 60 s" in lines[1]
     assert lines[2].startswith("wiregauge: throughput ")
+
+
+POLICED = """<test xmlns="urn:wiregauge:test:2" name="box">
+  <network host="ideal">
+    <end-system name="a"/><end-system name="b"/><end-system name="c"/><end-system name="d"/>
+    <switch name="box" delay="3us" buffer="256KiB"><switch-tsn ports="1"><ingress flow="1001">
+      <police rate="{rate}" burst="64KiB"/></ingress></switch-tsn></switch>
+    <link between="a box" rate="1Gbit/s"/><link between="b box" rate="1Gbit/s"/>
+    <link between="c box" rate="1Gbit/s"/><link between="d box" rate="1Gbit/s"/>
+  </network>
+  <flows><flow id="1001" protocol="raw" from="a" to="b"/></flows>
+  <tasks><send flow="1001" period="1ms" payload="64B" count="10"/><receive flow="1001"/></tasks>
+</test>
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "passes"), [("99.85Mbit/s", False), also("99.95Mbit/s", True), also("100Mbit/s", True)]
+)
+def test_a_burst_credit_keeps_no_promise(rate: str, passes: bool, tmp_path: Path) -> None:
+    """A service that may lose 0.1 %: a policer of 64 KiB at 99.85 % of its rate loses 0.15 %, after some seconds."""
+    path = tmp_path / "dut.xml"
+    path.write_text(POLICED.format(rate=rate))
+    promise = "cir=100Mbit/s,ftd=1ms,fdv=100us,flr=0.1%"
+    tests, _ = sheet_of(tmp_path, path, "--tests", "service-performance", "--service", promise)
+    (row,) = tests["service-performance"]["rows"]
+    assert (row["verdict"] == "pass") == passes, row
+    assert row["bound"] + 100 * 8 * 64 * 1024 / (row["seconds"] * 1e8) < 0.1 or not passes
+
+
+def test_few_frames_keep_no_share(tmp_path: Path) -> None:
+    """None of 1000 lost: at most 0.3 %, which is no 0.1 %."""
+    promise = service_of({"cir": "100Mbit/s", "flr": "0.1%"}, "a test")
+    for one in results(tmp_path, "service-steps,service-performance", perfect, (promise,)).values():
+        held = [row["verdict"] for row in one.rows if row.get("step") not in ("policing", "CIR + EIR")]
+        assert held
+        assert all(str(verdict).startswith("undecided: FLR at most 0.3 %") for verdict in held)
+
+
+def test_no_line_says_of_no_loss_without_how_many_and_at_most(tmp_path: Path) -> None:
+    promise = service_of({"cir": "100Mbit/s", "ftd": "1ms", "fdv": "100us", "flr": "1%"}, "a test")
+    found = results(tmp_path, ",".join(one.name for one in TESTS), perfect, (promise,))
+    told = [line for one in found.values() for line in one.conclusion if NO_LOSS.search(line)]
+    assert len(told) > 8
+    for line in told:
+        assert re.search(r"at most [\d.e-]+ %", line), line
+        assert re.search(r"\d+ frames|of \d+", line), line

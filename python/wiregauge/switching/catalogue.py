@@ -8,7 +8,8 @@ from typing import Final
 
 from wiregauge.switching.activation import service_performance, service_steps
 from wiregauge.switching.addresses import capacity, learning_rate
-from wiregauge.switching.congestion import back_to_back, buffer, head_of_line, priorities
+from wiregauge.switching.congestion import back_to_back, buffer
+from wiregauge.switching.contention import head_of_line, priorities
 from wiregauge.switching.errored import errored_frames
 from wiregauge.switching.errors import BeyondError, StopError
 from wiregauge.switching.evidence import EVIDENCE
@@ -45,13 +46,13 @@ TESTS: Final = (
     Kind("loss", "Frame loss rate", loss, 2, ("throughput",)),
     Kind("back-to-back", "Back-to-back frames", back_to_back, 1, ("throughput",)),
     Kind("buffer", "Buffer size", buffer, 3, ("throughput",), ports=3),
-    Kind("priorities", "Behaviour of priorities", priorities, 1, ("throughput",), ports=3, sizes=False),
-    Kind("head-of-line", "Head-of-line blocking", head_of_line, 1, ("throughput",), ports=4, sizes=False),
+    Kind("priorities", "Behaviour of priorities", priorities, 2, ("throughput",), ports=3, sizes=False),
+    Kind("head-of-line", "Head-of-line blocking", head_of_line, 2, ("throughput",), ports=4, sizes=False),
     Kind("full-mesh", "Fully meshed traffic", full_mesh, 6, ports=3),
     Kind("one-to-many", "Partially meshed: one to many", one_to_many, 6, ports=3),
     Kind("many-to-one", "Partially meshed: many to one", many_to_one, 6, ports=3),
     Kind("broadcast", "Broadcast forwarding and latency", broadcast, 7, ports=3),
-    Kind("congestion", "Congestion control", congestion, 1, ("throughput",), ports=4),
+    Kind("congestion", "Congestion control", congestion, 2, ("throughput",), ports=4),
     Kind("incast", "Incast", incast, 24, ("throughput",), ports=3, sizes=False),
     Kind(
         "forward-pressure",

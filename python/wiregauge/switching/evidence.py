@@ -67,13 +67,25 @@ class Evidence:
         return f"{self.trials} trials of up to {span(self.seconds)}, {self.sent} frames"
 
     def rests(self, rate_bps: int) -> str:
-        """`size`, and where nothing was lost what so much cannot tell: every sentence of no loss ends with this."""
+        """`size`, and where nothing was lost at most how much is, and what so much cannot tell.
+
+        Every sentence of no loss ends with this, or is `loss_rests`.
+        """
         if self.lost or not self.trials:
             return self.size
         return (
-            f"{self.size}; {share_text(hidden(self.seconds, rate_bps))} of line rate would hide in 64 KiB of buffer or "
-            f"burst credit for so long, and what comes less often than every {span(self.seconds / _RARE)} need not "
-            "have shown"
+            f"{self.size}, of which at most {share_text(self.most)} are lost (95 %); {self._hides(rate_bps)}"
+        )
+
+    def loss_rests(self, rate_bps: int) -> str:
+        """`loss` and `size`, and where nothing was lost what so much cannot tell."""
+        told = f"{self.loss}; {self.size}"
+        return told if self.lost or not self.trials else f"{told}; {self._hides(rate_bps)}"
+
+    def _hides(self, rate_bps: int) -> str:
+        return (
+            f"{share_text(hidden(self.seconds, rate_bps))} of line rate would hide in 64 KiB of buffer or burst credit "
+            f"for so long, and what comes less often than every {span(self.seconds / _RARE)} need not have shown"
         )
 
 

@@ -166,7 +166,7 @@ def told(proof: Evidence, rate_bps: int) -> str:
             f"its beginning: if that goes on, it forwards {1e6 * slower:.3g} ppm less than comes, and a longer trial "
             "loses"
         )
-    return f": {proof.loss}; {proof.rests(rate_bps)}"
+    return f": {proof.loss_rests(rate_bps)}"
 
 
 def _percent(ppm: int | None) -> float | None:
@@ -350,10 +350,17 @@ def _worst(rows: list[dict[str, Value]], made: list[tuple[Trial, Outcome]], rate
     counted = evidence_of(made)
     if not counted.lost:
         least = min(float(row["load"] or 0) for row in rows)
-        return f"{counted.loss}, at loads down to {least:.4g} %; {counted.rests(rate_bps)}"
+        return f"{counted.loss_rests(rate_bps)}; loads down to {least:.4g} %"
     trial, outcome = max(made, key=lambda one: one[1].loss_ratio)
     worst = evidence_of([(trial, outcome)])
     return f"most at {percent(trial.streams[0].load_ppm)}: {worst.loss}; {worst.size}"
+
+
+def without(session: Session, known: dict[str, Result], result: Result, reason: str) -> Result:
+    """A test without a result: for want of line rate the bench does not carry it, else its trials are refused."""
+    lacks = [no_line_rate(known["throughput"], frame) for frame in session.frames]
+    result.state, result.reason = ("not carried", lacks[0]) if all(lacks) else ("refused", reason)
+    return result
 
 
 def no_line_rate(known: Result, frame: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from wiregauge.switching.evidence import hidden
+from wiregauge.stats import share_bound
+from wiregauge.switching.evidence import hidden, share_text
 from wiregauge.switching.forwarding import HIDDEN, Tried, goal_of, percent, statement, told
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.search import Found, Goal, search
@@ -123,6 +124,12 @@ def _rates(tried: Tried) -> dict[str, Value]:
     }
 
 
+def _none_of(tried: Tried) -> str:
+    """Of how many frames none was lost at the highest load that was offered."""
+    _, outcome = max(tried.made[max(tried.made)], key=lambda one: one[0].seconds)
+    return f"none of {outcome.sent}, so at most {share_text(share_bound(0, outcome.sent).high)} (95 %)"
+
+
 _COLUMNS: Final = (
     Column("frame", "frame size", "B"),
     Column("lower", "relevant lower bound", "% of line rate"),
@@ -159,7 +166,7 @@ def _meshed(session: Session, result: Result, pattern: Pattern, note: str) -> Re
         loss = rates.get("loss")
         at_most = (
             f"; at {rates['iload']:.4g} % intended load it forwards {rates['frmol']:.0f} frames/s, "
-            f"{'loses none' if not loss else f'loses {loss:.4g} %'}"
+            f"loses {f'{loss:.4g} %' if loss else _none_of(tried)}"
             if isinstance(loss, float)
             else ""
         )

@@ -6,21 +6,23 @@ from dataclasses import replace
 from typing import Final
 
 from wiregauge.stats import share_bound
+from wiregauge.switching.contention import blocking
+from wiregauge.switching.evidence import Evidence, share_text
 from wiregauge.switching.forwarding import no_line_rate
 from wiregauge.switching.meshes import ports_of
-from wiregauge.switching.results import Chart, Column, Result
+from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import Outcome, Seen, Stream, Trial, fps
 
 __all__ = ["congestion", "incast"]
 
 _FULL: Final = 1_000_000
+_CONTROL: Final = 990_000
+"""What the second sender offers to a port of its own, ppm: learning frames go there, too."""
 _EXPECTED: Final = 100 / 3
 """Share of the frames for a port offered 150 % that it must lose without flow control, %."""
 _SHARE: Final = 0.5
 """A congested port that loses less than this share of what it must is fed less: somebody holds its senders back."""
-_WAITS: Final = 8
-"""Frame times that frames for the free port may wait, with none of them for the full one."""
 _LONGEST: Final = 1 << 18
 
 
@@ -34,6 +36,8 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
         Column("loss", "loss at the congested port", "%"),
         Column("expected", "expected without flow control", "%"),
         Column("free_p50", "p50 at the uncongested port", "us"),
+        Column("alone_p50", "p50 there with no port full", "us"),
+        Column("alone_loss", "loss there with no port full", "%"),
         Column("p50", "p50 at the congested port", "us"),
         Column("statement", "statement"),
     )
@@ -56,8 +60,19 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
             session.refusals.pop()
             result.notes.append(f"{frame} B: senders were held back, and the trial counts: {outcome.refused}")
             session.log.append(("congestion", trial, replace(outcome, refused="")))
+        alone = session.ask(
+            Trial(
+                f"{frame} B, no port full",
+                seconds,
+                (*streams[:2], replace(streams[2], to=0, load_ppm=_CONTROL)),
+                lead_s=seconds,
+            )
+        )
+        if alone.refused:
+            result.notes.append(f"{frame} B, no port full: {alone.refused}")
+            continue
         proof = session.evidence()
-        row = _row(frame, outcome, 1e9 / fps(session.device.rate_bps, frame))
+        row = _row(frame, outcome, alone.streams[0], 1e9 / fps(session.device.rate_bps, frame))
         free = outcome.streams[0]
         result.rows.append(
             {
@@ -66,15 +81,16 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
                 "bound": 100 * share_bound(free.lost, free.sent).high,
             }
         )
-        own = replace(proof, lost=free.lost)
+        own = Evidence(1, free.sent, free.lost, seconds)
         result.conclusion.append(
-            f"{frame} B: {row['statement']}; {free.sent} frames for the uncongested port, "
-            f"{own.rests(session.device.rate_bps)}"
+            f"{frame} B: {row['statement']}; for the uncongested port {own.rests(session.device.rate_bps)}; "
+            "control: 1 trial with no port full"
         )
     result.notes += lacks
     result.notes.append(
         "Port 1 sends 50 % to port 3 and 50 % to port 4, port 2 sends 100 % to port 4, which is offered 150 %. A loss "
-        "at port 3 is head-of-line blocking; no loss at port 4, by senders that are held back, is back-pressure."
+        "at port 3 beyond that of a control, where port 2 sends to port 1, is head-of-line blocking; no loss at port "
+        "4, by senders that are held back, is back-pressure."
     )
     if not result.rows:
         result.state, result.reason = ("not carried", lacks[0]) if lacks else ("refused", "no trial counted")
@@ -90,7 +106,7 @@ def _held_back(outcome: Outcome) -> bool:
     return slower and not outcome.lost and outcome.grade != "INVALID"
 
 
-def _row(frame: int, outcome: Outcome, frame_ns: float) -> dict[str, str | int | float | None]:
+def _row(frame: int, outcome: Outcome, alone: Seen, frame_ns: float) -> dict[str, str | int | float | None]:
     free, *full = outcome.streams
     sent, lost = sum(one.sent for one in full), sum(one.lost for one in full)
     loss = 100 * lost / sent if sent else 0.0
@@ -104,25 +120,29 @@ def _row(frame: int, outcome: Outcome, frame_ns: float) -> dict[str, str | int |
         "loss": loss,
         "expected": _EXPECTED,
         "free_p50": None if waits is None else waits / 1e3,
+        "alone_p50": None if alone.latency.p50 is None else alone.latency.p50 / 1e3,
+        "alone_loss": 100 * alone.loss_ratio,
         "p50": max(medians) / 1e3 if medians else None,
-        "statement": _verdict(loss, free.lost, waits, max(medians, default=None), frame_ns),
+        "statement": _verdict(lost, sent, blocking(free, alone, frame_ns, _half(medians, alone))),
     }
 
 
-def _verdict(loss: float, free_lost: int, waits: float | None, full: float | None, frame_ns: float) -> str:
-    blocked = ""
-    if free_lost:
-        blocked = "head-of-line blocking: frames for the uncongested port were lost"
-    elif waits is not None and full is not None and waits > max(_WAITS * frame_ns, full / 2):
-        blocked = (
-            "head-of-line blocking: frames for the uncongested port wait as those for the congested one do"
-        )
-    if loss < _SHARE * _EXPECTED:
-        lost = f"{loss:.4g} %" if loss else "none"
-        pressure = f"back-pressure: the congested port lost {lost} and not {_EXPECTED:.1f} %"
-        return f"{pressure}; {blocked}" if blocked else pressure
-    rest = f"no back-pressure: the congested port lost {loss:.4g} %, {_EXPECTED:.1f} % expected"
-    return f"{blocked or 'no head-of-line blocking'}; {rest}"
+def _half(medians: list[float], alone: Seen) -> float:
+    """Half of what frames for the congested port wait, ns: those for the free one that wait as long are blocked."""
+    return (max(medians) - (alone.latency.p50 or 0.0)) / 2 if medians else 0.0
+
+
+def _verdict(lost: int, sent: int, found: str) -> str:
+    """`found` is what `blocking` says of the uncongested port."""
+    blocked = found.replace("blocked: ", "head-of-line blocking: ", 1) if found.startswith("blocked") else ""
+    untold = found.replace("not told", "head-of-line blocking not told", 1) if not blocked else ""
+    loss, most = lost / sent if sent else 0.0, share_bound(lost, sent).high
+    if 100 * loss < _SHARE * _EXPECTED:
+        told = share_text(loss) if lost else f"none of {sent} frames, so at most {share_text(most)} (95 %),"
+        pressure = f"back-pressure: the congested port lost {told} and not {_EXPECTED:.1f} %"
+        return "; ".join(one for one in (pressure, blocked, untold) if one)
+    rest = f"no back-pressure: the congested port lost {100 * loss:.4g} %, {_EXPECTED:.1f} % expected"
+    return f"{blocked or untold or 'no head-of-line blocking'}; {rest}"
 
 
 def incast(session: Session, known: dict[str, Result]) -> Result:
@@ -151,7 +171,7 @@ def incast(session: Session, known: dict[str, Result]) -> Result:
             word = "at least " if row["loss"] is None and row["length"] else ""
             result.conclusion.append(
                 f"{senders} senders: bursts of {word}{row['length']} frames of {frame} B each, {row['bytes']} B held; "
-                f"of each length one trial, {replace(proof, lost=0).rests(session.device.rate_bps)}"
+                f"of each length one trial, {_of_longest(session, frame, row).rests(session.device.rate_bps)}"
             )
     result.notes.append(
         f"{frame} B. All senders begin at one instant, at line rate. Held = frames of all senders less those "
@@ -160,6 +180,14 @@ def incast(session: Session, known: dict[str, Result]) -> Result:
     if not result.rows:
         result.state, result.reason = "refused", "no trial counted"
     return result
+
+
+def _of_longest(session: Session, frame: int, row: dict[str, Value]) -> Evidence:
+    """What the longest burst without loss rests on: the one trial of it."""
+    length, total = row["length"], row["total"]
+    assert isinstance(length, int)
+    assert isinstance(total, int)
+    return Evidence(int(length > 0), total, 0, length / fps(session.device.rate_bps, frame))
 
 
 def _longest(

@@ -7,9 +7,9 @@ by how fast frames come at the receiver: the mean of their distances, which a bu
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from wiregauge.switching.evidence import evidence_of
 from wiregauge.switching.forwarding import no_line_rate, percent
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.session import Session
@@ -55,8 +55,13 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
         proof = session.evidence()
         if found is not None:
             result.rows.append({**found, **proof.cells(), "bound": None})
-            own = replace(proof, lost=proof.lost if found["loss"] else 0)
-            result.conclusion.append(f"{frame} B: {found['statement']}; {own.rests(session.device.rate_bps)}")
+            # The statement is of the trial with the least gaps alone.
+            fullest = evidence_of(
+                (trial, seen) for _, trial, seen in session.log if trial.name == _name(frame)
+            )
+            result.conclusion.append(
+                f"{frame} B: {found['statement']}; {fullest.rests(session.device.rate_bps)}"
+            )
     result.notes += lacks
     result.notes.append(
         f"From port 1 to port 2, whose sender leaves {8 * _GAP} bit times behind each frame at the highest load, and "
@@ -67,12 +72,14 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
     return result
 
 
+def _name(frame: int) -> str:
+    return f"{frame} B, gaps of {8 * _GAP} bit times"
+
+
 def _rates(session: Session, frame: int, lower: float, result: Result) -> dict[str, Value] | None:
     line = fps(session.device.rate_bps, frame)
     most = session.device.rate_bps / (8 * (frame + _PREAMBLE + _GAP))
-    above = _forwarded(
-        session, f"{frame} B, gaps of {8 * _GAP} bit times", Stream(0, 1, 0, frame, gap=_GAP), result
-    )
+    above = _forwarded(session, _name(frame), Stream(0, 1, 0, frame, gap=_GAP), result)
     if above is None:
         return None
     frmol, outcome = above
