@@ -257,7 +257,7 @@ def set_back(packets: list[tuple[int, Seen]], by: int) -> list[tuple[int, Seen]]
     ("by", "wanted"),
     [
         (0, Grade.OK),
-        (3 * MS, Grade.NOTE),
+        (3 * MS, Grade.DEGRADED),
         (12 * MS, Grade.INVALID),
         (150 * MS, Grade.INVALID),
         (10**12, Grade.INVALID),
@@ -270,6 +270,57 @@ def test_times_that_go_back_in_the_order_of_a_file(by: int, wanted: Grade, tmp_p
     assert (judgement.validity is Grade.INVALID) == (wanted is Grade.INVALID)
     if wanted is Grade.INVALID:
         assert "reordercap IN OUT" in said
+
+
+@pytest.mark.parametrize(("often", "wanted"), [(1, Grade.DEGRADED), (2, Grade.DEGRADED), (40, Grade.NOTE)])
+def test_a_time_that_goes_back_once_is_held_against_what_was_measured(
+    often: int, wanted: Grade, tmp_path: Path
+) -> None:
+    """A median of 20 us: what may be a clock spoils it; queues put frames out of order all the time."""
+    packets: list[tuple[int, Seen]] = []
+    every = len(sides()) // often
+    for at in range(0, len(sides()), every):
+        some = sides()[at : at + every]
+        # The frames of 4 ms come before those of the 4 ms before them.
+        packets += some[8:16] + some[:8] + some[16:]
+    judgement, said, entry = seen(tmp_path / "a", pcapng(tmp_path / "t.pcapng", packets), code=0)
+    assert {tap["turns"] for tap in entry["taps"]} == {often}
+    assert grade(judgement, "clocks-forward") is wanted
+    assert ("a clock was set back, and times on both sides of it" in said) is (wanted is Grade.DEGRADED)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.7])
+def test_a_capture_beside_a_copy_of_itself_is_of_one_place(own: Path, kept: float, tmp_path: Path) -> None:
+    """Also where the copy is no longer the same file, and nobody knows the clocks."""
+    first = sorted(own.glob("*.pcapng"))[0]
+    copy = cut(first, tmp_path / "copy.pcapng", lambda at, of: at < of * kept)
+    copy.write_bytes(copy.read_bytes() + block("<", 0x0BAD, b""))
+    for number, options in enumerate(([], ["--max-clock-offset", "1us"])):
+        judgement, said, _ = seen(tmp_path / str(number), first, copy, *options, code=4)
+        assert judgement.validity is Grade.INVALID
+        assert grade(judgement, "transit-time") is Grade.INVALID
+        assert "one was made from the other" in said
+
+
+@pytest.mark.parametrize("took", [20 * US, 1020 * US])
+def test_how_long_small_frames_stay_is_not_learnt_from_large_ones(took: int, tmp_path: Path) -> None:
+    """Of one flow: large frames with a content of their own, and small ones whose content recurs each 1 ms."""
+    flow = [Seen(START + EACH * n, frame(7), (1, n)) for n in range(-20, SENT_N + 20)]
+    large = [
+        Seen(START + EACH * n + 300 * US, frame(n) + bytes(400), (2, n)) for n in range(1000, 1000 + SENT_N)
+    ]
+    large = [replace(one, nanos=START + EACH * n + 300 * US) for n, one in enumerate(large)]
+    late = [replace(one, nanos=one.nanos + took) for one in flow]
+    late += [replace(one, nanos=one.nanos + 20 * US) for one in large]
+    end = START + EACH * SENT_N
+    packets = [(BEFORE, one) for one in flow + large if START <= one.nanos < end]
+    packets += [(BEHIND, one) for one in late if START <= one.nanos < end]
+    file = pcapng(tmp_path / "t.pcapng", sorted(packets, key=lambda pair: pair[1].nanos))
+    compared, done = imported(tmp_path, file)
+    (found,) = compared["flows"]
+    assert found["matched"] <= SENT_N + 5
+    assert found["recurring_ps"] > compared["greatest_ps"]
+    assert "too few frames have a content of their own" in " ".join(done.output.split())
 
 
 def test_two_clocks_in_one_file_are_no_fact_about_networks(tmp_path: Path) -> None:

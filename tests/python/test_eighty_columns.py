@@ -97,3 +97,10 @@ def test_show_has_what_was_sent_and_the_median_at_every_width(run: str, runs: Pa
 def test_a_broken_word_is_seen() -> None:
     assert broken("undeci\nded: 2", "undecided: 2") == {("undeci", "ded:")}
     assert broken("undecided:\n2", "undecided: 2") == set()
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_an_interval_stands_below_its_percentile(width: int, runs: Path) -> None:
+    """As the caption says, in a line of its own: no line feed is shown as one."""
+    for place in sorted(runs.iterdir()):
+        assert "\\n" not in printed(width, "show", place), place.name

@@ -143,9 +143,12 @@ pub struct Interface {
     pub dropped: u64,
     /// By how much a time lies before the latest in front of it in the file, at most, ps.
     pub back_picos: u64,
+    /// How often a time lies before that of the frame in front of it.
+    pub turns: u64,
     /// Of `dropped`, what packet blocks say.
     dropped_between: u64,
     latest: Option<i128>,
+    before: Option<i128>,
     link_type: i32,
     resolution: Option<Unit>,
     offset_seconds: i64,
@@ -156,6 +159,8 @@ impl Interface {
         let latest = self.latest.map_or(picos, |latest| latest.max(picos));
         self.back_picos = self.back_picos.max(u64::try_from(latest - picos).unwrap_or(u64::MAX));
         self.latest = Some(latest);
+        self.turns += u64::from(self.before.is_some_and(|before| picos < before));
+        self.before = Some(picos);
     }
 }
 
@@ -516,6 +521,8 @@ impl State<'_> {
             dropped: 0,
             dropped_between: 0,
             back_picos: 0,
+            turns: 0,
+            before: None,
             latest: None,
             link_type: block.linktype.0,
             resolution,
@@ -561,6 +568,8 @@ fn of_header(header: &PcapHeader) -> Interface {
         dropped: 0,
         dropped_between: 0,
         back_picos: 0,
+        turns: 0,
+        before: None,
         latest: None,
         link_type: (field & 0xffff).cast_signed(),
         resolution,

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from wiregauge.measures.definitions import MAIN, quantile_named
 from wiregauge.measures.definitions.units import BEYOND, count_of, duration, in_unit, interval_text, share
@@ -289,10 +290,15 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
             turned = flow.plan.relayed and "mean ± u" in columns  # a narrow table tells by its round trip
             name = escape(_flow_name(flow)) + (" relay" if turned else "")
             cells = {**_cells(flow, intervals=intervals), "validity": mark}
-            table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
+            table.add_row(str(run.plan.index), point, name, *(_shown(cells[title]) for title in columns))
     table.caption = _caption(judgement, columns, intervals=intervals)
     table.caption_justify = "left"
     return table
+
+
+def _shown(cell: str) -> str | Text:
+    """A figure with its interval in the line below; of a text the console would show the line feed and not obey it."""
+    return Text(cell) if "\n" in cell else cell
 
 
 def _caption(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> str:

@@ -45,6 +45,8 @@ pub(super) struct Side {
     pub(super) timestamps: Option<Timestamps>,
     /// By how much a time lies before the latest in front of it in the file, at most, ps.
     pub(super) back_picos: u64,
+    /// How often one lies before the one in front of it.
+    pub(super) turns: u64,
 }
 
 /// Both captures.
@@ -199,6 +201,7 @@ fn side(
         rate_bps: order.rate_bps,
         timestamps: None,
         back_picos: 0,
+        turns: 0,
     };
     let mut is_sorted = true;
     let mut used: Option<(usize, Interface)> = None;
@@ -250,6 +253,7 @@ fn side(
     for (_, interface) in all.filter(|(at, _)| wanted.is_none_or(|wanted| wanted == *at)) {
         side.dropped = side.dropped.saturating_add(interface.dropped);
         side.back_picos = side.back_picos.max(interface.back_picos);
+        side.turns = side.turns.saturating_add(interface.turns);
     }
     if !is_sorted {
         side.frames.sort_by_key(|frame| frame.time);
@@ -307,6 +311,7 @@ impl Side {
             foreign: 0,
             dropped: self.dropped,
             back_ps: self.back_picos,
+            turns: self.turns,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Relation {
     pub(super) greatest: i64,
     /// Whether it is the greatest that is looked for unasked, rather than twice what was seen.
     pub(super) is_most: bool,
+    /// Longest residence looked for where nothing tells it, ps.
+    most: i64,
     /// When a frame may leave after it came, ps; below 0 by what the clocks may be apart.
     window: [i64; 2],
     /// By flow: the side it comes from.
@@ -33,6 +35,9 @@ pub(super) struct Relation {
     /// By flow: longest residence looked for among frames of a content that recurs, ps. Of a flow without enough frames of
     /// a content of their own nobody knows how long it stays: that of another flow may be a whole cycle of its content.
     pub(super) recurring: Vec<i64>,
+    /// The same by flow and size of frames, of sizes of which there are enough with a content of their own: what is small
+    /// may be of another kind than what is large, and stay for another time.
+    by_size: BTreeMap<(usize, u32), i64>,
     /// Frames of a content that each capture has once.
     pub(super) unique: u64,
     /// By content: the frames of each side.
@@ -169,11 +174,12 @@ impl Groups {
 
 impl Relation {
     /// When a frame of a flow may leave after it came, ps, of a content that a capture has so many times.
-    fn window_of(&self, flow: usize, times: usize) -> [i64; 2] {
+    fn window_of(&self, (flow, length): (usize, u16), times: usize) -> [i64; 2] {
         if times <= 1 {
             return self.window;
         }
-        let longer = self.recurring[flow].saturating_sub(self.greatest);
+        let longest = self.by_size.get(&(flow, size(length))).copied().unwrap_or(self.most);
+        let longer = longest.saturating_sub(self.greatest);
         // Between clocks of which nothing is known a frame may seem to leave as much before.
         let earlier = if self.uncertainty.is_some() { 0 } else { longer };
         [self.window[0].saturating_sub(earlier), self.window[1].saturating_add(longer)]
@@ -237,10 +243,12 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
     let twice = |longest: i64| longest.saturating_mul(2).saturating_add(2 * slack).min(limit);
     let seen = (unique >= ENOUGH).then(|| twice(greatest));
     let greatest = order.greatest_ps.or(seen).unwrap_or(LONGEST);
-    let recurring = own.iter().map(|&(count, longest)| {
-        let seen = (count >= ENOUGH).then(|| twice(longest));
-        order.greatest_ps.or(seen).unwrap_or(LONGEST).max(greatest)
-    });
+    let most = order.greatest_ps.unwrap_or(LONGEST).max(greatest);
+    let enough = own.iter().filter(|(_, (count, _))| *count >= ENOUGH);
+    let by_size: BTreeMap<(usize, u32), i64> = enough
+        .map(|(&of, &(_, longest))| (of, order.greatest_ps.unwrap_or_else(|| twice(longest)).max(greatest)))
+        .collect();
+    let recurring = recurring(read, &groups, &by_size, most);
     let earliest = if agree.is_some() { -slack } else { -greatest };
     Ok(Relation {
         offset: i64::try_from(bases - estimate.shift).unwrap_or(i64::MAX),
@@ -248,7 +256,9 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
         greatest,
         is_most: order.greatest_ps.is_none() && greatest == LONGEST,
         window: [earliest, greatest.saturating_add(slack)],
-        recurring: recurring.collect(),
+        recurring,
+        by_size,
+        most,
         told: from.flows.iter().map(|votes| *votes != [0; 2]).collect(),
         from: from.decide(read),
         unique,
@@ -264,12 +274,36 @@ struct Alone {
     greatest: i64,
     /// The shortest of all, ps.
     nearest: i64,
-    /// The number of these and the longest of their residences, by flow.
-    own: Vec<(u64, i64)>,
+    /// The number of these and the longest of their residences, by flow and size.
+    own: BTreeMap<(usize, u32), (u64, i64)>,
+}
+
+/// Frames of about one length: up to twice the shortest.
+const fn size(length: u16) -> u32 {
+    u16::BITS - length.leading_zeros()
+}
+
+/// By flow: the longest residence looked for among its frames of a content that recurs; 0 of a flow without any.
+fn recurring(read: &Captures, groups: &Groups, by_size: &BTreeMap<(usize, u32), i64>, most: i64) -> Vec<i64> {
+    let mut longest = vec![0; read.flows.len()];
+    for range in &groups.ranges {
+        let places = [0, 1].map(|side| groups.places(range, side));
+        if places.iter().all(|places| places.len() <= 1) {
+            continue;
+        }
+        for (side, places) in places.iter().enumerate() {
+            let Some(&place) = places.first() else { continue };
+            let frame = &read.sides[side].frames[place as usize];
+            let flow = frame.flow as usize;
+            let looked = by_size.get(&(flow, size(frame.length))).copied().unwrap_or(most);
+            longest[flow] = looked.max(longest[flow]);
+        }
+    }
+    longest
 }
 
 fn alone(read: &Captures, groups: &Groups, most: i64) -> Alone {
-    let own = vec![(0, 0); read.flows.len()];
+    let own = BTreeMap::new();
     let mut found = Alone { unique: 0, greatest: 0, nearest: i64::MAX, own };
     for pair in groups.unique() {
         let apart = difference(read, pair).abs();
@@ -279,7 +313,8 @@ fn alone(read: &Captures, groups: &Groups, most: i64) -> Alone {
         }
         found.unique += 1;
         found.greatest = found.greatest.max(apart);
-        let own = &mut found.own[read.sides[0].frames[pair[0] as usize].flow as usize];
+        let frame = &read.sides[0].frames[pair[0] as usize];
+        let own = found.own.entry((frame.flow as usize, size(frame.length))).or_insert((0, 0));
         *own = (own.0 + 1, own.1.max(apart));
     }
     found
@@ -487,7 +522,11 @@ fn round(read: &Captures, relation: &Relation, limits: Option<&[Vec<Limits>; 2]>
         own.extend(
             limits.iter().flat_map(|limits| places[from].iter().map(|&place| limits[from][place as usize])),
         );
-        let window = relation.window_of(flow, before.len().max(behind.len()));
+        let length = (0..2).find_map(|side| {
+            places[side].first().map(|&place| read.sides[side].frames[place as usize].length)
+        });
+        let times = before.len().max(behind.len());
+        let window = relation.window_of((flow, length.unwrap_or_default()), times);
         let found = matched(&before, &behind, window, limits.map(|_| own.as_slice()));
         note(read, window, from, &places, [&before, &behind], &found, &mut fates);
         fates.stemming[flow] += found.stemming as u64;

@@ -114,6 +114,8 @@ pub struct TapReport {
     pub dropped: u64,
     /// By how much a time lies before the latest in front of it in the file, at most, ps.
     pub back_ps: u64,
+    /// How often a time lies before that of the frame in front of it: a clock that is set back does so once.
+    pub turns: u64,
 }
 
 /// Frames, or a rest of a file, that could not be used.
@@ -430,6 +432,7 @@ fn report(order: &Order, map: &Map, network: &Network, number: usize, tap: &Tap)
         foreign: tap.frames - tap.messages,
         dropped: tap.dropped,
         back_ps: tap.back_picos,
+        turns: tap.turns,
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Tap {
     pub(super) dropped: u64,
     /// By how much a time lies before the latest in front of it in the file, at most, ps.
     pub(super) back_picos: u64,
+    /// How often one lies before the one in front of it.
+    pub(super) turns: u64,
 }
 
 /// A flow in one direction, as one tap sees it.
@@ -103,6 +105,7 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
         for (tap, interface) in contents.taps[begin..].iter_mut().zip(reader.interfaces()) {
             tap.dropped = interface.dropped;
             tap.back_picos = interface.back_picos;
+            tap.turns = interface.turns;
         }
         let file = path.display().to_string();
         contents.troubles.extend(reader.troubles().iter().map(|(what, n)| (file.clone(), what.clone(), *n)));
@@ -139,6 +142,7 @@ fn tap(file: usize, interface: usize, reader: &Reader, path: &Path) -> Tap {
         unchecked: 0,
         dropped: 0,
         back_picos: 0,
+        turns: 0,
     }
 }
 

@@ -234,7 +234,12 @@ def _transit(run: Evidence) -> Check:
     """Whether anything took time between taps: nothing is in two places at once."""
     taken = [latency for flow in run.flows if (latency := flow.summaries["latency"]).n]
     compared = run.entry.get("passive")
-    if isinstance(compared, dict) and not taken:
+    apart = [flow for flow in run.flows if flow.clock_offset is not None and not flow.plan.relayed]
+    if not taken and apart and not isinstance(compared, dict):
+        # As with anyone's traffic: of clocks that nobody compared, their offset and the time taken are one number.
+        at_once = all(flow.clock_offset is not None and flow.clock_offset[1] == 0 for flow in apart)
+        at_once = at_once and not any(flow.summaries["delay_variation"].maximum for flow in apart)
+    elif isinstance(compared, dict) and not taken:
         # Residence is not known, but that all times are the same in both captures is.
         flows = [flow for flow in compared["flows"] if flow.get("varies_ps") is not None]
         at_once = bool(flows) and compared["offset_ps"] == 0 and not any(flow["varies_ps"] for flow in flows)
@@ -249,7 +254,7 @@ def _transit(run: Evidence) -> Check:
         "every frame has the same time at both taps, and no device takes no time at all: the captures are of one "
         "place, or one was made from the other, or the timestamps are too coarse to tell; capture before and behind "
         "the device",
-        nothing="" if taken else "no time is known",
+        nothing="" if taken or at_once else "no time is known",
     )
 
 
