@@ -348,3 +348,20 @@ def test_a_second_hump_before_a_shallow_valley_is_not_denied() -> None:
     told = said.peak_sentence(stats.peaks(values, resolution=0.001), "latency")
     assert "one mode for certain" in told
     assert "stand above the valley" in told
+
+
+COMBED = """<test xmlns="urn:wiregauge:test:2" name="combs" seed="1">
+  <network host="ideal"><end-system name="a"/><end-system name="b"/><switch name="s"/>
+    <link between="a s" rate="1Gbit/s"/><link between="b s" rate="1Gbit/s"/></network>
+  <flows><flow id="20" protocol="udp" from="a" to="b"/></flows>
+  <tasks><send flow="20" period="1ms" burst="{burst}" payload="1472B" count="4000"/><receive flow="20"/></tasks>
+</test>
+"""
+
+
+@pytest.mark.parametrize("burst", [2, 3, 4, 6])
+def test_all_of_an_excess_is_in_steps_where_times_are_few(tmp_path: Path, burst: int) -> None:
+    """Messages of bursts take one of few times: the median of a sample of them may be the next one."""
+    explained = explaining.explain(measures.judge(simulated(tmp_path, COMBED.format(burst=burst))))
+    for message in flow_of(explained, 20).worst:
+        assert sum(step.excess for step in message.steps) == pytest.approx(message.excess, abs=2.0)

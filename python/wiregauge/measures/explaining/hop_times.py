@@ -25,6 +25,9 @@ MOST_SAMPLED = 1_000
 """Messages of a flow from which the usual time of a step is taken, at most about."""
 SAMPLED_RECORDS = 500_000
 """Records that are read for the usual times, at most; of a larger file from stretches of time evenly over the run."""
+_NEAR_HALF = 0.1
+"""A share of sampled messages at the median of all that is further from half is not one of chance."""
+_ROUNDED_PS = 500
 _STRETCHES = 24
 _GOLDEN = 0.6180339887498949
 """Its multiples, whole parts off, are spread evenly and never come back: stretches lie at no period."""
@@ -180,8 +183,13 @@ def usual_steps(
     ways: Sequence[Way],
     counts: Mapping[int, int],
     one_clock: Callable[[pl.DataFrame], pl.DataFrame],
+    medians: Mapping[tuple[int, int], float],
 ) -> dict[tuple[int, int, int], tuple[float, int]]:
     """Median time, ns, and number of messages behind it, of each step: by way and the places it joins.
+
+    `medians` are of the times that all messages of a flow took to a receiver, ns. Where the messages that are looked at
+    have theirs at another share than half, as those of few different times do, steps are taken at that share, too: what
+    a message took more than usual is then the same of the whole and of its steps.
 
     `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` one in k is looked at, or all of them
     in some stretches of time, and of flows that send in none of these again one in k. `one_clock` puts the times of
@@ -219,15 +227,26 @@ def usual_steps(
         if unseen:
             only = pl.col("flow").is_in(unseen) & ~pl.col("warm_up") & (every == 0)
             records = pl.concat([records, read_columns(path, COLUMNS, only, most=SAMPLED_RECORDS)])
-    table = (
-        _of_first_copies(ladders(one_clock(records), ways), ways)
-        .group_by("way", "from", "to")
-        .agg(pl.col("took").cast(pl.Float64).quantile(0.5, "lower") / 1000, pl.len().alias("n"))
-    )
+    table = _of_first_copies(ladders(one_clock(records), ways), ways)
     return {
-        (int(way), int(start), int(end)): (float(took), int(n))
-        for way, start, end, took, n in table.iter_rows()
+        (way.number, int(start), int(end)): (float(took), int(n))
+        for way in ways
+        for start, end, took, n in _usual_of(
+            table.filter(pl.col("way") == way.number),
+            medians.get((way.flow.id, way.flow.receiver)) if len(way.flow.ways) == 1 else None,
+        ).iter_rows()
     }
+
+
+def _usual_of(table: pl.DataFrame, median: float | None) -> pl.DataFrame:
+    """From, to, usual time and number of each step of one way."""
+    share = 0.5
+    if median is not None and table.height:
+        whole = table.group_by("sequence").agg(pl.col("took").sum())["took"].to_numpy()
+        below = float((whole <= 1000 * median + _ROUNDED_PS).mean())
+        share = below if abs(below - 0.5) < _NEAR_HALF else share
+    took = pl.col("took").cast(pl.Float64).quantile(share, "lower") / 1000
+    return table.group_by("from", "to").agg(took, pl.len().alias("n"))
 
 
 def _of_first_copies(table: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:

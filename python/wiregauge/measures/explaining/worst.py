@@ -88,6 +88,7 @@ def worst_messages(
         chosen,
         {flow.plan.id: flow.counts["sent"] for flow, _, _ in flows},
         around,
+        {(flow.plan.id, flow.plan.receiver): median for flow, _, median in flows},
     )
     partners = _partners(directory, run, steps, clocks)
     found_by_flow = {}
@@ -155,6 +156,7 @@ def _steps(
     chosen: Mapping[Key, pl.DataFrame],
     counts: Mapping[int, int],
     around: Surroundings,
+    medians: Mapping[Key, float],
 ) -> dict[tuple[int, int, int], tuple[tuple[Step, ...], float]]:
     """By flow, receiver and sequence: the steps of the chosen messages, and how much longer their way usually is."""
     path = directory.records(run.plan.index)
@@ -179,7 +181,7 @@ def _steps(
     sequences = {sequence for _, rows in wanted for sequence in rows["sequence"].to_list()}
     own = pl.col("flow").is_in(sorted(numbers)) & pl.col("sequence").is_in(sorted(sequences))
     climbed = ladders(one_clock(read_spans(path, spans, own)), ways)
-    usual = usual_steps(path, ways, counts, one_clock)
+    usual = usual_steps(path, ways, counts, one_clock, medians)
     found = {}
     for flow, rows in wanted:
         mine = [way for way in ways if way.flow is flow]
