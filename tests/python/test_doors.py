@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,6 +21,7 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from wiregauge.cli.program import main
 from wiregauge.files import open_regular, printable, printable_content, printable_lines, read_regular
@@ -35,7 +37,8 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="doors" seed="1">
   <tasks><send flow="1" period="1ms" payload="100B" count="20"/><receive flow="1"/></tasks>
 </test>
 """
-HOSTILE = "x\x1b[2J\x1b[H\nverdict PASS\r\x07\x7f\x9b31m\u202eevil\u2066\u200b\u2028[red]b[/red]\U000e0001"
+HOSTILE = "x\x1b[2J\x1b[H\nverdict PASS\r\x07\x7f\x9b31m\u202eevil\u2066\u200b\u2028[red]b[/red][/]"
+HOSTILE += "<script>alert(1)</script>--><!--&=cmd\U000e0001"
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -78,7 +81,8 @@ def wiregauge(*words: object, cwd: Path | None = None) -> Done:
 
 def seen(text: str) -> bool:
     """Whether nothing is in a text but lines that can be seen."""
-    return not any(unicodedata.category(c) in UNSEEN for c in text.replace("\n", ""))
+    lines = text.replace("\r\n", "\n").replace("\n", "")  # CSV ends lines as RFC 4180 has it
+    return not any(unicodedata.category(c) in UNSEEN for c in lines)
 
 
 @pytest.fixture(scope="module")
@@ -137,21 +141,18 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_names_of_a_run_directory_of_others_are_shown_and_not_obeyed(
-    run: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    place = tmp_path / "r\x1b[2J\n\u202ename"
+def of_others(run: Path, place: Path, *, whole: bool = False) -> Path:
+    """A run directory whose names somebody else chose; `whole`: of a run that was complete."""
     shutil.copytree(run, place)
     manifest = json.loads((place / "manifest.json").read_text())
     for key in ("digest", "files"):
         del manifest[key]
     manifest["test"]["name"] = HOSTILE
     manifest["plan"]["name"] = HOSTILE
-    manifest["reason"] = HOSTILE
-    manifest["state"] = "failed"
+    if not whole:
+        manifest["reason"] = manifest["runs"][0]["reason"] = HOSTILE
+        manifest["state"] = "failed"
     manifest["plan"]["network"]["nodes"][0]["name"] = HOSTILE
-    manifest["runs"][0]["reason"] = HOSTILE
     (place / "manifest.json").write_text(json.dumps(manifest))
     (place / "tracking.json").write_text(
         json.dumps(
@@ -160,6 +161,14 @@ def test_names_of_a_run_directory_of_others_are_shown_and_not_obeyed(
     )
     for name in ("measures.json", "report.html"):
         (place / name).unlink()
+    return place
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_names_of_a_run_directory_of_others_are_shown_and_not_obeyed(
+    run: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    place = of_others(run, tmp_path / "r\x1b[2J\n\u202ename")
     done = wiregauge(*(word.format(place) for word in words), cwd=tmp_path)
     assert done.returncode in (0, 1, 2, 4), done.stderr
     assert seen(done.stdout + done.stderr), done.stdout + done.stderr
@@ -168,6 +177,90 @@ def test_names_of_a_run_directory_of_others_are_shown_and_not_obeyed(
     page = place / "report.html"
     if page.exists():
         assert seen(page.read_text())
+
+
+FILES = {
+    "the report": ("report", "{}"),
+    "pictures": ("report", "{}", "--svg", "out", "--png", "out"),
+    "a comparison": ("compare", "{}", "{run}", "--out", "out/page.html"),
+    "a trend": ("trend", "{run}", "{}", "--out", "out/page.html"),
+    **{to: ("export", "{}", "--to", to, "--out", f"out/t.{to}") for to in ("csv", "json", "openmetrics")},
+    "verdicts": ("export", "{}", "--to", "junit", "--out", "out/t.xml"),
+    "columns": ("export", "{}", "--to", "parquet", "--out", "out/t.parquet"),
+}
+XML = {".svg", ".xml"}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_files_that_are_made_of_names_of_others_hold_nothing_to_obey(
+    run: Path, tmp_path: Path, name: str
+) -> None:
+    """Text of every file that a command writes can be seen, XML stays XML, and a page runs nothing of theirs."""
+    place = of_others(run, tmp_path / "r\x1b[2J\n\u202ename", whole=True)
+    (tmp_path / "out").mkdir()
+    done = wiregauge(*(word.format(place, run=run) for word in FILES[name]), cwd=tmp_path)
+    assert done.returncode in (0, 4), done.stderr
+    assert seen(done.stdout + done.stderr)
+    made = [*(tmp_path / "out").iterdir(), *place.glob("*.html")]
+    assert made
+    for file in made:
+        if file.suffix in (".png", ".parquet"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        assert seen(text), file.name
+        if file.suffix in XML:
+            etree.fromstring(text.encode())
+        if file.suffix == ".html":
+            assert "<script>alert" not in text, file.name
+
+
+LAB = """[[host]]
+name = "h"
+address = {text}
+interface = {text}
+end-systems = [{text}]
+"""
+OF_HOSTS = {
+    "status": ("lab", "status", "--lab", "lab"),
+    "status as JSON": ("lab", "status", "--lab", "lab", "--json"),
+    "map": ("lab", "map", "t.xml", "--lab", "lab"),
+    "drain": ("lab", "drain", "h", "--lab", "lab"),
+    "clean": ("lab", "clean", "--lab", "lab"),
+    "revoke": ("lab", "revoke", HOSTILE, "--lab", "lab"),
+    "member": ("lab", "member", HOSTILE, "--lab", "lab"),
+    "enrol": ("lab", "enrol", HOSTILE, HOSTILE, "--lab", "lab"),
+    "doctor": ("doctor", "--lab", "lab"),
+    "doctor of a host": ("doctor", HOSTILE, "--lab", "lab"),
+    "doctor of an interface": ("doctor", "--interface", HOSTILE),
+    "switch": ("switch", HOSTILE),
+    "services": ("switch", "--services", "services.toml", "--tests", "service-steps", "--out", "out"),
+    "switch again": ("switch", "--resume", "other"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(OF_HOSTS))
+def test_names_of_hosts_and_devices_are_shown_and_not_obeyed(tmp_path: Path, name: str) -> None:
+    wiregauge("lab", "init", "lab", cwd=tmp_path)
+    (tmp_path / "lab" / "lab.toml").write_text(LAB.format(text=json.dumps(HOSTILE[:-1])))
+    (tmp_path / "services.toml").write_text(f"[[service]]\nname = {json.dumps(HOSTILE[:-1])}\ncir = 1\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "plan.json").write_text(json.dumps({"name": HOSTILE, "device": HOSTILE}))
+    (tmp_path / "t.xml").write_text(TEST)
+    done = wiregauge(*OF_HOSTS[name], cwd=tmp_path)
+    assert seen(done.stdout + done.stderr), done.stdout + done.stderr
+    assert "internal error" not in done.stderr
+    assert done.returncode in (0, 1, 2, 3, 4)
+    assert not any(line.startswith("verdict PASS") for line in (done.stdout + done.stderr).splitlines())
+
+
+def test_no_path_is_taken_for_a_pattern() -> None:
+    """Polars takes brackets and stars in a path for one of many, unless it is told not to."""
+    package = Path(sys.modules["wiregauge"].__path__[0])
+    for path in package.rglob("*.py"):
+        for found in re.finditer(
+            r"pl\.(?:scan|read)_(?:parquet|ipc)\((?:[^()]|\([^()]*\))*\)", path.read_text()
+        ):
+            assert "glob=False" in found[0], f"{path.relative_to(package)}: {found[0]}"
 
 
 def test_only_one_place_prints() -> None:

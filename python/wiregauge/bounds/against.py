@@ -269,7 +269,7 @@ def _copies(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_
     mine = (pl.col("flow") == plan.id) & ~pl.col("warm_up")
     if plan.multicast:
         mine &= pl.col("to") == plan.receiver
-    rows = pl.read_parquet(path, columns=columns).filter(mine)
+    rows = pl.read_parquet(path, columns=columns, glob=False).filter(mine)
     handed_on = rows.select((pl.col("rx_app") - pl.col("tx_app")).max()).item()
     corrected = 0.0 if handed_on is None else handed_on / 1000 - latency.maximum
     for network, other in (NETWORKS, NETWORKS[::-1]):
@@ -348,7 +348,7 @@ def _off_path(directory: RunDirectory, run: int, flow: int, servers: frozenset[s
     if not path.exists():
         return
     names = directory.plan.network.names
-    seen = pl.read_parquet(path).filter((pl.col("flow") == flow) & ~pl.col("returning"))
+    seen = pl.read_parquet(path, glob=False).filter((pl.col("flow") == flow) & ~pl.col("returning"))
     passed = {f"{names[node]}:{port}" for node, port in seen.select("node", "port").unique().iter_rows()}
     strange = sorted(passed - servers)
     receivers = next((one.receivers for one in directory.plan.runs[run].flows if one.id == flow), ())
@@ -362,7 +362,7 @@ def _bursts(directory: RunDirectory, run: int, servers: frozenset[str], sends: S
     path = directory.messages(run)
     if not path.exists():
         return
-    table = pl.read_parquet(path, columns=["flow", "tx_app", "length"]).drop_nulls()
+    table = pl.read_parquet(path, columns=["flow", "tx_app", "length"], glob=False).drop_nulls()
     names = plan.network.names
     for flow in plan.runs[run].flows:
         ways = {f"{names[hop.from_]}:{hop.from_port}" for route in flow.routes for hop in route.hops}

@@ -143,7 +143,11 @@ def _timestamp(flows: Sequence[FlowResult]) -> float:
 def _run(directory: RunDirectory, run: RunResult) -> Run:
     index = run.plan.index
     directory.inventory.check([directory.messages(index)])
-    messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
+    messages = (
+        pl.read_parquet(directory.messages(index), glob=False)
+        .filter(~pl.col("warm_up"))
+        .sort("flow", "sequence")
+    )
     sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)
     return Run(
         directory.plan.runs[index], messages, _timestamp(run.flows), sent, run.validity.word, run.reasons

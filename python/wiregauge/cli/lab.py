@@ -179,7 +179,11 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
                 about += "".join(f", {neighbour.text}" for neighbour in one.neighbours)
             usable = "[green]yes[/]" if why is None else f"[yellow]{escape(why)}[/]"
             table.add_row(
-                escape(host.place), host.address, escape(about), usable, escape(one.timestamps if one else "")
+                escape(host.place),
+                escape(host.address),
+                escape(about),
+                usable,
+                escape(one.timestamps if one else ""),
             )
         make_console().print(table)
     if any(unfit(host) is not None for host in hosts):

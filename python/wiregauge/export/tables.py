@@ -345,7 +345,7 @@ def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = Non
         )
     try:
         metadata = pl.read_parquet_metadata(path)
-        table = pl.scan_parquet(path)
+        table = pl.scan_parquet(path, glob=False)
         columns = table.collect_schema().names()
     # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
     except BaseException as error:

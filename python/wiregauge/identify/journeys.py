@@ -25,7 +25,7 @@ def journeys(records: Path, node: int, flows: Sequence[int]) -> tuple[pl.DataFra
     """
     try:
         rows = (
-            pl.scan_parquet(records)
+            pl.scan_parquet(records, glob=False)
             .filter((pl.col("node") == node) & pl.col("flow").is_in(list(flows)))
             .select(*_KEY, "length", "time", pl.col("point").cast(pl.String))
             .head(MOST)

@@ -106,7 +106,12 @@ def passed_by(directory: RunDirectory, name: str | None = None, run: int = 0) ->
         )
     directory.inventory.check([path])
     try:
-        rows = pl.scan_parquet(path).with_columns(pl.col("point").cast(pl.String)).head(MOST).collect()
+        rows = (
+            pl.scan_parquet(path, glob=False)
+            .with_columns(pl.col("point").cast(pl.String))
+            .head(MOST)
+            .collect()
+        )
     except (pl.exceptions.PolarsError, OSError) as error:
         raise IdentifyError(f"{path}: cannot be read ({str(error).splitlines()[0][:120]})") from None
     if _is_compared(directory):
@@ -292,7 +297,7 @@ def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Pass
             "import them with --max-clock-offset"
         )
     rows = rows.filter(pl.col("point") == TAP)
-    messages = pl.read_parquet(directory.messages(run.index)).select(
+    messages = pl.read_parquet(directory.messages(run.index), glob=False).select(
         "flow", "sequence", outcome=pl.col("outcome").cast(pl.String)
     )
     ports: list[Port] = []

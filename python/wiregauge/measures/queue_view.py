@@ -120,7 +120,7 @@ def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
         "full": ((point == "drop") & (reason == "buffer-full")).fill_null(value=False),
     }
     total = directory.reading(
-        plan.index, lambda: int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        plan.index, lambda: int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
     )
     for place in range(0, total, BATCH):
         yield read_columns(

@@ -72,7 +72,7 @@ def add_spooled(directory: RunDirectory, index: int) -> bool:
 def _rows(files: list[Path]) -> int:
     import polars as pl
 
-    return sum(int(pl.scan_parquet(file).select(pl.len()).collect().item()) for file in files)
+    return sum(int(pl.scan_parquet(file, glob=False).select(pl.len()).collect().item()) for file in files)
 
 
 def _store_beside(directory: RunDirectory, index: int) -> None:

@@ -101,7 +101,7 @@ def _overflows(
     if not path.exists():
         return None
     table = (
-        pl.read_parquet(path)
+        pl.read_parquet(path, glob=False)
         .filter((pl.col("node") == name) & (pl.col("counter") == "ring_drops"))
         .sort("time")
         .select("time", "value")
@@ -135,7 +135,7 @@ def _silent(
     files = [str(path) for path in directory.record_files(run.index)]
     latest: dict[int, int] = {}
     if files:
-        rows = pl.scan_parquet(files).filter(pl.col("point").cast(pl.String) != "intended-send")
+        rows = pl.scan_parquet(files, glob=False).filter(pl.col("point").cast(pl.String) != "intended-send")
         latest = dict(rows.group_by("node").agg(pl.col("time").max()).collect(engine="streaming").iter_rows())
     for node in gone:
         yield {"node": node, "frames": True, "from_ps": latest.get(node), "cause": "its agent ended early"}

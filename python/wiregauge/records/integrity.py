@@ -188,7 +188,7 @@ def _rows(path: Path) -> int | None:
     import polars as pl  # heavy, and not needed while frames travel
 
     try:
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError):
         return None
 

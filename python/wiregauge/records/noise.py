@@ -33,7 +33,7 @@ def store_noise(directory: RunDirectory, index: int, *, beside: bool = False) ->
     table = pl.DataFrame(rows, schema=columns, orient="row")
     if beside and directory.noise(index).exists():
         late = table["node"].unique().to_list()
-        stored = pl.read_parquet(directory.noise(index)).filter(~pl.col("node").is_in(late))
+        stored = pl.read_parquet(directory.noise(index), glob=False).filter(~pl.col("node").is_in(late))
         table = pl.concat([stored.select(list(columns)), table])
     table = table.sort("time", "node", "counter", "key")
     store_beside(table, directory.noise(index), "noise", NOISE_SCHEMA)

@@ -144,7 +144,7 @@ def _arrived(directory: RunDirectory, source: Source, run: int) -> Iterator[Arri
     path = directory.messages(run)
     if not path.exists():
         return
-    table = pl.read_parquet(path, columns=["flow", "tx_app", "length"]).drop_nulls()
+    table = pl.read_parquet(path, columns=["flow", "tx_app", "length"], glob=False).drop_nulls()
     sends = sends_of(source)
     for (flow,), own in sorted(table.group_by("flow"), key=lambda part: str(part[0])):
         bits = wire_bits(own["length"].to_numpy().astype(np.int64))

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from wiregauge.figures.compare import compare_figures
 from wiregauge.measures import DEFINITIONS, Judgement, headline
@@ -87,7 +88,7 @@ def _side(judgement: Judgement, name: str, role: str, path: Path) -> dict[str, o
         "validity": judgement.validity.word,
         "headline": headline(judgement),
         "reasons": judgement.reasons,
-        "report": os.path.relpath(own, path.parent) if own.exists() else "",
+        "report": quote(os.path.relpath(own, path.parent)) if own.exists() else "",
         "facts": [
             ("bench", str(manifest.get("bench", "?"))),
             ("test", judgement.plan.name),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 from wiregauge.figures.trend import trend_figures
 from wiregauge.measures import DEFINITIONS
@@ -47,7 +48,7 @@ def write_trend(trend: Trend, path: Path) -> Path:
 
 def _reports(trend: Trend, path: Path) -> list[tuple[str, str]]:
     own = [(name, run.directory / "report.html") for name, run in zip(trend.names, trend.runs, strict=True)]
-    return [(name, os.path.relpath(page, path.parent)) for name, page in own if page.exists()]
+    return [(name, quote(os.path.relpath(page, path.parent))) for name, page in own if page.exists()]
 
 
 def run_table(trend: Trend) -> Table:

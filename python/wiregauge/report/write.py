@@ -17,7 +17,7 @@ from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Panel
 from wiregauge.figures.ticks import extent
-from wiregauge.files import ForeignFileError, check_place, cure_for, write_whole
+from wiregauge.files import ForeignFileError, check_place, cure_for, printable_lines, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
@@ -222,12 +222,18 @@ def _templates() -> Environment:
 
     return Environment(
         autoescape=True,
+        finalize=_seen,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=FunctionLoader(_file),
         auto_reload=False,
     )
+
+
+def _seen(value: object) -> object:
+    """Whatever a page says, as text that shows all it holds; what is of the page itself stays."""
+    return printable_lines(value) if type(value) is str else value
 
 
 @cache

@@ -207,12 +207,12 @@ def usual_steps(
         steps["flow"], steps["step"], default=1, return_dtype=pl.UInt32
     )
     mine = pl.col("flow").is_in(flows) & ~pl.col("warm_up")
-    size = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    size = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
     if size <= SAMPLED_RECORDS:
         records = read_columns(path, COLUMNS, mine & (every == 0), most=SAMPLED_RECORDS)
     else:
         first, last = (
-            pl.scan_parquet(path)
+            pl.scan_parquet(path, glob=False)
             .select(pl.col("time").min(), pl.col("time").max().alias("last"))
             .collect()
             .row(0)

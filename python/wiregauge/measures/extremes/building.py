@@ -382,7 +382,7 @@ def raw_residence(
 
 def _passages(directory: Recorded, run: RunPlan) -> pl.LazyFrame | None:
     path = directory.passages(run.index)
-    return None if path is None else pl.scan_parquet(path)
+    return None if path is None else pl.scan_parquet(path, glob=False)
 
 
 def _read_passages(

@@ -148,7 +148,7 @@ def _current(directory: Recorded, run: RunPlan) -> Path | None:
 
 @cache
 def _measures_in(path: Path, _written: int) -> tuple[str, ...]:
-    names = pl.scan_parquet(path).collect_schema().names()
+    names = pl.scan_parquet(path, glob=False).collect_schema().names()
     return tuple(name.removesuffix(".n") for name in names if name.endswith(".n"))
 
 

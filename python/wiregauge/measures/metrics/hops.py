@@ -173,7 +173,7 @@ def read_columns(
     RunDirectoryError for a file that cannot be read.
     """
     try:
-        lazy = pl.scan_parquet(path)
+        lazy = pl.scan_parquet(path, glob=False)
         lazy = lazy if span is None else lazy.slice(*span)
         words = [name for name in ("point", "reason") if name in columns]
         lazy = lazy.with_columns(pl.col(*words).cast(pl.String)) if words else lazy

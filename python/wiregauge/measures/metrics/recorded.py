@@ -132,7 +132,9 @@ class Recorded:
         path = self.inventory.find(self.directory.messages(index))
         if path is None:
             return 0
-        return self.reading(index, lambda: int(pl.scan_parquet(path).select(pl.len()).collect().item()))
+        return self.reading(
+            index, lambda: int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+        )
 
     def sampled(self, index: int) -> dict[int, int]:
         """By flow of a run that is not held whole, one in how many stretches is; empty where all are.
@@ -198,7 +200,7 @@ class Recorded:
         if path is None:
             return None
         metadata = _reading(path, lambda: pl.read_parquet_metadata(path))
-        frame = pl.scan_parquet(path)
+        frame = pl.scan_parquet(path, glob=False)
         names = _reading(path, lambda: frame.collect_schema().names())
         if (
             metadata.get("wiregauge.kind", "messages") != "messages"
