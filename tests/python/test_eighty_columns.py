@@ -103,4 +103,6 @@ def test_a_broken_word_is_seen() -> None:
 def test_an_interval_stands_below_its_percentile(width: int, runs: Path) -> None:
     """As the caption says, in a line of its own: no line feed is shown as one."""
     for place in sorted(runs.iterdir()):
-        assert "\\n" not in printed(width, "show", place), place.name
+        shown = printed(width, "show", place)
+        assert "\\n" not in shown, place.name
+        assert "[/]" not in shown, place.name

@@ -298,7 +298,7 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
 
 def _shown(cell: str) -> str | Text:
     """A figure with its interval in the line below; of a text the console would show the line feed and not obey it."""
-    return Text(cell) if "\n" in cell else cell
+    return Text.from_markup(cell) if "\n" in cell else cell
 
 
 def _caption(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> str:
