@@ -130,7 +130,7 @@ test-alone: $(TESTING)/.installed
 
 test-all:
 	$(MAKE) test TEST_OPTIONS=--all
-	cargo test --locked --quiet --release -p wg-core --test as6802 -- --ignored
+	cargo test --locked --quiet --release -p wg-core --test it as6802 -- --ignored
 
 lint: $(VENV)/.packages
 	cargo fmt --all --check

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -117,3 +118,15 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
     report: pytest.CollectReport = yield
     _checked(report)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The files that took longest, and how long all took: whoever adds a test sees what it costs."""
+    taken: Counter[str] = Counter()
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        if isinstance(report, pytest.TestReport):
+            taken[report.nodeid.partition("::")[0]] += report.duration
+    if len(taken) > 1:
+        terminalreporter.section(f"{sum(taken.values()):.0f} s of tests; the slowest files")
+        for file, duration in taken.most_common(10):
+            terminalreporter.write_line(f"{duration:6.0f} s  {file}")

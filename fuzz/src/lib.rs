@@ -1,41 +1,41 @@
 //! The bodies of the protocol cores' targets, which share one reader of operations.
 #![forbid(unsafe_code)]
 
-#[path = "../../crates/core/tests/protocols/bodies/clock.rs"]
+#[path = "../../crates/core/tests/it/bodies/clock.rs"]
 mod clock;
-#[path = "../../crates/core/tests/protocols/bodies/copies.rs"]
+#[path = "../../crates/core/tests/it/bodies/copies.rs"]
 mod copies;
-#[path = "../../crates/core/tests/protocols/bodies/critical_switch.rs"]
+#[path = "../../crates/core/tests/it/bodies/critical_switch.rs"]
 mod critical_switch;
-#[path = "../../crates/core/tests/protocols/bodies/dispatch.rs"]
+#[path = "../../crates/core/tests/it/bodies/dispatch.rs"]
 mod dispatch;
-#[path = "../../crates/core/tests/protocols/bodies/generator.rs"]
+#[path = "../../crates/core/tests/it/bodies/generator.rs"]
 mod generator;
-#[path = "../../crates/core/tests/protocols/bodies/host.rs"]
+#[path = "../../crates/core/tests/it/bodies/host.rs"]
 mod host;
-#[path = "../../crates/core/tests/protocols/bodies/hub.rs"]
+#[path = "../../crates/core/tests/it/bodies/hub.rs"]
 mod hub;
-#[path = "../../crates/core/tests/protocols/bodies/interface.rs"]
+#[path = "../../crates/core/tests/it/bodies/interface.rs"]
 mod interface;
-#[path = "../../crates/core/tests/protocols/bodies/policing.rs"]
+#[path = "../../crates/core/tests/it/bodies/policing.rs"]
 mod policing;
-#[path = "../../crates/core/tests/protocols/bodies/port.rs"]
+#[path = "../../crates/core/tests/it/bodies/port.rs"]
 mod port;
-#[path = "../../crates/core/tests/protocols/bodies/reader.rs"]
+#[path = "../../crates/core/tests/it/bodies/reader.rs"]
 mod reader;
-#[path = "../../crates/core/tests/protocols/bodies/reception.rs"]
+#[path = "../../crates/core/tests/it/bodies/reception.rs"]
 mod reception;
-#[path = "../../crates/core/tests/protocols/bodies/regulator.rs"]
+#[path = "../../crates/core/tests/it/bodies/regulator.rs"]
 mod regulator;
-#[path = "../../crates/core/tests/protocols/bodies/relay.rs"]
+#[path = "../../crates/core/tests/it/bodies/relay.rs"]
 mod relay;
-#[path = "../../crates/core/tests/protocols/bodies/streams.rs"]
+#[path = "../../crates/core/tests/it/bodies/streams.rs"]
 mod streams;
-#[path = "../../crates/core/tests/protocols/bodies/switch.rs"]
+#[path = "../../crates/core/tests/it/bodies/switch.rs"]
 mod switch;
-#[path = "../../crates/core/tests/protocols/bodies/synchronisation.rs"]
+#[path = "../../crates/core/tests/it/bodies/synchronisation.rs"]
 mod synchronisation;
-#[path = "../../crates/core/tests/protocols/input.rs"]
+#[path = "../../crates/core/tests/it/input.rs"]
 mod input;
 
 /// A target's body: panics where the core breaks a promise.

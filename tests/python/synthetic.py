@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wiregauge._native import PLAN_SCHEMA
+from wiregauge.records import Traits
+
 MS = 1_000_000_000
 US = 1_000_000
 NODES = ("mac", "sensor", "flooder", "sw1")
@@ -80,7 +83,7 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
         table = pl.concat(frames).sort("flow", pl.col("warm_up").not_(), "sequence")
         table.write_parquet(
             path / "messages" / f"run-{run['index']:04d}.parquet",
-            metadata={"wiregauge.schema": "1", "wiregauge.kind": "messages"},
+            metadata={"wiregauge.schema": "3", "wiregauge.kind": "messages"},
         )
         entries.append(_entry(run, recipe))
         tracked.append(
@@ -95,13 +98,14 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
         )
     test = b"<test/>\n"
     (path / "test.xml").write_bytes(test)
-    (path / "tracking.json").write_text(json.dumps({"schema": 1, "runs": tracked}))
+    (path / "tracking.json").write_text(json.dumps({"schema": 3, "runs": tracked}))
     manifest = {
-        "schema": 1,
+        "schema": 3,
         "program": {"name": "wiregauge", "version": "0.1.0"},
         "test": {"name": recipe.name, "file": "test.xml", "sha256": hashlib.sha256(test).hexdigest()},
         "seed": recipe.seed,
         "bench": "netns",
+        "traits": Traits(one_clock=True, driver="veth").as_json(),
         "state": recipe.state,
         "reason": recipe.reason,
         "started": "2026-01-05T09:00:00Z",
@@ -146,7 +150,7 @@ def _plan(recipe: Recipe) -> dict[str, Any]:
                     point = {k: v for k, v in values.items() if k in swept}
                     runs.append(_run(recipe, len(runs), protocol, payload, load, repeat, point))
     return {
-        "schema": 2,
+        "schema": PLAN_SCHEMA,
         "name": recipe.name,
         "seed": recipe.seed,
         "network": {
@@ -187,6 +191,7 @@ def _run(
             "burst": 10,
             "interval": 123 * US * 100 // load,
             "load_ppm": load * 10_000,
+            "route": {"hops": []},
         }
         for _ in range(1)
         if load
@@ -207,7 +212,7 @@ def _run(
                 "to": 1,
                 "deadline": None,
                 "vlan": None,
-                "path": [0, 3, 1],
+                "routes": [{"hops": [[0, 0, 1, 3, 1], [1, 3, 2, 1, 1]]}],
             }
             for k in ids
         ],

@@ -368,7 +368,7 @@ def renumbered(path: Path, numbers: Mapping[int, int]) -> Path:
     for file in (path / "messages").glob("*.parquet"):
         table = pl.read_parquet(file)
         table.with_columns(pl.col("flow").replace(numbers).cast(pl.UInt16)).write_parquet(
-            file, metadata={"wiregauge.schema": "1", "wiregauge.kind": "messages"}
+            file, metadata={"wiregauge.schema": "3", "wiregauge.kind": "messages"}
         )
     return path
 

@@ -277,7 +277,7 @@ def test_a_damaged_directory_gives_a_sentence(tmp_path: Path) -> None:
     assert "is not JSON" in damage(tmp_path / "manifest.json", b"{")
     assert "should hold an object" in damage(tmp_path / "manifest.json", b"[]")
     assert "schema 9 is unknown" in damage(tmp_path / "manifest.json", b'{"schema": 9}')
-    assert "lacks test, plan" in damage(tmp_path / "manifest.json", b'{"schema": 1}')
+    assert "lacks test, plan" in damage(tmp_path / "manifest.json", b'{"schema": 3}')
     (tmp_path / "manifest.json").write_bytes(good)
     assert "no readable Parquet" in damage(tmp_path / "messages" / "run-0000.parquet", b"PAR1 nonsense PAR1")
 

@@ -34,7 +34,7 @@ EMPTY: dict[str, Any] = {
     "axes": [], "repeats": 1, "runs": [], "limits": [], "warnings": [],
 }  # fmt: skip
 MANIFEST: dict[str, Any] = {
-    "schema": 1, "test": {}, "plan": EMPTY, "runs": [], "state": "running", "reason": None,
+    "schema": 3, "test": {}, "plan": EMPTY, "runs": [], "state": "running", "reason": None,
 }  # fmt: skip
 COMMAND = [sys.executable, "-m", "wiregauge"]
 

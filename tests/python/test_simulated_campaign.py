@@ -109,7 +109,7 @@ def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(
 
 
 @pytest.mark.parametrize("state", ["listed", "not listed", "killed"])
-@pytest.mark.parametrize("content", ["{", '{"schema": 1, "runs": 3}'])
+@pytest.mark.parametrize("content", ["{", '{"schema": 3, "runs": 3}'])
 def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
     first: tuple[Path, list[Any]], state: str, content: str
 ) -> None:

@@ -126,26 +126,12 @@ impl fmt::Display for Timestamps {
 impl FromStr for Timestamps {
     type Err = ();
 
-    /// Also of captures of earlier versions, whose comment begins with `stamps`.
     fn from_str(comment: &str) -> Result<Self, ()> {
-        let comment = comment.strip_prefix("time").unwrap_or(comment);
         let mut parts = comment.split("; ");
         let mut next = |label: &str| parts.next().and_then(|part| part.strip_prefix(label)).ok_or(());
-        let kind = value(&KINDS, next("stamps: ")?)?;
+        let kind = value(&KINDS, next("timestamps: ")?)?;
         let sent = value(&OCTETS, next("sent: ")?)?;
         let received = value(&OCTETS, next("received: ")?)?;
         Ok(Self { kind, sent, received })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_of_earlier_versions_are_read() {
-        let old = "stamps: software; sent: preamble; received: last octet";
-        assert_eq!(old.parse(), Ok(Timestamps::SOFTWARE));
-        assert_eq!("time: software; sent: preamble; received: last octet".parse::<Timestamps>(), Err(()));
     }
 }

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
-from wiregauge.calibrate.upgrade import SCHEMA, upgraded
 from wiregauge.files import printable_content, read_text, write_whole
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
 _LARGEST: Final = 16 << 20
+SCHEMA: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,9 @@ class Store:
 def read(path: Path) -> Calibration:
     """Reads a file. Raises CalibrationError for what is no calibration, or not as it was written."""
     try:
-        kept = json.loads(read_text(path, _LARGEST), parse_constant=_refuse)
-        if not isinstance(kept, dict):
+        content = json.loads(read_text(path, _LARGEST), parse_constant=_refuse)
+        if not isinstance(content, dict):
             raise CalibrationError(f"{path}: holds no object, so it is no calibration")
-        content = upgraded(kept)
         if content.get("schema") != SCHEMA:
             raise CalibrationError(
                 f"{path}: is of schema {content.get('schema')!r}, this version reads {SCHEMA}; calibrate again"
@@ -183,7 +182,7 @@ def read(path: Path) -> Calibration:
             raise CalibrationError(f"{path}: {fault}; calibrate again")
         if datetime.datetime.fromisoformat(content["made"]).tzinfo is None:
             raise CalibrationError(f"{path}: made {content['made']} has no time zone; calibrate again")
-        if _number(kept) != content["id"]:
+        if _number(content) != content["id"]:
             raise CalibrationError(
                 f"{path}: was altered after it was written (its content is not that of {content['id']}); "
                 "calibrate again"

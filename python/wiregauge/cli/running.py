@@ -50,23 +50,14 @@ def check(
     tests: Annotated[
         list[Path], typer.Argument(metavar="TEST...", help="Test files (XML).", show_default=False)
     ],
-    upgrade: Annotated[
-        bool,
-        typer.Option(
-            "--upgrade",
-            help="Rewrite files of version 1 of the test language in version 2; keeps the old text in FILE.v1.",
-        ),
-    ] = False,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    from wiregauge.config import TestError, load, upgrade_file
+    from wiregauge.config import TestError, load
 
     results: list[dict[str, Any]] = []
     for test in tests:
         try:
-            if upgrade and (kept := upgrade_file(test)) is not None:
-                say(f"{test}: rewritten in version 2 of the test language; the old text is in {kept}")
             campaign = load(test, settings or ()).campaign
         except TestError as error:
             results.append(
@@ -420,7 +411,7 @@ def track(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """For tables that are damaged, missing or of an older version, and on a cluster for more records than one machine
+    """For tables that are damaged, missing or of another schema, and on a cluster for more records than one machine
     tracks in good time. Records are only read; what is made of them is replaced, run by run.
     """
     from wiregauge.cluster import retrack

@@ -216,9 +216,7 @@ def open_run(place: Path) -> Any:
         why = directory.manifest.get("reason") or "tables were missing and were made again from the records"
         say(f"{place}: {why}")
     if not directory.inventory.verified:
-        say(
-            f"{place}: unverified: it was written by a version that kept no hashes, so damage cannot be detected"
-        )
+        say(f"{place}: unverified: it keeps no hashes, so damage cannot be detected")
     if not directory.runs:
         fail(f"{place}: no run was started, so there is nothing to show", INCOMPLETE)
     return directory

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from wiregauge.config.diagnostics import Diagnostic, TestError
-from wiregauge.config.loading import Loaded, Scheduling, checked_tree, load, load_bytes, upgrade_file
+from wiregauge.config.loading import Loaded, Scheduling, checked_tree, load, load_bytes
 from wiregauge.config.schema import schema_path
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ __all__ = [
     "load",
     "load_bytes",
     "schema_path",
-    "upgrade_file",
 ]
 
 _BUILDER: Final = ("builder", "builder_flows", "builder_nodes", "builder_ptp", "builder_sync", "builder_tsn")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,8 @@ from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import MOST_DIAGNOSTICS, Diagnostic, TestError
 from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
-from wiregauge.config.schema import OLD_NAMESPACE, Refusal, refusals
+from wiregauge.config.schema import Refusal, refusals
 from wiregauge.config.settings import set_attributes, set_members
-from wiregauge.config.upgrade import upgraded
-from wiregauge.files import cure_for, write_whole
 from wiregauge.plan import Campaign, decode
 from wiregauge.plan.processors import with_overloads
 
@@ -70,29 +67,6 @@ def checked_tree(data: bytes, file: str) -> etree._Element:
     root = reading.parse(data, file)
     _refused(root, file)
     return root
-
-
-def upgrade_file(path: Path) -> Path | None:
-    """Rewrites a test file of version 1 of the language in version 2; returns where its old text is.
-
-    None for a file of another version, which stays as it is. The old text is in place before the file is replaced.
-    Raises `TestError` for what is no XML, or cannot be written.
-    """
-    old = reading.read(path)
-    if etree.QName(reading.parse(old, str(path))).namespace != OLD_NAMESPACE:
-        return None
-    # Of a link the file behind it is rewritten.
-    path = path.resolve()
-    kept = path.with_name(f"{path.name}.v1")
-    try:
-        write_whole(kept, old, replacing=None)
-        shutil.copymode(path, kept)
-        write_whole(path, upgraded(old))
-        shutil.copymode(kept, path)
-    except OSError as error:
-        message = f"the file cannot be rewritten ({error.filename or path}: {error.strerror})"
-        raise TestError([Diagnostic(str(path), 0, "", message, "", cure_for(error))]) from None
-    return kept
 
 
 def compile_tree(

@@ -16,8 +16,6 @@ from typing import Final, cast
 from lxml import etree
 
 NAMESPACE = "urn:wiregauge:test:2"
-OLD_NAMESPACE = "urn:wiregauge:test:1"
-"""Version 1; `upgrade` rewrites its files."""
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 
 

@@ -18,7 +18,6 @@ from wiregauge.config.diagnostics import MOST_DIAGNOSTICS, Diagnostic, shown
 from wiregauge.config.schema import (
     ATTRIBUTE,
     NAMESPACE,
-    OLD_NAMESPACE,
     Declaration,
     Refusal,
     declarations,
@@ -101,11 +100,6 @@ def explain(root: etree._Element, file: str) -> list[Diagnostic]:
 
 def _wrong_root(root: etree._Element, file: str) -> Diagnostic:
     name = etree.QName(root)
-    if name.localname == "test" and name.namespace == OLD_NAMESPACE:
-        message = "the file is of version 1 of the test language"
-        return Diagnostic(
-            file, line_of(root), "<test>", message, "version 2", f"run `wiregauge check --upgrade {file}`"
-        )
     if name.localname == "test":
         message = (
             f'the namespace "{shown(name.namespace)}" is not that of this language'

@@ -20,12 +20,11 @@ from wiregauge.export.choice import Choice, ExportError
 from wiregauge.measures import FlowResult, Judgement, RunDirectoryError
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.quantities import flow_quantities
-from wiregauge.measures.metrics.recorded import TIMES, WIRE_TIMES, Recorded
+from wiregauge.measures.metrics.recorded import TABLE_SCHEMAS, TIMES, WIRE_TIMES, Recorded
 
 SCHEMA = 2
 
 _NO_HEADER = 65_535
-_SCHEMAS = {"records": ("1",), "messages": ("1", "2", "3"), "passages": ("1",), "sketches": ("1",)}
 _NEEDED = {
     "records": ("time", "flow", "sequence", "node", "port", "length", "point", "clock", "crc", "reason"),
     "messages": (
@@ -354,11 +353,11 @@ def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = Non
         raise unreadable(path, error) from None
     if (
         metadata.get("wiregauge.kind", kind) != kind
-        or metadata.get("wiregauge.schema", "1") not in _SCHEMAS[kind]
+        or metadata.get("wiregauge.schema") != TABLE_SCHEMAS[kind]
     ):
         raise RunDirectoryError(
             f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
-            f"not {kind} of schema {_SCHEMAS[kind][-1]}; use the wiregauge that wrote it"
+            f"not {kind} of schema {TABLE_SCHEMAS[kind]}; use the wiregauge that wrote it"
         )
     missing = [name for name in _NEEDED[kind] if name not in columns]
     if missing:

@@ -165,12 +165,12 @@ def _campaign_checks(directory: Recorded, state: str, reason: str | None, done: 
 
 
 def _files_check(directory: Recorded) -> Check:
-    """What was read is what was written, or nobody can tell: a directory of an older version has no hashes.
+    """What was read is what was written, or nobody can tell: a directory may have no hashes.
 
     A file that is not what was written ends the command, so there is no worse grade.
     """
     verified, adopted = directory.inventory.verified, directory.inventory.adopted
-    reason = "" if verified else "unverified: the directory was written by a version that kept no hashes"
+    reason = "" if verified else "unverified: the directory keeps no hashes"
     if adopted:
         reason = f"records were put there by hand and are not those of the run: {few(adopted)}"
     return Check(

@@ -28,7 +28,6 @@ from wiregauge.plan.tasks import (
     Restart,
     Send,
 )
-from wiregauge.plan.upgrade import upgraded
 
 __all__ = [
     "Axis",
@@ -339,14 +338,13 @@ class Campaign(Plan, frozen=True, kw_only=True):
 
 def decode(raw: object) -> Campaign:
     """The plan of a manifest, or of the compiler. Raises PlanError, OtherPlanError for another schema."""
-    plan = upgraded(raw) if isinstance(raw, dict) else {}
-    schema = plan.get("schema", _native.PLAN_SCHEMA)
+    schema = raw.get("schema", _native.PLAN_SCHEMA) if isinstance(raw, dict) else _native.PLAN_SCHEMA
     if schema != _native.PLAN_SCHEMA:
         raise OtherPlanError(
             f"plan schema {schema} is unknown to this wiregauge, which reads {_native.PLAN_SCHEMA}"
         )
     try:
-        campaign = msgspec.convert(plan or raw, Campaign)
+        campaign = msgspec.convert(raw, Campaign)
     except msgspec.ValidationError as error:
         raise PlanError(f"{error}; the file was not written by wiregauge or is damaged") from None
     _check(campaign)

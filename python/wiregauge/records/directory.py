@@ -27,9 +27,11 @@ from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
 from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
-from wiregauge.records.upgrade import SCHEMA, upgraded_manifest
 
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
+
+SCHEMA: Final = 3
+"""Of manifest.json and tracking.json."""
 
 _MANIFEST = "manifest.json"
 # Given back when the disk is full, so that the manifest can always say how the campaign ended.
@@ -158,8 +160,7 @@ class RunDirectory:
         except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
             reason = error.strerror if isinstance(error, OSError) else error
             raise RunDirectoryError(f"{root}: cannot be read: {reason}; name a run directory") from None
-        raw, digest = read_json(path)
-        manifest = upgraded_manifest(raw)
+        manifest, digest = read_json(path)
         if (digest is None) != ("files" not in manifest):
             raise DamagedError(
                 f"{path}: is damaged or was altered: its digest is missing; restore it from a copy"
@@ -208,7 +209,7 @@ class RunDirectory:
     def note_files(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Lists files that are whole, by their paths in the directory; `save` makes it last.
 
-        A directory of an older version stays unverified: nobody knows whether its files are still what they were.
+        A directory without hashes stays unverified: nobody knows whether its files are still what they were.
         """
         with self._noting:
             if "files" in self.manifest:
@@ -221,7 +222,7 @@ class RunDirectory:
                 self.manifest.get("files", {}).pop(name, None)
 
     def is_listed(self, path: Path) -> bool:
-        """Whether the manifest lists a file; of a directory of an older version, whether it is there."""
+        """Whether the manifest lists a file; of a directory without hashes, whether it is there."""
         files = self.manifest.get("files")
         return path.exists() if files is None else self.name_of(path) in files
 

@@ -1,7 +1,7 @@
 """Is a file of a run directory the one that was written? Hashes say so, and every command checks what it reads.
 
 The manifest lists every file with its length, rows and SHA-256, and what it was made from; JSON files carry a digest of
-themselves. A directory of an older version has neither: it is read as *unverified*. SHA-256 is the one hash that every
+themselves. A directory may have neither: it is read as *unverified*. SHA-256 is the one hash that every
 system can compute without this program (`sha256sum`), and processors have instructions for it.
 """
 
@@ -194,7 +194,7 @@ def _rows(path: Path) -> int | None:
 
 
 class Inventory:
-    """The files of a run directory as its manifest lists them; None where it is of an older version and lists none."""
+    """The files of a run directory as its manifest lists them; None where it lists none."""
 
     def __init__(self, root: Path, files: Mapping[str, Any] | None) -> None:
         self.root = root
@@ -202,7 +202,7 @@ class Inventory:
 
     @property
     def verified(self) -> bool:
-        """Whether what is read is checked; False for a directory of an older version."""
+        """Whether what is read is checked; False for a directory without hashes."""
         return self.files is not None
 
     @property

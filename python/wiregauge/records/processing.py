@@ -13,12 +13,11 @@ from wiregauge import _native
 from wiregauge.files import put_in_place
 from wiregauge.plan import as_json
 from wiregauge.records.contained import check_names
-from wiregauge.records.directory import RunDirectory
+from wiregauge.records.directory import SCHEMA, RunDirectory
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 from wiregauge.records.gaps import gaps_of
 from wiregauge.records.integrity import describe, read_json
 from wiregauge.records.noise import store_noise
-from wiregauge.records.upgrade import SCHEMA, upgraded_tracking
 
 __all__ = [
     "TRACKING",
@@ -277,10 +276,13 @@ def read_tracking(directory: RunDirectory) -> dict[str, Any]:
         else f"remove it, and `wiregauge show {directory.root}` makes it again"
     )
     try:
-        raw, _ = read_json(path)
-        tracking = upgraded_tracking(raw)
+        tracking, _ = read_json(path)
     except RunDirectoryError as error:
         raise DamagedError(f"{error}, or {cure}" if "restore" in str(error) else f"{error}; {cure}") from None
+    if tracking.get("schema") != SCHEMA:
+        raise DamagedError(
+            f"{path}: schema {tracking.get('schema')!r} is unknown to this wiregauge, which reads {SCHEMA}; {cure}"
+        )
     runs = tracking.get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, dict) and "index" in run for run in runs):
         raise DamagedError(f"{path}: has no list of runs; {cure}")

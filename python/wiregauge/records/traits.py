@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 __all__ = ["Traits", "traits_of"]
 
@@ -30,19 +30,10 @@ class Traits:
         return asdict(self)
 
 
-_BY_NAME: Final = {
-    "sim": Traits(virtual_time=True, one_clock=True, driver="simulated"),
-    "netns": Traits(one_clock=True, driver="veth"),
-    "capture": Traits(tapped=True),
-}
-"""The benches of versions that stated no traits."""
-
-
 def traits_of(manifest: Mapping[str, object]) -> Traits:
     """The traits of the bench of a run directory. What a later version may add to them is left out."""
-    stated = manifest.get("traits")
-    if not isinstance(stated, dict):
-        return _BY_NAME.get(str(manifest.get("bench")), Traits())
+    found = manifest.get("traits")
+    stated = found if isinstance(found, dict) else {}
     return Traits(
         virtual_time=stated.get("virtual_time") is True,
         one_clock=stated.get("one_clock") is True,

@@ -20,8 +20,7 @@ from wiregauge.master import Observer
 from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, resumed
-from wiregauge.records.directory import utc_now
-from wiregauge.records.upgrade import SCHEMA
+from wiregauge.records.directory import SCHEMA, utc_now
 from wiregauge.runner.bench import Bench
 from wiregauge.runner.host import host_facts
 from wiregauge.runner.registry import bench_named

@@ -15,8 +15,7 @@ pub(super) struct Kept {
     pub(super) interface: String,
     pub(super) changes: Changes,
     pub(super) before: Before,
-    /// Where it was changed. Absent in files of earlier versions.
-    #[serde(default)]
+    /// Where it was changed.
     pub(super) place: Option<Place>,
 }
 

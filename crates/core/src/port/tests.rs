@@ -1,4 +1,4 @@
-//! One queue after another, in time with its line. Arbitrary sequences are in `tests/protocols`.
+//! One queue after another, in time with its line. Arbitrary sequences are in `tests/it/protocols.rs`.
 
 use alloc::vec::Vec;
 

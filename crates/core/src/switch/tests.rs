@@ -1,4 +1,4 @@
-//! Restart, damage, and virtual links among VLANs and learning. Arbitrary sequences are in `tests/protocols`.
+//! Restart, damage, and virtual links among VLANs and learning. Arbitrary sequences are in `tests/it/protocols.rs`.
 
 use alloc::vec;
 use std::vec::Vec;

@@ -1,4 +1,4 @@
-//! Order, gaps, copies and clocks in closed form. Arbitrary sequences are in `tests/protocols`.
+//! Order, gaps, copies and clocks in closed form. Arbitrary sequences are in `tests/it/protocols.rs`.
 
 use alloc::vec;
 use std::vec::Vec;

@@ -90,8 +90,7 @@ pub struct Changes {
     pub channels: Option<u16>,
     /// That the card filters.
     pub hardware_filters: bool,
-    /// Its MAC merge layer, which preempts. Absent in files of earlier versions.
-    #[serde(default)]
+    /// Its MAC merge layer, which preempts.
     pub mac_merge: bool,
 }
 
@@ -115,8 +114,7 @@ pub struct Before {
     pub channels: Option<u16>,
     /// Whether the card filtered.
     pub hardware_filters: Option<bool>,
-    /// Its MAC merge layer. Absent in files of earlier versions.
-    #[serde(default)]
+    /// Its MAC merge layer.
     pub mac_merge: Option<MacMerge>,
 }
 

@@ -6,14 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan, judged_plan
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.records import DamagedError, Inventory, RunDirectory, RunDirectoryError, Traits, read_json
+from wiregauge.records import (
+    DamagedError,
+    Inventory,
+    RunDirectory,
+    RunDirectoryError,
+    Traits,
+    read_json,
+)
 
 T = TypeVar("T")
 
@@ -45,9 +52,8 @@ _COLUMNS: dict[str, pl.DataType] = {
     "drop_reason": pl.String(),
 }
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
-_MESSAGE_SCHEMAS = ("1", "2", "3")
-"""The first did not know that a sender can begin its numbers anew: all its messages are of its first life. The second
-did not know of messages of which nobody can tell whether they arrived."""
+TABLE_SCHEMAS: Final = {"records": "1", "messages": "3", "passages": "1", "sketches": "1"}
+"""Of tables, as their files say it."""
 WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 """Columns that tables written before there were two networks do not have; `to` is another."""
 
@@ -97,7 +103,7 @@ class Recorded:
         return self.inventory.find(self.directory.records(index))
 
     def passages(self, index: int) -> Path | None:
-        """Passages of the frames of a run through switches; None in a directory that an older version tracked."""
+        """Passages of the frames of a run through switches; None where they are not there."""
         return self.inventory.find(self.directory.passages(index))
 
     def truth(self, index: int) -> Path | None:
@@ -113,7 +119,7 @@ class Recorded:
         return self.inventory.find(self.directory.noise(index))
 
     def sketches(self, index: int) -> Path | None:
-        """The sketches of a run; None in a directory that an older version tracked."""
+        """The sketches of a run; None where they are not there."""
         return self.inventory.find(self.directory.sketches(index))
 
     def extremes(self, index: int) -> Path | None:
@@ -142,7 +148,6 @@ class Recorded:
         Raises RunDirectoryError as `messages`.
         """
         rows = self.scan(index)
-        # Without sketches, which older versions did not write, only the messages themselves can tell.
         if rows is None or self.sketches(index) is None:
             return {}
         return self.reading(index, lambda: _sampled(rows, self.most))
@@ -204,11 +209,11 @@ class Recorded:
         names = _reading(path, lambda: frame.collect_schema().names())
         if (
             metadata.get("wiregauge.kind", "messages") != "messages"
-            or metadata.get("wiregauge.schema", "1") not in _MESSAGE_SCHEMAS
+            or metadata.get("wiregauge.schema") != TABLE_SCHEMAS["messages"]
         ):
             raise RunDirectoryError(
                 f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
-                f"not messages of schema {_MESSAGE_SCHEMAS[-1]}; use the wiregauge that wrote it"
+                f"not messages of schema {TABLE_SCHEMAS['messages']}; `wiregauge track` makes them again"
             )
         missing = [name for name in _COLUMNS if name not in names]
         if missing:

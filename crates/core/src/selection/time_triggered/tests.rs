@@ -1,4 +1,4 @@
-//! Closed forms to the picosecond. Arbitrary sequences are in `tests/protocols`.
+//! Closed forms to the picosecond. Arbitrary sequences are in `tests/it/protocols.rs`.
 
 use alloc::vec;
 use std::vec::Vec;

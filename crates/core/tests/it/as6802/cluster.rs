@@ -11,7 +11,7 @@ use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_frame::time::{RunTime, Span};
 use wg_frame::tte::ControlRepr;
 
-use crate::{Draws, US};
+use super::{Draws, US};
 
 /// What fails, if anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

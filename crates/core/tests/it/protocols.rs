@@ -1,32 +1,9 @@
 //! Arbitrary sequences of operations on every core: none panics, and what each core promises of any
 //! sequence holds after every step. The bodies are shared with the fuzzer.
 
-#[path = "../contracts/pacing.rs"]
-mod contract;
-mod input;
-mod pacing;
-
-mod bodies {
-    pub(crate) mod clock;
-    pub(crate) mod copies;
-    pub(crate) mod critical_switch;
-    pub(crate) mod dispatch;
-    pub(crate) mod generator;
-    pub(crate) mod host;
-    pub(crate) mod hub;
-    pub(crate) mod interface;
-    pub(crate) mod policing;
-    pub(crate) mod port;
-    pub(crate) mod reader;
-    pub(crate) mod reception;
-    pub(crate) mod regulator;
-    pub(crate) mod relay;
-    pub(crate) mod streams;
-    pub(crate) mod switch;
-    pub(crate) mod synchronisation;
-}
-
 use proptest::prelude::*;
+
+use crate::bodies;
 
 macro_rules! any_operations {
     ($($name:ident),*) => {
