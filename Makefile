@@ -29,7 +29,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python docs examples 2>/dev/null)
 
-.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
+.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -132,9 +132,12 @@ test-all:
 	$(MAKE) test TEST_OPTIONS=--all
 	cargo test --locked --quiet --release -p wg-core --test it as6802 -- --ignored
 
-lint: $(VENV)/.packages
-	cargo fmt --all --check
+lint: style
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+# All that needs nothing compiled.
+style: $(VENV)/.packages
+	cargo fmt --all --check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

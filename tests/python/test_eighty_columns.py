@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from wiregauge.cli import app
+from wiregauge.cli.doctor import _unused
+from wiregauge.examining import Fact
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WIDE = 1000
@@ -85,6 +87,20 @@ def test_a_table_at_80_columns_is_whole(name: str, runs: Path) -> None:
     assert broken(narrow, wide) == set()
     assert [line for line in table_lines(narrow, wide) if len(line.rstrip()) > 80] == []
     assert narrow.count("…") <= wide.count("…")
+    assert "\\n" not in narrow
+
+
+def test_lines_of_a_cell_are_lines() -> None:
+    told = printed(WIDE, "doctor", "--fine")
+    assert "what it does, and the cure" in told
+    assert "\\n" not in told
+
+
+def test_interfaces_that_are_down_are_named_once() -> None:
+    states = {"eth0": "up", "ifb0": "down", "ifb1": "down"}
+    facts = [Fact("state", name, state) for name, state in states.items()]
+    assert _unused([Fact("kernel", "", "7"), *facts]) == ["ifb0", "ifb1"]
+    assert _unused(facts[1:]) == []
 
 
 @pytest.mark.parametrize("run", ["first", "priorities", "round"])

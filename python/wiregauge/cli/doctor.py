@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
@@ -110,7 +110,7 @@ def _here(interface: str | None, wish: _Wish) -> int:
     else:
         _print_changes(changes, wish)
         if not wish.restore:
-            _print_here(found, findings, wish)
+            _print_here(found, findings, wish, [] if interface else _unused(facts))
     return _code(changes)
 
 
@@ -128,6 +128,13 @@ def _looked(found: Findings, interface: str | None) -> tuple[Findings, list[Fact
             )
         told = [fact for fact in told if fact["interface"] in ("", interface)]
     return {**found, "facts": told}, facts_of_json(told)
+
+
+def _unused(facts: Iterable[Fact]) -> list[str]:
+    """Interfaces that are down; none where all are: then one of them was to be up."""
+    states = {fact.interface: fact.value for fact in facts if fact.name == "state" and fact.interface}
+    down = [name for name, state in states.items() if state == "down"]
+    return down if len(down) < len(states) else []
 
 
 def _judged(facts: dict[str, list[Fact]]) -> dict[str, list[Finding]]:
@@ -193,7 +200,10 @@ def _programs() -> list[dict[str, Any]]:
     return programs_here()
 
 
-def _print_here(found: Findings, findings: Sequence[Finding], wish: _Wish) -> None:
+def _print_here(
+    found: Findings, findings: Sequence[Finding], wish: _Wish, unused: Collection[str] = ()
+) -> None:
+    """All but what was found of interfaces that nobody uses."""
     benches = _table("bench", "works", "detail", "cure")
     for item in _benches(found):
         benches.add_row(
@@ -208,7 +218,12 @@ def _print_here(found: Findings, findings: Sequence[Finding], wish: _Wish) -> No
         timestamping.add_row(escape(item["name"]), escape(item["detail"]))
     console = make_console()
     console.print(benches)
-    _print_findings(console, findings, wish)
+    _print_findings(console, [one for one in findings if one.interface not in unused], wish)
+    if unused:
+        names = ", ".join(unused)
+        console.print(
+            f"down, so nothing is said of them: {escape(names)}; --interface NAME says it", highlight=False
+        )
     for table in (beside, timestamping):
         if table.row_count:
             console.print(table)
@@ -236,7 +251,7 @@ def _print_findings(
         if severity == "fine" and not wish.fine:
             continue
         name = f"{one.name} of {one.interface}" if one.interface else one.name
-        last = escape(one.effect) + (f"\n[bold]{escape(one.cure)}[/]" if one.cure else "")
+        last = Group(escape(one.effect), *([f"[bold]{escape(one.cure)}[/]"] if one.cure else ()))
         table.add_row(_MARKS[severity], escape(name), escape(one.seen), "" if severity == "fine" else last)
     if table.row_count or title:
         console.print(table)

@@ -55,7 +55,7 @@ def merge_tables(parts: Sequence[Path], target: Path) -> None:
         # As the tracking kernel names what is in a list; Arrow's own choice is another.
         with (
             whole(target) as beside,
-            pq.ParquetWriter(beside, schema, compression="zstd", use_compliant_nested_type=False) as writer,
+            pq.ParquetWriter(beside, schema, compression="lz4", use_compliant_nested_type=False) as writer,
         ):
             writer.add_key_value_metadata(said)
             if sum(file.metadata.num_rows for file in files) <= SORTED_UP_TO:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import zlib
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -217,9 +218,19 @@ def _file(name: str) -> str:
 
 @cache
 def _templates() -> Environment:
-    """The templates, each compiled when it is first asked for: that takes as long as all the rest of a small page."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    """The templates, each compiled when it is first asked for: that takes as long as all the rest of a small page.
 
+    What was compiled stays beside the compiled modules, where Python keeps those; a folder that takes nothing is none.
+    """
+    from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
+    from jinja2.bccache import Bucket
+
+    class Kept(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with contextlib.suppress(OSError):
+                super().dump_bytecode(bucket)
+
+    folder = Path(__file__).with_name("__pycache__")
     return Environment(
         autoescape=True,
         finalize=_seen,
@@ -228,6 +239,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         loader=FunctionLoader(_file),
         auto_reload=False,
+        bytecode_cache=None if sys.dont_write_bytecode else Kept(str(folder)),
     )
 
 

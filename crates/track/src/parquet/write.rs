@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::parquet::arrow::ArrowWriter;
-use ::parquet::basic::{Compression, Encoding, ZstdLevel};
+use ::parquet::basic::{Compression, Encoding};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
@@ -29,7 +29,7 @@ pub(crate) fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]
         pair("run", run_index.to_string()),
     ];
     let builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(Compression::LZ4_RAW)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(TABLE_GROUP))
         .set_key_value_metadata(Some(metadata));
@@ -124,9 +124,7 @@ impl RecordWriter {
     /// # Errors
     /// [`RecordError::Write`] when the disk refuses; `path` is then as it was before.
     pub fn create(path: &Path, run_index: u32) -> Result<Self, RecordError> {
-        // Times hardly shrink whatever the method, and to have tried costs Zstandard a tenth of tracking.
         let properties = properties("records", RECORD_SCHEMA, run_index, &["time", "sequence"])
-            .set_compression(Compression::LZ4_RAW)
             .set_max_row_group_row_count(Some(ROW_GROUP));
         let table = TableWriter::create(path, &record_schema(Default::default()), properties)?;
         Ok(Self { table, columns: RecordColumns::default() })

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
@@ -39,11 +39,9 @@ struct Style {
 }
 
 fn style() -> impl Strategy<Value = Style> {
-    let compressions =
-        [Compression::UNCOMPRESSED, Compression::LZ4_RAW, Compression::ZSTD(ZstdLevel::default())];
     (
         prop::bool::ANY,
-        prop::sample::select(compressions.to_vec()),
+        prop::sample::select(vec![Compression::UNCOMPRESSED, Compression::LZ4_RAW]),
         prop::bool::ANY,
         any::<[bool; 12]>(),
         any::<[bool; 12]>(),
