@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import binom
 
+from chosen import also
 from wiregauge import stats
 from wiregauge.stats import recurrence
 from wiregauge.stats.folding import laid_over, levelled, within
@@ -319,6 +320,15 @@ def test_no_multiple_of_a_beat_is_told_where_a_part_of_it_explains_as_much(
     assert round(parts) >= 1
 
 
+@pytest.mark.parametrize(("send", "gate"), [(1000, 1500), also(1000, 1100)])
+def test_groups_of_a_long_series_make_no_multiple_of_a_short_beat(send: int, gate: int) -> None:
+    n = recurrence.LONG + 100_000
+    found = stats.find_modes(*gate_waits(send, gate, 100, n)).modes
+    assert found
+    for mode in found:
+        assert mode.period.value == pytest.approx(math.lcm(send, gate) / 1e6, rel=1e-3), found
+
+
 @pytest.mark.parametrize("pattern", [(474, 474, 551, 551, 573), (551, 474, 573, 551, 474), (0, 1), (0, 0, 1)])
 def test_a_pattern_of_few_values_recurs_though_its_band_is_near_the_median(pattern: tuple[int, ...]) -> None:
     """A band that rises less above the median than it does above what is beside it."""
@@ -337,3 +347,10 @@ def test_every_second_band_that_is_higher_doubles_the_period() -> None:
     found = stats.find_modes(t, np.asarray(taller, dtype=np.float64)).modes
     assert found[0].period.value == pytest.approx(0.8, rel=1e-3)
     assert found[0].height.value == pytest.approx(20.0, rel=0.25)
+
+
+def test_windows_with_more_values_are_not_higher_for_that() -> None:
+    """Skewed values on a raster that beats with the windows: some hold one more, and the sum of more is no height."""
+    t, took = round_trips(3.6, step=0.1)
+    found = stats.find_modes(t, took).modes
+    assert sorted(round(mode.period.value) for mode in found) in ([5, 318], [5, 318, 3600]), found

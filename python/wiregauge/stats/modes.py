@@ -37,6 +37,8 @@ FALSE_MODE = 0.01
 SEEN = 0.6
 """Share of its cycles in which a mode has to be seen."""
 _MOST_EDGES = 100_000
+_MANY = 8
+"""Values of a window above which one more or less is no matter."""
 _CANDIDATES = 24
 _FOLDED = 7
 _SKIRT_ABOVE = 0.975
@@ -200,8 +202,10 @@ def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | N
     # Rounding of long sums must not decide between equal values.
     height = np.where(some, np.round(total / np.sqrt(np.maximum(number, 1)), 9), -np.inf)
     middle = height[:, half]
-    as_high = (height >= middle[:, None]).sum(axis=1) - 1
-    windows = some.sum(axis=1)
+    # Of skewed values a window of more of them would be higher: few are compared with as many.
+    alike = some & ((number == number[:, half, None]) | (number[:, half, None] > _MANY))
+    as_high = (alike & (height >= middle[:, None])).sum(axis=1) - 1
+    windows = alike.sum(axis=1)
     use = some[:, half] & (windows >= 3)
     if int(use.sum()) < LEAST_CYCLES - 1:
         return None

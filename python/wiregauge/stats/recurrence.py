@@ -37,6 +37,8 @@ KINDS = 2
 """Series of groups, each searched with its part of the false alarms: greatest values and medians."""
 BESIDE = 0.9
 """Share of the period around a band that all values are fitted in; wider bands are fitted by groups."""
+_SAME_PERIOD = 1e-3
+"""Share of a period by which two of the same may differ."""
 _MULTIPLES = (1, 2, 3, 5, 7)
 _BATCH = 1 << 20
 _ON_GRID = 12
@@ -163,6 +165,7 @@ def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tupl
     kept = np.ones(len(t), dtype=np.bool_)
     banded = np.zeros(len(t), dtype=np.bool_)
     spacing = float(t[-1] - t[0]) / (len(t) - 1)
+    short = _too_short_for_groups(t, values, false_alarm, most)
     found: list[Mode] = []
     refused: list[float] = []
     for _ in range(3 * most):
@@ -170,7 +173,9 @@ def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tupl
         if best is None or len(found) == most:
             break
         mode = _fitted(t, values, kept, spacing, *best)
-        if mode is None:
+        # Groups of `size` neighbours make of a short period the one that both have in common, a multiple of it.
+        size = ceil(len(t) / GROUPS)
+        if mode is None or any(_is_multiple(mode.period.value, one.period.value, size) for one in short):
             refused.append(best[3].period)
             continue
         mask = mode.inside(t, 3 * mode.jitter + 0.05 * mode.duration.value + spacing) & kept
@@ -183,7 +188,27 @@ def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tupl
             found[beside] = mode
         if not mask.any() or np.count_nonzero(kept) < len(t) // 4:
             break
-    return found, banded, (t[-1] - t[0]) / GROUPS
+    return [*short, *found][:most], banded, (t[-1] - t[0]) / GROUPS
+
+
+def _too_short_for_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> list[Mode]:
+    """Modes with periods of fewer than four groups, from the first values one by one where the last show them, too."""
+    longest = 4 * float(t[-1] - t[0]) / GROUPS
+    first, _, _ = _value_by_value(t[:GROUPS], values[:GROUPS], false_alarm, most)
+    first = [mode for mode in first if mode.period.value < longest]
+    if not first:
+        return []
+    last, _, _ = _value_by_value(t[-GROUPS:], values[-GROUPS:], false_alarm, most)
+    return [
+        mode
+        for mode in first
+        if any(abs(mode.period.value / other.period.value - 1) < _SAME_PERIOD for other in last)
+    ]
+
+
+def _is_multiple(period: float, short: float, most: int) -> bool:
+    ratio = period / short
+    return round(ratio) <= most and abs(ratio - round(ratio)) < _SAME_PERIOD * ratio
 
 
 def _beside(mode: Mode, other: Mode, least: float = 1.0) -> bool:
