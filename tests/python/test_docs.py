@@ -13,7 +13,7 @@ from test_named_commands import code_of, pages
 from wiregauge.cli.program import INTERNAL
 from wiregauge.config import load
 from wiregauge.config.schema import declarations, value_types
-from wiregauge.records.upgrade import SCHEMA
+from wiregauge.records.directory import SCHEMA
 from wiregauge.terminal import exits
 
 ROOT = Path(__file__).resolve().parents[2]
