@@ -145,7 +145,7 @@ style: $(VENV)/.packages
 hooks:
 	git config core.hooksPath tools/hooks
 
-format: developer
+format: $(VENV)/.packages
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -220,11 +220,11 @@ notebook: developer
 proto: developer
 	$(BIN)/python tools/generate_rpc.py
 
-limit-names: developer
-	$(BIN)/python tools/limit_names.py
+limit-names: $(TESTING)/.installed
+	$(TESTING)/bin/python tools/limit_names.py
 
-json-schemas: developer
-	$(BIN)/python tools/json_schemas.py
+json-schemas: $(TESTING)/.installed
+	$(TESTING)/bin/python tools/json_schemas.py
 
 # Minutes, and programs of the distribution that nothing else needs: no part of `make test`.
 check-tsn-vm: developer
@@ -232,9 +232,9 @@ check-tsn-vm: developer
 		$(BIN)/python -c 'import json, sys; print(*filter(None, (json.loads(line).get("executable") for line in sys.stdin)))'); \
 	tools/check-tsn-vm "$${TSN_VM:-target/tsn-vm}" "$$PWD/$(BIN)/wiregauge" $$tests
 
-reference: developer
-	$(BIN)/python tools/reference_pages.py
-	$(BIN)/python tools/study_pages.py
+reference: $(TESTING)/.installed
+	$(TESTING)/bin/python tools/reference_pages.py
+	$(TESTING)/bin/python tools/study_pages.py
 
 clean:
 	rm -rf $(VENV) target

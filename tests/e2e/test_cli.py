@@ -82,7 +82,7 @@ def test_a_directory_of_another_version_is_named(wiregauge: Runner, tmp_path: Pa
     assert "manifest.json: schema 99" in done.err
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"schema": 1}', "\xff\xfe"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"schema": 3}', "\xff\xfe"])
 def test_a_damaged_manifest_is_named(wiregauge: Runner, tmp_path: Path, damage: str) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "manifest.json").write_text(damage, encoding="latin-1")

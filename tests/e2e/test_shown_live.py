@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ def test_a_page_with_real_frames_can_be_followed(
     stock.mkdir()
 
     def command(words: list[str]) -> int:
-        return wiregauge(*words).code
+        done = wiregauge(*words)
+        sys.stdout.write(done.out)
+        return done.code
 
     shown = (block for block in BLOCKS if block.page == page)
     follow(shown, tmp_path, Stock(stock, command), command, live=True)

@@ -329,11 +329,11 @@ def _mac(mac: Iterable[int]) -> str:
 def test_a_host_without_filters_cannot_tag_udp_frames() -> None:
     (why,) = beyond_hosts(base(priority=5).compile().campaign)
     assert why == (
-        "flow 20 has a priority: its UDP frames carry a tag, which sockets cannot set and the filters of <host-tsn> "
-        'do; "talker" has none'
+        "flow 20 has a priority: its UDP frames carry a tag, which sockets cannot set; "
+        'write protocol="raw", or in a lab give "talker" a <host-tsn>, whose filters set it'
     )
     returned = base(HostTsn(), priority=5, relayed=True).compile().campaign
-    assert '"listener" has none' in "".join(beyond_hosts(returned))
+    assert 'give "listener" a <host-tsn>' in "".join(beyond_hosts(returned))
     assert beyond_hosts(base(HostTsn(), HostTsn(), priority=5, relayed=True).compile().campaign) == []
 
 

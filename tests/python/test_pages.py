@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from wiregauge.cli import app
-from wiregauge.cli.docs import pages
+from wiregauge.cli.docs import linked, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,11 +22,14 @@ def asked(*words: str) -> Result:
 def test_the_list_has_every_page_with_its_title() -> None:
     known = pages()
     assert {one.path for one in known} == {*(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"}
-    listed = asked()
-    assert listed.exit_code == 0
+    listed, decisions = asked(), asked("decisions")
+    assert (listed.exit_code, decisions.exit_code) == (0, 0)
     for one in known:
         assert one.title
-        assert f"{one.name.rpartition('/')[2]:<24} {one.title}" in listed.stdout
+        assert (
+            f"{one.name.rpartition('/')[2]:<24} {one.title}"
+            in (decisions if one.folder == "decisions" else listed).stdout
+        )
 
 
 def test_every_page_can_be_printed_and_nothing_of_it_is_lost() -> None:
@@ -67,3 +70,10 @@ def test_the_installed_command_line_prints_a_page_elsewhere(tmp_path: Path) -> N
     assert (done.returncode, done.stderr) == (0, "")
     assert "Exit codes" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_links_name_pages_as_the_command_does() -> None:
+    text = (
+        "see [tests](../how-to/write-a-test.md#many), [time](#time), [it](https://x.example/) and ![a](b.png)"
+    )
+    assert linked(text) == "see tests (page write-a-test), time, [it](https://x.example/) and ![a](b.png)"

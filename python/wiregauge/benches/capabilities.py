@@ -214,8 +214,8 @@ def _flows(run: Run, network: Network) -> Iterator[str]:
             bare = [network.names[end] for end in (flow.from_, *back) if network.nodes[end].tsn is None]
             if bare:
                 yield (
-                    f"{who} has a priority: its UDP frames carry a tag, which sockets cannot set and the filters of "
-                    f'<host-tsn> do; "{bare[0]}" has none'
+                    f"{who} has a priority: its UDP frames carry a tag, which sockets cannot set; "
+                    f'write protocol="raw", or in a lab give "{bare[0]}" a <host-tsn>, whose filters set it'
                 )
         if flow.dscp:
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +17,7 @@ from wiregauge.terminal import BAD_INPUT, fail, make_console, put, put_lines
 
 __all__ = ["Page", "docs", "pages"]
 
+_DECISIONS = "decisions"
 _EXAMPLES = "examples"
 """The page of the examples, which lies with them."""
 _FOLDERS = ("", "guide", "how-to", "reference", "explanation", "decisions")
@@ -53,9 +56,15 @@ def docs(
     if page is None:
         _list()
         return
+    if page == _DECISIONS:
+        _list_folder(page, [one for one in pages() if one.folder == page])
+        return
     from rich.markdown import Markdown
 
-    make_console().print(Markdown(_found(page).text, hyperlinks=False))
+    text, console = linked(_found(page).text), make_console()
+    long = console.is_terminal and text.count("\n") > console.height
+    with console.pager(styles=True) if long else nullcontext():
+        console.print(Markdown(text, hyperlinks=False))
 
 
 def pages() -> list[Page]:
@@ -69,10 +78,30 @@ def pages() -> list[Page]:
 
 def _list() -> None:
     for folder, some in groupby(pages(), lambda one: one.folder):
-        put_lines(["", folder] if folder else [])
-        put_lines(f"  {one.name.removeprefix(f'{folder}/'):<24} {one.title}" for one in some)
+        if folder == _DECISIONS:
+            put_lines(["", f"{folder}, {len(list(some))} of them: `wiregauge docs {folder}` lists them"])
+        else:
+            _list_folder(folder, some)
     put()
     put("`wiregauge docs PAGE` prints one: `wiregauge docs first-steps`, `wiregauge docs reference/bounds`")
+
+
+def _list_folder(folder: str, some: Iterable[Page]) -> None:
+    put_lines(["", folder] if folder else [])
+    put_lines(f"  {one.name.removeprefix(f'{folder}/'):<24} {one.title}" for one in some)
+
+
+def linked(text: str) -> str:
+    """A page whose links to others name them as `wiregauge docs` does; other places of the repository are left out."""
+
+    def named(link: re.Match[str]) -> str:
+        words, target = link.groups()
+        if "://" in target:
+            return link[0]
+        place = target.partition("#")[0]
+        return f"{words} (page {Path(place).stem})" if place.endswith(".md") else words
+
+    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", named, text)
 
 
 def _found(written: str) -> Page:

@@ -308,8 +308,10 @@ def _caption(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -
         if intervals
         else ""
     )
+    relayed = all(flow.plan.relayed for run in judgement.runs for flow in run.flows)
     where = "between taps" if judgement.traits.tapped else "at the application"
-    text = f"one-way latency {where}{below}; -: n does not support it"
+    none = "n does not support it" if relayed else "n does not support it, or there is no round trip"
+    text = f"one-way latency {where}{below}; -: {none}"
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
         text += ", or no tap saw it"
     if any(flow.uncompared for run in judgement.runs for flow in run.flows):
@@ -319,7 +321,7 @@ def _caption(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -
     if "mean ± u" in columns:
         text += f"; loss ≤: upper 95 % bound, of none lost {INDEPENDENT}; ± u: 95 % half-width of the mean"
     else:
-        text += "; a terminal of 160 columns shows more, the report shows all"
+        text += "; a wider terminal shows more, the report shows all"
     return text
 
 

@@ -13,6 +13,7 @@ _QUICK: Final = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc
 _SLOW: Final = ("hpet", "acpi_pm", "xen", "hyperv_clocksource_msr")
 _TICKING: Final = ("jiffies", "refined-jiffies", "pit")
 _WORST_ERROR_US: Final = 1_000
+_CHRONY: Final = "apt install chrony && systemctl enable --now chrony"
 _OF_NTP: Final = ("chronyd", "ntpd", "systemd-timesyn")
 """As the kernel names their processes."""
 _SOURCES: Final = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -34,7 +35,7 @@ def clock_synchronised(look: Look) -> Verdict:
     """Whether the kernel was told that its clock is right, and within what."""
     error_us, ahead = look.number("clock-max-error-us"), look.number("clock-tai-offset-s")
     if not look.truth("clock-synchronised"):
-        return degrades("not synchronised", "systemctl enable --now chrony")
+        return degrades("not synchronised", _CHRONY)
     seen = f"synchronised, at most {error_us} us off" + (f", TAI {ahead} s ahead" if ahead else "")
     return fine(seen) if error_us <= _WORST_ERROR_US else degrades(seen, "chronyc makestep")
 
@@ -44,7 +45,7 @@ def clock_programs(look: Look) -> Verdict:
     running = look.texts("clock-programs")
     ntp = [name for name in running if name in _OF_NTP]
     if not running:
-        return degrades("no program that keeps the clock is seen running", "systemctl enable --now chrony")
+        return degrades("no program that keeps the clock is seen running", _CHRONY)
     if len(ntp) > 1 or (ntp and "phc2sys" in running):
         rest = ntp if "phc2sys" in running else ntp[1:]
         cure = f"systemctl disable --now {' '.join(map(_service, rest))}"

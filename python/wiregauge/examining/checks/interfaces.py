@@ -61,7 +61,8 @@ def _offload(name: str, switch: str) -> Callable[[Look], Verdict]:
             return fine("off")
         fixed = look.note(name)
         seen = f"on ({fixed})" if fixed else "on"
-        return degrades(seen, f"ethtool -K {look.interface} {switch} off", fixable=not fixed)
+        cure = "none: choose another interface" if fixed else f"ethtool -K {look.interface} {switch} off"
+        return degrades(seen, cure, fixable=not fixed)
 
     return judge
 

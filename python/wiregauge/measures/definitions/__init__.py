@@ -1,7 +1,6 @@
 """The one definition of every measure: whoever tells of measures, compares or limits them goes by these.
 
-To add one: its definition in `of_messages` or `of_flows`, its statistic (of a distribution in `series.DIFFERENCES`, of
-a single figure in `quantities.FIGURES`), an exact test, and its line in docs/reference/measures.md.
+To add one: CONTRIBUTING.md, "Where things go".
 """
 
 from __future__ import annotations
