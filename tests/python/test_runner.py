@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import simulation
 from toy_bench import LATENCY_PS, Toy
-from wiregauge import measures, runner
+from wiregauge import runner
 from wiregauge.benches import BenchError
 from wiregauge.cli import app
 from wiregauge.config import Test
@@ -181,28 +181,15 @@ def test_nobody_asks_what_a_bench_is_called() -> None:
 @pytest.mark.parametrize(
     ("manifest", "traits"),
     [
-        ({"bench": "sim"}, Traits(virtual_time=True, one_clock=True, driver="simulated")),
-        ({"bench": "netns"}, Traits(one_clock=True, driver="veth")),
-        ({"bench": "capture"}, Traits(tapped=True)),
+        ({"bench": "sim"}, Traits()),
         ({}, Traits()),
         ({"bench": "sim", "traits": {"tapped": True, "of a later version": 1}}, Traits(tapped=True)),
     ],
 )
-def test_traits_are_those_stated_or_of_benches_that_stated_none(
+def test_traits_are_those_stated_whatever_the_name_of_the_bench(
     manifest: dict[str, Any], traits: Traits
 ) -> None:
     assert traits_of(manifest) == traits
-
-
-def test_a_directory_without_traits_is_judged_as_before(tmp_path: Path) -> None:
-    simulation.trial(FIRST, tmp_path / "r")
-    before = measures.show_json(measures.judge(tmp_path / "r"))
-    directory = RunDirectory.open(tmp_path / "r")
-    del directory.manifest["traits"]
-    directory.save()
-    after = measures.show_json(measures.judge(tmp_path / "r"))
-    assert after["runs"] == before["runs"]
-    assert after["validity"] == before["validity"] == "VALID"
 
 
 # -- how trials end

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import stored
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -184,26 +181,6 @@ def test_the_views_show_who_waited(judged: Judgement) -> None:
     assert views.clocks[0].offset[0] == pytest.approx(2_000)
     figures = {figure.id for figure in build(judged, measures.shapes(judged), views)}
     assert figures >= {"network", "frames", "queues", "clock-offsets"}
-
-
-def test_a_table_without_the_new_columns_is_judged_as_before(place: Path, tmp_path: Path) -> None:
-    """Run directories written before there were two networks stay readable."""
-    before = stored.unsealed(place, tmp_path / "run")
-    for folder in before.iterdir():
-        if folder.is_dir() and folder.name != "messages":
-            shutil.rmtree(folder)
-    old = pl.read_parquet(place / "messages" / "run-0000.parquet").filter(pl.col("flow") == 4)
-    old.drop("to", "tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b").write_parquet(
-        before / "messages" / "run-0000.parquet"
-    )
-    tracking = json.loads((before / "tracking.json").read_text())
-    for flow in tracking["runs"][0]["flows"]:
-        del flow["to"]
-    (before / "tracking.json").write_text(json.dumps(tracking))
-    judged = measures.judge(before)
-    assert flow_of(judged, 4).counts["delivered"] == 200
-    assert "residence" not in flow_of(judged, 4).summaries
-    assert measures.views(judged).windows == ()
 
 
 def test_frames_shorter_than_lmax_are_not_taken_for_early_ones(tmp_path: Path) -> None:
