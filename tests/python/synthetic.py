@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from wiregauge._native import PLAN_SCHEMA
+from wiregauge.measures.metrics.recorded import WIRE_TIMES
 from wiregauge.records import Traits
 
 MS = 1_000_000_000
@@ -332,6 +333,9 @@ def _frame(columns: Columns) -> pl.DataFrame:
             "reordered": columns["reordered"],
             "reorder_extent": pl.Series(columns["reordered"] * 1, dtype=pl.UInt32),
             "late": np.zeros(n, dtype=bool),
+            "life": pl.Series(np.zeros(n), dtype=pl.UInt16),
+            "to": pl.Series(np.ones(n), dtype=pl.UInt16),
+            **{name: pl.Series([None] * n, dtype=pl.Int64) for name in WIRE_TIMES},
             "last_node": last,
             "last_point": pl.Series(["driver-send" if gone else None for gone in lost]).cast(pl.Enum(POINTS)),
             "drop_reason": pl.Series(["none"] * n).cast(pl.Enum(["none", "planted-fault"])),

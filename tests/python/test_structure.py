@@ -321,3 +321,15 @@ def circles(needs: dict[str, set[str]]) -> list[list[str]]:
 def test_a_circle_is_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+def test_tables_are_read_by_their_names_and_not_as_patterns() -> None:
+    """Polars takes `[` and `*` of a path for a pattern, and a user's folder may be called so."""
+    calls = re.compile(r"pl\.(?:scan|read)_(?:parquet|csv|ipc)\(")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if calls.search(line) and "glob=False" not in line
+    ]
+    assert found == []

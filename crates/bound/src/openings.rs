@@ -1,5 +1,7 @@
 //! When a stream gate is open, and whether all that comes to it comes then.
 
+use num_integer::Integer;
+
 use crate::rational::Rational;
 
 /// Phases of senders and gates against one another that are tried, at most.
@@ -55,7 +57,7 @@ impl Openings {
         if self.cycle <= 0 || comes.period <= 0 {
             return false;
         }
-        let step = gcd(self.cycle, comes.period);
+        let step = self.cycle.gcd(&comes.period);
         let (least, most) = (picos_down(&comes.least), picos_up(&(&comes.fixed + shift)));
         let (cycle, step, first) = (i128::from(self.cycle), i128::from(step), i128::from(comes.first));
         let within = |begin: i128, end: i128| {
@@ -69,10 +71,6 @@ impl Openings {
                 within(begin, end) || within(begin + cycle, end + cycle)
             })
     }
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "times of a run fit by far; what does not is no proof")]

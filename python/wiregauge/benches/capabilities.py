@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wiregauge.plan import Campaign, Capacity, Clock, Etf, Hub, Network, Run, Switch, Synchronise
+from wiregauge.plan.ethernet import GAP
 from wiregauge.plan.tsn import HostTsn
 
 __all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator"]
@@ -21,7 +22,6 @@ _PROTOCOLS = {
 }
 MOST_OF_A_KIND = 250
 """End systems, or switches: each end system is a program that has to be in time, and switches share its cores."""
-_GAP = 12
 _INCIDENTS = {
     "cut": "cuts a link",
     "babble": "lets a sender babble",
@@ -37,7 +37,7 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
         f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave 12 B '
         "themselves"
         for node in campaign.network.nodes
-        if node.interframe_gap != _GAP
+        if node.interframe_gap != GAP
     )
     for node in campaign.network.nodes:
         if node.tsn is not None:

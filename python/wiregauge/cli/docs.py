@@ -20,7 +20,7 @@ __all__ = ["Page", "docs", "pages"]
 _DECISIONS = "decisions"
 _EXAMPLES = "examples"
 """The page of the examples, which lies with them."""
-_FOLDERS = ("", "guide", "how-to", "reference", "explanation", "decisions")
+_FOLDERS = ("", "guide", "how-to", "reference", "explanation", _DECISIONS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wiregauge.identify.errors import IdentifyError
 from wiregauge.plan import Campaign, Run, Switch
+from wiregauge.plan.ethernet import GAP, PREAMBLE
 from wiregauge.records import RunDirectory
 
 __all__ = ["HEADER", "Passed", "Port", "passed_by", "switches_of", "wire_bits"]
@@ -24,11 +25,9 @@ HEADER: Final = 14
 """Octets that a switch must have to know where a frame goes."""
 MOST: Final = 4_000_000
 """Records that are read of a switch."""
-_PREAMBLE: Final = 8
 _FEW: Final = 3
 """Frames of a length that vote."""
-_AROUND: Final = 20
-"""Octets of preamble and gap (IEEE Std 802.3, 4.4.2 and 3.2.1)."""
+_AROUND: Final = PREAMBLE + GAP
 _PS: Final = 10**12
 _NEAR: Final = 0.05
 """Share of the time that more octets take by which their time may differ from it, or from none, to be either."""
@@ -248,9 +247,9 @@ def _port(
         came = part["came"].to_numpy().astype(np.int64)
         lengths = part["length"].to_numpy().astype(np.int64)
         rate = np.array([rates[port] for port in part["in_port"].to_list()], dtype=np.float64)
-        known = (HEADER if stamps == "header" else lengths) + _PREAMBLE
+        known = (HEADER if stamps == "header" else lengths) + PREAMBLE
         first = came - np.rint(8.0 * known * _PS / rate).astype(np.int64)
-        last = first + np.rint(8.0 * (lengths + _PREAMBLE) * _PS / rate).astype(np.int64)
+        last = first + np.rint(8.0 * (lengths + PREAMBLE) * _PS / rate).astype(np.int64)
         return first, last, lengths, rate
 
     first, last, lengths, rate = times(own)
@@ -351,9 +350,9 @@ def _tap_port(name: str, joined: pl.DataFrame, rates: list[float]) -> Port:
     return Port(
         f"device to {name}",
         round(rates[1]),
-        placed(own, "came", rates[0], -_PREAMBLE),
+        placed(own, "came", rates[0], -PREAMBLE),
         placed(own, "came", rates[0], lengths),
-        placed(own, "left", rates[1], -_PREAMBLE),
+        placed(own, "left", rates[1], -PREAMBLE),
         lengths,
         np.full(own.height, rates[0]),
         np.zeros(own.height, dtype=np.int64),

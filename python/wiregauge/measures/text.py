@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 from rich import box
@@ -172,30 +173,42 @@ _RESULTS = {"fail": "red", "undecided": "yellow", "pass": "green"}
 
 
 def _limits(judgement: Judgement, console: Console) -> None:
-    """Every limit that failed or is undecided; of the others, a line per limit of the test: where it was closest."""
+    """Every limit that failed; of the others a line per limit of the test and cause: where it was closest."""
     found = [(run, limit) for run in judgement.runs for limit in run.limits]
-    for result in ("fail", "undecided"):
-        those = [(run, limit) for run, limit in found if limit.result == result]
-        for run, limit in those[:_MOST_LIMITS]:
-            _limit(console, judgement, run, limit)
-        if len(those) > _MOST_LIMITS:
-            console.print(f"  … and {len(those) - _MOST_LIMITS} more limits: {result}")
-    passed: dict[tuple[int, str, str], list[tuple[RunResult, LimitResult]]] = {}
+    failed = [[one] for one in found if one[1].result == "fail"]
+    for result, lines in (
+        ("fail", failed),
+        ("undecided", _alike(found, "undecided")),
+        ("pass", _alike(found, "pass")),
+    ):
+        for members in lines[:_MOST_LIMITS]:
+            run, limit = min(members, key=lambda one: one[1].margin if one[1].margin is not None else inf)
+            _limit(console, judgement, run, limit, of=len(members))
+        if len(lines) > _MOST_LIMITS:
+            more = sum(map(len, lines[_MOST_LIMITS:]))
+            console.print(f"  … and {more} more limits: {result}")
+
+
+def _alike(
+    found: Iterable[tuple[RunResult, LimitResult]], result: str
+) -> list[list[tuple[RunResult, LimitResult]]]:
+    """Limits with a result, those together that are one line of the test, and undecided by one cause."""
+    together: dict[tuple[object, ...], list[tuple[RunResult, LimitResult]]] = {}
     for run, limit in found:
-        if limit.result == "pass":
-            passed.setdefault((limit.line, limit.measure, limit.bound), []).append((run, limit))
-    for members in list(passed.values())[:_MOST_LIMITS]:
-        run, limit = min(members, key=lambda one: one[1].margin if one[1].margin is not None else inf)
-        _limit(console, judgement, run, limit, of=len(members))
-    if len(passed) > _MOST_LIMITS:
-        console.print(f"  … and {len(passed) - _MOST_LIMITS} more limits: pass")
+        if limit.result == result:
+            # Behind the first of these a reason has figures of its flow.
+            cause = re.split(r"[(:\d]", limit.reason)[0]
+            together.setdefault((limit.line, limit.measure, limit.bound, cause), []).append((run, limit))
+    return list(together.values())
 
 
-def _limit(console: Console, judgement: Judgement, run: RunResult, limit: LimitResult, of: int = 1) -> None:
+def _limit(console: Console, judgement: Judgement, run: RunResult, limit: LimitResult, of: int) -> None:
     where = f"run {run.plan.index}, " if len(judgement.plan.runs) > 1 else ""
-    closest = f" (closest of {of})" if of > 1 else ""
+    alike = (
+        "" if of == 1 else f" (closest of {of})" if limit.result == "pass" else f" (and {of - 1} more alike)"
+    )
     console.print(
-        f"  [{_RESULTS[limit.result]}]{limit.result}[/] {where}{escape(limit_text(limit))}{closest}",
+        f"  [{_RESULTS[limit.result]}]{limit.result}[/] {where}{escape(limit_text(limit))}{alike}",
         soft_wrap=True,
     )
 

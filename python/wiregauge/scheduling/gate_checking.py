@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
+from wiregauge.plan.ethernet import GAP, HEADERS, IPV4_UDP, PREAMBLE, SHORTEST, TAG
 from wiregauge.plan.tsn import GateSchedule, HostTsn, PortSchedule, PortTsn
 from wiregauge.scheduling.checking import Fault
 from wiregauge.scheduling.host_times import receiving
@@ -26,7 +27,6 @@ from wiregauge.scheduling.rooms import Room, Rooms
 
 __all__ = ["GatesJudged", "has_gates", "judge_gates"]
 
-_PREAMBLE, _GAP, _SMALLEST, _HEADERS, _TAG, _DATAGRAM = 8, 12, 64, 18, 4, 28
 _MOST_STEPS = 400_000
 _MOST_OF_A_KIND = 50
 
@@ -317,7 +317,7 @@ class _Judge:
         soonest = None
         for number in sorted((one for one, queue in line.queues.items() if queue), reverse=True):
             frame = line.queues[number][0]
-            sending = _time(_PREAMBLE + frame.length, line.rate)
+            sending = _time(PREAMBLE + frame.length, line.rate)
             gate = line.gates[number] if line.gates else None
             found = (now, (now, now)) if gate is None else gate.starts(now, sending)
             if found is None:
@@ -328,7 +328,7 @@ class _Judge:
             line.queues[number].popleft()
             for room in self._rooms.of(line.at, line.name, number):
                 room.take(frame.length)
-            line.busy = now + _time(_PREAMBLE + frame.length + _GAP, line.rate)
+            line.busy = now + _time(PREAMBLE + frame.length + GAP, line.rate)
             if frame.judged:
                 self._judge(line, frame, (ready[frame.flow.id, frame.number, line.at], now), sending)
             # What had to wait here leaves later by so much less.
@@ -481,8 +481,8 @@ def _plain(send: Send) -> bool:
 
 
 def _length(flow: Flow, send: Send) -> int:
-    inside = send.payload + (_DATAGRAM if flow.protocol in ("udp", "be") else 0)
-    return max(inside + _HEADERS + (_TAG if flow.vlan else 0), _SMALLEST)
+    inside = send.payload + (IPV4_UDP if flow.protocol in ("udp", "be") else 0)
+    return max(inside + HEADERS + (TAG if flow.vlan else 0), SHORTEST)
 
 
 def _time(octets: int, rate: int) -> int:

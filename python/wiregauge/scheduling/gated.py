@@ -21,6 +21,7 @@ from lxml import etree
 from wiregauge.config import TestError, checked_tree, load_bytes
 from wiregauge.config.groups import expanded
 from wiregauge.plan import Attachment, Campaign, EndSystem, Switch
+from wiregauge.plan.ethernet import GAP, PREAMBLE, SHORTEST
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, common_period
 from wiregauge.scheduling.searching import Opens
 from wiregauge.scheduling.writing import NotKeptError, time_text
@@ -33,7 +34,7 @@ _OF_CRITICAL = ("integration", "policing", "raster", "raster-others")
 """Attributes of a switch that only those for critical traffic have."""
 _MOST_OF_SWITCH, _MOST_OF_HOST = 1024, 28
 """Entries of a list, as the plan has them."""
-_PREAMBLE, _GAP, _SMALLEST, _SHORTEST_OF_HOST = 8, 12, 64, 61
+_SHORTEST_OF_HOST = 61
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,8 @@ def entries_of(
         key=lambda one: one.begin,
     )
     whole = cycle * problem.grid_ps // 1000
-    guard = _up_ns(_GAP, problem.rates[port])
-    least = guard + _up_ns(_PREAMBLE + _SMALLEST, problem.rates[port])
+    guard = _up_ns(GAP, problem.rates[port])
+    least = guard + _up_ns(PREAMBLE + SHORTEST, problem.rates[port])
     if of_host:
         least = max(least, guard + _up_ns(_SHORTEST_OF_HOST, problem.rates[port]))
         base, entries = _of_host(openings, whole, guard, least)

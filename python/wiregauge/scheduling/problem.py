@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
+from wiregauge.plan.ethernet import GAP, HEADERS, PREAMBLE, SHORTEST, TAG
 from wiregauge.scheduling.host_times import receiving, sending
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
 
 DEFAULT_EARLY_PS = 1_000_000
 """How early a frame of full length is accepted by default, as the plan has it (`crates/plan`, point/windows.rs)."""
-_PREAMBLE, _GAP, _SMALLEST, _HEADERS, _TAG = 8, 12, 64, 18, 4
 
 
 class ProblemError(ValueError):
@@ -244,7 +244,7 @@ def problem_of(
         {port: builder.rate(port) for port in ports},
         grid_ps,
         builder.precision,
-        {port: -(-_time(_PREAMBLE + 1518 + _GAP, builder.rate(port)) // grid_ps) for port in ports},
+        {port: -(-_time(PREAMBLE + 1518 + GAP, builder.rate(port)) // grid_ps) for port in ports},
     )
 
 
@@ -383,7 +383,7 @@ class _Builder:
                 rate = self.rate(port, run)
                 if port not in place:
                     place[port] = len(way.ports)
-                    occupied = _time(_PREAMBLE + frame + _GAP, rate)
+                    occupied = _time(PREAMBLE + frame + GAP, rate)
                     length = planned[port].length
                     hold_up = late + self._hold_up(port, rate, occupied, run)
                     own = self._written.get(flow.id, False) or flow.id in self._fixed
@@ -401,7 +401,7 @@ class _Builder:
                 parent = place[port]
                 late = way.hold_ups[parent]
                 link = self._campaign.network.links[hop.link]
-                sent = _time(_PREAMBLE + frame, rate)
+                sent = _time(PREAMBLE + frame, rate)
                 into = self._campaign.network.nodes[hop.to].kind
                 ready = sent + link.delay
                 if isinstance(into, Switch):
@@ -415,11 +415,11 @@ class _Builder:
     def _frame(self, run: Run, flow: Flow) -> int:
         """The longest frame of a flow, from destination address to FCS."""
         assert flow.schedule is not None
-        longest = max(flow.schedule.longest_frame, _SMALLEST)
+        longest = max(flow.schedule.longest_frame, SHORTEST)
         if not self._tagged:
             return longest
         send = run.send_of.get(flow.id)
-        return longest + _TAG if send is None else max(send.payload + _HEADERS + _TAG, _SMALLEST)
+        return longest + TAG if send is None else max(send.payload + HEADERS + TAG, SHORTEST)
 
     def _hold_up(self, port: Attachment, rate: int, occupied: int, run: Run) -> int:
         """How long other frames can hold one up whose window is open, as the switch keeps them out of its way."""
@@ -430,7 +430,7 @@ class _Builder:
             return switch.raster.slot * switch.raster.others + occupied
         integration = run.switches.integration or switch.integration
         longest = max([1518, *(own.length for own in switch.own_frames)])
-        octets = {"timely-block": 0, "preemption": _PREAMBLE + _GAP, "shuffling": _PREAMBLE + longest + _GAP}
+        octets = {"timely-block": 0, "preemption": PREAMBLE + GAP, "shuffling": PREAMBLE + longest + GAP}
         return _time(octets[integration], rate)
 
     def _release(self, runs: Sequence[tuple[Run, Flow]], period_ps: int) -> Release | None:

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 
 from wiregauge.plan import Attachment, EndSystem, Network, Switch
+from wiregauge.plan.ethernet import LEAST_ON_WIRE
 from wiregauge.plan.network import Capacity
 
 __all__ = ["Room", "Rooms"]
-
-_LEAST_ON_WIRE = 84
-"""Bytes, with preamble and gap."""
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class Room:
     def lend(self, bits: float) -> None:
         """Traffic without a schedule may always take so much of it, in the shortest frames or in the longest."""
         self.bytes += ceil(bits / 8)
-        self.frames += ceil(bits / (8 * _LEAST_ON_WIRE))
+        self.frames += ceil(bits / (8 * LEAST_ON_WIRE))
 
     @property
     def text(self) -> str:

@@ -37,7 +37,7 @@ KINDS = 2
 """Series of groups, each searched with its part of the false alarms: greatest values and medians."""
 BESIDE = 0.9
 """Share of the period around a band that all values are fitted in; wider bands are fitted by groups."""
-_SAME_PERIOD = 1e-3
+SAME_PERIOD = 1e-3
 """Share of a period by which two of the same may differ."""
 _MULTIPLES = (1, 2, 3, 5, 7)
 _BATCH = 1 << 20
@@ -202,13 +202,13 @@ def _too_short_for_groups(t: Floats, values: Floats, false_alarm: float, most: i
     return [
         mode
         for mode in first
-        if any(abs(mode.period.value / other.period.value - 1) < _SAME_PERIOD for other in last)
+        if any(abs(mode.period.value / other.period.value - 1) < SAME_PERIOD for other in last)
     ]
 
 
 def _is_multiple(period: float, short: float, most: int) -> bool:
     ratio = period / short
-    return round(ratio) <= most and abs(ratio - round(ratio)) < _SAME_PERIOD * ratio
+    return round(ratio) <= most and abs(ratio - round(ratio)) < SAME_PERIOD * ratio
 
 
 def _beside(mode: Mode, other: Mode, least: float = 1.0) -> bool:

@@ -8,14 +8,20 @@ from typing import Final
 from wiregauge.switching.forwarding import no_line_rate, without
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.session import REPEATS, Session
-from wiregauge.switching.trials import WIRE_EXTRA, Latency, Load, Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import (
+    BESIDE_FULL_PPM,
+    LINE_RATE_PPM,
+    WIRE_EXTRA,
+    Latency,
+    Load,
+    Outcome,
+    Stream,
+    Trial,
+    fps,
+)
 
 __all__ = ["back_to_back", "buffer"]
 
-_FULL: Final = 1_000_000
-_PROBE: Final = 103_700
-"""Load of a measured stream beside a port that is full, ppm: no simple part of the line rate, so that its frames arrive
-in every phase of the load's and not always just when there is room."""
 _ROUNDING: Final = 1e-6
 """Of a frame."""
 
@@ -100,7 +106,7 @@ def _buffer_time(floor: float | None, corrected: float) -> str:
 def _burst(session: Session, frame: int, length: int, name: str) -> Outcome:
     """What the device does with so many frames at line rate."""
     seconds = (length - 0.5) / fps(session.device.rate_bps, frame)
-    return session.ask(Trial(name, seconds, (Stream(0, 1, _FULL, frame),), warm_up=False))
+    return session.ask(Trial(name, seconds, (Stream(0, 1, LINE_RATE_PPM, frame),), warm_up=False))
 
 
 def _whole_burst(session: Session, frame: int, most: int, result: Result) -> int | None:
@@ -157,7 +163,7 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
         if why := no_line_rate(known["throughput"], frame):
             result.notes.append(why)
             continue
-        probe = (Stream(0, 1, _PROBE, frame),)
+        probe = (Stream(0, 1, BESIDE_FULL_PPM, frame),)
         trial, outcome, enough = _filled(session, frame, probe, result)
         if trial is None or outcome is None:
             continue
@@ -223,7 +229,7 @@ def _filled(
 
     Where it lost, one more is made if half of its frames may have come before the buffer was full.
     """
-    load = (Load(2, 1, _FULL, frame),)
+    load = (Load(2, 1, LINE_RATE_PPM, frame),)
     one = 1 / fps(session.device.rate_bps, frame)
     trial: Trial | None = None
     last: Outcome | None = None

@@ -14,14 +14,10 @@ from wiregauge.switching.evidence import Evidence
 from wiregauge.switching.forwarding import no_line_rate, without
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import Load, Outcome, Seen, Stream, Trial, fps
+from wiregauge.switching.trials import BESIDE_FULL_PPM, LINE_RATE_PPM, Load, Outcome, Seen, Stream, Trial, fps
 
 __all__ = ["blocking", "head_of_line", "priorities"]
 
-_FULL: Final = 1_000_000
-_PROBE: Final = 103_700
-"""Load of a measured stream beside a port that is full, ppm: no simple part of the line rate, so that its frames arrive
-in every phase of the load's and not always just when there is room."""
 _STOOD: Final = 2.0
 """A port at which the median frame waits for fewer others than this, and none is lost, is not called full."""
 _WAITS: Final = 8
@@ -71,9 +67,9 @@ def priorities(session: Session, known: dict[str, Result]) -> Result:
         return without(session, known, result, no_line_rate(known["throughput"], frame))
     result.columns = (Column("priority", "priority"), Column("port", "port"), *_COLUMNS)
     result.chart = Chart("priority", ("loss",), "port")
-    streams = (Stream(0, 1, _PROBE, frame, 0), Stream(0, 1, _PROBE, frame, 7))
+    streams = (Stream(0, 1, BESIDE_FULL_PPM, frame, 0), Stream(0, 1, BESIDE_FULL_PPM, frame, 7))
     seconds = 60_000 / fps(session.device.rate_bps, frame)
-    trial = Trial(f"{frame} B, priorities 0 and 7", seconds, streams, (Load(2, 1, _FULL, frame),))
+    trial = Trial(f"{frame} B, priorities 0 and 7", seconds, streams, (Load(2, 1, LINE_RATE_PPM, frame),))
     made = _asked(session, trial, replace(trial, name=f"{frame} B, the same with no load", loads=()), result)
     if made is None:
         return result
@@ -144,11 +140,11 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
     if no_line_rate(known["throughput"], frame):
         return without(session, known, result, no_line_rate(known["throughput"], frame))
     result.columns = (Column("to", "destination"), *_COLUMNS)
-    streams = (Stream(0, 1, 4 * _PROBE, frame), Stream(0, 3, 4 * _PROBE, frame))
+    streams = (Stream(0, 1, 4 * BESIDE_FULL_PPM, frame), Stream(0, 3, 4 * BESIDE_FULL_PPM, frame))
     rate = session.device.rate_bps
     seconds = 60_000 / fps(rate, frame)
-    trial = Trial(f"{frame} B, one port full", seconds, streams, (Load(2, 1, _FULL, frame),))
-    control = replace(trial, name=f"{frame} B, no port full", loads=(Load(2, 0, _FULL, frame),))
+    trial = Trial(f"{frame} B, one port full", seconds, streams, (Load(2, 1, LINE_RATE_PPM, frame),))
+    control = replace(trial, name=f"{frame} B, no port full", loads=(Load(2, 0, LINE_RATE_PPM, frame),))
     made = _asked(session, trial, control, result)
     if made is None:
         return result
@@ -158,8 +154,11 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
         result.rows.append(_row(seen, proof, to=name))
     (full, free), (idle, alone) = made[0].streams, made[1].streams
     frame_ns = 1e9 / fps(rate, frame)
-    waited = full.latency.p50 is None or full.latency.p50 - (idle.latency.p50 or 0.0) >= _STOOD * frame_ns
-    if not full.lost and not waited:
+    usual = idle.latency.p50
+    waited = full.latency.p50 is None or (usual is not None and full.latency.p50 - usual >= _STOOD * frame_ns)
+    if usual is None:
+        said = "not told: too few frames of the control arrived"
+    elif not full.lost and not waited:
         said = "not told: nothing waited or was lost at the port that is offered more than it sends"
     else:
         said = blocking(free, alone, frame_ns) or (

@@ -12,7 +12,7 @@ from wiregauge.switching.evidence import Evidence, evidence_of, hidden
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.search import Found, Goal, search
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import RISE, Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import LINE_RATE_PPM, RISE, Outcome, Stream, Trial, fps
 
 __all__ = [
     "HIDDEN",
@@ -29,7 +29,6 @@ __all__ = [
     "told",
 ]
 
-_FULL = 1_000_000
 _SAME_WAY: Final = ("latency", "loss")
 """Tests whose trials are those of the throughput at other loads."""
 HIDDEN: Final = Column("hidden", "what 64 KiB of buffer or burst credit would hide", "% of line rate")
@@ -42,7 +41,7 @@ def pair(session: Session, load: int, frame: int) -> tuple[Stream, ...]:
     half = (
         0
         if session.sizes.virtual
-        else round(5e8 / fps(session.device.rate_bps, frame) * _FULL / max(load, 1))
+        else round(5e8 / fps(session.device.rate_bps, frame) * LINE_RATE_PPM / max(load, 1))
     )
     return Stream(0, 1, load, frame), Stream(1, 0, load, frame, offset_ns=half)
 
@@ -150,7 +149,7 @@ def statement(found: Found, proof: Evidence) -> str:
         return f"at least {percent(found.lower)}, limited by the generator"
     if found.upper is not None:
         return f"{percent(found.lower)} to {percent(found.upper)}"
-    if found.lower != _FULL:
+    if found.lower != LINE_RATE_PPM:
         return f"at least {percent(found.lower)}"
     return "no loss at line rate" if proof.grown_ns is None else "no loss at line rate in so short a time"
 
@@ -378,5 +377,5 @@ def _highest(known: Result, frame: int) -> tuple[int, bool]:
     if row["lower"] is None and row["upper"] is None:
         return 0, True
     if "limited" not in str(row["statement"]) or not isinstance(row["lower"], float):
-        return _FULL, False
+        return LINE_RATE_PPM, False
     return round(row["lower"] * 1e4), True

@@ -11,11 +11,10 @@ from wiregauge.switching.forwarding import HIDDEN, Tried, goal_of, percent, stat
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.search import Found, Goal, search
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import LINE_RATE_PPM, Outcome, Stream, Trial, fps
 
 __all__ = ["broadcast", "full_mesh", "many_to_one", "one_to_many"]
 
-_FULL: Final = 1_000_000
 _MOST: Final = {True: 8, False: 4}
 """Ports of a mesh at most, by whether time is virtual: each stream of real frames is a thread of this machine."""
 
@@ -34,7 +33,7 @@ def ports_of(session: Session) -> int:
 
 def _slot(session: Session, load: int, frame: int) -> float:
     """Time between two frames of a port, ns; 0 for a load so low that frames hardly meet."""
-    slot = 1e9 / fps(session.device.rate_bps, frame) * _FULL / max(load, 1)
+    slot = 1e9 / fps(session.device.rate_bps, frame) * LINE_RATE_PPM / max(load, 1)
     return slot if slot < _LONG_SLOT_NS else 0.0
 
 
@@ -90,10 +89,10 @@ def _searched(session: Session, frame: int, pattern: Pattern) -> tuple[Found, Tr
 
     enough = _LEAST * ports_of(session) / (goal.initial_s * fps(rate, frame))
     found = search(measure, goal, least=max(1000, round(enough * 1e6)), rising=not session.sizes.virtual)
-    whole = any(trial.seconds >= goal.final_s for trial, _ in tried.made.get(_FULL, ()))
+    whole = any(trial.seconds >= goal.final_s for trial, _ in tried.made.get(LINE_RATE_PPM, ()))
     if not found.limited and found.upper is not None and not whole:
         # The forwarding rate at the highest load is that of a trial of the full length.
-        measure(_FULL, goal.final_s)
+        measure(LINE_RATE_PPM, goal.final_s)
     return found, tried, goal
 
 

@@ -8,15 +8,14 @@ from typing import Final
 from wiregauge.stats import share_bound
 from wiregauge.switching.contention import blocking
 from wiregauge.switching.evidence import Evidence, share_text
-from wiregauge.switching.forwarding import no_line_rate
+from wiregauge.switching.forwarding import no_line_rate, without
 from wiregauge.switching.meshes import ports_of
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import Outcome, Seen, Stream, Trial, fps
+from wiregauge.switching.trials import LINE_RATE_PPM, Outcome, Seen, Stream, Trial, fps
 
 __all__ = ["congestion", "incast"]
 
-_FULL: Final = 1_000_000
 _CONTROL: Final = 990_000
 """What the second sender offers to a port of its own, ppm: learning frames go there, too."""
 _EXPECTED: Final = 100 / 3
@@ -48,8 +47,8 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
         if why := no_line_rate(known["throughput"], frame):
             lacks.append(why)
             continue
-        half = _FULL // 2
-        streams = (Stream(0, 2, half, frame), Stream(0, 3, half, frame), Stream(1, 3, _FULL, frame))
+        half = LINE_RATE_PPM // 2
+        streams = (Stream(0, 2, half, frame), Stream(0, 3, half, frame), Stream(1, 3, LINE_RATE_PPM, frame))
         seconds = session.sizes.final_s(session.device.rate_bps, frame)
         trial = Trial(f"{frame} B, 150 % to one port", seconds, streams, lead_s=seconds, overload=True)
         outcome = session.ask(trial)
@@ -92,9 +91,7 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
         "at port 3 beyond that of a control, where port 2 sends to port 1, is head-of-line blocking; no loss at port "
         "4, by senders that are held back, is back-pressure."
     )
-    if not result.rows:
-        result.state, result.reason = ("not carried", lacks[0]) if lacks else ("refused", "no trial counted")
-    return result
+    return result if result.rows else without(session, known, result, "no trial counted")
 
 
 def _held_back(outcome: Outcome) -> bool:
@@ -197,7 +194,7 @@ def _longest(
     seen: dict[int, Outcome] = {}
 
     def loses(length: int) -> bool | None:
-        streams = tuple(Stream(1 + one, 0, _FULL, frame, count=length) for one in range(senders))
+        streams = tuple(Stream(1 + one, 0, LINE_RATE_PPM, frame, count=length) for one in range(senders))
         trial = Trial(
             f"{senders} senders, {length} frames of {frame} B each",
             (length - 0.5) / rate,

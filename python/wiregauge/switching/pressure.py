@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from wiregauge.plan.ethernet import PREAMBLE
 from wiregauge.switching.evidence import evidence_of
 from wiregauge.switching.forwarding import no_line_rate, percent
 from wiregauge.switching.results import Chart, Column, Result, Value
 from wiregauge.switching.session import Session
-from wiregauge.switching.trials import Outcome, Stream, Trial, fps
+from wiregauge.switching.trials import LINE_RATE_PPM, Outcome, Stream, Trial, fps
 
 __all__ = ["forward_pressure"]
 
-_FULL: Final = 1_000_000
 _GAP: Final = 11
 """Bytes: the 88 bit times of RFC 2889."""
-_PREAMBLE: Final = 8
 _CLOCKS: Final = 200e-6
 """Two oscillators of Ethernet are at most so far apart (IEEE 802.3: 100 ppm each); a byte of gap is 650 ppm or more."""
 _STEPS: Final = 3
@@ -78,7 +77,7 @@ def _name(frame: int) -> str:
 
 def _rates(session: Session, frame: int, lower: float, result: Result) -> dict[str, Value] | None:
     line = fps(session.device.rate_bps, frame)
-    most = session.device.rate_bps / (8 * (frame + _PREAMBLE + _GAP))
+    most = session.device.rate_bps / (8 * (frame + PREAMBLE + _GAP))
     above = _forwarded(session, _name(frame), Stream(0, 1, 0, frame, gap=_GAP), result)
     if above is None:
         return None
@@ -89,7 +88,7 @@ def _rates(session: Session, frame: int, lower: float, result: Result) -> dict[s
         if tried is not None:
             rates[load / 1e4] = tried[0]
     best = max(rates, key=lambda load: (rates[load], -load))
-    gap = session.device.rate_bps / frmol - 8 * (frame + _PREAMBLE)
+    gap = session.device.rate_bps / frmol - 8 * (frame + PREAMBLE)
     loss = 100 * outcome.loss_ratio
     return {
         "frame": frame,
@@ -107,7 +106,7 @@ def _rates(session: Session, frame: int, lower: float, result: Result) -> dict[s
 def _loads(lower: float) -> list[int]:
     """From the throughput up to line rate; at line rate alone where that is the throughput."""
     low = round(lower * 1e4)
-    steps = [low + round((_FULL - low) * step / _STEPS) for step in range(_STEPS + 1)]
+    steps = [low + round((LINE_RATE_PPM - low) * step / _STEPS) for step in range(_STEPS + 1)]
     return sorted(set(steps) - {0})
 
 

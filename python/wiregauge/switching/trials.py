@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from wiregauge.config import Test
 from wiregauge.measures import FlowResult, Judgement
+from wiregauge.plan.ethernet import GAP, PREAMBLE
 from wiregauge.runner import Trials
 from wiregauge.switching.device import Device
 from wiregauge.switching.errors import BeyondError, StopError
 
 __all__ = [
+    "BESIDE_FULL_PPM",
+    "LINE_RATE_PPM",
     "RISE",
     "WIRE_EXTRA",
     "Bench",
@@ -30,10 +33,13 @@ __all__ = [
     "fps",
 ]
 
-WIRE_EXTRA = 20
+WIRE_EXTRA = PREAMBLE + GAP
 """Preamble, start-of-frame delimiter and gap, B."""
-_LEAST_GAP = 12
-"""Of IEEE 802.3, B."""
+LINE_RATE_PPM = 1_000_000
+"""Load of a stream that fills a port."""
+BESIDE_FULL_PPM = 103_700
+"""Load of a measured stream beside a port that is full: no simple part of the line rate, so that its frames arrive in
+every phase of the load's and not always just when there is room."""
 _PORTS = 4
 """Ports that trials use, at most."""
 _OFFERED = 0.01
@@ -314,7 +320,7 @@ class Bench:
         ports = self._device.ports
         period = f"{one.period_ns}ns" if one.period_ns else None
         if one.gap:
-            bits = 8 * (one.frame + WIRE_EXTRA - _LEAST_GAP + one.gap)
+            bits = 8 * (one.frame + WIRE_EXTRA - GAP + one.gap)
             # Up to a picosecond, or it would be faster than the line.
             period = f"{-(-bits * 10**12 // self._device.rate_bps) / 1000:.3f}ns"
         test.flow(

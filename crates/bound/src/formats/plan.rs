@@ -24,6 +24,8 @@ use crate::model::{Limit, Model, Multiplexing, Wishes, problem};
 use crate::rational::Rational;
 
 const PER_SECOND: i128 = 1_000_000_000_000;
+/// Bytes on the line before a frame, and with the gap behind it.
+const PREAMBLE: i128 = 8;
 const AROUND_FRAME: i128 = 20;
 /// The least interrupt rate an adaptive driver chooses is 4000 a second.
 const LONGEST_ADAPTIVE_SPACING: Span = Span::from_micros(250);

@@ -8,6 +8,7 @@ from wiregauge.measures.definitions.units import count_of, duration, share
 from wiregauge.measures.explaining.results import Clock, Event, Holder, Step
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.stats import Course, Mode, Peaks, Recurrence
+from wiregauge.stats.recurrence import SAME_PERIOD
 
 TITLES = {"latency": "latency", "rtt": "the round trip", "send_error": "the send error"}
 HALF = 0.5
@@ -16,8 +17,6 @@ LEAST_NS = 1.0
 MOST_NAMED = 3
 FOREIGN = 65_535
 """Flow number of frames without a header of ours."""
-SAME_PERIOD = 1e-3
-"""Periods that differ by this share of one are told as one."""
 
 
 def chance(p: float) -> str:

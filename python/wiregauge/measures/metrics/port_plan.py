@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from wiregauge.plan import Flow, Inject, Network, Route, Run, Send, Switch
+from wiregauge.plan.ethernet import LEAST_ON_WIRE
 
 __all__ = ["LoadShape", "Port", "PortPlan", "least_ns", "port_plans", "wire_bits"]
 
 Port = tuple[int, int]
 """Node, by index, and number."""
-_LEAST: Final = 84
-"""Bytes on the wire of the shortest frame: preamble, 64 B and gap."""
 _MOST_EXTRA: Final = 76
 """Bytes on the wire beside a payload, at most: preamble, Ethernet, two tags, IPv4, UDP, FCS and gap."""
 _LEAST_EXTRA: Final = 18
@@ -51,7 +50,7 @@ class PortPlan:
 
 def wire_bits(payload: int) -> int:
     """Of a message on the wire, at most."""
-    return 8 * max(payload + _MOST_EXTRA, _LEAST)
+    return 8 * max(payload + _MOST_EXTRA, LEAST_ON_WIRE)
 
 
 def least_ns(network: Network, run: Run, routes: list[Route], send: Send | None) -> float:

@@ -35,7 +35,11 @@ TIMES = (
     "back_rx_drv",
     "back_rx_app",
 )
+WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 _COLUMNS: dict[str, pl.DataType] = {
+    "to": pl.Int64(),
+    "length": pl.Int64(),
+    "life": pl.Int64(),
     "flow": pl.Int64(),
     "sequence": pl.Int64(),
     "warm_up": pl.Boolean(),
@@ -50,12 +54,11 @@ _COLUMNS: dict[str, pl.DataType] = {
     "last_node": pl.Int64(),
     "last_point": pl.String(),
     "drop_reason": pl.String(),
+    **{name: pl.Int64() for name in WIRE_TIMES},
 }
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
 TABLE_SCHEMAS: Final = {"records": "1", "messages": "3", "passages": "1", "sketches": "1"}
 """Of tables, as their files say it."""
-WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
-"""Columns that tables written before there were two networks do not have; `to` is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,18 +223,9 @@ class Recorded:
             raise RunDirectoryError(
                 f"{path}: column {missing[0]} is missing; `wiregauge track` makes it again"
             )
-        added = [
-            pl.lit(None, pl.Int64()).alias(name)
-            for name in ("to", "length", *WIRE_TIMES)
-            if name not in names
-        ]
-        if "life" not in names:
-            added.append(pl.lit(0).alias("life"))
         if as_stored:
-            return frame.with_columns(added)
-        columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
-        columns |= dict.fromkeys(WIRE_TIMES, pl.Int64())
-        return frame.with_columns(added).select(pl.col(name).cast(kind) for name, kind in columns.items())
+            return frame
+        return frame.select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items())
 
 
 def _reading(path: Path, read: Callable[[], T]) -> T:

@@ -13,7 +13,7 @@ use wg_plan::{
 };
 
 use super::buffers::most_bits;
-use super::{AROUND_FRAME, Reading, frame_bits, least, most, seconds};
+use super::{AROUND_FRAME, PREAMBLE, Reading, frame_bits, least, most, seconds};
 use crate::curve::Bucket;
 use crate::model::{Place, Takes};
 use crate::openings::{Comes, Openings};
@@ -24,7 +24,6 @@ type At = (usize, usize);
 /// Bytes of a frame with one 802.1Q tag beside its service data unit: addresses, type, check sequence; the tag.
 const AROUND_SDU: i128 = 18;
 const TAG: i128 = 4;
-const PREAMBLE: i128 = 8;
 const WHEN_UNKNOWN: &str = "it is closed now and then, and when their frames come is not known here, as it is of one periodic \
                             sender with exact clocks, without a virtual link or a relay";
 

@@ -10,8 +10,8 @@ use wg_plan::{
 };
 
 use super::{
-    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PER_SECOND, Reading, frame_bits, least, longest_bits, most,
-    seconds,
+    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PER_SECOND, PREAMBLE, Reading, frame_bits, least, longest_bits,
+    most, seconds,
 };
 use crate::curve::{Bucket, RateLatency};
 use crate::model::Server;
@@ -19,8 +19,6 @@ use crate::rational::Rational;
 
 /// A draw of wander is the sum of twelve even ones: at most so many of its deviations.
 const MOST_DEVIATIONS: i128 = 6;
-/// With the start delimiter, bytes.
-const PREAMBLE: i128 = 8;
 
 impl Reading<'_> {
     pub(super) fn check_nodes(&mut self) {

@@ -1,15 +1,14 @@
 //! Places that drop time-triggered frames. Whether windows clash the plan checks; here is what it takes as given: that
 //! messages come in time for their dispatch, frames for their windows, and hosts to what waits in their rings.
 
+use num_integer::Integer;
 use wg_frame::time::Span;
 use wg_plan::{Flow as PlannedFlow, Hop, NodeIndex, NodeKind, Protocol, Send, TimeTriggered};
 
-use super::{Reading, least, seconds};
+use super::{PREAMBLE, Reading, least, seconds};
 use crate::rational::Rational;
 
 type Drops = Vec<(String, String)>;
-/// Bytes before a frame on the line.
-const PREAMBLE: i128 = 8;
 
 impl Reading<'_> {
     /// Places, and why each may drop frames of a flow.
@@ -46,7 +45,7 @@ impl Reading<'_> {
             return None;
         }
         // Messages come at these phases against dispatches; one must not come on both sides of one.
-        let step = gcd(period, made);
+        let step = period.gcd(&made).max(1);
         let ready = seconds(self.run.warm_up + send.offset);
         let until = &(&seconds(schedule.offset) - &ready) - &soonest;
         let left = modulo(&until, &seconds(Span::from_picos(step)));
@@ -110,10 +109,6 @@ impl Reading<'_> {
         let fit = i128::try_from(own.len()).is_ok_and(|flows| flows < i128::from(slots.max(1)) + 1);
         (!is_read || !fit).then(|| (name, format!("more may wait there than its {slots} places hold")))
     }
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
 /// What is left of a time beyond whole periods, from 0 to less than one.
