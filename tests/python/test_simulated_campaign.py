@@ -160,6 +160,13 @@ def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
     assert checks["stolen-time"]["observed"] == "not looked at: virtual time"
 
 
+def wait_for_records(spool: Path) -> None:
+    """Until something was written down, a minute at most."""
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end and not any(file.stat().st_size for file in spool.glob("*")):
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: signal.Signals) -> None:
     text = (ROOT / "examples" / "first.xml").read_text(encoding="utf-8")
@@ -169,9 +176,7 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
 
     def stop() -> None:
         """As soon as something was written down."""
-        end = time.monotonic() + 60.0
-        while time.monotonic() < end and not any(file.stat().st_size for file in spool.glob("*")):
-            time.sleep(0.02)
+        wait_for_records(spool)
         os.kill(os.getpid(), number)
 
     threading.Thread(target=stop).start()
@@ -182,6 +187,27 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
     assert shown["validity"] == "INVALID"
     assert shown["runs"][0]["flows"][0]["delivered"] > 0
     assert not (tmp_path / "r" / "spool" / "run-0000").exists()
+
+
+def test_a_campaign_stopped_while_its_runs_are_submitted_keeps_what_was_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run is under way, and writes, before the main thread knows that it was submitted."""
+    text = (ROOT / "examples" / "first.xml").read_text(encoding="utf-8")
+    test = tmp_path / "long.xml"
+    test.write_text(re.sub(r'count="\d+"', 'count="40000000"', text), encoding="utf-8")
+    spool = tmp_path / "r" / "spool" / "run-0000"
+
+    class Slow(simulation.ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **named: Any) -> Any:
+            future: Any = super().submit(*arguments, **named)
+            wait_for_records(spool)
+            os.kill(os.getpid(), signal.SIGINT)
+            return future
+
+    monkeypatch.setattr(simulation, "ThreadPoolExecutor", Slow)
+    manifest = simulated(test, tmp_path / "r", 1)
+    assert [run["state"] for run in manifest["runs"]] == ["partial"]
 
 
 def test_lists_of_all_runs_are_not_written_for_each_run(

@@ -137,13 +137,14 @@ class _Simulation:
         runs = self._directory.plan.runs
         pool = ThreadPoolExecutor(max_workers=min(jobs, len(runs)), thread_name_prefix="simulation")
         missing = set(missing_runs(self._directory))
-        waiting = {
-            pool.submit(self._one, position): position
-            for position, run in enumerate(runs)
-            if run.index in missing
-        }
+        waiting: dict[Future[SimulatedRun | None], int] = {}
         reason = "another run failed"
         try:
+            # The first is under way before the last is submitted: a request to stop must find them all.
+            with deaf():
+                for position, run in enumerate(runs):
+                    if run.index in missing:
+                        waiting[pool.submit(self._one, position)] = position
             while waiting:
                 self._collect(waiting)
         except Interrupted as event:
