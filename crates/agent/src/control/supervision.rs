@@ -174,6 +174,8 @@ impl RunThreads {
                 .map(|port| timestamps::report(port, written.translated.get(&port.port), started))
                 .collect(),
             grants,
+            releases: Vec::new(),
+            intake: None,
         }
     }
 }

@@ -162,7 +162,7 @@ class HelloReply(_message.Message):
     def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature", "capture_hold_ms")
+    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature", "capture_hold_ms", "card", "network_ports")
     NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
     RUN_JSON_FIELD_NUMBER: _ClassVar[int]
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
@@ -174,6 +174,8 @@ class PrepareRequest(_message.Message):
     COUNT_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     CAPTURE_HOLD_MS_FIELD_NUMBER: _ClassVar[int]
+    CARD_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_PORTS_FIELD_NUMBER: _ClassVar[int]
     network_json: bytes
     run_json: bytes
     end_system: str
@@ -185,7 +187,17 @@ class PrepareRequest(_message.Message):
     count: int
     signature: bytes
     capture_hold_ms: int
-    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ..., capture_hold_ms: _Optional[int] = ...) -> None: ...
+    card: bool
+    network_ports: _containers.RepeatedCompositeFieldContainer[NetworkPort]
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ..., capture_hold_ms: _Optional[int] = ..., card: _Optional[bool] = ..., network_ports: _Optional[_Iterable[_Union[NetworkPort, _Mapping]]] = ...) -> None: ...
+
+class NetworkPort(_message.Message):
+    __slots__ = ("end_system", "interface")
+    END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    end_system: str
+    interface: str
+    def __init__(self, end_system: _Optional[str] = ..., interface: _Optional[str] = ...) -> None: ...
 
 class PortInterface(_message.Message):
     __slots__ = ("port", "interface")
@@ -374,7 +386,7 @@ class FinishReply(_message.Message):
     def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
 
 class AgentReport(_message.Message):
-    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps")
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -391,6 +403,8 @@ class AgentReport(_message.Message):
     GRANTS_FIELD_NUMBER: _ClassVar[int]
     STREAMS_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
+    RELEASES_FIELD_NUMBER: _ClassVar[int]
+    INTAKE_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     complete: bool
     incomplete_reason: str
@@ -407,7 +421,39 @@ class AgentReport(_message.Message):
     grants: _containers.RepeatedCompositeFieldContainer[Grant]
     streams: _containers.RepeatedCompositeFieldContainer[StreamReport]
     timestamps: _containers.RepeatedCompositeFieldContainer[TimestampReport]
-    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ...) -> None: ...
+    releases: _containers.RepeatedCompositeFieldContainer[PortRelease]
+    intake: ArrivalIntake
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ...) -> None: ...
+
+class PortRelease(_message.Message):
+    __slots__ = ("end_system", "frames", "p50_ns", "p99_ns", "p999_ns", "max_ns", "undelivered")
+    END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    P50_NS_FIELD_NUMBER: _ClassVar[int]
+    P99_NS_FIELD_NUMBER: _ClassVar[int]
+    P999_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    UNDELIVERED_FIELD_NUMBER: _ClassVar[int]
+    end_system: str
+    frames: int
+    p50_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+    undelivered: int
+    def __init__(self, end_system: _Optional[str] = ..., frames: _Optional[int] = ..., p50_ns: _Optional[int] = ..., p99_ns: _Optional[int] = ..., p999_ns: _Optional[int] = ..., max_ns: _Optional[int] = ..., undelivered: _Optional[int] = ...) -> None: ...
+
+class ArrivalIntake(_message.Message):
+    __slots__ = ("frames", "moved", "most_moved_ns", "lost")
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    MOVED_FIELD_NUMBER: _ClassVar[int]
+    MOST_MOVED_NS_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    frames: int
+    moved: int
+    most_moved_ns: int
+    lost: int
+    def __init__(self, frames: _Optional[int] = ..., moved: _Optional[int] = ..., most_moved_ns: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
 
 class TimestampReport(_message.Message):
     __slots__ = ("interface", "transmit", "receive", "why", "figures_json")
