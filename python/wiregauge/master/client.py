@@ -607,6 +607,9 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     for told in (*numbered["streams"], *numbered["timestamps"]):
         figures = told.pop("figures_json")
         told["figures"] = printable_content(json.loads(figures)) if figures else {}
+    if not report.HasField("intake"):
+        # Of the network alone.
+        del numbered["releases"], numbered["intake"]
     return numbered
 
 
@@ -614,9 +617,14 @@ def _numbers(message: Message, loose: dict[str, Any]) -> dict[str, Any]:
     """The JSON form of protocol buffers writes 64-bit numbers as strings; a manifest should not."""
     result: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
+        if field.has_presence and not message.HasField(field.name):
+            result[field.name] = None
+            continue
         value = loose[field.name]
         if field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64):
             result[field.name] = int(value)
+        elif field.message_type is not None and not field.is_repeated:
+            result[field.name] = _numbers(getattr(message, field.name), value)
         elif field.message_type is not None:
             result[field.name] = [
                 _numbers(part, loose_part)
