@@ -157,10 +157,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     }
 
     /// Makes and removes copies of streams from now on: to be called before the first frame comes.
-    ///
-    /// Panics when the host follows copies.
     pub fn set_streams(&mut self, streams: StreamTable) {
-        assert!(!self.device.follows, "wg-core misuse: copies of streams are not followed");
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
     }
 
@@ -560,6 +557,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             self.send_on(now, &frame, networks_of(&frame), now, more);
             return;
         };
+        self.follow_copied(&frame, copies.count());
         for at in 0..copies.count() {
             let Some(streams) = &self.streams else { break };
             let copy = streams.copy(copies, at, &frame);
@@ -644,17 +642,19 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
+    /// Tells how many copies of a frame are made, if more than one.
+    #[expect(clippy::cast_possible_truncation, reason = "two ports, and as many copies as a stream has members")]
+    fn follow_copied(&mut self, frame: &Frame, copies: usize) {
+        if self.device.follows && copies > 1 {
+            let life = Life::Copied(copies as u32);
+            self.outputs.push_back(Output::Follow { port: 0, frame: *frame, life });
+        }
+    }
+
     fn copies(&mut self, frame: &Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
         let own = &self.networks[..self.ports.len()];
         let copies = own.iter().filter(|network| networks.has(**network)).count();
-        if self.device.follows && copies > 1 {
-            self.outputs.push_back(Output::Follow {
-                port: 0,
-                frame: *frame,
-                life: Life::Copied(copies as u32),
-            });
-        }
+        self.follow_copied(frame, copies);
         let mut sent = false;
         for port in 0..self.ports.len() {
             let network = self.networks[port];

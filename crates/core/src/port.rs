@@ -95,7 +95,8 @@ impl<C> NodeShared<C> {
 /// aborted one waits again and has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// It became so many copies, more than one. Told before anything else of any of them.
+    /// This copy became so many, more than one. Told before anything else of any of them; of a stream's frame
+    /// first what its stream makes of it, then what becomes of each copy.
     Copied(u32),
     /// It waits in a queue.
     Waits,

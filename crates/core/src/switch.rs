@@ -275,12 +275,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// Makes and removes copies of streams from now on: to be called before the first frame comes. The functions need whole
     /// frames.
     ///
-    /// Panics when the switch is a cut-through switch, or follows copies.
+    /// Panics when the switch is a cut-through switch.
     pub fn set_streams(&mut self, streams: StreamTable) {
-        let whole = self.mode == ForwardingMode::StoreAndForward && !self.device.follows;
         assert!(
-            whole,
-            "wg-core misuse: copies of streams are made and removed of whole frames, which are not followed"
+            self.mode == ForwardingMode::StoreAndForward,
+            "wg-core misuse: copies of streams are made and removed of whole frames"
         );
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
     }
@@ -619,6 +618,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             Handled::Discard(cause) => self.drop(port, *frame, cause),
             Handled::Pass(frame) => self.bridge(now, &Arrival { frame, ..*arrival }, more),
             Handled::Branches(branches) => {
+                self.follow_stream(arrival, branches.count());
                 for at in 0..branches.count() {
                     let Some(streams) = &mut self.streams else { break };
                     match streams.relay(complete, branches, at, frame) {
@@ -629,6 +629,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 }
             }
             Handled::Copies(copies) => {
+                self.follow_stream(arrival, copies.count());
                 for at in 0..copies.count() {
                     let Some(streams) = &self.streams else { break };
                     let frame = streams.copy(copies, at, frame);
@@ -681,6 +682,14 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             }
         }
         if sent { Ok(None) } else { Err(Cause::NoEgress) }
+    }
+
+    /// Tells how many copies of a stream's frame are made, if more than one.
+    fn follow_stream(&mut self, arrival: &Arrival, copies: usize) {
+        if self.device.follows && copies > 1 {
+            let Arrival { port, frame, .. } = *arrival;
+            self.outputs.push_back(Output::Follow { port, frame, life: Life::Copied(copies as u32) });
+        }
     }
 
     /// Tells how many copies a frame becomes, if more than one.

@@ -191,6 +191,15 @@ impl EventQueue {
         self.put(source, key);
     }
 
+    /// When the next event is.
+    #[inline]
+    pub(crate) fn earliest(&mut self) -> Deadline {
+        if self.earliest == NEVER && !self.approach() {
+            return Deadline::NEVER;
+        }
+        Deadline::at(RunTime::from_picos(self.base + (self.earliest >> self.bits).cast_signed()))
+    }
+
     /// The next event in the total order; `None` when nothing is planned. Its source acts and has no further instant until
     /// one is set.
     #[inline]

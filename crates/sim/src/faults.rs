@@ -44,8 +44,8 @@ impl Rule {
         Ok(Self { kind: fault.kind, target, begin: RunTime::ZERO + fault.from, end })
     }
 
-    /// Whether it strikes `frame`, whose first bit enters the link at `now`.
-    pub(crate) fn strikes(&mut self, now: RunTime, frame: &Frame) -> bool {
+    /// Whether it strikes `frame`, whose message has the number `sequence` and whose first bit enters the link at `now`.
+    pub(crate) fn strikes(&mut self, now: RunTime, frame: &Frame, sequence: u32) -> bool {
         if now < self.begin || now >= self.end {
             return false;
         }
@@ -56,8 +56,8 @@ impl Rule {
             FaultTarget::Bits(errors) => errors.pass(8 * u64::from(frame.length)),
             FaultTarget::Messages { flow, sequences } => {
                 let message = frame.message();
-                let after = sequences.partition_point(|range| range.0 <= message.sequence);
-                let named = after.checked_sub(1).is_some_and(|at| message.sequence <= sequences[at].1);
+                let after = sequences.partition_point(|range| range.0 <= sequence);
+                let named = after.checked_sub(1).is_some_and(|at| sequence <= sequences[at].1);
                 named && *flow == message.flow && !message.flags.has(Flags::WARM_UP)
             }
         }

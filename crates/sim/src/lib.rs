@@ -10,6 +10,7 @@
 //!
 //! - [`simulate`] runs one run of a plan into a [`Sink`].
 //! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.
+//! - [`live::carry`] drives the same engine in real time, between hosts that are real.
 //! - [`journeys`] runs one run many times in memory, with other offsets of its senders.
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -31,6 +32,7 @@ mod headers;
 mod imperfections;
 mod incidents;
 mod journeys;
+pub mod live;
 mod message;
 mod models;
 mod ptp;

@@ -93,6 +93,12 @@ impl Message {
         self.flow == FLOW_FOREIGN && self.sequence >= FIRST_OF_SWITCHES
     }
 
+    /// Where the bytes of its frame are kept, where frames have some that came from outside.
+    #[inline]
+    pub(crate) const fn bytes_at(self) -> Option<u32> {
+        if self.is_for_switches() { None } else { Some(self.sequence) }
+    }
+
     /// The place of a protocol control frame.
     #[inline]
     pub(crate) const fn control_place(self) -> Option<u32> {

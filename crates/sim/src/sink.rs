@@ -6,15 +6,21 @@ use std::io;
 use std::path::Path;
 
 use wg_capture::CaptureFile;
+use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
 use wg_record::{Record, RecordError, Truth, TruthWriter};
 
 use crate::error::SimError;
+use crate::live::Outgoing;
 
 /// Takes the records as they are made: by time at each observation point, and nearly so altogether.
 pub trait Sink {
+    /// Whether frames have bytes of their own, which are kept at places that handles name: see [`live`](crate::live). The methods
+    /// about places are for such a sink alone.
+    const KEEPS_BYTES: bool = false;
+
     /// One record. What goes wrong with it is told by [`advance`](Self::advance).
     fn record(&mut self, record: &Record);
 
@@ -28,6 +34,28 @@ pub trait Sink {
 
     /// The next blocks of a node's capture, as a pcapng file has them: one that is a frame, or others.
     fn captured(&mut self, _node: NodeIndex, _blocks: &[u8], _is_frame: bool) {}
+
+    /// The number of the message whose bytes are at a place.
+    #[inline(always)]
+    fn sequence(&self, place: u32) -> u32 {
+        place
+    }
+
+    /// There are so many copies more of the frame at a place.
+    #[inline(always)]
+    fn retain(&mut self, _place: u32, _more: u32) {}
+
+    /// A copy of the frame at a place has ended.
+    #[inline(always)]
+    fn release(&mut self, _place: u32) {}
+
+    /// A card hands a frame to its host.
+    fn deliver(&mut self, _outgoing: &Outgoing<'_>) {}
+
+    /// The bytes of a frame as it is on the line, FCS left out.
+    fn on_line(&self, _place: u32, _frame: &Frame) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// The simulation has come to `now` and will end at `end`. Called every few thousand events and once at the end.
     ///

@@ -17,6 +17,7 @@ use wg_core::port::Transmission;
 use wg_core::selection::Selection;
 use wg_core::switch::Switch;
 use wg_frame::ethernet::MacAddress;
+use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::random::Stream;
 use wg_plan::schedule::{Due, Schedule};
@@ -149,6 +150,8 @@ pub(crate) struct HostNode {
     pub(crate) access: [AccessFigures; ACCESS_POINTS.len()],
     pub(crate) core: Host<Selection, Option<SharedClock>>,
     // What seldom happens.
+    /// It makes or removes copies of streams.
+    pub(crate) has_streams: bool,
     pub(crate) relay_wake_up: Draws,
     pub(crate) strays: Strays,
     /// Frames of background load that were read.
@@ -587,11 +590,28 @@ pub(crate) struct World {
     /// No background load begins from then on: the measured part is over and its messages have come. `None`: not yet.
     pub(crate) load_ends: Option<RunTime>,
     pub(crate) drain: Span,
+    /// Between real hosts: a frame of each flow, by its position, or of the way back as a virtual link.
+    pub(crate) frames: Vec<[Frame; 2]>,
+    /// Between real hosts: by node the first network that an end system is on.
+    pub(crate) networks: Vec<NetworkId>,
 }
 
 impl World {
     pub(crate) fn build(network: &Network, run: &Run) -> Result<Self, SimError> {
         crate::build::world(network, run)
+    }
+
+    /// The same with real hosts in the place of end systems, whose cards remain.
+    pub(crate) fn build_between_hosts(network: &Network, run: &Run) -> Result<Self, SimError> {
+        crate::build::world_between_hosts(network, run)
+    }
+
+    /// What frames of a message's flow are, where its flow is one of the run.
+    #[inline]
+    pub(crate) fn frame_of(&self, probe: &Probe) -> Option<Frame> {
+        let flow = usize::from(*self.flow_of_id.get(usize::from(probe.flow))?);
+        let is_back = probe.flags.has(ProbeFlags::RETURN);
+        self.frames.get(flow).map(|frames| frames[usize::from(is_back)])
     }
 
     /// When the run ends: certain once the last message was sent.

@@ -17,7 +17,8 @@ use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Cluster, ForwardingMode, HostModel, LinkFaultKind, Network, Node, NodeIndex, NodeKind, PortTsn, Run,
+    Cluster, ForwardingMode, HostModel, IncidentKind, LinkFaultKind, Network, Node, NodeIndex, NodeKind,
+    PortTsn, Run,
 };
 
 use self::forwarding::Tables;
@@ -40,6 +41,45 @@ pub(crate) type Ports = Vec<Vec<(u16, usize)>>;
 
 /// The world of one run.
 pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
+    let (mut world, ports) = built(network, run)?;
+    world.build_tasks(network, run)?;
+    finished(world, network, run, &ports)
+}
+
+/// The world of one run between real hosts: `network` and `run` are those of [`between_hosts`] and [`without_tasks`].
+pub(crate) fn world_between_hosts(network: &Network, run: &Run) -> Result<World, SimError> {
+    let (mut world, ports) = built(network, run)?;
+    world.build_flows(run)?;
+    world.build_frames(network, run)?;
+    world.hosts.iter_mut().for_each(|host| host.core.follow_copies());
+    world.switches.iter_mut().for_each(|switch| switch.core.follow_copies());
+    finished(world, network, run, &ports)
+}
+
+/// The network with cards in the place of end systems: what a real host costs, it costs itself.
+pub(crate) fn between_hosts(network: &Network) -> Network {
+    let mut network = network.clone();
+    for node in &mut network.nodes {
+        if let NodeKind::EndSystem { host } = &mut node.kind {
+            *host = HostModel { egress_bytes: host.egress_bytes, ..HostModel::ideal() };
+        }
+    }
+    network
+}
+
+/// The run with nothing for hosts to do that they do themselves. Where frames go still follows from all of it.
+pub(crate) fn without_tasks(network: &Network, run: &Run) -> Run {
+    let mut run = run.clone();
+    run.captures.retain(|capture| {
+        let on = network.nodes.get(usize::from(capture.on));
+        on.is_some_and(|node| !matches!(node.kind, NodeKind::EndSystem { .. }))
+    });
+    run.incidents.retain(|incident| !matches!(incident.kind, IncidentKind::Babble { .. }));
+    run
+}
+
+/// Nodes, links and cores.
+fn built(network: &Network, run: &Run) -> Result<(World, Ports), SimError> {
     let mut world = World {
         nodes: Vec::new(),
         clocked: Vec::new(),
@@ -73,6 +113,8 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         last_send: RunTime::ZERO + run.warm_up + run.duration,
         load_ends: None,
         drain: run.drain,
+        frames: Vec::new(),
+        networks: Vec::new(),
     };
     let ports = ports(network)?;
     // What carries frames knows the virtual links back from relays like any others.
@@ -82,9 +124,13 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     world.build_cores(network, &carried, &ports)?;
     world.build_faults(network, run)?;
     world.build_captures(network, run, &ports)?;
-    world.build_tasks(network, run)?;
-    world.build_imperfections(network, run, &ports)?;
-    world.build_clusters(run, &ports)?;
+    Ok((world, ports))
+}
+
+/// What happens beside the tasks.
+fn finished(mut world: World, network: &Network, run: &Run, ports: &Ports) -> Result<World, SimError> {
+    world.build_imperfections(network, run, ports)?;
+    world.build_clusters(run, ports)?;
     let temperatures = (0..)
         .zip(&network.nodes)
         .flat_map(|(index, node)| node.clock.temperature.iter().map(move |step| (index, step.at)));
@@ -225,7 +271,9 @@ impl World {
         tables: &Tables<'_>,
     ) -> Result<(), SimError> {
         let mut core = hosts::host(self, &hosts::Site { network, tables, node, own, model })?;
-        if let Some(streams) = streams::streams(&tables.copied[usize::from(node)], node)? {
+        let streams = streams::streams(&tables.copied[usize::from(node)], node)?;
+        let has_streams = streams.is_some();
+        if let Some(streams) = streams {
             core.set_streams(streams);
         }
         let ports = own.iter().map(|&(number, channel)| HostPort::new(number, channel));
@@ -237,6 +285,7 @@ impl World {
             node,
             address: self.addresses[usize::from(node)],
             core,
+            has_streams,
             timer: Deadline::NEVER,
             ports,
             wake_ups: Stream::new(run.seed, Purpose::ReceivingThread, u32::from(node)),

@@ -36,7 +36,8 @@ fn in_turn(flow: &Flow, frame: &Frame) -> Option<Box<AddressesInTurn>> {
 }
 
 impl World {
-    pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+    /// Flows, without anybody who sends.
+    pub(super) fn build_flows(&mut self, run: &Run) -> Result<(), SimError> {
         for (at, flow) in (0_u16..).zip(&run.flows) {
             let slot = &mut self.flow_of_id[usize::from(flow.id)];
             if *slot != u16::MAX || flow.id == FLOW_FOREIGN {
@@ -63,6 +64,11 @@ impl World {
         }
         self.access_points.sort_unstable();
         self.access_points.dedup();
+        Ok(())
+    }
+
+    pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        self.build_flows(run)?;
         self.build_senders(run)?;
         self.build_relays(run)?;
         self.await_messages(run);
@@ -103,6 +109,32 @@ impl World {
                 done: 0,
                 late: 0,
             });
+        }
+        Ok(())
+    }
+
+    /// Between real hosts: a frame of each flow and of its way back.
+    pub(super) fn build_frames(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        for flow in &run.flows {
+            let frame = self.frame(flow, 0);
+            self.frames.push([frame, frame]);
+        }
+        for relay in &run.relays {
+            let flow = self.flow(relay.flow)?;
+            let own = &mut self.frames[flow][1];
+            if let Some(link) = relay.vl {
+                let destination = MacAddress(VirtualLinkId(link).destination().0);
+                let network = run.flows[flow].network.unwrap_or_default();
+                *own = Frame { virtual_link: link, network, destination, ..*own };
+            }
+            self.flow_of_id[usize::from(relay.answers_as())] = flow as u16;
+        }
+        for place in 0..network.nodes.len() {
+            let networks = match self.nodes[place].place {
+                CoreIndex::Host(host) => self.network(network, host as usize),
+                _ => NetworkId::A,
+            };
+            self.networks.push(networks);
         }
         Ok(())
     }

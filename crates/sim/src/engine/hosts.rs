@@ -17,7 +17,7 @@ use crate::world::{CoreIndex, Relay, Sender};
 
 /// Whether an interface takes a frame: its check sequence is right, and it is neither a runt nor a giant.
 #[inline]
-fn is_sound(frame: &Frame) -> bool {
+pub(super) fn is_sound(frame: &Frame) -> bool {
     !frame.marks.has(Marks::FCS_ERROR) && FrameLengths::STANDARD.have(frame)
 }
 
@@ -26,23 +26,19 @@ impl<S: Sink> Engine<'_, S> {
     #[inline]
     pub(super) fn enter_host(&mut self, at: usize, port: usize, frame: &Frame) {
         let message = frame.message();
+        if S::KEEPS_BYTES && message.bytes_at().is_some() {
+            self.leave_card(at, port, frame);
+            return;
+        }
         if message.flow == FLOW_FOREIGN {
             self.enter_with_load(at, port, frame);
             return;
         }
-        let host = &mut self.world.hosts[at];
-        let (node, number) = (host.node, host.ports[port].number);
-        // An interface takes no notice of frames for others; who receives a flow takes the address its frames were given.
-        let flow = &self.world.flows[usize::from(self.world.flow_of_id[usize::from(message.flow)])];
-        let is_for_it = if frame.destination.is_group() {
-            if message.flags.has(Flags::RETURN) { flow.from == node } else { flow.receiver(node).is_some() }
-        } else {
-            frame.destination == host.address
-                || (flow.is_sent_to(frame.destination) && flow.receiver(node).is_some())
-        };
-        if !is_for_it {
+        if !self.is_for(at, frame) {
             return;
         }
+        let host = &mut self.world.hosts[at];
+        let (node, number) = (host.node, host.ports[port].number);
         if !is_sound(frame) {
             let fails_check = frame.marks.has(Marks::FCS_ERROR);
             let reason = if fails_check { DropReason::FrameCheck } else { DropReason::Filtered };
@@ -57,6 +53,24 @@ impl<S: Sink> Engine<'_, S> {
         host.core.handle_frame(self.now, port, *frame, wake_up);
         self.note(frame, node, number, Point::WireReceive, self.now);
         self.drain_host(at);
+    }
+
+    /// Whether the interface of a host takes the frame of a flow. It takes no notice of frames for others; who receives a flow takes
+    /// the address its frames were given.
+    #[inline]
+    pub(super) fn is_for(&self, at: usize, frame: &Frame) -> bool {
+        let (host, message) = (&self.world.hosts[at], frame.message());
+        let node = host.node;
+        let flow = &self.world.flows[usize::from(self.world.flow_of_id[usize::from(message.flow)])];
+        if frame.destination.is_group() {
+            return if message.flags.has(Flags::RETURN) {
+                flow.from == node
+            } else {
+                flow.receiver(node).is_some()
+            };
+        }
+        frame.destination == host.address
+            || (flow.is_sent_to(frame.destination) && flow.receiver(node).is_some())
     }
 
     /// Background load came to a host. Nobody listens on its port: where the model has it cost the host something, the reader
@@ -126,7 +140,10 @@ impl<S: Sink> Engine<'_, S> {
             match output {
                 Output::Transmit { port, transmission, .. } => {
                     let (number, out) = (host.ports[port].number, host.ports[port].channel());
-                    self.note(frame, node, number, Point::DriverSend, self.now);
+                    // A real host has a driver of its own, which tells.
+                    if !S::KEEPS_BYTES {
+                        self.note(frame, node, number, Point::DriverSend, self.now);
+                    }
                     let channel = &self.world.channels[out];
                     let wire = self.now + channel.lead;
                     if let CoreIndex::Hub(hub) = channel.to {
@@ -154,13 +171,18 @@ impl<S: Sink> Engine<'_, S> {
                         self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                     }
                 }
+                Output::Dropped { port, cause, .. } if S::KEEPS_BYTES => {
+                    self.dropped_by_card(at, port, frame, cause);
+                }
+                Output::Deliver { .. } if S::KEEPS_BYTES => self.hand_out(at, frame),
                 Output::Dropped { port, cause, .. } => self.lost_at_host(at, port, frame, cause),
                 Output::Deliver { port, driver, application, .. } => {
                     self.deliver(at, port, frame, driver, application);
                 }
+                // What is for its own host does not come to its card.
+                Output::Loopback { .. } if S::KEEPS_BYTES => self.release(frame),
                 Output::Loopback { .. } => self.loop_back(at, frame),
-                // Frames of a simulator are values.
-                Output::Follow { .. } => {}
+                Output::Follow { life, .. } => self.follow(frame, life),
             }
         }
         let host = &mut self.world.hosts[at];

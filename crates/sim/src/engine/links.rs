@@ -10,6 +10,7 @@ use wg_plan::{LinkFaultKind, NodeIndex};
 use wg_record::TruthKind;
 
 use super::Engine;
+use super::live::with_fcs;
 use crate::event_queue::Class;
 use crate::faults::LinkEffect;
 use crate::message::{Carries, Flags, Message};
@@ -31,6 +32,8 @@ impl<S: Sink> Engine<'_, S> {
     #[inline(never)]
     pub(super) fn launch(&mut self, number: usize, frame: &Frame) -> RunTime {
         self.frame_hops += 1;
+        // Its sender has it until the line is free of it, the link until it is through.
+        self.retain(frame);
         let channel = &mut self.world.channels[number];
         let first_bit = self.now + channel.lead + channel.delay;
         let complete = first_bit + channel.line.transmission(frame.length);
@@ -61,10 +64,11 @@ impl<S: Sink> Engine<'_, S> {
     fn launch_wrong_length(&mut self, number: usize, frame: &Frame) -> Option<RunTime> {
         let channel = &mut self.world.channels[number];
         let extra = channel.extra.as_mut().filter(|extra| !extra.lengths.is_empty())?;
+        let sequence = self.sink.sequence(frame.message().sequence);
         let mut length = None;
         for rule in &mut extra.lengths {
             // Every fault decides on every frame, so that what one decides does not hang on another.
-            if rule.strikes(self.now + channel.lead, frame)
+            if rule.strikes(self.now + channel.lead, frame, sequence)
                 && let LinkFaultKind::WrongLength { length: own } = rule.kind
             {
                 length = Some(own);
@@ -95,6 +99,7 @@ impl<S: Sink> Engine<'_, S> {
         self.capture(number, 0, &in_flight.frame, wire);
         let LinkEffect { frame, lost, by, twice } = self.effect(number, in_flight.frame);
         if lost {
+            self.release(&frame);
             return;
         }
         let channel = &mut self.world.channels[number];
@@ -111,6 +116,7 @@ impl<S: Sink> Engine<'_, S> {
             channel.in_flight.push_back(in_flight);
         }
         if twice {
+            self.retain(&frame);
             let after = self.world.channels[number].line.occupation(frame.length);
             self.hold_back(number, in_flight, by + after);
         }
@@ -126,10 +132,11 @@ impl<S: Sink> Engine<'_, S> {
         if extra.cuts > 0 {
             effect.lost = true;
         }
+        let sequence = self.sink.sequence(frame.message().sequence);
         let mut told = Vec::new();
         for rule in &mut extra.rules {
             // Every fault decides on every frame, so that what one decides does not hang on another.
-            if !rule.strikes(wire, &frame) || effect.lost {
+            if !rule.strikes(wire, &frame, sequence) || effect.lost {
                 continue;
             }
             let twice = effect.twice;
@@ -277,6 +284,7 @@ impl<S: Sink> Engine<'_, S> {
             if channel.in_flight.is_empty() {
                 self.queue.set(Class::Arrival, number, Deadline::NEVER);
             }
+            self.release(frame);
         }
     }
 
@@ -317,6 +325,7 @@ impl<S: Sink> Engine<'_, S> {
         for frame in lost {
             self.count_load_lost_on(number, &frame);
             self.reveal(TruthKind::LinkLost, &frame, node, port, 0);
+            self.release(&frame);
         }
     }
 
@@ -326,6 +335,13 @@ impl<S: Sink> Engine<'_, S> {
         let Some((node, port)) = extra.taps[end] else { return };
         let direction = if end == 0 { Direction::Outbound } else { Direction::Inbound };
         let nodes = &self.world.nodes;
+        if S::KEEPS_BYTES
+            && let Some(place) = frame.message().bytes_at()
+        {
+            let (time, bytes) = (nodes[usize::from(node)].read(time), self.sink.on_line(place, frame));
+            self.captures.write_bytes((node, port), direction, time, &with_fcs(bytes), self.sink);
+            return;
+        }
         if let Some(bytes) = self.ptp.messages.image(frame) {
             let time = nodes[usize::from(node)].read(time);
             self.captures.write_bytes((node, port), direction, time, &bytes, self.sink);

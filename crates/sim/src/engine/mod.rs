@@ -7,6 +7,7 @@ mod hubs;
 mod imperfections;
 mod incidents;
 mod links;
+mod live;
 mod logs;
 mod ptp;
 mod summary;
@@ -25,6 +26,7 @@ use crate::capture::Captures;
 use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::event_queue::{Class, EventQueue, Source};
+use crate::live::Outside;
 use crate::message::{Carries, Flags, Message};
 use crate::ptp::Ptp;
 use crate::report::SimReport;
@@ -40,7 +42,34 @@ const LOOK: u64 = 1 << 14;
 /// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
     let network = &*run.switches.applied(network);
-    let world = World::build(network, run)?;
+    drive(World::build(network, run)?, network, run, sink, |engine| {
+        engine.begin();
+        engine.run()
+    })
+}
+
+/// See [`live::carry`](crate::live::carry).
+pub(crate) fn carry<O: Outside>(
+    network: &Network,
+    run: &Run,
+    outside: &mut O,
+) -> Result<SimReport, SimError> {
+    let network = crate::build::between_hosts(network);
+    let (network, run) = (&*run.switches.applied(&network), &crate::build::without_tasks(&network, run));
+    drive(World::build_between_hosts(network, run)?, network, run, outside, |engine| {
+        engine.begin();
+        engine.carry()
+    })
+}
+
+/// Builds the engine, has it driven and reports.
+fn drive<S: Sink>(
+    world: World,
+    network: &Network,
+    run: &Run,
+    sink: &mut S,
+    course: impl FnOnce(&mut Engine<'_, S>) -> Result<(), SimError>,
+) -> Result<SimReport, SimError> {
     let shared = crate::build::ptp::shared(network, run);
     let ptp = crate::build::ptp::domains(&world, network, run, &shared)?;
     let queue = EventQueue::new([
@@ -62,7 +91,6 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         world.nodes.len(),
         world.clocked.len(),
     ]);
-    let sink = &mut *sink;
     let mut captures = Captures::new(network, run);
     captures.begin(sink);
     let records = vec![0; world.nodes.len()].into_boxed_slice();
@@ -81,8 +109,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         records,
         ahead: VecDeque::new(),
     };
-    engine.begin();
-    engine.run()?;
+    course(&mut engine)?;
     let end = engine.now;
     engine.captures.end(end, engine.sink);
     Ok(engine.report(network, run))
@@ -107,6 +134,9 @@ struct Engine<'a, S> {
 }
 
 impl<S: Sink> Engine<'_, S> {
+    /// What times are read from: those of a network between real hosts are of the clock that the hosts have.
+    const CLOCK: Clock = if S::KEEPS_BYTES { Clock::Realtime } else { Clock::Simulated };
+
     fn begin(&mut self) {
         for number in 0..self.world.senders.len() {
             self.plan_next(number);
@@ -129,31 +159,10 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn run(&mut self) -> Result<(), SimError> {
-        while let Some((now, Source { class, number })) = self.queue.next()
+        while let Some((now, source)) = self.queue.next()
             && (self.world.sending > 0 || now <= self.world.end())
         {
-            self.now = now;
-            let number = number as usize;
-            match class {
-                Class::Arrival => self.arrival(number),
-                Class::Timer => self.timer(number),
-                Class::Send => self.send(number),
-                Class::Turn => self.turn(number),
-                Class::Flush => self.flush(number),
-                Class::Inject => self.inject(number),
-                Class::HostEvent => self.host_event(number),
-                Class::Log => self.log(number),
-                Class::OwnFrames => self.own_frames(number),
-                Class::Synchronise => self.synchronise(number)?,
-                Class::Ptp => self.ptp_due(number)?,
-                Class::Medium => self.medium(number),
-                Class::Straggler => self.straggler(number),
-                Class::Babble => self.babble(number),
-                Class::Incident => self.incident(),
-                Class::Clock => self.clock(number)?,
-                Class::Sample => self.sample(number),
-            }
-            self.events += 1;
+            self.happen(now, source)?;
             if self.events.is_multiple_of(LOOK) {
                 self.sink.advance(now, self.world.end())?;
             }
@@ -163,30 +172,93 @@ impl<S: Sink> Engine<'_, S> {
         for relay in 0..self.world.relays.len() {
             self.end_relay(relay);
         }
+        self.end()
+    }
+
+    /// What is still to be written is written.
+    fn end(&mut self) -> Result<(), SimError> {
         self.settle_begun();
         self.write_ahead(|_, _, _| true);
         self.sink.advance(self.now, self.now)
+    }
+
+    /// An event.
+    #[inline(always)]
+    fn happen(&mut self, now: RunTime, Source { class, number }: Source) -> Result<(), SimError> {
+        self.now = now;
+        let number = number as usize;
+        match class {
+            Class::Arrival => self.arrival(number),
+            Class::Timer => self.timer(number),
+            Class::Send => self.send(number),
+            Class::Turn => self.turn(number),
+            Class::Flush => self.flush(number),
+            Class::Inject => self.inject(number),
+            Class::HostEvent => self.host_event(number),
+            Class::Log => self.log(number),
+            Class::OwnFrames => self.own_frames(number),
+            Class::Synchronise => self.synchronise(number)?,
+            Class::Ptp => self.ptp_due(number)?,
+            Class::Medium => self.medium(number),
+            Class::Straggler => self.straggler(number),
+            Class::Babble => self.babble(number),
+            Class::Incident => self.incident(),
+            Class::Clock => self.clock(number)?,
+            Class::Sample => self.sample(number),
+        }
+        self.events += 1;
+        Ok(())
+    }
+
+    // -- copies of frames with bytes --------------------------------------------------------------------------
+
+    /// There is one copy more of a frame.
+    #[inline(always)]
+    fn retain(&mut self, frame: &Frame) {
+        self.retain_more(frame, 1);
+    }
+
+    #[inline(always)]
+    fn retain_more(&mut self, frame: &Frame, more: u32) {
+        if S::KEEPS_BYTES
+            && let Some(place) = frame.message().bytes_at()
+        {
+            self.sink.retain(place, more);
+        }
+    }
+
+    /// A copy of a frame has ended.
+    #[inline(always)]
+    fn release(&mut self, frame: &Frame) {
+        if S::KEEPS_BYTES
+            && let Some(place) = frame.message().bytes_at()
+        {
+            self.sink.release(place);
+        }
     }
 
     // -- records ----------------------------------------------------------------------------------------------
 
     #[inline(always)]
     fn note(&mut self, frame: &Frame, node: NodeIndex, port: u16, point: Point, time: RunTime) {
-        let what = (point, Clock::Simulated, Crc::Unchecked, DropReason::None);
+        let what = (point, Self::CLOCK, Crc::Unchecked, DropReason::None);
         self.write(record(frame, node, port, time, what));
     }
 
     fn note_drop(&mut self, frame: &Frame, node: NodeIndex, port: u16, reason: DropReason, crc: Crc) {
         self.count_lost_load(frame, reason.name());
-        self.write(record(frame, node, port, self.now, (Point::Drop, Clock::Simulated, crc, reason)));
+        self.write(record(frame, node, port, self.now, (Point::Drop, Self::CLOCK, crc, reason)));
     }
 
     /// Inlined to where a record is put together, so that it need not be as a whole.
     #[inline(always)]
-    fn write(&mut self, record: Record) {
+    fn write(&mut self, mut record: Record) {
         // Background load leaves no records: it is counted at the ports.
         if record.flow == FLOW_FOREIGN {
             return;
+        }
+        if S::KEEPS_BYTES {
+            record.sequence = self.sink.sequence(record.sequence);
         }
         self.records[usize::from(record.node)] += 1;
         if self.world.is_exact || !self.sink.is_shown_time() {
@@ -210,8 +282,7 @@ impl<S: Sink> Engine<'_, S> {
     /// Writes the records that wait for their time, up to one whose reading is not certain.
     fn write_ahead(&mut self, certain: impl Fn(&Record, RunTime, &NodeClock) -> bool) {
         while let Some(&Record { node, time, clock, .. }) = self.ahead.front() {
-            let own =
-                self.world.nodes[usize::from(node)].clock.as_ref().filter(|_| clock == Clock::Simulated);
+            let own = self.world.nodes[usize::from(node)].clock.as_ref().filter(|_| clock == Self::CLOCK);
             if own.is_some_and(|own| !certain(&self.ahead[0], self.now, own)) {
                 break;
             }
@@ -225,7 +296,7 @@ impl<S: Sink> Engine<'_, S> {
     fn reveal(&mut self, kind: TruthKind, frame: &Frame, node: NodeIndex, port: u16, value: i64) {
         let Message { flow, sequence, flags } = frame.message();
         let flags = RecordFlags::from_bits(flags.of_message());
-        let sequence = if flow == FLOW_FOREIGN { 0 } else { sequence };
+        let sequence = if flow == FLOW_FOREIGN { 0 } else { self.sink.sequence(sequence) };
         self.sink.truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
     }
 

@@ -142,9 +142,9 @@ impl<S: Sink> Engine<'_, S> {
                     *own.stats.dropped.entry(reason.name()).or_insert(0) += 1;
                     let number = own.number;
                     self.note_drop(frame, node, number, reason, Crc::Unchecked);
+                    self.release(frame);
                 }
-                // Frames of a simulator are values.
-                Output::Follow { .. } => {}
+                Output::Follow { life, .. } => self.follow(frame, life),
             }
         }
     }

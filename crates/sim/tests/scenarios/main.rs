@@ -9,6 +9,7 @@ mod critical;
 mod disturbances;
 mod frer;
 mod journeys;
+mod live;
 mod networks;
 mod pacing;
 mod ptp;
@@ -65,6 +66,7 @@ fn run(flows: Vec<(Flow, Send)>) -> Run {
 fn simulated(network: &Network, run: &Run) -> (Kept, SimReport) {
     let mut kept = Kept::default();
     let report = simulate(network, run, &mut kept).expect("a sound plan");
+    live::is_the_same(network, run);
     (kept, report)
 }
 

@@ -8,6 +8,7 @@ use wg_core::clock::{LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, STACKS, TrafficClass};
+use wg_core::frer::{Algorithm, Elimination, RecoveryConfig, Relay, Replication, StreamId, StreamTable};
 use wg_core::line::{GAP, LineRate};
 use wg_core::port::{Life, Port, PortConfig, Transmission};
 use wg_core::queue::Capacity;
@@ -64,9 +65,8 @@ impl Buffers {
     fn follow(&mut self, now: RunTime, handle: Handle, port: usize, life: Life) {
         match life {
             Life::Copied(copies) => {
-                let users = self.users(handle);
-                assert!(*users == 1 && copies > 1, "a frame becomes copies once");
-                *users = copies;
+                assert!(copies > 1, "one copy is nothing to tell");
+                *self.users(handle) += copies - 1;
             }
             Life::Waits => {
                 self.users(handle);
@@ -169,6 +169,25 @@ impl Ingress for Rule {
     }
 }
 
+/// Copies of what goes to station 1 are made, of what goes to station 2 are removed, and what goes to station 3 parts.
+fn streams() -> StreamTable {
+    let station = |number: u8| MacAddress([2, 0, 0, 0, 0, number]);
+    let stream = |number: u8| StreamId { destination: station(number), vlan: 0 };
+    let recovery = RecoveryConfig {
+        algorithm: Algorithm::Vector { history_length: 4 },
+        reset: PERIOD,
+        take_no_sequence: true,
+        individual: false,
+    };
+    let replication = Replication { stream: stream(1), members: vec![station(0), station(2), station(9)] };
+    let members = vec![station(2)];
+    let elimination = Elimination { stream: stream(0), members, recovery, individual: None, latent: None };
+    let relay = Relay { stream: stream(3), leaves: vec![station(0), MacAddress::BROADCAST] };
+    StreamTable::new(vec![replication], vec![elimination])
+        .and_then(|table| table.with_relays(Vec::new(), vec![relay]))
+        .expect("a sound table")
+}
+
 fn through_switch(input: &mut Input<'_>) {
     let learning = Learning { ageing: Span::from_millis(1_000), places: 64 };
     let mut forwarding = Forwarding::new(PORTS, input.one_in(2).then_some(learning));
@@ -182,6 +201,9 @@ fn through_switch(input: &mut Input<'_>) {
     let ports = (0..PORTS).map(|_| port(input)).collect();
     let mut switch = Switch::new(config, ports, forwarding, Rule, TrueTime);
     switch.follow_copies();
+    if mode == ForwardingMode::StoreAndForward && input.one_in(2) {
+        switch.set_streams(streams());
+    }
     let at_once = input.one_in(2);
     let (mut buffers, mut owed, mut now) = (Buffers::default(), Owed::new(), RunTime::ZERO);
     while !input.is_done() && buffers.users.len() < 300 {

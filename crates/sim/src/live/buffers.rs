@@ -1,0 +1,111 @@
+//! The bytes of frames under way, in places that are counted: each is free again when its last copy has ended.
+
+/// Bytes of a place: the longest frame with tags fits.
+const ROOM: usize = 2_048;
+
+/// What is known of the bytes at a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Copies of the frame that have not ended.
+    copies: u32,
+    /// The number of its message.
+    sequence: u32,
+    /// Bytes, FCS left out.
+    length: u16,
+}
+
+/// Places for the bytes of frames.
+#[derive(Debug)]
+pub struct Buffers {
+    memory: Box<[[u8; ROOM]]>,
+    places: Box<[Place]>,
+    free: Vec<u32>,
+}
+
+impl Buffers {
+    /// `count` places, all free; less than 2³².
+    pub fn new(count: u32) -> Self {
+        Self {
+            memory: vec![[0; ROOM]; count as usize].into_boxed_slice(),
+            places: vec![Place::default(); count as usize].into_boxed_slice(),
+            free: (0..count).rev().collect(),
+        }
+    }
+
+    /// Keeps the bytes of a frame, one copy, whose message has the number `sequence`. `None`: no place is free, or the frame is longer
+    /// than a frame can be.
+    #[inline]
+    pub fn keep(&mut self, bytes: &[u8], sequence: u32) -> Option<u32> {
+        let length = u16::try_from(bytes.len()).ok().filter(|length| usize::from(*length) <= ROOM)?;
+        let place = self.free.pop()?;
+        self.memory[place as usize][..bytes.len()].copy_from_slice(bytes);
+        self.places[place as usize] = Place { copies: 1, sequence, length };
+        Some(place)
+    }
+
+    /// The bytes at a place.
+    #[inline]
+    pub fn bytes(&self, place: u32) -> &[u8] {
+        let at = place as usize;
+        &self.memory[at][..usize::from(self.places[at].length)]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn bytes_mut(&mut self, place: u32) -> &mut [u8] {
+        let at = place as usize;
+        &mut self.memory[at][..usize::from(self.places[at].length)]
+    }
+
+    /// The number of the message at a place.
+    #[inline]
+    pub fn sequence(&self, place: u32) -> u32 {
+        self.places[place as usize].sequence
+    }
+
+    /// There are so many copies more.
+    #[inline]
+    pub fn retain(&mut self, place: u32, more: u32) {
+        let copies = &mut self.places[place as usize].copies;
+        debug_assert!(*copies > 0, "a frame that has ended is copied");
+        *copies += more;
+    }
+
+    /// A copy has ended.
+    #[inline]
+    pub fn release(&mut self, place: u32) {
+        let copies = &mut self.places[place as usize].copies;
+        debug_assert!(*copies > 0, "a frame ends once more than it was copied");
+        *copies = copies.saturating_sub(1);
+        if *copies == 0 {
+            self.free.push(place);
+        }
+    }
+
+    /// Places in use.
+    pub fn used(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_free_when_its_last_copy_has_ended() {
+        let mut buffers = Buffers::new(2);
+        let first = buffers.keep(&[1; 60], 7).expect("a place");
+        let second = buffers.keep(&[2; 1_522], 8).expect("a place");
+        assert_eq!(buffers.keep(&[3; 60], 9), None);
+        buffers.retain(first, 2);
+        buffers.release(first);
+        buffers.release(first);
+        assert_eq!((buffers.used(), buffers.sequence(first), buffers.bytes(first)), (2, 7, &[1; 60][..]));
+        buffers.release(first);
+        assert_eq!(buffers.used(), 1);
+        assert_eq!(buffers.keep(&[4; 2_049], 1), None, "longer than a frame");
+        assert_eq!(buffers.keep(&[4; 64], 1), Some(first));
+        assert_eq!(buffers.bytes(second), &[2; 1_522]);
+    }
+}

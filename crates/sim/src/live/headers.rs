@@ -1,0 +1,64 @@
+//! What the bytes of a host's frame say to the network.
+
+use wg_frame::classify::{Content, classify};
+use wg_frame::ethernet::MacAddress;
+use wg_frame::ipv4;
+use wg_frame::layout::Tag;
+use wg_frame::probe::{self, Probe};
+use wg_frame::udp;
+
+/// Bytes of the frame check sequence, which the kernel leaves out.
+const FCS: u16 = 4;
+
+/// What the bytes of a host's frame say to the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// Where it goes.
+    pub destination: MacAddress,
+    /// Where it comes from.
+    pub source: MacAddress,
+    /// Bytes, FCS included; less than the least a frame has, where it is padded on the line.
+    pub length: u16,
+    /// Its VLAN tag.
+    pub tag: Option<Tag>,
+    /// The message in it; `None`: a frame of somebody else.
+    pub probe: Option<Probe>,
+    /// Its last byte, in which the frame of a virtual link has its number, and before it has one, its sub-virtual-link.
+    pub last: u8,
+}
+
+impl Headers {
+    /// Reads a frame without FCS. `None`: it has no Ethernet header.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let classified = classify(bytes).ok();
+        let (destination, source, tag) = match &classified {
+            Some(frame) => (frame.destination, frame.source, frame.vlan),
+            None => {
+                let address = |at: usize| bytes.get(at..at + 6)?.first_chunk().copied().map(MacAddress);
+                (address(0)?, address(6)?, None)
+            }
+        };
+        let probe = classified.and_then(|frame| match frame.content {
+            Content::VirtualLink(frame) => in_datagram(&ipv4::Packet::new_checked(frame.packet()).ok()?),
+            Content::Ipv4(packet) => in_datagram(&packet),
+            Content::CriticalTraffic { payload, .. } | Content::Other { payload, .. } => probe::peek(payload),
+            Content::ProtocolControl(_) | Content::Ptp(_) => None,
+        });
+        Some(Self {
+            destination,
+            source,
+            length: u16::try_from(bytes.len()).unwrap_or(u16::MAX).saturating_add(FCS),
+            tag,
+            probe,
+            last: bytes.last().copied().unwrap_or(0),
+        })
+    }
+}
+
+/// The message in the UDP datagram of a packet.
+fn in_datagram(packet: &ipv4::Packet<&[u8]>) -> Option<Probe> {
+    if packet.protocol() != ipv4::PROTOCOL_UDP {
+        return None;
+    }
+    probe::peek(udp::Datagram::new_checked(packet.payload()).ok()?.payload())
+}

@@ -1,0 +1,75 @@
+//! The network between hosts that are real: the same engine, driven by frames that come.
+//!
+//! Of an end system the engine plays the interface card: the virtual link layer, the queues before the line, the line. What
+//! a host hands to its card comes in with the instant at which it did, and what a card would hand to its host goes out. In between
+//! everything happens at the instants of the model, however late the program is that plays it; what has to leave is
+//! given out as soon as time has come that far. So what is decided, and in what order, is the model's, and only what is given
+//! out is late, by a time that whoever gives it out can measure.
+//!
+//! Road not taken: a switch, a program, a link, an interface. Frames between switches would cross a kernel at every hop, and each
+//! hop's delay would be that of a host.
+
+mod buffers;
+mod headers;
+
+use wg_core::Deadline;
+use wg_core::frame::Frame;
+use wg_frame::time::RunTime;
+use wg_plan::{Network, NodeIndex, Run};
+
+pub use buffers::Buffers;
+pub use headers::Headers;
+
+use crate::SimError;
+use crate::report::SimReport;
+use crate::sink::Sink;
+
+/// A frame that a host has handed to its card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The host.
+    pub node: NodeIndex,
+    /// When.
+    pub at: RunTime,
+    /// Where its bytes are kept, one copy.
+    pub place: u32,
+    /// What its bytes say.
+    pub headers: Headers,
+}
+
+/// A frame that a card hands to its host.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// The host.
+    pub node: NodeIndex,
+    /// When, by the model: its last bit is in.
+    pub at: RunTime,
+    /// The frame, as it came by the line.
+    pub frame: &'a Frame,
+    /// Where its bytes are kept.
+    pub place: u32,
+    /// A fault has altered its content.
+    pub is_damaged: bool,
+}
+
+/// What is behind the cards: hosts, and the bytes of their frames.
+pub trait Outside: Sink {
+    /// Waits until `due` or until frames have come, whichever is first. Returns the instant up to which every frame is known that
+    /// comes: the model goes on to there. `None`: it is over.
+    fn wait(&mut self, due: Deadline) -> Option<RunTime>;
+
+    /// The next of the frames that have come, in the order of their instants.
+    fn next_incoming(&mut self) -> Option<Incoming>;
+
+    /// A frame that came was handed to its card at `at`, which is later than it came where the model had gone on before
+    /// it was known.
+    fn entered(&mut self, incoming: &Incoming, at: RunTime);
+}
+
+/// Plays everything in `network` but the hosts, until `outside` ends it.
+///
+/// # Errors
+/// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
+pub fn carry(network: &Network, run: &Run, outside: &mut impl Outside) -> Result<SimReport, SimError> {
+    crate::engine::carry(network, run, outside)
+}

@@ -1,0 +1,190 @@
+//! The network between hosts that are real, in virtual time: what hosts sent in a simulation is handed to the cards at the
+//! same instants, and the network has to do with it what it did there.
+
+use std::collections::VecDeque;
+
+use wg_core::Deadline;
+use wg_frame::probe::{self, Probe, ProbeFlags};
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{FaultKind, Flow, HostModel, IncidentKind, Network, NodeIndex, NodeKind, Run};
+use wg_record::{DropReason, Point, Record, RecordFlags};
+use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside, carry};
+use wg_sim::{SimError, Sink, simulate};
+
+/// A simulation in true time.
+#[derive(Default)]
+struct True(Vec<Record>);
+
+impl Sink for True {
+    fn record(&mut self, record: &Record) {
+        self.0.push(*record);
+    }
+    fn is_shown_time(&self) -> bool {
+        false
+    }
+    fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        Ok(())
+    }
+}
+
+/// Hosts whose frames are known beforehand.
+struct Scripted {
+    records: Vec<Record>,
+    buffers: Buffers,
+    to_come: VecDeque<(RunTime, NodeIndex, Vec<u8>)>,
+    end: RunTime,
+    delivered: Vec<(NodeIndex, RunTime, u32)>,
+}
+
+impl Sink for Scripted {
+    const KEEPS_BYTES: bool = true;
+
+    fn record(&mut self, record: &Record) {
+        self.records.push(*record);
+    }
+    fn is_shown_time(&self) -> bool {
+        false
+    }
+    fn sequence(&self, place: u32) -> u32 {
+        self.buffers.sequence(place)
+    }
+    fn retain(&mut self, place: u32, more: u32) {
+        self.buffers.retain(place, more);
+    }
+    fn release(&mut self, place: u32) {
+        self.buffers.release(place);
+    }
+    fn deliver(&mut self, outgoing: &Outgoing<'_>) {
+        self.delivered.push((outgoing.node, outgoing.at, self.buffers.sequence(outgoing.place)));
+    }
+    fn on_line(&self, place: u32, _frame: &wg_core::frame::Frame) -> Vec<u8> {
+        self.buffers.bytes(place).to_vec()
+    }
+    fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        Ok(())
+    }
+}
+
+impl Outside for Scripted {
+    fn wait(&mut self, due: Deadline) -> Option<RunTime> {
+        let next = self.to_come.front().map(|(at, ..)| *at);
+        match (due.instant(), next) {
+            (None, None) => None,
+            (Some(due), None) => (due <= self.end).then_some(due),
+            // What is due before a frame comes happens before it is known.
+            (Some(due), Some(next)) if due < next => Some(due),
+            (_, Some(next)) => Some(next),
+        }
+    }
+    fn next_incoming(&mut self) -> Option<Incoming> {
+        let (at, node, bytes) = self.to_come.front()?;
+        let headers = Headers::read(bytes).expect("a frame");
+        let place = self.buffers.keep(bytes, headers.probe.expect("a message").sequence).expect("a place");
+        let incoming = Incoming { node: *node, at: *at, place, headers };
+        self.to_come.pop_front();
+        Some(incoming)
+    }
+    fn entered(&mut self, incoming: &Incoming, at: RunTime) {
+        assert_eq!(incoming.at, at, "the model went on too far");
+    }
+}
+
+/// The bytes of a message as its host sends it.
+fn bytes(network: &Network, flow: &Flow, sent: &Record) -> Vec<u8> {
+    let is_back = sent.flags.has(RecordFlags::RETURN);
+    let to = if is_back { flow.from } else { flow.to };
+    let mac = |node: NodeIndex| network.nodes[usize::from(node)].mac.0;
+    let chosen = |own: Option<wg_frame::ethernet::MacAddress>| own.filter(|_| !is_back).map(|mac| mac.0);
+    let mut bytes = Vec::new();
+    bytes.extend(chosen(flow.addresses.mac.destination).unwrap_or(mac(to)));
+    bytes.extend(chosen(flow.addresses.mac.source).unwrap_or(mac(sent.node)));
+    if let Some(tag) = flow.vlan {
+        let control = u16::from(tag.priority) << 13 | tag.id;
+        bytes.extend(0x8100_u16.to_be_bytes());
+        bytes.extend(control.to_be_bytes());
+    }
+    bytes.extend(0x88B5_u16.to_be_bytes());
+    let mut flags = ProbeFlags::NONE;
+    for (record, probe) in
+        [(RecordFlags::RETURN, ProbeFlags::RETURN), (RecordFlags::WARM_UP, ProbeFlags::WARM_UP)]
+    {
+        if sent.flags.has(record) {
+            flags = flags.with(probe);
+        }
+    }
+    let mut payload = vec![0; usize::from(sent.length) - 4 - bytes.len()];
+    let seal = Probe { flow: sent.flow, sequence: sent.sequence, flags };
+    probe::seal(&mut payload, seal).expect("a message");
+    bytes.extend(payload);
+    bytes
+}
+
+/// Whether what hosts did is in the records, and nothing that befell them counts.
+fn is_comparable(network: &Network, run: &Run) -> bool {
+    let hosts = network.nodes.iter().all(|node| match &node.kind {
+        NodeKind::EndSystem { host } => *host == HostModel::ideal(),
+        NodeKind::Switch(_) => true,
+        NodeKind::Hub { .. } => false,
+    });
+    let incidents = run.incidents.iter().all(|one| !matches!(one.kind, IncidentKind::Babble { .. }));
+    let plain = run.injects.is_empty()
+        && run.remote_logs.is_empty()
+        && run.ptp_domains.is_empty()
+        && run
+            .relays
+            .iter()
+            .flat_map(|relay| &relay.faults)
+            .all(|fault| !matches!(fault.kind, FaultKind::Misdirect { .. }))
+        && run.flows.iter().all(|flow| flow.from != flow.to)
+        && run.sends.iter().all(|send| send.sub_link == 0);
+    hosts && incidents && plain
+}
+
+/// What of a record both know.
+fn seen(record: &Record) -> Option<(RunTime, NodeIndex, u16, Point, u16, u32, u16, DropReason)> {
+    let of_network = matches!(
+        record.point,
+        Point::SwitchIn | Point::SwitchOut | Point::WireSend | Point::WireReceive | Point::Drop
+    ) && !matches!(
+        record.reason,
+        DropReason::SendRefused | DropReason::RingFull | DropReason::PlantedFault
+    );
+    let Record { time, node, port, point, flow, sequence, length, reason, .. } = *record;
+    of_network.then_some((time, node, port, point, flow, sequence, length, reason))
+}
+
+/// The network between real hosts does what it did in the simulation, and forgets no buffer.
+pub(crate) fn is_the_same(network: &Network, run: &Run) {
+    if !is_comparable(network, run) {
+        return;
+    }
+    let mut simulated = True::default();
+    simulate(network, run, &mut simulated).expect("a sound plan");
+    let True(simulated) = simulated;
+    let flow_of = |id: u16| {
+        let answered = run.relays.iter().find(|relay| relay.answers_as() == id).map(|relay| relay.flow);
+        run.flows.iter().find(|flow| flow.id == id || Some(flow.id) == answered).expect("a flow")
+    };
+    let sent = simulated.iter().filter(|record| record.point == Point::ApplicationSend);
+    let mut to_come: Vec<_> =
+        sent.map(|sent| (sent.time, sent.node, bytes(network, flow_of(sent.flow), sent))).collect();
+    to_come.sort_by_key(|(at, ..)| *at);
+    let end = simulated.iter().map(|record| record.time).max().unwrap_or(RunTime::ZERO);
+    let mut outside = Scripted {
+        records: Vec::new(),
+        buffers: Buffers::new(1 << 12),
+        to_come: to_come.into(),
+        end: end + Span::from_millis(3_000),
+        delivered: Vec::new(),
+    };
+    carry(network, run, &mut outside).expect("a sound plan");
+    let mut theirs: Vec<_> = simulated.iter().filter_map(seen).collect();
+    let mut ours: Vec<_> = outside.records.iter().filter_map(seen).filter(|one| one.0 <= end).collect();
+    theirs.sort_unstable();
+    ours.sort_unstable();
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(ours, theirs, "the live network and the simulated one part here");
+    }
+    assert_eq!(ours.len(), theirs.len());
+    assert_eq!(outside.buffers.used(), 0, "frames that have ended keep their buffers");
+}
