@@ -27,6 +27,7 @@ mod memory;
 pub mod namespace;
 pub mod netfilter;
 mod netlink;
+mod packet_ports;
 mod phc;
 
 mod qdisc;
@@ -46,6 +47,7 @@ pub use interface::{
     Interface, LinkCounters, NoInterface, driver, hardware_address, interface_named, interfaces, line_rate,
     link_counters,
 };
+pub use packet_ports::{PacketPorts, PortFrame};
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
 pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitTimestamp};

@@ -102,6 +102,17 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: i32) -> io::Result<(
     }
 }
 
+/// Waits until a socket can be read, at most so many ns; a signal ends the wait early.
+pub(crate) fn wait_readable_for(fd: BorrowedFd<'_>, ns: i64) -> io::Result<()> {
+    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let limit = libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
+    // SAFETY: `polled` is one live entry, `limit` lives across the call, and a null mask leaves signals be.
+    match check(unsafe { libc::ppoll(&raw mut polled, 1, &raw const limit, std::ptr::null()) }) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// `setsockopt` with a plain value.
 pub(crate) fn set_option<T: Plain>(
     fd: BorrowedFd<'_>,

@@ -1,0 +1,273 @@
+//! Many interfaces as the ports of one program: every frame that any of them receives, in the order it came and with the time
+//! at which it did, out of one ring; and frames out of any of them (packet socket, `TPACKET_V2`; packet_mmap in the
+//! kernel's networking documentation).
+//!
+//! One ring for all, because its reader then waits at one place, however many there are, and frames of different
+//! interfaces lie in the order of their times. Of the layouts the second is the one that hands over each frame at once.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use wg_frame::time::WallNanos;
+
+use crate::error::NetError;
+use crate::interface::Interface;
+use crate::memory::Mapping;
+use crate::socket::PACKET_IGNORE_OUTGOING;
+use crate::sys::{
+    Plain, bind, get_option, length_of, link_address, set_option, short, socket, wait_readable_for,
+};
+
+/// Bytes of a frame's place in the ring, its header in front.
+const PLACE: usize = 2_048;
+const PLACE_BYTES: u32 = 2_048;
+/// Places: at a million frames a second they bridge 16 ms in which the reader has no core, at 100 000 of them 160 ms.
+const PLACES: u32 = 1 << 14;
+/// Bytes of a block of places.
+const BLOCK_BYTES: u32 = 1 << 20;
+/// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`: where the address of a frame lies behind its header.
+const ADDRESS_AT: usize = 32;
+/// `sll_ifindex` and `sll_pkttype` within `struct sockaddr_ll`.
+const INTERFACE_AT: usize = ADDRESS_AT + 4;
+const ETH_P_ALL: u16 = short(libc::ETH_P_ALL as i64);
+const TPID: [u8; 2] = [0x81, 0x00];
+const STATUS_VLAN_VALID: u32 = 1 << 4;
+const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+/// Bytes of addresses, behind which a tag lies.
+const ADDRESSES: usize = 12;
+/// Longest frame without FCS that is handed on.
+const LONGEST: usize = PLACE - 128;
+
+// SAFETY: integers without padding.
+unsafe impl Plain for libc::tpacket_req {}
+
+/// A frame that came.
+#[derive(Clone, Copy, Debug)]
+pub struct PortFrame<'a> {
+    /// By which port: its place in the list of interfaces.
+    pub port: usize,
+    /// When the kernel had it from the driver, by `CLOCK_REALTIME`.
+    pub at: WallNanos,
+    /// Its bytes without FCS, its tag among them.
+    pub bytes: &'a [u8],
+}
+
+/// Interfaces of one network namespace.
+#[derive(Debug)]
+pub struct PacketPorts {
+    fd: OwnedFd,
+    transmit: OwnedFd,
+    memory: Mapping,
+    next: usize,
+    interfaces: Vec<u32>,
+    /// By index of the kernel's: which port, from 1; 0: none.
+    ports: Vec<u16>,
+    /// Where a frame is put together with its tag.
+    tagged: Box<[u8; PLACE]>,
+    dropped: u64,
+}
+
+impl PacketPorts {
+    /// Takes what these interfaces receive from now on; other interfaces of the namespace are passed over.
+    ///
+    /// # Errors
+    /// CAP_NET_RAW is missing, or there is no memory for the ring.
+    pub fn open(interfaces: &[Interface]) -> Result<Self, NetError> {
+        let what = "cannot open the ports of the network";
+        let plain = |e| NetError::of(what, "", e);
+        let right = "packet sockets need root or CAP_NET_RAW";
+        let new = || socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(|e| NetError::of(what, right, e));
+        // Protocol 0: nothing arrives before ring and binding are in place, and at the other never.
+        let (fd, transmit) = (new()?, new()?);
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version).map_err(plain)?;
+        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1).map_err(plain)?;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK_BYTES,
+            tp_block_nr: PLACES / (BLOCK_BYTES / PLACE_BYTES),
+            tp_frame_size: PLACE_BYTES,
+            tp_frame_nr: PLACES,
+        };
+        let cure = "its ring takes 32 MiB of memory that cannot be swapped";
+        set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, request)
+            .map_err(|e| NetError::of(what, cure, e))?;
+        let memory =
+            Mapping::of(fd.as_fd(), PLACE * PLACES as usize, 0).map_err(|e| NetError::of(what, cure, e))?;
+        // Not by a queueing discipline, which would only be one more place to wait at.
+        set_option(transmit.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1).map_err(plain)?;
+        let most = interfaces.iter().map(|one| one.index).max().unwrap_or(0) as usize;
+        let mut ports = vec![0; most + 1];
+        for (port, interface) in (1..).zip(interfaces) {
+            ports[interface.index as usize] = port;
+        }
+        bind(fd.as_fd(), &link_address(0, ETH_P_ALL)).map_err(plain)?;
+        Ok(Self {
+            fd,
+            transmit,
+            memory,
+            next: 0,
+            interfaces: interfaces.iter().map(|one| one.index).collect(),
+            ports,
+            tagged: Box::new([0; PLACE]),
+            dropped: 0,
+        })
+    }
+
+    /// Hands the next frame that came to `take`; what that returns. `None`: there is none.
+    #[inline]
+    pub fn receive<T>(&mut self, mut take: impl FnMut(PortFrame<'_>) -> T) -> Option<T> {
+        loop {
+            let header = self.memory.at::<[u8; PLACE]>(self.next * PLACE);
+            // SAFETY: the status is an aligned word (`at` checks) that kernel and process take turns to write.
+            let status = unsafe { AtomicU32::from_ptr(header.cast()) };
+            let found = status.load(Ordering::Acquire);
+            if found & libc::TP_STATUS_USER == 0 {
+                return None;
+            }
+            // SAFETY: the place lies within the mapping (`at` checks), and until its status is given back the kernel leaves it alone.
+            let place = unsafe { &*header };
+            let taken = read(place, found, &self.ports, &mut self.tagged).map(&mut take);
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % PLACES as usize;
+            if taken.is_some() {
+                return taken;
+            }
+        }
+    }
+
+    /// Whether a frame has come that was not taken.
+    #[inline]
+    pub fn has_come(&self) -> bool {
+        let header = self.memory.at::<u32>(self.next * PLACE);
+        // SAFETY: as in `receive`.
+        let status = unsafe { AtomicU32::from_ptr(header) };
+        status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Waits until a frame comes, at most so many ns; a signal ends the wait early.
+    ///
+    /// # Errors
+    /// The socket is unusable.
+    pub fn wait(&self, ns: i64) -> io::Result<()> {
+        if ns <= 0 || self.has_come() { Ok(()) } else { wait_readable_for(self.fd.as_fd(), ns) }
+    }
+
+    /// Sends a frame without FCS out of a port; false: the interface did not take it.
+    #[inline]
+    pub fn send(&self, port: usize, bytes: &[u8]) -> bool {
+        let Some(&interface) = self.interfaces.get(port) else { return false };
+        let address = link_address(interface, 0);
+        // SAFETY: `bytes` and `address` live across the call and are described by their lengths.
+        let sent = unsafe {
+            libc::sendto(
+                self.transmit.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_DONTWAIT,
+                std::ptr::from_ref(&address).cast(),
+                length_of::<libc::sockaddr_ll>(),
+            )
+        };
+        sent >= 0
+    }
+
+    /// Frames the ring had no room for, since it was opened.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn dropped(&mut self) -> io::Result<u64> {
+        // Reading resets the kernel's counters.
+        let none = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let new = get_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, none)?;
+        self.dropped += u64::from(new.tp_drops);
+        Ok(self.dropped)
+    }
+}
+
+/// The frame at a place, `struct tpacket2_hdr` in front: status, length, bytes kept, where they begin, seconds,
+/// nanoseconds, tag. `None`: another interface's, or not whole.
+#[inline]
+fn read<'a>(
+    place: &'a [u8; PLACE],
+    status: u32,
+    ports: &[u16],
+    tagged: &'a mut [u8; PLACE],
+) -> Option<PortFrame<'a>> {
+    let word = |at: usize| place.get(at..at + 4)?.first_chunk().copied().map(u32::from_ne_bytes);
+    let half = |at: usize| place.get(at..at + 2)?.first_chunk().copied().map(u16::from_ne_bytes);
+    let interface = usize::try_from(word(INTERFACE_AT)?).ok()?;
+    let port = usize::from(*ports.get(interface)?).checked_sub(1)?;
+    let (length, kept, begin) = (word(4)?, word(8)?, usize::from(half(12)?));
+    if length != kept || kept as usize > LONGEST {
+        return None;
+    }
+    let bytes = place.get(begin..begin + kept as usize)?;
+    let at = i64::from(word(16)?) * 1_000_000_000 + i64::from(word(20)?);
+    let bytes = if status & STATUS_VLAN_VALID == 0 {
+        bytes
+    } else {
+        let (addresses, rest) = bytes.split_at_checked(ADDRESSES)?;
+        let (control, own) = (half(24)?.to_be_bytes(), half(26)?.to_be_bytes());
+        let tpid = if status & STATUS_VLAN_TPID_VALID == 0 { TPID } else { own };
+        tagged[..ADDRESSES].copy_from_slice(addresses);
+        tagged[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid);
+        tagged[ADDRESSES + 2..ADDRESSES + 4].copy_from_slice(&control);
+        let end = ADDRESSES + 4 + rest.len();
+        tagged[ADDRESSES + 4..end].copy_from_slice(rest);
+        &tagged[..end]
+    };
+    Some(PortFrame { port, at: WallNanos::new(at), bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(interface: u32, status: u32, bytes: &[u8]) -> [u8; PLACE] {
+        let mut place = [0; PLACE];
+        let length = bytes.len() as u32;
+        for (at, value) in
+            [(0, status), (4, length), (8, length), (16, 5), (20, 7), (INTERFACE_AT, interface)]
+        {
+            place[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        for (at, value) in [(12, 80_u16), (24, 0x2005), (26, 0x88A8)] {
+            place[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        }
+        place[80..80 + bytes.len()].copy_from_slice(bytes);
+        place
+    }
+
+    #[test]
+    fn a_frame_has_its_port_its_time_and_its_tag() {
+        let bytes: Vec<u8> = (0..60).collect();
+        let mut room = [0; PLACE];
+        let ports = [0, 0, 2, 1];
+        let plain = place(3, 1, &bytes);
+        let frame = read(&plain, 1, &ports, &mut room).expect("a frame");
+        assert_eq!((frame.port, frame.at.get(), frame.bytes), (0, 5_000_000_007, &bytes[..]));
+        let status = 1 | STATUS_VLAN_VALID;
+        let tagged = place(2, status, &bytes);
+        let frame = read(&tagged, status, &ports, &mut room).expect("a frame");
+        assert_eq!((frame.port, frame.bytes.len()), (1, 64));
+        assert_eq!(&frame.bytes[10..18], &[10, 11, 0x81, 0x00, 0x20, 0x05, 12, 13]);
+        assert!(read(&place(1, 1, &bytes), 1, &ports, &mut room).is_none(), "another interface's");
+        assert!(read(&place(9, 1, &bytes), 1, &ports, &mut room).is_none());
+    }
+
+    #[test]
+    fn no_number_in_a_place_leads_out_of_it() {
+        let good = place(2, 1 | STATUS_VLAN_VALID, &[1; 60]);
+        let mut room = [0; PLACE];
+        for at in (0..80).step_by(2) {
+            for value in [0_u32, 1, 13, 255, 0x7fff_ffff, u32::MAX] {
+                let mut bad = good;
+                bad[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+                for status in [1, 1 | STATUS_VLAN_VALID] {
+                    let _ = read(&bad, status, &[0, 0, 1], &mut room);
+                }
+            }
+        }
+    }
+}
