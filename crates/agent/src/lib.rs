@@ -24,6 +24,7 @@ pub mod clocks;
 pub mod console;
 pub mod control;
 pub mod end_system;
+pub mod network;
 pub mod places;
 pub mod recording;
 pub mod registry;

@@ -2,6 +2,7 @@
 
 use crate::control::role::Role;
 use crate::end_system::EndSystem;
+use crate::network::NetworkBetween;
 
-/// All of them; the first that plays a node is taken.
-pub static ROLES: &[&dyn Role] = &[&EndSystem];
+/// All of them; the first that plays what is asked for is taken.
+pub static ROLES: &[&dyn Role] = &[&NetworkBetween, &EndSystem];

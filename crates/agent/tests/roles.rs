@@ -28,7 +28,8 @@ struct Onlooker;
 const SIGHTINGS: u32 = 3;
 
 impl Role for Onlooker {
-    fn plays(&self, node: &Node) -> bool {
+    fn plays(&self, setup: &Setup) -> bool {
+        let Some(node) = setup.this_node() else { return false };
         matches!(node.kind, NodeKind::Hub { .. })
     }
 

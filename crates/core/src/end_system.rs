@@ -643,7 +643,10 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     }
 
     /// Tells how many copies of a frame are made, if more than one.
-    #[expect(clippy::cast_possible_truncation, reason = "two ports, and as many copies as a stream has members")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "two ports, and as many copies as a stream has members"
+    )]
     fn follow_copied(&mut self, frame: &Frame, copies: usize) {
         if self.device.follows && copies > 1 {
             let life = Life::Copied(copies as u32);

@@ -5,10 +5,20 @@ use std::time::Duration;
 
 use tonic::Status;
 use wg_net::transmit::Backend;
-use wg_plan::{Network, Run};
+use wg_plan::{Network, NodeIndex, Run};
+use wg_record::segment::ALL_NODES;
 
-use super::role::{PortInterface, Setup};
+use super::role::{NetworkInterface, PortInterface, Setup};
 use crate::proto;
+
+/// The node of this name.
+fn named(network: &Network, name: &str) -> Result<NodeIndex, Status> {
+    let node = network.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
+        let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+        Status::invalid_argument(format!("the plan has no node '{name}'; it has {}", names.join(", ")))
+    })?;
+    u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))
+}
 
 /// What is asked for, if it is in order; where it is recorded, and what is planted, is not in it.
 pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
@@ -20,16 +30,12 @@ pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
         let asked = request.fifo_priority;
         return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it must be from 0 to 99")));
     }
-    let node = network.nodes.iter().position(|node| node.name == request.end_system).ok_or_else(|| {
-        let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
-        Status::invalid_argument(format!(
-            "the plan has no node '{}'; it has {}",
-            request.end_system,
-            names.join(", ")
-        ))
-    })?;
-    let node =
-        u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))?;
+    let network_ports = request
+        .network_ports
+        .into_iter()
+        .map(|one| Ok(NetworkInterface { node: named(&network, &one.end_system)?, interface: one.interface }))
+        .collect::<Result<Vec<_>, Status>>()?;
+    let node = if network_ports.is_empty() { named(&network, &request.end_system)? } else { ALL_NODES };
     let ports = request
         .ports
         .into_iter()
@@ -46,6 +52,7 @@ pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
         run,
         node,
         ports,
+        network_ports,
         spool: PathBuf::new(),
         agents_on_host: request.agents_on_host,
         distrusted: request

@@ -34,8 +34,8 @@ const MAX_RING: usize = 1 << 20;
 
 /// A part that a node of the network under test can play.
 pub trait Role: Sync {
-    /// Whether this node plays it.
-    fn plays(&self, node: &Node) -> bool;
+    /// Whether it is what this agent is asked to be.
+    fn plays(&self, setup: &Setup) -> bool;
 
     /// Opens the node's ports and starts threads that wait at the gate; no frame of the run is sent yet.
     ///
@@ -61,6 +61,8 @@ pub struct Setup {
     pub node: NodeIndex,
     /// The interfaces of its ports.
     pub ports: Vec<PortInterface>,
+    /// Of an agent that is the network between the end systems, which is no node: the interfaces that lead to them.
+    pub network_ports: Vec<NetworkInterface>,
     /// Folder for what is recorded, made for this run.
     pub spool: PathBuf,
     /// Agents of the run on this host.
@@ -86,6 +88,17 @@ impl Setup {
     pub fn this_node(&self) -> Option<&Node> {
         self.network.nodes.get(usize::from(self.node))
     }
+
+    /// Whether this agent is the network between the end systems.
+    pub fn is_network(&self) -> bool {
+        !self.network_ports.is_empty()
+    }
+
+    /// The name of a node, or of the network.
+    pub fn name(&self, node: NodeIndex) -> String {
+        let named = self.network.nodes.get(usize::from(node));
+        named.map_or_else(|| "the network".to_owned(), |node| node.name.clone())
+    }
 }
 
 /// A port of the node and the interface that is it.
@@ -93,6 +106,15 @@ impl Setup {
 pub struct PortInterface {
     /// The port, from 1.
     pub port: u16,
+    /// The interface's name.
+    pub interface: String,
+}
+
+/// An end system and the interface that leads to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkInterface {
+    /// The end system, by its index.
+    pub node: NodeIndex,
     /// The interface's name.
     pub interface: String,
 }
@@ -283,4 +305,10 @@ pub struct RoleReport {
     pub timestamps: Vec<PortTimestamps>,
     /// Involuntary context switches of its servicing threads.
     pub involuntary_switches: u64,
+    /// Of the network: how late frames left, by end system.
+    pub releases: Vec<proto::PortRelease>,
+    /// Of the network: what became of the frames that hosts sent.
+    pub intake: Option<proto::ArrivalIntake>,
+    /// Of the network: what its devices counted, as a simulation reports it, in JSON.
+    pub simulation: String,
 }

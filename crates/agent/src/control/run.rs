@@ -64,10 +64,9 @@ impl ActiveRun {
     /// # Errors
     /// See [`OpenError`]; nothing is left open then.
     pub fn prepare(setup: &Setup, roles: &[&dyn Role]) -> Result<Self, OpenError> {
-        let node =
-            setup.this_node().ok_or_else(|| OpenError::new(Fault::Request, "the plan has no nodes"))?;
-        let role = roles.iter().find(|role| role.plays(node)).ok_or_else(|| {
-            OpenError::new(Fault::Request, format!("this agent has no role for node '{}'", node.name))
+        let name = setup.name(setup.node);
+        let role = roles.iter().find(|role| role.plays(setup)).ok_or_else(|| {
+            OpenError::new(Fault::Request, format!("this agent has no role for node '{name}'"))
         })?;
         let mut run = RunContext::new(setup.node);
         let awake;
@@ -83,9 +82,9 @@ impl ActiveRun {
         let common_epoch: Arc<AtomicI64> = Arc::default();
         let writer = record_writer::WriterConfig {
             node: setup.node,
-            name: node.name.clone(),
+            name: name.clone(),
             run_index: setup.run.index,
-            planted: PlantedClock::of(&node.clock),
+            planted: setup.this_node().and_then(|node| PlantedClock::of(&node.clock)),
             planted_host: setup.planted_clock,
             common_epoch: Arc::clone(&common_epoch),
         };
@@ -101,7 +100,7 @@ impl ActiveRun {
         let (timetable, grants) = (run.timetable, run.grants.clone());
         let supervisor = {
             let (gate, commands) = (Arc::clone(&gate), Arc::clone(&commands));
-            let (counters, name, agents) = (counters.clone(), node.name.clone(), setup.agents_on_host);
+            let (counters, name, agents) = (counters.clone(), name.clone(), setup.agents_on_host);
             spawn("test", move || {
                 let outcome = supervise(timetable, &gate, &commands, &counters, agents);
                 let report = threads.finish(name, outcome, grants);
@@ -111,7 +110,7 @@ impl ActiveRun {
         };
         guard.armed = false;
         Ok(Self {
-            name: node.name.clone(),
+            name,
             timetable,
             gate,
             commands,

@@ -174,8 +174,9 @@ impl RunThreads {
                 .map(|port| timestamps::report(port, written.translated.get(&port.port), started))
                 .collect(),
             grants,
-            releases: Vec::new(),
-            intake: None,
+            releases: role.releases,
+            intake: role.intake,
+            simulation_json: role.simulation,
         }
     }
 }

@@ -186,6 +186,7 @@ impl Gathered {
                 .map(|(_, stats)| stats.involuntary_switches)
                 .sum(),
             incomplete: self.reason,
+            ..RoleReport::default()
         }
     }
 

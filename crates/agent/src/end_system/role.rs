@@ -34,8 +34,8 @@ impl From<BackendError> for OpenError {
 pub struct EndSystem;
 
 impl Role for EndSystem {
-    fn plays(&self, node: &Node) -> bool {
-        node.is_end_system()
+    fn plays(&self, setup: &Setup) -> bool {
+        setup.this_node().is_some_and(Node::is_end_system)
     }
 
     fn open(&self, setup: &Setup, run: &mut RunContext) -> Result<Box<dyn ActiveRole>, OpenError> {

@@ -113,6 +113,14 @@ impl RecordProducer {
         }
     }
 
+    /// A record that is whole.
+    #[inline]
+    pub fn push_record(&mut self, record: Record) {
+        if self.ring.push(record).is_err() {
+            self.dropped.store(self.dropped.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
     /// The sightings of a received frame.
     #[inline]
     pub fn received(&mut self, seen: MessageInfo, at: ArrivalTimes) {

@@ -110,6 +110,7 @@ fn setup(folder: &Path) -> Setup {
         network: Network { nodes: vec![node], links: Vec::new() },
         run: Run::default(),
         node: 0,
+        network_ports: Vec::new(),
         ports: vec![crate::control::role::PortInterface { port: 1, interface: "lo".into() }],
         spool: PathBuf::new(),
         agents_on_host: 1,

@@ -140,8 +140,10 @@ fn is_comparable(network: &Network, run: &Run) -> bool {
     hosts && incidents && plain
 }
 
-/// What of a record both know.
-fn seen(record: &Record) -> Option<(RunTime, NodeIndex, u16, Point, u16, u32, u16, DropReason)> {
+/// What of a record both know: when, where, what, of which message.
+type Seen = (RunTime, NodeIndex, u16, Point, u16, u32, u16, DropReason);
+
+fn seen(record: &Record) -> Option<Seen> {
     let of_network = matches!(
         record.point,
         Point::SwitchIn | Point::SwitchOut | Point::WireSend | Point::WireReceive | Point::Drop

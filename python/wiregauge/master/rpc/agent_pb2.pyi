@@ -386,7 +386,7 @@ class FinishReply(_message.Message):
     def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
 
 class AgentReport(_message.Message):
-    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake")
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake", "simulation_json")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -405,6 +405,7 @@ class AgentReport(_message.Message):
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     RELEASES_FIELD_NUMBER: _ClassVar[int]
     INTAKE_FIELD_NUMBER: _ClassVar[int]
+    SIMULATION_JSON_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     complete: bool
     incomplete_reason: str
@@ -423,7 +424,8 @@ class AgentReport(_message.Message):
     timestamps: _containers.RepeatedCompositeFieldContainer[TimestampReport]
     releases: _containers.RepeatedCompositeFieldContainer[PortRelease]
     intake: ArrivalIntake
-    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ...) -> None: ...
+    simulation_json: str
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ..., simulation_json: _Optional[str] = ...) -> None: ...
 
 class PortRelease(_message.Message):
     __slots__ = ("end_system", "frames", "p50_ns", "p99_ns", "p999_ns", "max_ns", "undelivered")

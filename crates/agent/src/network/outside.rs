@@ -1,0 +1,236 @@
+//! What the engine sees of the hosts: the frames that they send, the bytes of all that are under way, and the time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use wg_core::Deadline;
+use wg_core::frame::{Frame, Marks, TrafficClass};
+use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_net::{PacketPorts, PortFrame, clock};
+use wg_plan::NodeIndex;
+use wg_record::{Record, Truth};
+use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
+use wg_sim::{SimError, Sink};
+
+use super::error::Release;
+use super::files::Piece;
+use crate::control::role::Counters;
+use crate::proto;
+use crate::recording::record_ring::RecordProducer;
+
+/// Frames that may be under way at a time: 64 MiB.
+pub(super) const FRAMES: u32 = 1 << 15;
+/// Frames taken from the ports before the model goes on.
+const ROUND: usize = 256;
+/// So long before something is due the thread stays awake, ns: waking up takes as long, and varies.
+const AWAKE_NS: i64 = 50_000;
+/// Longest sleep, ns: nobody wakes it to stop.
+const LONGEST_SLEEP_NS: i64 = 10_000_000;
+
+/// What became of the frames that hosts sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Intake {
+    frames: u64,
+    moved: u64,
+    most_moved_ps: i64,
+    lost: u64,
+}
+
+impl Intake {
+    /// For the report; `dropped`: frames that never came out of the ring.
+    pub(super) fn report(&self, dropped: u64) -> proto::ArrivalIntake {
+        proto::ArrivalIntake {
+            frames: self.frames,
+            moved: self.moved,
+            most_moved_ns: self.most_moved_ps / 1_000,
+            lost: self.lost + dropped,
+        }
+    }
+}
+
+/// The hosts, by the ports that lead to them.
+pub(super) struct Hosts {
+    pub(super) ports: PacketPorts,
+    pub(super) buffers: Buffers,
+    pub(super) records: RecordProducer,
+    pub(super) files: Sender<Piece>,
+    pub(super) epoch: Epoch,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) counters: Arc<Counters>,
+    /// By port: the end system it leads to.
+    pub(super) nodes: Vec<NodeIndex>,
+    /// By node: the port that leads to it.
+    pub(super) port_of: Vec<Option<usize>>,
+    /// By port.
+    pub(super) releases: Vec<Release>,
+    pub(super) intake: Intake,
+    pub(super) incoming: VecDeque<Incoming>,
+}
+
+impl Hosts {
+    fn time(&self, at: WallNanos) -> RunTime {
+        self.epoch.run_time(at).unwrap_or(RunTime::ZERO)
+    }
+
+    /// Takes the frames that have come, a round of them at most; up to when there are no others.
+    fn take(&mut self) -> RunTime {
+        // What comes from now on is later.
+        let known = self.time(clock::realtime());
+        let Self { ports, buffers, incoming, intake, nodes, epoch, .. } = self;
+        for _ in 0..ROUND {
+            let came = ports.receive(|frame: PortFrame<'_>| {
+                intake.frames += 1;
+                let headers = Headers::read(frame.bytes)?;
+                let sequence = headers.probe.map_or(0, |probe| probe.sequence);
+                let place = buffers.keep(frame.bytes, sequence);
+                intake.lost += u64::from(place.is_none());
+                let at = epoch.run_time(frame.at)?;
+                Some(Incoming { node: nodes[frame.port], at, place: place?, headers })
+            });
+            match came {
+                None => return known,
+                Some(None) => {}
+                Some(Some(frame)) => incoming.push_back(frame),
+            }
+        }
+        incoming.back().map_or(known, |last| last.at.min(known))
+    }
+}
+
+impl Sink for Hosts {
+    const KEEPS_BYTES: bool = true;
+
+    #[inline]
+    fn record(&mut self, record: &Record) {
+        self.records.push_record(*record);
+    }
+
+    fn truth(&mut self, truth: &Truth) {
+        // Its thread tells of its end.
+        let _ = self.files.send(Piece::Truth(*truth));
+    }
+
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], is_frame: bool) {
+        let _ = self.files.send(Piece::Blocks(node, blocks.to_vec(), is_frame));
+    }
+
+    #[inline]
+    fn sequence(&self, place: u32) -> u32 {
+        self.buffers.sequence(place)
+    }
+
+    #[inline]
+    fn retain(&mut self, place: u32, more: u32) {
+        self.buffers.retain(place, more);
+    }
+
+    #[inline]
+    fn release(&mut self, place: u32) {
+        self.buffers.release(place);
+    }
+
+    fn deliver(&mut self, outgoing: &Outgoing<'_>) {
+        let &Outgoing { node, at, frame, place, is_damaged } = outgoing;
+        let Some(port) = self.port_of.get(usize::from(node)).copied().flatten() else { return };
+        let left = clock::realtime();
+        let bytes = self.buffers.bytes(place);
+        let sent = if is_damaged || frame.class == TrafficClass::RateConstrained {
+            let mut changed = bytes.to_vec();
+            change(&mut changed, frame, is_damaged);
+            self.ports.send(port, &changed)
+        } else {
+            self.ports.send(port, bytes)
+        };
+        let late = self.time(left) - at;
+        let release = &mut self.releases[port];
+        if sent {
+            release.add(late.as_picos());
+            Counters::count(&self.counters.received);
+        } else {
+            release.undelivered += 1;
+        }
+    }
+
+    fn on_line(&self, place: u32, frame: &Frame) -> Vec<u8> {
+        on_line(self.buffers.bytes(place), frame)
+    }
+
+    fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        Ok(())
+    }
+}
+
+impl Outside for Hosts {
+    fn wait(&mut self, due: Deadline) -> Option<RunTime> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let known = self.take();
+            if !self.incoming.is_empty() || due.is_due(known) {
+                return Some(known);
+            }
+            let left = due.instant().map_or(i64::MAX, |at| (at - known).as_nanos_floor());
+            if left > AWAKE_NS {
+                // A socket that cannot be waited for shows itself by frames that do not come.
+                let _ = self.ports.wait((left - AWAKE_NS).min(LONGEST_SLEEP_NS));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    fn next_incoming(&mut self) -> Option<Incoming> {
+        self.incoming.pop_front()
+    }
+
+    fn entered(&mut self, incoming: &Incoming, at: RunTime) {
+        let moved = (at - incoming.at).as_picos();
+        if moved > 0 {
+            self.intake.moved += 1;
+            self.intake.most_moved_ps = self.intake.most_moved_ps.max(moved);
+        }
+    }
+}
+
+/// What the network has changed in a frame that it hands to a host: the number of its virtual link, and what a fault
+/// has altered.
+fn change(bytes: &mut [u8], frame: &Frame, is_damaged: bool) {
+    let length = bytes.len();
+    if frame.class == TrafficClass::RateConstrained
+        && let Some(number) = bytes.last_mut()
+    {
+        *number = frame.sequence.to_le_bytes()[0];
+    }
+    // In the middle, behind every header, and in front of a number.
+    if is_damaged
+        && let Some(byte) = bytes.get_mut((length / 2).max(length.min(46)).min(length.saturating_sub(3)))
+    {
+        *byte ^= 0x55;
+    }
+}
+
+/// The bytes of a frame as it is between devices: with the addresses and tags of its stream.
+fn on_line(bytes: &[u8], frame: &Frame) -> Vec<u8> {
+    let mut line = Vec::with_capacity(bytes.len() + 6);
+    line.extend(frame.destination.0);
+    line.extend(frame.source.0);
+    let mut rest = bytes.get(12..).unwrap_or_default();
+    if rest.starts_with(&[0x81, 0x00]) && rest.len() >= 4 {
+        line.extend(&rest[..4]);
+        rest = &rest[4..];
+    }
+    if frame.marks.has(Marks::R_TAG) {
+        line.extend([0xF1, 0xC1, 0, 0]);
+        line.extend(frame.sequence.to_be_bytes());
+    }
+    line.extend(rest);
+    if frame.class == TrafficClass::RateConstrained
+        && let Some(number) = line.last_mut()
+    {
+        *number = frame.sequence.to_le_bytes()[0];
+    }
+    line
+}

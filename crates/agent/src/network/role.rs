@@ -1,0 +1,129 @@
+//! The role: opens ports, starts the thread that plays the network, reports what it did.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_net::{Interface, PacketPorts};
+use wg_plan::Run;
+use wg_plan::schedule::Schedule;
+use wg_plan::wire::{frame_length, sized_as};
+use wg_sim::live::{Buffers, carry};
+use wg_sim::{SimError, SimReport};
+
+use super::error::Release;
+use super::files::Files;
+use super::outside::{FRAMES, Hosts, Intake};
+use crate::control::grants;
+use crate::control::role::{
+    ActiveRole, Fault, OpenError, Role, RoleReport, RunContext, Setup, Timetable, spawn,
+};
+use crate::control::supervision::defect;
+
+/// Plays everything between the end systems.
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkBetween;
+
+/// What the thread comes to.
+struct Played {
+    hosts: Hosts,
+    outcome: Result<SimReport, SimError>,
+}
+
+impl Role for NetworkBetween {
+    fn plays(&self, setup: &Setup) -> bool {
+        setup.is_network()
+    }
+
+    fn open(&self, setup: &Setup, run: &mut RunContext) -> Result<Box<dyn ActiveRole>, OpenError> {
+        let Setup { network, run: plan, .. } = setup;
+        let interfaces: Vec<Interface> = setup
+            .network_ports
+            .iter()
+            .map(|port| wg_net::interface_named(&port.interface).map_err(OpenError::from))
+            .collect::<Result<_, _>>()?;
+        run.timetable = timetable(plan)?;
+        let mut port_of = vec![None; network.nodes.len()];
+        for (port, own) in setup.network_ports.iter().enumerate() {
+            port_of[usize::from(own.node)] = Some(port);
+        }
+        let files = Files::begin(&setup.spool, network, plan)?;
+        let mut hosts = Hosts {
+            ports: PacketPorts::open(&interfaces)?,
+            buffers: Buffers::new(FRAMES),
+            records: run.record_ring(0, u64::MAX, 1),
+            files: files.pieces,
+            epoch: Epoch::new(WallNanos::new(0)),
+            stop: Arc::clone(&run.stop),
+            counters: run.counters(),
+            nodes: setup.network_ports.iter().map(|port| port.node).collect(),
+            port_of,
+            releases: vec![Release::default(); interfaces.len()],
+            intake: Intake::default(),
+            incoming: VecDeque::with_capacity(FRAMES as usize),
+        };
+        let (network, plan) = (network.clone(), plan.clone());
+        let (gate, priority, core) = (Arc::clone(&run.gate), setup.fifo_priority, setup.servicing_core);
+        let (granted, grants) = mpsc::channel();
+        let thread = spawn("network", move || {
+            let _ = granted.send(grants::of_servicing_thread(priority, core));
+            hosts.epoch = gate.wait()?;
+            let outcome = carry(&network, &plan, &mut hosts);
+            Some(Played { hosts, outcome })
+        })?;
+        run.add_grants(grants.recv().unwrap_or_default());
+        run.access_points = interfaces.iter().map(|one| format!("packet {}", one.name)).collect();
+        Ok(Box::new(ActiveNetwork { setup: setup.clone(), thread, files: files.thread }))
+    }
+}
+
+/// When the network's part is over: when the last message has left, and has had time to arrive.
+fn timetable(run: &Run) -> Result<Timetable, OpenError> {
+    let mut last = RunTime::ZERO + run.warm_up + run.duration;
+    for send in &run.sends {
+        let refused = |what: &str| OpenError::new(Fault::Request, format!("flow {}: {what}", send.flow));
+        let flow = run.flows.iter().find(|flow| flow.id == send.flow);
+        let flow =
+            flow.ok_or_else(|| refused("a task of the plan uses it, which the plan does not define"))?;
+        let within = flow.virtual_link.is_some_and(|link| link.number_within);
+        let length = frame_length(sized_as(flow.protocol, within), flow.vlan, send.payload);
+        let length = u16::try_from(length).map_err(|_| refused("its messages do not fit into frames"))?;
+        let schedule = Schedule::new(run, send, length).map_err(|error| refused(&error.to_string()))?;
+        last = last.max(schedule.last_due().unwrap_or(last));
+    }
+    Ok(Timetable { last_send: last, drain: run.drain, to_send: 0 })
+}
+
+struct ActiveNetwork {
+    setup: Setup,
+    thread: JoinHandle<Option<Played>>,
+    files: JoinHandle<Result<(), String>>,
+}
+
+impl ActiveRole for ActiveNetwork {
+    fn close(self: Box<Self>) -> RoleReport {
+        let mut report = RoleReport::default();
+        match self.thread.join() {
+            Ok(Some(Played { mut hosts, outcome })) => {
+                let dropped = hosts.ports.dropped().unwrap_or(0);
+                report.intake = Some(hosts.intake.report(dropped));
+                let named = self.setup.network_ports.iter().zip(&hosts.releases);
+                report.releases =
+                    named.map(|(port, release)| release.report(self.setup.name(port.node))).collect();
+                match outcome {
+                    Ok(done) => report.simulation = serde_json::to_string(&done).unwrap_or_default(),
+                    Err(error) => report.incomplete = Some(error.to_string()),
+                }
+            }
+            Ok(None) => {}
+            Err(_) => report.incomplete = Some(defect("the thread that plays the network")),
+        }
+        let written = self.files.join().unwrap_or_else(|_| Err(defect("the thread that writes its files")));
+        if let Err(why) = written {
+            report.incomplete.get_or_insert(why);
+        }
+        report
+    }
+}
