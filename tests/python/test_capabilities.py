@@ -78,5 +78,5 @@ def test_every_field_of_the_plan_is_built_stated_or_refused() -> None:
 
 
 def test_several_receivers_are_refused_by_name() -> None:
-    refused = beyond_namespaces(load(ROOT / "examples" / "multicast.xml").campaign)
+    refused = beyond_namespaces(load(ROOT / "examples" / "multicast.xml").campaign, "kernel")
     assert "flow 10 has several receivers: the agents send to one" in refused

@@ -355,7 +355,7 @@ def test_a_test_without_settings_says_so() -> None:
 def test_benches_without_queue_disciplines_refuse_by_name() -> None:
     campaign = load(EXAMPLE).campaign
     assert beyond_hosts(campaign) == []
-    namespaces = "\n".join(beyond_namespaces(campaign))
+    namespaces = "\n".join(beyond_namespaces(campaign, "kernel"))
     assert '"talker" has <host-tsn>' in namespaces
     assert '"listener" has <host-tsn>' in namespaces
     with pytest.raises(

@@ -74,10 +74,10 @@ def test_the_generator_makes_a_network_of_a_thousand(thousand: Campaign) -> None
 
 
 def test_namespaces_refuse_what_one_machine_cannot_carry(thousand: Campaign) -> None:
-    said = beyond_namespaces(thousand)
+    said = beyond_namespaces(thousand, "kernel")
     assert "the network has 1000 end systems: one machine carries 250 of them in time" in said
     few = generator().large_network(250, 10, 10).compile().campaign
-    assert not any("one machine carries" in one for one in beyond_namespaces(few))
+    assert not any("one machine carries" in one for one in beyond_namespaces(few, "kernel"))
 
 
 def test_one_end_system_more_than_there_may_be(tmp_path: Path) -> None:

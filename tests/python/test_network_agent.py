@@ -2,8 +2,186 @@
 
 from __future__ import annotations
 
-from wiregauge.master.client import report_as_dict
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import synthetic
+from wiregauge.benches.base import AgentPlace
+from wiregauge.config import load
+from wiregauge.master.client import Agent, report_as_dict
+from wiregauge.master.crew import Crew
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.master.trial import try_streams
+from wiregauge.master.watching import watch
+from wiregauge.plan import NETWORK, NETWORK_NODE
+from wiregauge.records import RunDirectory
+from wiregauge.records.gaps import gaps_of
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PORTS = (("mac", "h0"), ("sensor", "h1"))
+
+
+def place(name: str, **more: Any) -> AgentPlace:
+    if name == NETWORK:
+        return AgentPlace(
+            NETWORK, NETWORK_NODE, "unix:/nowhere", "", 1, 60, True, network_ports=PORTS, **more
+        )
+    return AgentPlace(name, 0, "unix:/nowhere", "eth0", 0, 50, True, card=True, **more)
+
+
+def asked(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What it is asked instead of a program."""
+    heard: list[Any] = []
+
+    def call(_name: str, request: Any, reply: Any, **_rest: object) -> Any:
+        heard.append(request)
+        return reply()
+
+    monkeypatch.setattr(agent, "_call", call)
+    return heard
+
+
+def test_the_network_is_prepared_with_the_other_ends_of_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = load(EXAMPLES / "demo.xml").campaign
+    network, mac = Agent(place(NETWORK)), Agent(place("mac"))
+    requests = []
+    for agent in (network, mac):
+        heard = asked(agent, monkeypatch)
+        agent.prepare(campaign.network, campaign.runs[0], 3, {})
+        agent.close()
+        requests += heard
+    between, at_mac = requests
+    assert between.end_system == ""
+    assert list(between.ports) == []
+    assert [(one.end_system, one.interface) for one in between.network_ports] == list(PORTS)
+    assert (between.card, between.fifo_priority, between.servicing_core) == (False, 60, 1)
+    assert at_mac.card
+    assert list(at_mac.network_ports) == []
+    assert [(one.port, one.interface) for one in at_mac.ports] == [(1, "eth0")]
+
+
+def test_errors_name_the_network() -> None:
+    agent = Agent(place(NETWORK))
+    silent = agent.is_silent(8)
+    agent.close()
+    assert str(silent) == "the network gave no sign of life for 8 s"
+    assert silent.agent == NETWORK
+
+
+class Counting:
+    """An agent that has counted so much, and is done."""
+
+    def __init__(self, name: str, sent: int) -> None:
+        self.place, self.sent = place(name), sent
+        self.interfaces: list[str] = []
+
+    def watch(self, _interval_ms: int, _over: threading.Event) -> Iterator[Any]:
+        yield pb.Progress(sent=self.sent, received=self.sent, done=True, live=pb.LiveFigures(number=1))
+
+    def received_frames(self, interface: str = "") -> int:
+        self.interfaces.append(interface)
+        return 8 * (len(self.interfaces) > 1)
+
+    def try_stream(self, _kind: str, _number: int, frames: int) -> int:
+        return frames
+
+    def unwatch(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_messages_that_the_network_carries_are_counted_at_their_ends() -> None:
+    agents = [Counting(NETWORK, 100), Counting("mac", 3), Counting("sensor", 4)]
+    crew = Crew([one.place for one in agents])
+    for agent in crew.agents:
+        agent.close()
+    crew.agents = list(agents)  # type: ignore[arg-type]  # they stand in for agents
+    shown: list[tuple[float, int, int]] = []
+    heard: list[str] = []
+    watch(crew, 1.0, lambda *told: shown.append(told), lambda name, _: heard.append(name))
+    assert crew.network is crew.agents[0]
+    assert list(crew.by_name) == ["mac", "sensor"]
+    assert all(sent <= 7 for _, sent, _ in shown)
+    assert NETWORK not in heard
+    crew.close()
+
+
+def test_streams_are_tried_as_far_as_the_network() -> None:
+    campaign = load(EXAMPLES / "demo.xml").campaign
+    agents: dict[str, Any] = {name: Counting(name, 0) for name in ("mac", "sensor")}
+    network: Any = Counting(NETWORK, 0)
+    choice: Any = pb.StreamChoice(kind="send", number=10, backend="packet", can_be_tried=True)
+    run = campaign.runs[0]
+    (trial,) = try_streams(agents, {"mac": [choice]}, run, campaign.network.names, network)
+    assert trial.succeeded
+    assert trial.to == NETWORK
+    assert network.interfaces[0] == "h0"
+    assert agents["sensor"].interfaces == []
+
+
+def synthetic_run(path: Path, **entry: Any) -> Path:
+    """A run directory of one run with the model between its end systems."""
+    made = synthetic.make(
+        path / "run", synthetic.Recipe(protocols=("udp",), payloads=(64,), messages=100, warm_up=0)
+    )
+    manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    manifest["traits"]["switches"] = "model"
+    manifest["runs"][0].update(entry)
+    (made / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return made
+
+
+WHOLE = {"complete": True, "intake": {"frames": 9, "moved": 0, "most_moved_ns": 0, "lost": 0}, "releases": []}
+
+
+@pytest.mark.parametrize(
+    ("entry", "node", "cause"),
+    [
+        ({"network": WHOLE}, "", ""),
+        ({"state": "partial"}, None, "the network ended early"),
+        ({"state": "partial", "network": {**WHOLE, "complete": False}}, None, "the network ended early"),
+        (
+            {"network": {**WHOLE, "intake": {**WHOLE["intake"], "lost": 2}}},  # type: ignore[dict-item]
+            None,
+            "2 frames found no room where the network takes them",
+        ),
+        (
+            {"network": {**WHOLE, "releases": [{"end_system": "sensor", "undelivered": 3}]}},
+            1,
+            "3 frames of the network to sensor were refused by the kernel",
+        ),
+    ],
+)
+def test_messages_are_not_called_lost_that_the_network_lost_sight_of(
+    tmp_path: Path, entry: dict[str, Any], node: object, cause: str
+) -> None:
+    found = gaps_of(RunDirectory.open(synthetic_run(tmp_path, **entry)), 0, [])
+    of_network = [gap for gap in found if gap["cause"] != "its agent ended early"]
+    assert [(gap["node"], gap["cause"]) for gap in of_network] == ([(node, cause)] if cause else [])
+    assert all(gap["frames"] for gap in of_network)
+
+
+def test_what_the_network_leaves_comes_to_the_places_of_a_simulation(tmp_path: Path) -> None:
+    directory = RunDirectory.open(synthetic_run(tmp_path))
+    spool = directory.spool(0, NETWORK_NODE)
+    for name in ("simulator/000000.arrows", "truth.arrows", "captures/sw1.pcapng", "noise.tsv"):
+        file = spool / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    of_agent = directory.spool(0, 0) / "000000.arrows"
+    of_agent.parent.mkdir()
+    of_agent.touch()
+    assert directory.segments(0) == sorted([spool / "simulator" / "000000.arrows", of_agent])
+    assert directory.spooled_truth(0) == spool / "truth.arrows"
+    assert directory.capture_files(0) == {"sw1.pcapng": spool / "captures" / "sw1.pcapng"}
+    assert directory.spooled_by(spool) == NETWORK
 
 
 def test_a_report_says_of_the_network_what_only_the_network_has() -> None:

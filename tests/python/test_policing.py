@@ -241,7 +241,7 @@ def test_a_restart_opens_what_was_closed_for_good(tmp_path: Path) -> None:
 def test_namespaces_refuse_stream_filters(tmp_path: Path) -> None:
     file = tmp_path / "t.xml"
     file.write_text(filtered('<ingress flow="1" max-sdu="199B"/>', sends(1, "1ms", 100, 5)))
-    assert any("<switch-tsn>" in line for line in beyond_namespaces(load(file).campaign))
+    assert any("<switch-tsn>" in line for line in beyond_namespaces(load(file).campaign, "kernel"))
 
 
 def datagrams(rule: str, flows: str, tasks: str, *, more: str = "") -> str:

@@ -274,7 +274,7 @@ def test_a_run_that_was_tracked_but_not_entered_is_found(first: tuple[Path, list
 
 @pytest.mark.parametrize("example", ["first", "demo", "two-switches", "faults", "under-load", "vlan"])
 def test_namespaces_carry_what_they_are_said_to(example: str) -> None:
-    assert beyond_namespaces(load(ROOT / "examples" / f"{example}.xml").campaign) == []
+    assert beyond_namespaces(load(ROOT / "examples" / f"{example}.xml").campaign, "kernel") == []
 
 
 def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
     for run in campaign["runs"]:
         run["flows"][0]["protocol"] = "rc"
         run["incidents"] = [{"at": 1, "kind": {"type": "cut", "link": 0}}]
-    said = beyond_namespaces(decode(campaign))
+    said = beyond_namespaces(decode(campaign), "kernel")
     assert len(said) == 6
     for words in (
         'the clock of "mac" wanders',

@@ -7,11 +7,13 @@ from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces, beyo
 from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
+from wiregauge.benches.names import SWITCHES, Switches
 from wiregauge.benches.netns import NetnsBench
 from wiregauge.benches.programs import programs_here
 from wiregauge.benches.simulator import simulator_facts
 
 __all__ = [
+    "SWITCHES",
     "Access",
     "AgentBench",
     "AgentPlace",
@@ -21,6 +23,7 @@ __all__ = [
     "HostInterface",
     "InterfacesBench",
     "NetnsBench",
+    "Switches",
     "agent_program",
     "beyond_hosts",
     "beyond_namespaces",

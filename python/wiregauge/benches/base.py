@@ -10,9 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from wiregauge.plan import Run
+from wiregauge.plan import NETWORK, Run
 
-__all__ = ["SILENCE_S", "Access", "AgentBench", "AgentPlace", "BenchError", "Fact", "Reach", "agent_program"]
+__all__ = [
+    "SILENCE_S",
+    "Access",
+    "AgentBench",
+    "AgentPlace",
+    "BenchError",
+    "Fact",
+    "Reach",
+    "agent_program",
+]
 
 
 SILENCE_S: Final = 8.0
@@ -46,10 +55,10 @@ class Access(Protocol):
 class AgentPlace:
     """Where an agent is and what the testmaster tells it about its host."""
 
-    end_system: str
+    end_system: str  # NETWORK where it is the network between them
     node: int  # its number in the plan
     address: str  # where it listens, unix:PATH or ADDRESS:PORT
-    interface: str  # the interface in the network under test
+    interface: str  # the interface in the network under test; none of the network
     servicing_core: int  # -1: no affinity
     fifo_priority: int  # 0: ordinary scheduling
     shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
@@ -59,6 +68,20 @@ class AgentPlace:
 
     fix: bool = False  # its host is set for measuring while the test goes on
     machine: str = ""  # what tells the kernel of its host from others; empty: that of this host
+
+    card: bool = False  # at the other end of its link the network plays its interface card
+    # Of the network: each end system with the interface at the other end of its link.
+    network_ports: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is the network between the end systems."""
+        return self.end_system == NETWORK
+
+    @property
+    def called(self) -> str:
+        """What it is called in a sentence."""
+        return NETWORK if self.is_network else f"the agent of {self.end_system}"
 
 
 Reach = Callable[[str, Sequence[str], int], Sequence[Sequence[tuple[int, ...]]]]

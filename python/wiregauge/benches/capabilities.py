@@ -2,14 +2,28 @@
 
 Each line names something a plan may ask for, how to see it in the plan, and why real frames cannot have it. What is not
 listed here the bench builds, or it belongs to the host itself, as the host model does. What agents cannot do is refused
-by the same sentence wherever they are.
+by the same sentence wherever they are. Where the model plays the network between namespaces, it carries what the
+simulator does, and what is refused is what its agents, or the kernel below them, cannot do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wiregauge.plan import Campaign, Capacity, Clock, Etf, Hub, Network, Run, Switch, Synchronise
+from wiregauge.benches.names import SWITCHES, Switches
+from wiregauge.plan import (
+    Babble,
+    Campaign,
+    Capacity,
+    Clock,
+    ClockStep,
+    Etf,
+    Hub,
+    Network,
+    Run,
+    Switch,
+    Synchronise,
+)
 from wiregauge.plan.ethernet import GAP
 from wiregauge.plan.tsn import HostTsn
 
@@ -28,6 +42,10 @@ _INCIDENTS = {
     "restart": "restarts a switch",
     "clock-step": "steps a clock",
 }
+_LOOPBACK = "flow {flow} leads from an end system to itself: agents send by an interface, not by the loopback"
+_SEVERAL_MACS = "flow {flow} has several MAC addresses in turn: agents send a flow with one"
+_THREADS = 'the background load of "{on}" has threads: the simulator imitates them; agents keep the schedule'
+_REMOTE_LOG = '"{on}" has a <remote-log>: agents keep their records and send none'
 
 
 def beyond_hosts(campaign: Campaign) -> list[str]:
@@ -68,8 +86,13 @@ def _preemption(name: str, tsn: HostTsn) -> Iterator[str]:
             yield f'"{name}" has {attribute} in <host-tsn>: a card has its own; remove it, or use --bench sim'
 
 
-def beyond_namespaces(campaign: Campaign) -> list[str]:
-    """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
+def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list[str]:
+    """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all.
+
+    `switches`: who plays what is between the end systems.
+    """
+    if switches == "model":
+        return _beyond_model(campaign)
     no_tsn = "ports between namespaces have a shaper where its queue disciplines would have to be"
     found = [
         *_network(campaign.network),
@@ -80,6 +103,42 @@ def beyond_namespaces(campaign: Campaign) -> list[str]:
     for run in campaign.runs:
         found.extend(_run(run, campaign.network))
     return list(dict.fromkeys(found))
+
+
+def _beyond_model(campaign: Campaign) -> list[str]:
+    """The same where the simulator's engine plays the network in real time."""
+    network = campaign.network
+    found = [*beyond_simulator(campaign), *_too_many("end systems", len(network.end_systems))]
+    for node in network.nodes:
+        if isinstance(node.kind, Hub):
+            found.append(f'"{node.name}" is a hub: collisions on its half-duplex medium are not carried live')
+        if node.is_end_system and node.clock is not None:
+            found.extend(_clock(node.name, node.clock, agent=True))
+    if campaign.synchronise is not None and (campaign.synchronise.ptp or campaign.synchronise.chrony):
+        found.append(
+            "the test has programs keep the clocks: the network carries the frames of the test alone"
+        )
+    for run in campaign.runs:
+        found.extend(_beyond_model_in(run, network))
+    return list(dict.fromkeys(found))
+
+
+def _beyond_model_in(run: Run, network: Network) -> Iterator[str]:
+    if run.ptp_domains:
+        yield "the test has a <ptp-domain>: the software of its hosts does not read the clock of the card"
+    for incident in run.incidents:
+        kind = incident.kind
+        stepped = isinstance(kind, ClockStep) and network.nodes[kind.node].is_end_system
+        if isinstance(kind, Babble) or stepped:
+            yield f"the test {_INCIDENTS[kind.type]}: nothing befalls real hosts at a stated instant"
+    for flow in run.flows:
+        if flow.is_loopback:
+            yield _LOOPBACK.format(flow=flow.id)
+        if flow.addresses.macs.source or flow.addresses.macs.destination:
+            yield _SEVERAL_MACS.format(flow=flow.id)
+    yield from (_THREADS.format(on=network.names[one.on]) for one in run.injects if one.threads is not None)
+    yield from (_REMOTE_LOG.format(on=network.names[log.on]) for log in run.remote_logs)
+    yield from _launches(run, network, "the interfaces of namespaces have no hardware clock to launch by")
 
 
 def beyond_simulator(campaign: Campaign) -> list[str]:
@@ -129,9 +188,8 @@ def _end_systems(network: Network) -> Iterator[str]:
 
 def _network(network: Network) -> Iterator[str]:
     ends = len(network.end_systems)
-    for number, what in ((ends, "end systems"), (len(network.nodes) - ends, "switches")):
-        if number > MOST_OF_A_KIND:
-            yield f"the network has {number} {what}: one machine carries {MOST_OF_A_KIND} of them in time"
+    yield from _too_many("end systems", ends)
+    yield from _too_many("switches", len(network.nodes) - ends)
     if network.has_loops:
         yield "links close a loop: the kernel's bridges carry round it for ever what they flood"
     for node in network.nodes:
@@ -140,6 +198,11 @@ def _network(network: Network) -> Iterator[str]:
             yield f'"{name}" is a hub: there is no half-duplex medium between namespaces'
         if isinstance(kind, Switch):
             yield from _switch(name, kind)
+
+
+def _too_many(what: str, number: int) -> Iterator[str]:
+    if number > MOST_OF_A_KIND:
+        yield f"the network has {number} {what}: one machine carries {MOST_OF_A_KIND} of them in time"
 
 
 def _switch(name: str, switch: Switch) -> Iterator[str]:
@@ -194,14 +257,19 @@ def _run(run: Run, network: Network) -> Iterator[str]:
     for field, value in run.switches.items():
         if value != "store-and-forward":
             yield f"the sweep sets {field} {value}: the kernel's bridge has no choice of {field}"
+    yield from _launches(
+        run,
+        network,
+        "the ports between namespaces have a shaper, where the queue discipline etf would have to be, and no hardware "
+        "clock",
+    )
+
+
+def _launches(run: Run, network: Network, why: str) -> Iterator[str]:
     launched = [f"flow {send.flow}" for send in run.sends if send.launch]
     loads = [inject.on for inject in run.injects if inject.launch]
     launched += [f"the background load of {network.names[on]}" for on in loads]
-    for who in launched:
-        yield (
-            f"{who} asks for launch times: the ports between namespaces have a shaper, where the "
-            "queue discipline etf would have to be, and no hardware clock"
-        )
+    yield from (f"{who} asks for launch times: {why}" for who in launched)
 
 
 def _flows(run: Run, network: Network) -> Iterator[str]:
@@ -220,11 +288,11 @@ def _flows(run: Run, network: Network) -> Iterator[str]:
         if flow.dscp:
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
         if flow.is_loopback:
-            yield f"{who} leads from an end system to itself: agents send by an interface, not by the loopback"
+            yield _LOOPBACK.format(flow=flow.id)
         if flow.also_to:
             yield f"{who} has several receivers: the agents send to one"
     yield from (
-        f"flow {flow.id} has several MAC addresses in turn: agents send a flow with one"
+        _SEVERAL_MACS.format(flow=flow.id)
         for flow in run.flows
         if flow.addresses.macs.source or flow.addresses.macs.destination
     )
@@ -237,14 +305,8 @@ def _flows(run: Run, network: Network) -> Iterator[str]:
 
 def _tasks(run: Run, network: Network) -> Iterator[str]:
     yield from _flows(run, network)
-    for inject in run.injects:
-        if inject.threads is not None:
-            yield (
-                f'the background load of "{network.names[inject.on]}" has threads: the simulator imitates them; '
-                "agents keep the schedule"
-            )
-    for log in run.remote_logs:
-        yield f'"{network.names[log.on]}" has a <remote-log>: agents keep their records and send none'
+    yield from (_THREADS.format(on=network.names[one.on]) for one in run.injects if one.threads is not None)
+    yield from (_REMOTE_LOG.format(on=network.names[log.on]) for log in run.remote_logs)
     for fault in run.link_faults:
         ends = network.ends_of(fault.link)
         yield f'link "{ends}" has a fault ({fault.kind.type}): links that carry real frames have none'

@@ -124,7 +124,7 @@ class InterfacesBench(NetnsBench):
         names = campaign.network.names
         if len(names) != 2:
             raise BenchError(f"two interfaces carry two end systems, the test has {len(names)} nodes")
-        super().__init__(campaign, realtime=realtime)
+        super().__init__(campaign, realtime=realtime, switches="kernel")
         self._lent = interfaces
         self._interfaces = {name: one.name for name, one in zip(names, interfaces, strict=True)}
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from wiregauge.plan import Network, Node, Plan
 
-__all__ = ["Order", "Task", "space_name"]
+__all__ = ["NETWORK_SPACE", "SWITCHES", "Order", "Switches", "Task", "network_port", "space_name"]
 
 Task = Literal["build", "shape", "return"]
+
+Switches = Literal["kernel", "model"]
+"""Who plays the switches: bridges of the kernel, or the simulator's engine, driven in real time by frames."""
+
+SWITCHES: Final[Switches] = "kernel"
+"""Unless somebody chooses."""
+
+NETWORK_SPACE: Final = "network"
+"""Namespace of the one agent that is the network between the end systems, where the model plays it."""
 
 
 class Order(Plan, frozen=True):
@@ -27,8 +36,14 @@ class Order(Plan, frozen=True):
     """Those of them that were up."""
     home: int = -1
     """Number of the open file of the host's namespace."""
+    switches: Switches = "kernel"
 
 
 def space_name(node: Node) -> str:
     """Name of the node's network namespace."""
     return f"{'es' if node.is_end_system else 'sw'}-{node.name}"
+
+
+def network_port(end_system: int) -> str:
+    """In the namespace of the network, the interface at the other end of an end system's link."""
+    return f"h{end_system}"

@@ -1,8 +1,10 @@
 """Real frames between network namespaces of one machine.
 
-Every end system and every switch is a network namespace; links are veth pairs; a commercial switch is the
-kernel's bridge whose ports are shaped to the rate of their links. Testmaster and agents talk over the loopback
-of the enclosure, a network of its own: control never shares a queue with what is measured.
+Every end system is a network namespace. Who plays what is between them can be chosen. *Kernel*: every switch is a
+namespace, too; links are veth pairs; a commercial switch is the kernel's bridge whose ports are shaped to the rate of
+their links. *Model*: one process more, an agent that is the network, has the other end of every end system's veth pair
+and plays switches, links and interface cards as the simulator does, in real time. Testmaster and agents talk over the
+loopback of the enclosure, a network of its own: control never shares a queue with what is measured.
 
 All of it lives inside the enclosure that `wiregauge-agent enclose` made: namespaces for processes, mounts and
 networks that end with the process they belong to. Nothing here has to clean up for the machine to be clean
@@ -25,10 +27,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from wiregauge.benches.base import AgentPlace, BenchError, Fact, Reach, agent_program
-from wiregauge.benches.names import Order, Task, space_name
+from wiregauge.benches.base import (
+    AgentPlace,
+    BenchError,
+    Fact,
+    Reach,
+    agent_program,
+)
+from wiregauge.benches.names import (
+    NETWORK_SPACE,
+    SWITCHES,
+    Order,
+    Switches,
+    Task,
+    network_port,
+    space_name,
+)
 from wiregauge.benches.tap import Tap
-from wiregauge.plan import Attachment, Campaign, Misdirect, Run, Switch, as_json
+from wiregauge.plan import NETWORK, NETWORK_NODE, Attachment, Campaign, Misdirect, Run, Switch, as_json
 
 __all__ = ["ENCLOSED", "NetnsBench"]
 
@@ -41,6 +57,10 @@ _START_SECONDS: Final = 10.0
 _BUILD_SECONDS: Final = 60.0
 _NODE_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 2.0
+_PRIORITY: Final = 50
+"""SCHED_FIFO priority of the threads of agents that send and receive."""
+_NETWORK_PRIORITY: Final = 60
+"""That of the network: a frame that it takes late, or gives late, is late for everybody."""
 
 
 @dataclass
@@ -51,9 +71,10 @@ class _Agent:
 
 
 class NetnsBench:
-    """End systems and switches as namespaces."""
+    """End systems as namespaces; switches as `switches` says."""
 
-    def __init__(self, campaign: Campaign, *, realtime: bool = True) -> None:
+    def __init__(self, campaign: Campaign, *, realtime: bool = True, switches: Switches = SWITCHES) -> None:
+        self._switches = switches
         self._network = campaign.network
         self._nodes = campaign.network.nodes
         self._chosen = _chosen(campaign)
@@ -87,7 +108,12 @@ class NetnsBench:
         return self._start_agents(spool.resolve())
 
     def prepare(self, run: Run, captures: Path) -> None:
-        """Sets the rate of all links where the test sweeps it, and begins the captures of switches."""
+        """Sets the rate of all links where the test sweeps it, and begins the captures of switches.
+
+        The model is told of both with the run.
+        """
+        if self._switches == "model":
+            return
         if run.link_rate_bps != self._rate:
             self._rate = run.link_rate_bps
             self._work_on_network("shape")
@@ -118,6 +144,14 @@ class NetnsBench:
 
     def first_ports(self) -> dict[str, dict[str, Any]]:
         """By end system the port at the other end of its link, and the frames it has received since it was made."""
+        if self._switches == "model":
+            counters = _received_by(NETWORK_SPACE)
+            ports = {node.name: network_port(number) for number, node in self._network.end_systems.items()}
+            return {
+                name: {"port": f"{NETWORK_SPACE}:{port}", "received": counters[port]}
+                for name, port in ports.items()
+                if port in counters
+            }
         behind: dict[int, list[tuple[str, Attachment]]] = {}
         for link in self._network.links:
             for near, far in (link.ends, link.ends[::-1]):
@@ -142,7 +176,8 @@ class NetnsBench:
 
     def _order(self, task: Task) -> Order:
         """What the builder of the network is told."""
-        return Order(self._network, task, self._rate, tuple(self._chosen), tuple(self._pairs))
+        chosen, pairs = tuple(self._chosen), tuple(self._pairs)
+        return Order(self._network, task, self._rate, chosen, pairs, switches=self._switches)
 
     def _passed_on(self) -> tuple[int, ...]:
         """Open files that the builder needs."""
@@ -170,48 +205,78 @@ class NetnsBench:
             )
 
     def _start_agents(self, spool: Path) -> Sequence[AgentPlace]:
-        program = agent_program()
         _CONTROL.mkdir(mode=0o700, exist_ok=True)
-        numbers = {node.name: number for number, node in self._network.end_systems.items()}
         self._agents.clear()
-        for name, number in numbers.items():
-            process = subprocess.Popen(
-                [
-                    str(program),
-                    "serve",
-                    "--listen",
-                    f"unix:{_CONTROL}/{number}",
-                    "--netns",
-                    f"/run/netns/{space_name(self._nodes[number])}",
-                    "--spool",
-                    str(spool),
-                    "--die-with-parent",
-                    "--announce",
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # the terminal's Ctrl-C is the testmaster's to handle
-            )
-            errors: list[str] = []
-            reader = threading.Thread(target=_drain, args=(process, errors), daemon=True)
-            self._agents[name] = _Agent(process, errors, reader)
-        cores = sorted(os.sched_getaffinity(0))
+        systems = self._network.end_systems
+        model = self._switches == "model"
+        if model:
+            self._start(NETWORK, NETWORK_NODE, NETWORK_SPACE, spool)
+        for number, node in systems.items():
+            self._start(node.name, number, space_name(node), spool)
         places = []
-        for position, (name, agent) in enumerate(self._agents.items()):
+        cores = sorted(os.sched_getaffinity(0))
+        if model:
+            # Where there are several cores the network has the last one to itself.
+            own = cores.pop() if len(cores) > 1 else cores[0]
             places.append(
                 AgentPlace(
-                    end_system=name,
-                    node=numbers[name],
-                    address=_await_announcement(name, agent),
-                    interface=self._interfaces.get(name, "eth0"),
-                    servicing_core=cores[position % len(cores)],
-                    fifo_priority=50 if self._realtime else 0,
+                    NETWORK,
+                    NETWORK_NODE,
+                    self._listening(NETWORK),
+                    "",
+                    servicing_core=own,
+                    fifo_priority=_NETWORK_PRIORITY if self._realtime else 0,
                     shares_run_directory=True,
+                    network_ports=tuple(
+                        (node.name, network_port(number)) for number, node in systems.items()
+                    ),
                 )
             )
-            agent.reader.start()
+        for position, (number, node) in enumerate(systems.items()):
+            places.append(
+                AgentPlace(
+                    end_system=node.name,
+                    node=number,
+                    address=self._listening(node.name),
+                    interface=self._interfaces.get(node.name, "eth0"),
+                    servicing_core=cores[position % len(cores)],
+                    fifo_priority=_PRIORITY if self._realtime else 0,
+                    shares_run_directory=True,
+                    card=model,
+                )
+            )
         return places
+
+    def _start(self, name: str, number: int, space: str, spool: Path) -> None:
+        """Starts an agent in a namespace."""
+        process = subprocess.Popen(
+            [
+                str(agent_program()),
+                "serve",
+                "--listen",
+                f"unix:{_CONTROL}/{number}",
+                "--netns",
+                f"/run/netns/{space}",
+                "--spool",
+                str(spool),
+                "--die-with-parent",
+                "--announce",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # the terminal's Ctrl-C is the testmaster's to handle
+        )
+        errors: list[str] = []
+        reader = threading.Thread(target=_drain, args=(process, errors), daemon=True)
+        self._agents[name] = _Agent(process, errors, reader)
+
+    def _listening(self, name: str) -> str:
+        """The address of an agent that was started, once it listens there."""
+        agent = self._agents[name]
+        address = _await_announcement(name, agent)
+        agent.reader.start()
+        return address
 
     def agent_failure(self, end_system: str) -> str | None:
         """Why this agent is gone, or None."""
@@ -240,6 +305,8 @@ class NetnsBench:
 
     def facts(self) -> Sequence[Fact]:
         """What a reader must know of this bench."""
+        if self._switches == "model":
+            return _facts_of_model(self._realtime)
         facts = [
             Fact(
                 "network",
@@ -296,6 +363,40 @@ class NetnsBench:
             except subprocess.TimeoutExpired:
                 agent.process.kill()
                 agent.process.wait()
+
+
+def _facts_of_model(realtime: bool) -> Sequence[Fact]:
+    """What a reader must know of this bench where the model plays the network."""
+    return [
+        Fact(
+            "network",
+            "switches, links and interface cards played by the simulator's engine in real time",
+            "one process between the namespaces of the end systems, with packet sockets on their veth pairs",
+        ),
+        Fact(
+            "line",
+            "modelled at the rate of the test",
+            "serialisation, propagation and the delays of switches hold to the picosecond in the model; by how much "
+            "frames left it late is measured and stated with every run",
+        ),
+        Fact(
+            "physical layer",
+            "none",
+            "no line coding, no bit errors but those that the test plants",
+        ),
+        Fact(
+            "end systems",
+            "the kernel's stack and an agent",
+            "from the application to the interface times are real; behind it the card is the model's",
+        ),
+        Fact(
+            "priority of the network",
+            f"SCHED_FIFO {_NETWORK_PRIORITY}" if realtime else "ordinary scheduling",
+            "above that of the agents" if realtime else "as the command asked",
+        ),
+        Fact("clock", "one clock for all end systems", "one-way latencies carry no synchronisation error"),
+        Fact("control", "back-end network of its own", "no control frame crosses the network under test"),
+    ]
 
 
 def _received_by(space: str) -> dict[str, int]:
@@ -363,7 +464,8 @@ def _await_announcement(name: str, agent: _Agent) -> str:
     agent.process.kill()
     assert agent.process.stderr is not None
     said = agent.process.stderr.read().decode(errors="replace").strip().splitlines()
-    raise BenchError(f"the agent of {name} did not start: {said[-1] if said else 'it said nothing'}")
+    who = NETWORK if name == NETWORK else f"the agent of {name}"
+    raise BenchError(f"{who} did not start: {said[-1] if said else 'it said nothing'}")
 
 
 def _drain(process: subprocess.Popen[bytes], lines: list[str]) -> None:

@@ -19,11 +19,12 @@ from typing import Any, Final
 
 import msgspec
 from pyroute2 import IPRoute, NetNS, netns
+from pyroute2.ethtool.ioctl import EthtoolError, EthtoolFeaturesList, IoctlEthtool, NotSupportedError
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import TC_H_ROOT
 from pyroute2.netlink.rtnl.tcmsg import sched_tbf
 
-from wiregauge.benches.names import Order, space_name
+from wiregauge.benches.names import NETWORK_SPACE, Order, network_port, space_name
 from wiregauge.plan import Attachment, Link, Node, Switch
 
 __all__ = ["main"]
@@ -41,12 +42,21 @@ _NUD_PERMANENT: Final = 0x80
 _NUD_NOARP: Final = 0x40
 _CARRIER_SECONDS: Final = 10.0
 _RATE32_MAX: Final = (1 << 32) - 1
+_IFF_NOARP: Final = 0x80
+_MTU: Final = 1_600
+"""Of links to the network that the model plays: a frame of 1500 B with every tag there is."""
+_OFFLOADS: Final = ("checksum", "gro", "gso", "segmentation", "scatter-gather", "vlan")
+"""Parts of the names of features by which a frame is left unfinished, or made of several, for an interface to end."""
 
 
 def main() -> int:
     """Does the one task it is given."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     try:
+        if order.switches == "model":
+            if order.task == "build":
+                _build_around_model(order)
+            return 0
         builder = _Builder(order)
         lent = _Lent(order.interfaces, order.home, order.were_up) if order.interfaces is not None else None
         if order.task == "build":
@@ -55,7 +65,7 @@ def main() -> int:
             lent.give_back(order.network.nodes)
         elif lent is None:
             builder.shape()
-    except (OSError, NetlinkError) as error:
+    except (OSError, NetlinkError, EthtoolError) as error:
         print(f"the kernel refused to {order.task} the network: {error}", file=sys.stderr)
         return 1
     return 0
@@ -140,13 +150,7 @@ class _Builder:
             if here not in interfaces:
                 name = self._interfaces.get(self._nodes[here].name, "eth0")
                 interfaces[here] = space.link_lookup(ifname=name)[0]
-            space.neigh(
-                "add",
-                dst=_ipv4(self._nodes[there]),
-                lladdr=_mac(self._nodes[there]),
-                ifindex=interfaces[here],
-                state=_NUD_PERMANENT,
-            )
+            _teach(space, interfaces[here], self._nodes[there])
         for switch, node in enumerate(self._nodes):
             if node.is_end_system:
                 continue
@@ -181,6 +185,77 @@ class _Builder:
     def _port_name(self, end: Attachment) -> str:
         node = self._nodes[end.node]
         return self._interfaces.get(node.name, "eth0") if node.is_end_system else f"p{end.port}"
+
+
+def _build_around_model(order: Order) -> None:
+    """A namespace for each end system and one for the network, where each end system's link ends.
+
+    The model has the lines: nothing is shaped here. It takes and gives frames by packet sockets, so each must be whole,
+    with its checksum and its tag, and nobody may answer for the network or speak into it.
+    """
+    nodes = order.network.end_systems
+    spaces = {NETWORK_SPACE: _empty_space(NETWORK_SPACE)}
+    for number, node in nodes.items():
+        name = space_name(node)
+        spaces[name] = space = _empty_space(name)
+        port = network_port(number)
+        ends = {"net_ns_fd": NETWORK_SPACE, "ifname": port, "mtu": _MTU}
+        space.link("add", ifname="eth0", kind="veth", mtu=_MTU, peer=ends)
+        _unload(name, "eth0")
+        _unload(NETWORK_SPACE, port)
+        network = spaces[NETWORK_SPACE]
+        far = network.link_lookup(ifname=port)[0]
+        network.link("set", index=far, flags=_IFF_NOARP, change=_IFF_NOARP)
+        network.link("set", index=far, state="up")
+        near = space.link_lookup(ifname="eth0")[0]
+        space.link("set", index=near, state="up", address=_mac(node))
+        space.addr("add", index=near, address=_ipv4(node), prefixlen=15)
+    for here, there in order.pairs:
+        space = spaces[space_name(nodes[here])]
+        _teach(space, space.link_lookup(ifname="eth0")[0], nodes[there])
+
+
+def _empty_space(name: str) -> NetNS:
+    """A new namespace with nothing but its loopback."""
+    netns.create(name)
+    _quieten(name)
+    space = NetNS(name)
+    space.link("set", index=space.link_lookup(ifname="lo")[0], state="up")
+    return space
+
+
+def _unload(space: str, interface: str) -> None:
+    """Takes from an interface what it would do in the place of the kernel's stack. Raises OSError if it keeps that."""
+    with _within(space):
+        driver = IoctlEthtool(interface)
+        try:
+            features = driver.get_features()
+            for name in _unfinished(features):
+                features.set_value(name, value=False)
+            # It also says so where the driver, of several ways, keeps none that was asked about.
+            with contextlib.suppress(NotSupportedError):
+                driver.set_features(features)
+            kept = _unfinished(driver.get_features())
+        finally:
+            driver.close()
+    if kept:
+        raise OSError(
+            f"{interface} in {space} keeps the offload {kept[0]}, which would leave frames unfinished"
+        )
+
+
+def _unfinished(features: EthtoolFeaturesList) -> list[str]:
+    """Offloads that are on and can be switched off."""
+    return [
+        name
+        for name, active, changeable, *_ in features
+        if active and changeable and any(part in name for part in _OFFLOADS)
+    ]
+
+
+def _teach(space: NetNS, interface: int, other: Node) -> None:
+    """A neighbour for ever: no ARP among the measured frames."""
+    space.neigh("add", dst=_ipv4(other), lladdr=_mac(other), ifindex=interface, state=_NUD_PERMANENT)
 
 
 class _Lent:

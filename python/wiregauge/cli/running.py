@@ -32,6 +32,7 @@ from wiregauge.cli.shared import (
     load_test,
     open_run,
     show_judgement,
+    who_plays,
 )
 from wiregauge.cli.tsn import show_host_commands
 from wiregauge.cli.whole import AFTER_RUNS
@@ -142,6 +143,16 @@ def run(
     rootless: Annotated[
         bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")
     ] = False,
+    switches: Annotated[
+        str | None,
+        typer.Option(
+            "--switches",
+            parser=who_plays,
+            metavar="[model|kernel]",
+            help="netns: who plays switches and links: the simulator's engine in real time, or bridges of this kernel.",
+            show_default="kernel",
+        ),
+    ] = None,
     settings: Settings = None,
     seed: Annotated[
         int | None,
@@ -205,6 +216,7 @@ def run(
     given = {
         "rootless": rootless or None,
         "realtime": realtime,
+        "switches": switches,
         "jobs": jobs,
         "lab": lab,
         "wait": _seconds(wait),
@@ -213,6 +225,7 @@ def run(
     }
     if resume is not None:
         fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
+        fixed |= {"--switches": switches}
         fixed |= {"--engine ray": None if engine == "local" else engine, "--dry-run": dry_run or None}
         raise typer.Exit(_resumed(resume, given, fixed, as_json=as_json))
     if test is None:
@@ -322,7 +335,7 @@ def _resumed(
     directory = RunDirectory.open(place)
     if directory.is_being_written():
         fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
-    bench = _opened(directory.manifest["bench"], options)
+    bench = _opened(directory.manifest["bench"], {**options, "switches": directory.traits.switches or None})
     check_alarms(options["alarm"], directory.plan, options["capture_around"])
     troubles: list[str] = []
     try:

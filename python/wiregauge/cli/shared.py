@@ -62,6 +62,18 @@ def bench_name(text: str) -> str:
     return text
 
 
+def who_plays(text: str) -> str:
+    """Refuses somebody who plays no switches."""
+    from typing import get_args
+
+    from wiregauge.benches import Switches
+
+    known = get_args(Switches)
+    if text not in known:
+        raise typer.BadParameter(f"'{text}' is not one of {', '.join(map(repr, known))}.")
+    return text
+
+
 def load_test(test: Path, settings: Sequence[str] = ()) -> Any:
     from wiregauge.config import TestError, load
 

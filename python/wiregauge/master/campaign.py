@@ -1,5 +1,8 @@
 """Running a plan on agents: hand out, start together, watch, collect, track; and end in good order, whatever happens.
 
+An agent that is the network between the end systems goes through the same calls as theirs. What it reports is beside
+their reports in the entry of the run, as `network`.
+
 Each run is tracked as soon as it is over and before the next begins, so an interrupted campaign keeps every run
 it finished, and nothing competes with the agents for the processor while they measure.
 """
@@ -29,7 +32,7 @@ from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.master.trial import tell_trials, try_streams
 from wiregauge.master.watching import watch
-from wiregauge.plan import Run
+from wiregauge.plan import NETWORK, Run
 from wiregauge.records import RunDirectory, missing_runs, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
@@ -154,7 +157,8 @@ class _Campaign:
         self._name = str(directory.manifest["campaign"])
         self._crew = Crew(places, self._name)
         self._keeper = _keeper(directory, self._crew)
-        self._relations = ClockRelations(self._crew.agents, self._keeper, directory.plan)
+        ends = list(self._crew.by_name.values())
+        self._relations = ClockRelations(ends, self._keeper, directory.plan)
         on_machine = Counter(place.machine for place in places)
         self._on_host = {place.end_system: on_machine[place.machine] for place in places}
         self._ports: dict[str, dict[str, Any]] = {}
@@ -213,7 +217,7 @@ class _Campaign:
         unfit = self._fit(run)
         together = [
             agent.place.end_system
-            for agent in self._crew.agents
+            for agent in self._crew.by_name.values()
             if (self._one_clock or not agent.place.own_clock) and agent.place.end_system not in self._planted
         ]
         entry = begun(run.index, together, method="same-clock")
@@ -329,7 +333,7 @@ class _Campaign:
         """
         network, agents = self._directory.plan.network, self._crew.by_name
         while True:
-            chosen = self._crew.each(
+            answers = self._crew.each(
                 lambda agent: agent.prepare(
                     network,
                     run,
@@ -338,7 +342,9 @@ class _Campaign:
                     self._bench.hold_s,
                 )
             )
-            trials = try_streams(agents, dict(zip(agents, chosen, strict=True)), run, network.names)
+            chosen = dict(zip(self._crew.names, answers, strict=True))
+            chosen.pop(NETWORK, None)
+            trials = try_streams(agents, chosen, run, network.names, self._crew.network)
             entry["trials"] = [{**asdict(trial), "succeeded": trial.succeeded} for trial in trials]
             failed = [
                 trial
@@ -356,7 +362,10 @@ class _Campaign:
         """Has captures keep what they see between two instants of the run's time."""
         begin, end = (entry["epoch_realtime_ns"] + round(1e9 * at) for at in (begin_s, end_s))
         self._bench.keep_frames(begin, end)
-        captured = {self._directory.plan.network.names[capture.on] for capture in run.captures}
+        network = self._directory.plan.network
+        captured = {network.names[capture.on] for capture in run.captures}
+        if captured - {node.name for node in network.end_systems.values()}:
+            captured.add(NETWORK)
         self._crew.tell(
             lambda agent: agent.keep(begin, end) if agent.place.end_system in captured else None, _KEEP_S
         )
@@ -424,7 +433,10 @@ class _Campaign:
                 if isinstance(outcome, AgentLostError):
                     raise outcome
                 report, missed = outcome
-                entry["agents"][name] = report
+                if agent.place.is_network:
+                    entry["network"] = report
+                else:
+                    entry["agents"][name] = report
                 tell_trials(entry["trials"], name, report)
                 if not report["complete"] and not trouble:
                     trouble.append(f"{name}: {report['incomplete_reason']}")
@@ -442,16 +454,15 @@ class _Campaign:
 
     def _without(self, agent: Agent, entry: dict[str, Any], end: float) -> str:
         """What becomes of the records of an agent that did not end its run."""
-        name = agent.place.end_system
         if self._recover(agent, entry, end):
-            return f"; what the agent of {name} had recorded was fetched"
+            return f"; what {agent.place.called} had recorded was fetched"
         if agent.place.shares_run_directory:
             return ""
         self._miss(agent, entry)
         if agent.place.access is None:
             return ""
         return (
-            f"; what the agent of {name} recorded stays with its host: once it is back, "
+            f"; what {agent.place.called} recorded stays with its host: once it is back, "
             f"`wiregauge lab fetch {self._directory.root}` has it"
         )
 
@@ -514,10 +525,10 @@ class _Campaign:
             return f"{error}{f': {why}' if why else ''}; it was given up"
         patience = time.monotonic() + _EXPLAIN_S
         while True:
-            for name in self._crew.names:
-                reason = self._bench.agent_failure(name)
+            for agent in self._crew.agents:
+                reason = self._bench.agent_failure(agent.place.end_system)
                 if reason is not None:
-                    return f"the agent of {name} is gone: {reason}"
+                    return f"{agent.place.called} is gone: {reason}"
             if not error.gone or time.monotonic() > patience:
                 return str(error)
             time.sleep(0.02)

@@ -212,14 +212,19 @@ class Agent:
         request = pb.PrepareRequest(
             network_json=as_json(network).encode(),
             run_json=as_json(run).encode(),
-            end_system=self.place.end_system,
-            ports=[pb.PortInterface(port=1, interface=self.place.interface)],
+            end_system="" if self.place.is_network else self.place.end_system,
+            ports=[] if self.place.is_network else [pb.PortInterface(port=1, interface=self.place.interface)],
             servicing_core=self.place.servicing_core,
             fifo_priority=self.place.fifo_priority,
             agents_on_host=agents_on_host,
             distrusted=[pb.Distrust(backend=name, seen=seen) for name, seen in distrusted.items()],
             count=self._plans,
             capture_hold_ms=0 if hold_s is None else round(1000 * hold_s),
+            card=self.place.card,
+            network_ports=[
+                pb.NetworkPort(end_system=name, interface=interface)
+                for name, interface in self.place.network_ports
+            ],
         )
         if self.place.access is not None:
             text = _PLAN + self._session + request.SerializeToString(deterministic=True)
@@ -235,9 +240,9 @@ class Agent:
         request = pb.TryStreamRequest(kind=kind, number=number, frames=frames)
         return self._call("TryStream", request, pb.TryStreamReply).sent
 
-    def received_frames(self) -> int:
-        """Frames its interface under test has received since it was made."""
-        request = pb.ReadInterfaceRequest(interface=self.place.interface)
+    def received_frames(self, interface: str = "") -> int:
+        """Frames that an interface of its, unless one is named that under test, has received since it was made."""
+        request = pb.ReadInterfaceRequest(interface=interface or self.place.interface)
         return self._call("ReadInterface", request, pb.ReadInterfaceReply).received
 
     def announce(self, epoch_realtime_ns: int) -> None:
@@ -359,9 +364,8 @@ class Agent:
                     into.take(chunk)
                     heard = time.monotonic()
             except StalledError as error:
-                name = self.place.end_system
-                text = f"the agent of {name} hangs while its records are fetched: {error}"
-                raise AgentLostError(text, name) from error
+                text = f"{self.place.called} hangs while its records are fetched: {error}"
+                raise AgentLostError(text, self.place.end_system) from error
             except AlteredError as error:
                 altered += 1
                 if altered > 1:
@@ -504,7 +508,7 @@ class Agent:
                     return answer
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                text = f"the agent of {self.place.end_system} needs more than {seconds:.0f} s for {name}"
+                text = f"{self.place.called} needs more than {seconds:.0f} s for {name}"
                 raise AgentLostError(text, self.place.end_system, silent=True) from error
             raise self._lost(error) from error
         except grpc.FutureCancelledError as error:
@@ -535,15 +539,12 @@ class Agent:
 
     def is_silent(self, seconds: float | None = None) -> AgentLostError:
         """The error of an agent that gave no sign of life for so long."""
-        name = self.place.end_system
         seconds = self.place.patience_s if seconds is None else seconds
-        return AgentLostError(
-            f"the agent of {name} gave no sign of life for {seconds:.0f} s", name, silent=True
-        )
+        text = f"{self.place.called} gave no sign of life for {seconds:.0f} s"
+        return AgentLostError(text, self.place.end_system, silent=True)
 
     def _is_gone(self) -> AgentLostError:
-        name = self.place.end_system
-        return AgentLostError(f"the agent of {name} is gone", name, gone=True)
+        return AgentLostError(f"{self.place.called} is gone", self.place.end_system, gone=True)
 
     def _may_return(self, error: grpc.RpcError) -> bool:
         """Whether it is the network that is gone, and the agent may still be there."""
@@ -555,7 +556,7 @@ class Agent:
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
             return self._is_gone()
         kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
-        return kind(printable(f"the agent of {name}: {_unknown(error) or error.details()}"), name)
+        return kind(printable(f"{self.place.called}: {_unknown(error) or error.details()}"), name)
 
 
 def _read(kind: type[Reply], data: bytes) -> Reply:
@@ -607,7 +608,7 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     for told in (*numbered["streams"], *numbered["timestamps"]):
         figures = told.pop("figures_json")
         told["figures"] = printable_content(json.loads(figures)) if figures else {}
-    if not report.HasField("intake"):
+    if not report.releases and not report.HasField("intake"):
         # Of the network alone.
         del numbered["releases"], numbered["intake"]
     return numbered

@@ -1,5 +1,7 @@
 """The agents of a campaign, asked together: greeted, prepared, started at one instant, ended.
 
+There is one for each end system, and, where the bench has it, one that is the network between them.
+
 A start is agreed upon in two steps, because no call reaches all agents at one instant. The time is announced to all,
 again and farther ahead until every agent has taken it with time to spare; only then is every agent told to begin at
 it. One that hears of this too late has not begun, and the others are taken back before anything is tried again.
@@ -41,7 +43,7 @@ Answer = TypeVar("Answer")
 
 
 class Crew:
-    """One agent per end system."""
+    """One agent per end system, and the network where an agent is it."""
 
     def __init__(self, places: Sequence[AgentPlace], campaign: str = "") -> None:
         self._campaign = campaign
@@ -51,13 +53,18 @@ class Crew:
 
     @property
     def names(self) -> list[str]:
-        """The end systems, in the order of the plan."""
+        """Their places: end systems in the order of the plan, and the network."""
         return [agent.place.end_system for agent in self.agents]
 
     @property
     def by_name(self) -> dict[str, Agent]:
-        """The agents by end system, in the order of the plan."""
-        return {agent.place.end_system: agent for agent in self.agents}
+        """The agents of end systems by their names, in the order of the plan."""
+        return {agent.place.end_system: agent for agent in self.agents if not agent.place.is_network}
+
+    @property
+    def network(self) -> Agent | None:
+        """The one that is the network between them; None where something else is."""
+        return next((agent for agent in self.agents if agent.place.is_network), None)
 
     def close(self) -> None:
         """Drops all connections; calls that still go on end."""
@@ -127,10 +134,10 @@ class Crew:
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
         replies = self.each(self.hello)
-        for name, reply in zip(self.names, replies, strict=True):
+        for agent, reply in zip(self.agents, replies, strict=True):
             why = disagreement(reply["agent_version"], reply["plan_schema"], reply["record_schema"])
             if why is not None:
-                raise AgentLostError(f"the agent of {name}: {why}", name)
+                raise AgentLostError(f"{agent.place.called}: {why}", agent.place.end_system)
 
     def hello(self, agent: Agent) -> dict[str, Any]:
         """Greets one agent; what it answers."""

@@ -2,7 +2,7 @@
 
 That a way out of a host takes frames says nothing of what arrives: a driver may count frames that no bridge ever sees.
 So a few frames are sent by the way an agent has chosen, and the interface of the end system they lead to is asked what
-came.
+came; or that of the network, which carries nothing before the run begins.
 """
 
 from __future__ import annotations
@@ -52,28 +52,30 @@ def try_streams(
     chosen: Mapping[str, list[StreamChoice]],
     run: Run,
     nodes: Sequence[str],
+    network: Agent | None = None,
 ) -> list[Trial]:
     """Tries all streams, one after the other, each on the way it was given. `agents` and `chosen` are by end system.
 
-    Raises AgentLostError.
+    Where an agent is the `network`, its interface at the sender's link is the one that is asked. Raises AgentLostError.
     """
+    ports = dict(network.place.network_ports) if network is not None else {}
     flows = {flow.id: flow.to for flow in run.flows}
     trials = []
     for name, choices in chosen.items():
         for choice in choices:
             number = choice.number
             to = flows[number] if choice.kind == "send" else run.injects[number].to
-            receiver = agents.get(nodes[to])
+            receiver = network or agents.get(nodes[to])
             if choice.can_be_tried and receiver is not None:
-                trials.append(_try(agents[name], choice, receiver))
+                trials.append(_try(agents[name], choice, receiver, ports.get(name, "")))
     return trials
 
 
-def _try(sender: Agent, choice: StreamChoice, receiver: Agent) -> Trial:
-    before = receiver.received_frames()
+def _try(sender: Agent, choice: StreamChoice, receiver: Agent, interface: str) -> Trial:
+    before = receiver.received_frames(interface)
     sent = sender.try_stream(choice.kind, choice.number, _FRAMES)
     end = time.monotonic() + _PATIENCE_S
-    while (arrived := receiver.received_frames() - before) < sent and time.monotonic() < end:
+    while (arrived := receiver.received_frames(interface) - before) < sent and time.monotonic() < end:
         time.sleep(_LOOK_S)
     return Trial(
         sender.place.end_system,

@@ -85,8 +85,9 @@ def _follow(one: _Watched, interval_ms: int, over: threading.Event) -> None:
                 one.done = True
                 one.changed.set()
         if not one.done and not over.is_set():
-            name = one.agent.place.end_system
-            raise AgentLostError(f"the agent of {name} stopped before the run was over", name, gone=True)
+            place = one.agent.place
+            text = f"{place.called} stopped before the run was over"
+            raise AgentLostError(text, place.end_system, gone=True)
     except AgentLostError as error:
         one.error = error
         one.changed.set()
@@ -106,13 +107,15 @@ def _until_done(
         now = time.monotonic()
         # A testmaster that was stopped itself has heard nobody meanwhile: what it slept is nobody's silence.
         passed, last = min(now - last, 5 * _LOOK_S), now
-        for one in watched:
+        # What the network carries has been counted where it was sent and where it was received.
+        ends = [one for one in watched if not one.agent.place.is_network]
+        for one in ends:
             while hear is not None and one.figures:
                 hear(one.agent.place.end_system, one.figures.popleft())
         show(
             min((now - begin) / planned_s, 1.0),
-            sum(one.sent for one in watched),
-            sum(one.received for one in watched),
+            sum(one.sent for one in ends),
+            sum(one.received for one in ends),
         )
         for one in watched:
             if one.error is not None:

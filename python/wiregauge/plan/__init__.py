@@ -17,6 +17,8 @@ from wiregauge.plan.campaign import (
 from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.host_commands import HostCommands, host_commands
 from wiregauge.plan.network import (
+    NETWORK,
+    NETWORK_NODE,
     Attachment,
     Capacity,
     Clock,
@@ -35,6 +37,8 @@ from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Rest
 from wiregauge.plan.tsn import Etf, PortTsn
 
 __all__ = [
+    "NETWORK",
+    "NETWORK_NODE",
     "Attachment",
     "Babble",
     "Campaign",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 from wiregauge.plan.base import NodeIndex, Picoseconds, Plan, Variant, written
 from wiregauge.plan.tsn import HostTsn, PortTsn
 
 __all__ = [
+    "NETWORK",
+    "NETWORK_NODE",
     "Attachment",
     "Clock",
     "Distribution",
@@ -29,6 +31,10 @@ __all__ = [
     "Timestamps",
 ]
 
+NETWORK: Final = "the network"
+"""What an agent is called that is all there is between the end systems; none of these can be called so."""
+NETWORK_NODE: Final = 0xFFFF
+"""Its number: that of all nodes, as its records have it (`ALL_NODES` of `crates/record`)."""
 NetworkId = Literal["A", "B"]
 ForwardingMode = Literal["store-and-forward", "cut-through"]
 Policing = Literal["off", "bytes", "frames"]

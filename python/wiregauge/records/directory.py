@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import indented, move_folder, write_whole
-from wiregauge.plan import Campaign, OtherPlanError, PlanError, decode
+from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, OtherPlanError, PlanError, decode
 from wiregauge.records.contained import check_contained, check_names
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
@@ -39,6 +39,7 @@ _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
 WHOLE: Final = ".whole"
 """In the spool of a node whose records came from another host: all of them are there."""
+_TRUTH: Final = "truth.arrows"
 _OWN_FOLDERS: Final = ("records", "messages", "spool")
 
 
@@ -355,13 +356,17 @@ class RunDirectory:
     def spooled_by(self, place: Path) -> str:
         """The node that has this folder of a run's spool."""
         number = place.name.removeprefix("node-")
+        if number == str(NETWORK_NODE):
+            return NETWORK
         names = self.plan.network.names
         # Version 0.1.0 named the folder after its node.
         return names[int(number)] if number.isdigit() and int(number) < len(names) else place.name
 
     def segments(self, run: int) -> list[Path]:
         """Segment files of a run, in a stable order."""
-        return sorted(self.spool(run).glob("*/*.arrows"))
+        places = [self.spool(run), self._spooled_network(run)]
+        found = {path for place in places for path in place.glob("*/*.arrows")}
+        return sorted(path for path in found if path.name != _TRUTH)
 
     def records(self, run: int) -> Path:
         """Every record of a run."""
@@ -375,9 +380,24 @@ class RunDirectory:
         """Where captures of a run are while it goes on, but for those of agents, which are in their own spools."""
         return self.spool(run) / "captures"
 
+    def _spooled_network(self, run: int) -> Path:
+        """The spool of the agent that is the network, where one is: what a simulation leaves is below it."""
+        return self.spool(run, NETWORK_NODE)
+
+    def capture_files(self, run: int) -> dict[str, Path]:
+        """Captures of a run while it goes on, by the name of the file that each is to be."""
+        found = {
+            path.name: path
+            for place in (self._spooled_network(run) / "captures", self.spooled_captures(run))
+            for path in place.glob("*.pcapng")
+        }
+        own = self.spool(run).glob("*/capture.pcapng")
+        return found | {f"{self.spooled_by(path.parent)}.pcapng": path for path in own}
+
     def spooled_truth(self, run: int) -> Path:
-        """What was true of a run, while it goes on; only a simulation knows it."""
-        return self.spool(run) / "truth.arrows"
+        """What was true of a run, while it goes on; only a simulation knows it, or one that is the network."""
+        of_network = self._spooled_network(run) / _TRUTH
+        return of_network if of_network.exists() else self.spool(run) / _TRUTH
 
     def truth(self, run: int) -> Path:
         """What was true of a run beside its records; missing where nobody could know it."""

@@ -28,10 +28,11 @@ def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, 
     for name, report in agents.items():
         if name in nodes:
             found += _reported(directory, run, nodes.index(name), report)
+    found += _carried(entry.get("network") or {}, nodes)
     # Of captures, and of frames of two that were matched by their content.
     found += [*(entry.get("gaps") or []), *((entry.get("passive") or {}).get("gaps") or [])]
     if entry.get("state") == "partial" and not directory.traits.virtual_time:
-        found += _silent(directory, run, nodes, agents)
+        found += _silent(directory, run, agents, entry.get("network") or {})
     return found
 
 
@@ -120,17 +121,22 @@ def _overflows(
 def _silent(
     directory: RunDirectory,
     run: Run,
-    nodes: Sequence[str],
     agents: Mapping[str, Mapping[str, Any]],
+    network: Mapping[str, Any],
 ) -> Iterator[Gap]:
-    """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record."""
+    """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record.
+
+    Of an agent that was the network, whose last record is of a switch, nothing is known of anybody's messages.
+    """
     import polars as pl  # heavy, and not needed while frames travel
 
+    nodes = directory.plan.network.names
     ends = {end for flow in run.flows for end in flow.ends}
     gone = sorted(
         node for node in ends if not agents.get(nodes[node]) or agents[nodes[node]].get("complete") is False
     )
-    if not gone:
+    without_network = directory.traits.switches == "model" and not network.get("complete")
+    if not gone and not without_network:
         return
     files = [str(path) for path in directory.record_files(run.index)]
     latest: dict[int, int] = {}
@@ -139,6 +145,26 @@ def _silent(
         latest = dict(rows.group_by("node").agg(pl.col("time").max()).collect(engine="streaming").iter_rows())
     for node in gone:
         yield {"node": node, "frames": True, "from_ps": latest.get(node), "cause": "its agent ended early"}
+    if without_network:
+        systems = directory.plan.network.end_systems
+        last = max((at for node, at in latest.items() if node not in systems), default=None)
+        yield {"node": None, "frames": True, "from_ps": last, "cause": "the network ended early"}
+
+
+def _carried(network: Mapping[str, Any], nodes: Sequence[str]) -> Iterator[Gap]:
+    """Frames that an agent that was the network lost on their way into it or out of it, which no switch did."""
+    lost = _number(network.get("intake") or {}, "lost")
+    if lost:
+        yield {
+            "node": None,
+            "frames": True,
+            "cause": f"{lost} frames found no room where the network takes them",
+        }
+    for port in network.get("releases") or []:
+        undelivered, name = _number(port, "undelivered"), port.get("end_system")
+        if undelivered and name in nodes:
+            cause = f"{undelivered} frames of the network to {name} were refused by the kernel"
+            yield {"node": nodes.index(name), "frames": True, "cause": cause}
 
 
 def _number(report: Mapping[str, Any], key: str) -> int:

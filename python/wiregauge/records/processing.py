@@ -104,12 +104,7 @@ def enter_tracked(directory: RunDirectory, summaries: Mapping[int, dict[str, Any
 
 def keep_captures(directory: RunDirectory, index: int) -> None:
     """Moves the captures of a run out of its spool: a file per node. Raises DamagedError for a node named as a path."""
-    spooled = directory.spooled_captures(index)
-    found = {path.name: path for path in spooled.glob("*.pcapng")}
-    found |= {
-        f"{directory.spooled_by(path.parent)}.pcapng": path
-        for path in directory.spool(index).glob("*/capture.pcapng")
-    }
+    found = directory.capture_files(index)
     # Names of nodes come with the manifest of whoever made the directory.
     check_names(found, directory.root / "manifest.json")
     place = directory.captures(index)

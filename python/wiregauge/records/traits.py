@@ -24,6 +24,9 @@ class Traits:
     """Records are what taps saw, not what end systems did: without a tap nobody knows what an end system did."""
     driver: str = "not known"
     """By what frames leave and arrive, as calibrations name it."""
+    switches: str = ""
+    """Who plays what is between the end systems of a bench on one machine: `kernel`, by its bridges, or `model`, the
+    simulator's engine in real time. Empty: nobody here, or it was not asked."""
 
     def as_json(self) -> dict[str, Any]:
         """As they stand in the manifest."""
@@ -34,9 +37,13 @@ def traits_of(manifest: Mapping[str, object]) -> Traits:
     """The traits of the bench of a run directory. What a later version may add to them is left out."""
     found = manifest.get("traits")
     stated = found if isinstance(found, dict) else {}
+    driver = str(stated.get("driver", Traits().driver))
+    # There was nobody else before it was stated.
+    switches = "kernel" if driver == "veth" else ""
     return Traits(
         virtual_time=stated.get("virtual_time") is True,
         one_clock=stated.get("one_clock") is True,
         tapped=stated.get("tapped") is True,
-        driver=str(stated.get("driver", Traits().driver)),
+        driver=driver,
+        switches=str(stated.get("switches", switches)),
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from wiregauge.benches import (
+    SWITCHES,
     BenchError,
     Fact,
     Findings,
     InterfacesBench,
     NetnsBench,
+    Switches,
     beyond_namespaces,
     enclose,
     is_enclosed,
@@ -26,8 +29,9 @@ __all__ = ["Live"]
 
 
 class Live(Bench):
-    """Asks for real-time scheduling unless told not to. With two `interfaces` of this host frames leave by the one and
-    arrive at the other. Raises BenchError for interfaces that are not to be had.
+    """Asks for real-time scheduling unless told not to. Switches are bridges of the kernel, or the model plays all that
+    is between the end systems. With two `interfaces` of this host frames leave by the one and arrive at the other, and
+    nothing here is between them. Raises BenchError for interfaces that are not to be had.
 
     The network stands until the process ends, so trials on it follow one another only where they need the same one.
     """
@@ -35,12 +39,16 @@ class Live(Bench):
     name = "netns"
     traits = Traits(one_clock=True, driver="veth")
 
-    def __init__(
+    by_model = "veth to the model"
+    """The driver, as calibrations name it, with the model at the other end: frames cross no bridge of the kernel."""
+
+    def __init__(  # noqa: PLR0913 - each is an option of the command
         self,
         *,
         realtime: bool = True,
         rootless: bool = False,
         interfaces: Sequence[str] | None = None,
+        switches: Switches | None = None,
         alarm: Sequence[AlarmLimit] = (),
         on_alarm: Sequence[str] = (),
         metrics: tuple[str, int] | None = None,
@@ -50,11 +58,23 @@ class Live(Bench):
         self._lookout = Lookout(alarm, on_alarm, metrics, disk, capture_around)
         self._realtime = realtime
         self._rootless = rootless
+        if switches is not None and switches not in get_args(Switches):
+            known = " or ".join(sorted(get_args(Switches)))
+            raise BenchError(f'"{switches}" plays no switches; say {known}')
+        if switches is not None and interfaces is not None:
+            raise BenchError(
+                "there are no switches between two interfaces of this host; leave one of both out"
+            )
+        self._switches: Switches = "kernel" if interfaces is not None else switches or SWITCHES
         # They are seen before the enclosure only.
         self.lent = lend(interfaces) if interfaces is not None else None
         if self.lent is not None:
             driver = ", ".join(f"{one.driver} {one.name}" for one in self.lent)
             self.traits = replace(self.traits, driver=driver)
+        elif self._switches == "model":
+            self.traits = replace(self.traits, driver=self.by_model, switches="model")
+        else:
+            self.traits = replace(self.traits, switches="kernel")
         self._network: NetnsBench | None = None
 
     @classmethod
@@ -64,7 +84,7 @@ class Live(Bench):
 
     def carried(self, campaign: Campaign) -> Campaign:
         """With the addresses of interfaces that are lent."""
-        beyond = beyond_namespaces(campaign)
+        beyond = beyond_namespaces(campaign, self._switches)
         if beyond:
             raise BeyondBenchError(beyond)
         return campaign if self.lent is None else InterfacesBench.with_addresses(campaign, self.lent)
@@ -92,7 +112,7 @@ class Live(Bench):
     def _made_for(self, campaign: Campaign) -> NetnsBench:
         if self._network is None:
             if self.lent is None:
-                self._network = NetnsBench(campaign, realtime=self._realtime)
+                self._network = NetnsBench(campaign, realtime=self._realtime, switches=self._switches)
             else:
                 self._network = InterfacesBench(campaign, self.lent, realtime=self._realtime)
         elif not self._network.is_for(campaign):

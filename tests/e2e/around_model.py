@@ -1,0 +1,59 @@
+"""Builds the namespaces around a network that the model plays, and tells of them what the kernel says, as JSON.
+
+wiregauge-agent enclose -- python around_model.py TEST
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from wiregauge.benches import NetnsBench
+from wiregauge.benches.netns import ENCLOSED
+from wiregauge.config import load
+
+
+def within(space: str, *command: str) -> str:
+    called = ["nsenter", f"--net=/run/netns/{space}", "--", *command]
+    return subprocess.run(called, capture_output=True, text=True, check=True).stdout
+
+
+def main() -> None:
+    os.environ[ENCLOSED] = "1"
+    bench = NetnsBench(load(Path(sys.argv[1])).campaign, switches="model")
+    bench.build()
+    told: dict[str, object] = {"ports": bench.first_ports()}
+    for space in sorted(place.name for place in Path("/run/netns").iterdir()):
+        if space.startswith("."):
+            continue
+        links = json.loads(within(space, "ip", "-json", "addr"))
+        told[space] = {
+            link["ifname"]: {
+                "flags": link["flags"],
+                "mtu": link["mtu"],
+                "queue": link["qdisc"],
+                "mac": link.get("address"),
+                "addresses": [one["local"] for one in link["addr_info"]],
+                "neighbours": sorted(
+                    (one["dst"], one["lladdr"])
+                    for one in json.loads(
+                        within(space, "ip", "-json", "neigh", "show", "dev", link["ifname"])
+                    )
+                ),
+                "offloads": [
+                    line.split(":")[0].strip()
+                    for line in within(space, "ethtool", "-k", link["ifname"]).splitlines()
+                    if line.split(":")[1].strip() == "on"
+                ],
+            }
+            for link in links
+            if link["ifname"] != "lo"
+        }
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
