@@ -52,9 +52,11 @@ $(VENV)/.python:
 
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
+# The tests that these packages bring of themselves are 28 MB, and nobody runs them here.
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml
 	@echo "installing packages into $(VENV)"
 	$(BIN)/python tools/requirements.py | $(PIP_INSTALL) --requirement /dev/stdin
+	@find $(VENV)/lib/python*/site-packages/{numpy,scipy,matplotlib} -type d -name tests -prune -exec rm -r {} +
 	@touch $@
 
 $(VENV)/.packages: $(VENV)/.runtime

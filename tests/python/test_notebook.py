@@ -202,6 +202,14 @@ def test_figures_are_plotly_figures(run: wg.Run, kind: Any, name: str) -> None:
     assert picture == measure.picture(kind), "the same picture every time"
 
 
+def test_without_plotly_a_figure_says_what_is_missing(run: wg.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    measure = run.measure("latency", 10, protocol="udp", payload="64B", repeat=1)
+    with pytest.raises(wg.WiregaugeError, match=r"wiregauge\[notebook\].*picture"):
+        measure.figure()
+    assert "<svg" in measure.picture()._repr_svg_()
+
+
 def test_what_no_figure_can_show_is_refused(run: wg.Run) -> None:
     measure = run.latency(10, protocol="udp", payload="64B")
     with pytest.raises(wg.WiregaugeError, match="repeat=0"):

@@ -234,8 +234,17 @@ class Measure:
         return pl.DataFrame({"from_ns": shape.edges[:-1], "to_ns": shape.edges[1:], "count": shape.counts})
 
     def figure(self, kind: Kind = "density", bins: int = 50) -> Figure:
-        """A Plotly figure: `density`, `percentiles`, `time` (of one run), `box` or `histogram`."""
-        from plotly.graph_objects import Figure as PlotlyFigure
+        """A Plotly figure: `density`, `percentiles`, `time` (of one run), `box` or `histogram`.
+
+        Needs the extra `notebook`; `picture` does not.
+        """
+        try:
+            from plotly.graph_objects import Figure as PlotlyFigure
+        except ImportError:
+            raise WiregaugeError(
+                "figure() needs plotly, which is not installed here; install it with "
+                "pip install 'wiregauge[notebook]', or call picture(), which needs nothing more"
+            ) from None
 
         from wiregauge.figures import interactive
 
