@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import random
 import re
 from pathlib import Path
@@ -18,8 +19,9 @@ from typer.testing import CliRunner
 
 from wiregauge import measures
 from wiregauge.cli import app, progress
-from wiregauge.cli.progress import EVERY_S, MOST_TOLD, Countdown, ProgressView, Work
+from wiregauge.cli.progress import EVERY_S, LASTS_S, MOST_TOLD, Countdown, ProgressView, Work
 from wiregauge.cli.whole import AFTER_RUNS, Whole
+from wiregauge.master.live import FlowNow, RunNow
 
 
 class Clock:
@@ -42,7 +44,21 @@ def _no_build_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def runs(count: int, planned_s: float, **point: str) -> Any:
-    return [SimpleNamespace(planned_s=planned_s - 0.3, point=point, repeat=0, flows=()) for _ in range(count)]
+    """Of a flow to two receivers; the first 250 messages are to warm up."""
+    flows = (SimpleNamespace(id=10, exchange=False, receivers=(1, 2)),)
+    sends = (SimpleNamespace(flow=10, warm_up_count=250),)
+    return [
+        SimpleNamespace(
+            index=index, planned_s=planned_s - 0.3, point=point, repeat=0, flows=flows, sends=sends
+        )
+        for index in range(count)
+    ]
+
+
+def measured(position: int, seconds: float, sent: int) -> RunNow:
+    """Live figures, but for those of a second: the run is not long enough to have them shown."""
+    flow = FlowNow(10, "a", "b", "latency", sent, sent, 0, 0, 0.0, 0, None, None, None, None, 0)
+    return RunNow(position, position, min(seconds, LASTS_S / 2), (flow,), 0, 0)
 
 
 ENTRY: dict[str, Any] = {
@@ -70,7 +86,9 @@ def trial(
             view.run_began(position)
         for step in range(1, steps + 1):
             clock.now += planned_s / steps
-            view.run_progressed(position, step / steps, 10 * step, 9 * step)
+            if not virtual_time:
+                view.run_measured(measured(position, step / steps_per_s, 10 * step))
+            view.run_progressed(position, step / steps)
         view.run_ended(position, {**ENTRY, "reason": reason})
     view.trial_ended()
     return file.getvalue().splitlines()
@@ -79,16 +97,17 @@ def trial(
 def test_a_run_begins_goes_on_and_ends() -> None:
     lines = trial(io.StringIO(), 2, 30.0)
     assert lines == [
-        "run 1/2  payload 64B [31m: begins",
-        "run 1/2  payload 64B [31m: 16 % done, 500 sent, 450 received, 0:50 left",
-        "run 1/2  payload 64B [31m: 33 % done, 1000 sent, 900 received, 0:40 left",
-        "run 1/2  payload 64B [31m: 49 % done, 1500 sent, 1350 received, 0:30 left",
-        "run 1/2  payload 64B [31m: 500 messages sent (0:30 left)",
-        "run 2/2  payload 64B [31m: begins",
-        "run 2/2  payload 64B [31m: 66 % done, 500 sent, 450 received, 0:20 left",
-        "run 2/2  payload 64B [31m: 82 % done, 1000 sent, 900 received, 0:10 left",
-        "run 2/2  payload 64B [31m: 99 % done, 1500 sent, 1350 received, 0:00 left",
-        "run 2/2  payload 64B [31m: 500 messages sent (done)",
+        "2 runs, 0 to 1",
+        "run 0  payload 64B [31m: begins",
+        "run 0  payload 64B [31m: 16 % done, 1000 messages sent, 0:50 left",
+        "run 0  payload 64B [31m: 33 % done, 2000 messages sent, 0:40 left",
+        "run 0  payload 64B [31m: 49 % done, 3000 messages sent, 0:30 left",
+        "run 0  payload 64B [31m: 500 messages sent (0:30 left)",
+        "run 1  payload 64B [31m: begins",
+        "run 1  payload 64B [31m: 66 % done, 1000 messages sent, 0:20 left",
+        "run 1  payload 64B [31m: 82 % done, 2000 messages sent, 0:10 left",
+        "run 1  payload 64B [31m: 99 % done, 3000 messages sent, 0:00 left",
+        "run 1  payload 64B [31m: 500 messages sent (done)",
     ]
 
 
@@ -126,11 +145,32 @@ def test_silence_is_not_long_at_first_nor_too_long_later() -> None:
 def test_many_runs_are_counted_and_a_failed_one_is_named() -> None:
     lines = trial(io.StringIO(), MOST_TOLD + 1, 1.0, virtual_time=True)
     assert lines[0] == "101 runs begin, 101 s of traffic in all"
-    assert lines[1] == "9 of 101 runs: 4 % done, 50 sent, 45 received, 3:22 left"
+    assert lines[1] == "9 of 101 runs: 4 % done, 3:22 left"
     assert lines[-1] == "101 of 101 runs done in 1:41"
     assert not any("messages sent" in line for line in lines)
     failed = trial(io.StringIO(), MOST_TOLD + 1, 1.0, virtual_time=True, reason="the disk\nis full")
     assert any("500 messages sent; the disk is full" in line for line in failed)
+
+
+@pytest.mark.parametrize("example", ["round-trips", "priorities", "ring-frer"])
+def test_as_many_messages_are_sent_as_the_report_counts(example: str, tmp_path: Path) -> None:
+    """Flows to several receivers, a warm-up, and frames that are sent twice."""
+    file = Path(__file__).resolve().parents[2] / "examples" / f"{example}.xml"
+    done = CliRunner().invoke(app, ["run", str(file), "--bench", "sim", "--out", str(tmp_path / "r")])
+    assert done.exit_code == 0, done.output
+    (told,) = re.findall(r"^run 0: (\d+) messages sent", done.stderr, re.MULTILINE)
+    shown = json.loads((tmp_path / "r" / "measures.json").read_text(encoding="utf-8"))
+    assert int(told) == sum(flow["sent"] for run in shown["runs"] for flow in run["flows"])
+
+
+def test_a_run_has_the_number_that_everything_else_calls_it_by() -> None:
+    """Also where a trial that was interrupted goes on with its last runs."""
+    for left, named in (((2, 3), "2 runs, 2 to 3"), ((0, 2, 3), "3 runs, 0, 2, 3")):
+        file = io.StringIO()
+        view = ProgressView(Console(file=file), Clock())
+        view.trial_began([runs(4, 1.0)[index] for index in left], virtual_time=False)
+        view.run_began(0)
+        assert file.getvalue().splitlines() == [named, f"run {left[0]}: begins"]
 
 
 def test_where_nothing_is_known_no_time_is_promised() -> None:
@@ -143,7 +183,7 @@ def test_where_nothing_is_known_no_time_is_promised() -> None:
     clock.now += 11
     view.run_progressed(0, 0.5)
     assert file.getvalue().splitlines() == [
-        "run 1/1  single run: begins",
+        "run 0: begins",
         "0 of 1 runs: 0 % done",
         "0 of 1 runs: 12 % done, 2:34 left",
     ]
@@ -187,11 +227,11 @@ def test_what_follows_the_simulation_is_said() -> None:
     view.judging_began()
     view.judging_ended()
     assert file.getvalue().splitlines() == [
-        "run 1/1  single run: begins",
+        "run 0: begins",
         "0 of 1 runs: 12 % done, 1:17 left",
         "0 of 1 runs: 25 % done, messages are tracked, 1:06 left",
         "0 of 1 runs: 34 % done, messages are tracked, 1:03 left",
-        "run 1/1  single run: 500 messages sent (done)",
+        "run 0: 500 messages sent (done)",
         "judging: 50 % done, 0:44 left",
     ]
 

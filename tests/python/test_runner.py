@@ -87,7 +87,7 @@ class Noting(runner.Observer):
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
         self.heard.append(("began", len(runs), virtual_time))
 
-    def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
+    def run_progressed(self, position: int, share: float) -> None:
         assert 0 <= share <= 1
 
     def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
@@ -112,7 +112,7 @@ def test_after_a_trial_that_was_stopped_a_search_ends(tmp_path: Path) -> None:
     test.write_text(re.sub(r'count="\d+"', 'count="40000000"', text), encoding="utf-8")
 
     class Stopping(runner.Observer):
-        def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
+        def run_progressed(self, position: int, share: float) -> None:
             if share > 0:
                 os.kill(os.getpid(), signal.SIGINT)
 

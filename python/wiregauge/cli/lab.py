@@ -273,7 +273,7 @@ def clean(
         finally:
             agent.close()
         lines = [
-            f"{host.name}: campaign {one.campaign}, run {one.run + 1}, {one.bytes / 1e6:.1f} MB of {one.owner}: "
+            f"{host.name}: campaign {one.campaign}, run {one.run}, {one.bytes / 1e6:.1f} MB of {one.owner}: "
             + ("being recorded" if one.active else "removed" if remove else "kept")
             for one in kept
         ]
@@ -295,7 +295,7 @@ def fetch(run_dir: RunDir, folder: LabFolder = None, as_json: AsJson = False) ->
         fail(str(error), NO_ENVIRONMENT)
     for trouble in troubles:
         say(trouble)
-    named = ", ".join(str(index + 1) for index in runs)
+    named = ", ".join(map(str, runs))
     say(f"records of run {named} were fetched" if runs else "the hosts keep nothing of this campaign")
     raise typer.Exit(judge_and_show(run_dir, as_json=as_json, with_report=bool(runs)))
 

@@ -38,13 +38,17 @@ MOST_TOLD: Final = 100
 
 
 def _messages_sent(run: Run, entry: Mapping[str, Any]) -> int:
-    """Messages of the flows under test that a run sent; `entry` is the run's in the manifest."""
-    exchanges = {flow.id for flow in run.flows if flow.exchange}
+    """Messages that a run sent, as the report counts them: without the warm-up, each for every receiver.
+
+    `entry` is the run's in the manifest.
+    """
+    receivers = {flow.id: len(flow.receivers) for flow in run.flows if not flow.exchange}
+    warm_up = {send.flow: send.warm_up_count for send in run.sends}
     return sum(
-        int(task["done"])
+        max(int(task["done"]) - warm_up[task["flow"]], 0) * receivers[task["flow"]]
         for report in entry["agents"].values()
         for task in report["tasks"]
-        if task["kind"] == "send" and task["flow"] not in exchanges
+        if task["kind"] == "send" and task["flow"] in receivers
     )
 
 
@@ -52,8 +56,8 @@ def _point_label(run: Run) -> str:
     """The run's place in the sweep, as a reader would say it."""
     parts = [f"{axis} {value}" for axis, value in run.point.items()]
     if run.repeat:
-        parts.append(f"repeat {run.repeat + 1}")
-    return ", ".join(parts) or "single run"
+        parts.append(f"repeat {run.repeat}")
+    return ", ".join(parts)
 
 
 def _moves(console: Console) -> bool:
@@ -138,6 +142,7 @@ class ProgressView(Observer):
         self._task: TaskID | None = None
         self._log: _Log | None = None
         self._now: RunNow | None = None
+        self._sent = ""
         self._work: Work | None = None
 
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
@@ -158,20 +163,22 @@ class ProgressView(Observer):
             self._task = self._progress.add_task("starting", total=1.0, left="")
             return
         self._log = _Log(self._console, self._clock)
+        if 1 < len(runs) <= MOST_TOLD:
+            self._log.write(f"{len(runs)} runs, {_numbers([run.index for run in runs])}")
         if len(runs) > MOST_TOLD:
             self._log.write(f"{len(runs)} runs begin, {sum(self._planned):.0f} s of traffic in all")
 
     def run_began(self, position: int) -> None:
         """Names the run."""
-        self._now = None
+        self._now, self._sent = None, ""
         if self._progress is not None:
             self._progress.below = None
         self.run_progressed(position, 0.0)
 
-    def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
+    def run_progressed(self, position: int, share: float) -> None:
         """Moves the line, or writes one if that is due."""
         self._elapsed[position] = share * self._planned[position]
-        traffic = f"{sent} sent, {received} received" if sent else ""
+        traffic = self._sent
         if self._log is not None and self._now is not None:
             traffic += live_text(self._now)
         if self._progress is not None and self._task is not None:
@@ -181,7 +188,7 @@ class ProgressView(Observer):
                 description=f"{self._ended} of {len(self._runs)} runs done"
                 + (", messages are tracked" if self._tracks() else "")
                 if self._virtual_time
-                else "  ".join(filter(None, (self._label(position), traffic))),
+                else "  ".join(filter(None, (self._label(position), self._of_all(), traffic))),
                 left=self._time_left(),
             )
         elif self._log is not None:
@@ -189,6 +196,9 @@ class ProgressView(Observer):
 
     def run_measured(self, now: RunNow) -> None:
         """Shows live figures, of a run that lasts."""
+        receivers = {flow.id: len(flow.receivers) for flow in self._runs[now.position].flows}
+        sent = sum(flow.sent * receivers[flow.flow] for flow in now.flows)
+        self._sent = f"{sent} messages sent" if sent and not now.left_out else ""
         if now.seconds < self._lasts_s:
             return
         if self._to_say_first and any(flow.measured for flow in now.flows):
@@ -208,7 +218,7 @@ class ProgressView(Observer):
     def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
         """Writes a line for the run where none moves."""
         self._ended += 1
-        self._now = None
+        self._now, self._sent = None, ""
         if self._progress is not None:
             self._progress.below = None
         self._begun.add(position)
@@ -278,7 +288,12 @@ class ProgressView(Observer):
         return self._virtual_time and self._elapsed == self._planned and self._ended < len(self._runs)
 
     def _label(self, position: int) -> str:
-        return f"run {position + 1}/{len(self._runs)}  {_point_label(self._runs[position])}"
+        """Its number, as `--run` takes it and every other output says it, and its point."""
+        run = self._runs[position]
+        return "  ".join(filter(None, (f"run {run.index}", _point_label(run))))
+
+    def _of_all(self) -> str:
+        return f"{self._ended} of {len(self._runs)} runs done" if len(self._runs) > 1 else ""
 
     def _time_left(self) -> str:
         """Planned time still to come, stretched by what the runs so far took beyond their plan, and what follows.
@@ -295,6 +310,11 @@ class ProgressView(Observer):
         spent = self._clock() - self._started
         stretch = max(1.0, spent / done) if done > 1.0 else 1.0
         return _left((total - done) * stretch + sum(self._then.values()))
+
+
+def _numbers(indices: Sequence[int]) -> str:
+    first, last = indices[0], indices[-1]
+    return f"{first} to {last}" if last - first + 1 == len(indices) else ", ".join(map(str, indices))
 
 
 def _seconds(run: Run) -> float:

@@ -61,7 +61,7 @@ def document(judgement: Judgement, choice: Choice) -> bytes:
     _suite(suites, judgement.plan.name, 0.0, manifest.get("started"), facts, whole)
     for run in choice.runs(judgement):
         place = ", ".join(f"{axis} {value}" for axis, value in run.plan.point.items())
-        repeat = f", repeat {run.plan.repeat + 1}" if judgement.plan.repeats > 1 else ""
+        repeat = f", repeat {run.plan.repeat}" if judgement.plan.repeats > 1 else ""
         name = f"{judgement.plan.name}: run {run.plan.index}{f', {place}' if place else ''}{repeat}"
         own = {
             **facts,

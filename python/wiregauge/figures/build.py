@@ -410,7 +410,7 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
         plan = point[run]
         title = ", ".join(plan.point.values()) or f"run {run}"
         if judgement.plan.repeats > 1:
-            title += f", repeat {plan.repeat + 1}"
+            title += f", repeat {plan.repeat}"
         panels.append(Panel(title, Axis("time in the run (s)"), Axis("time (µs)", log=True), traces))
     notes = [courses_note(list(data.values()), "messages")]
     if len(judgement.runs) > MOST_RUNS:

@@ -123,9 +123,9 @@ class _Hearing:
         self._figures.take(agent, told)
         self._fresh = True
 
-    def show(self, share: float, sent: int, received: int) -> None:
+    def show(self, share: float) -> None:
         """So much of the run is done. Raises Interrupted where the lookout ends it."""
-        self.observer.run_progressed(self._position, share, sent, received)
+        self.observer.run_progressed(self._position, share)
         now = time.monotonic()
         if now < self._due:
             return
@@ -268,7 +268,7 @@ class _Campaign:
         def show(share: float, sent: int, received: int) -> None:
             nonlocal counted
             counted = sent, received
-            self._hearing.show(share, sent, received)
+            self._hearing.show(share)
 
         # What is sent late is waited for as long as what is sent in time.
         planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
@@ -279,7 +279,8 @@ class _Campaign:
             self._lost = error.agent if error.gone or error.silent else ""
             sent, received = counted
             return (
-                f"{self._explain(error)}; {sent} messages sent and {received} received were counted by then"
+                f"{self._explain(error)}; {sent} messages sent and {received} received were counted by then, "
+                "the warm-up included"
             )
         return ""
 

@@ -24,8 +24,8 @@ class Observer:
     def run_began(self, position: int) -> None:
         """Told of runs in real time, before their agents are prepared."""
 
-    def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
-        """So much of a run is done, 0 to 1; messages sent and received by then where they are counted meanwhile."""
+    def run_progressed(self, position: int, share: float) -> None:
+        """So much of a run is done, 0 to 1."""
 
     def run_measured(self, now: RunNow) -> None:
         """Live figures of a run in real time, once a second; provisional."""

@@ -345,7 +345,7 @@ def _loss_short(flow: FlowResult) -> str:
 def point_text(run: RunResult) -> str:
     """The point of a run in words; the repeat where there are several."""
     text = ", ".join(run.plan.point.values()) or "the test"
-    return f"{text} #{run.plan.repeat + 1}" if run.plan.repeat else text
+    return f"{text}, repeat {run.plan.repeat}" if run.plan.repeat else text
 
 
 def flow_text(flow: FlowResult) -> str:

@@ -100,7 +100,7 @@ def _from_host(
         entry = entries.get(one.run)
         if one.active:
             raise LabError(
-                f"{host} still records run {one.run + 1}: its testmaster is there, or its lease lasts "
+                f"{host} still records run {one.run}: its testmaster is there, or its lease lasts "
                 "some seconds more; try again when it has ended"
             )
         if entry is None:
