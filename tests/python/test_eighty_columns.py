@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,10 +15,26 @@ from typer.testing import CliRunner
 
 from wiregauge.cli import app
 from wiregauge.cli.doctor import _unused
-from wiregauge.examining import Fact
+from wiregauge.examining import Fact, facts_of_json
+from wiregauge.terminal.wrapping import indent_of, wrapped
 
+BENCH = {
+    "name": "netns",
+    "works": False,
+    "detail": "this machine grants no namespaces",
+    "cure": "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0",
+}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WIDE = 1000
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a command prints is taken for a terminal; the last test has one."""
+    for module in ("output", "console", "exits"):
+        monkeypatch.setattr(
+            f"wiregauge.terminal.{module}.width_for", lambda _: int(os.environ.get("COLUMNS", WIDE))
+        )
 
 
 def printed(width: int, *words: str | Path) -> str:
@@ -29,10 +51,9 @@ def broken(narrow: str, wide: str) -> set[tuple[str, str]]:
     }
 
 
-def table_lines(text: str, wide: str) -> list[str]:
-    """Lines of tables: sentences, which the terminal itself wraps, stand as they are in the wide form."""
-    sentences = {line.strip() for line in wide.splitlines()}
-    return [line for line in text.splitlines() if line.strip() not in sentences]
+def too_wide(text: str) -> list[str]:
+    """Lines that a terminal of 80 columns would break; not those of one word, which nothing can break."""
+    return [line for line in text.splitlines() if len(line.rstrip()) > 80 and " " in line.strip()]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +96,11 @@ COMMANDS = {
     "schedule": "schedule {examples}/windows-by-hand.xml --check",
     "new": "new",
     "study": "study",
-    "tsn": "tsn {examples}/gates.xml",
+    "check": "check {examples}/under-load.xml {examples}/policing.xml",
+    "demo": "run {examples}/demo.xml --out {first}/again",
+    "verify": "verify {first}",
+    "docs": "docs",
+    "tsn": "tsn {examples}/cyclic.xml",
 }
 
 
@@ -85,15 +110,23 @@ def test_a_table_at_80_columns_is_whole(name: str, runs: Path) -> None:
     words = COMMANDS[name].format(examples=EXAMPLES, **places).split()
     wide, narrow = printed(WIDE, *words), printed(80, *words)
     assert broken(narrow, wide) == set()
-    assert [line for line in table_lines(narrow, wide) if len(line.rstrip()) > 80] == []
+    assert too_wide(narrow) == []
     assert narrow.count("…") <= wide.count("…")
     assert "\\n" not in narrow
 
 
-def test_lines_of_a_cell_are_lines() -> None:
-    told = printed(WIDE, "doctor", "--fine")
-    assert "what it does, and the cure" in told
-    assert "\\n" not in told
+def test_a_cure_is_a_line_that_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow the terminal is; what is said of it is wrapped between words."""
+    monkeypatch.setattr("wiregauge.cli.doctor._benches", lambda _: [BENCH])
+    told = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    checks = [one for one in told["checks"] if one["severity"] != "fine"]
+    cures = [one["cure"] for one in (BENCH, *told["programs"], *checks) if one["cure"]]
+    down = _unused(facts_of_json(told["facts"]))
+    cures = [cure for cure in cures if not any(name in cure.split() for name in down)]
+    for width in (40, 80):
+        lines = [line.strip() for line in printed(width, "doctor").splitlines()]
+        assert [cure for cure in cures if cure not in lines] == []
+        assert [line for line in lines if len(line) > width and line not in cures and " " in line] == []
 
 
 def test_interfaces_that_are_down_are_named_once() -> None:
@@ -122,3 +155,37 @@ def test_an_interval_stands_below_its_percentile(width: int, runs: Path) -> None
         shown = printed(width, "show", place)
         assert "\\n" not in shown, place.name
         assert "[/]" not in shown, place.name
+
+
+def test_a_sentence_is_broken_between_words_alone() -> None:
+    """Not in a command, nor in an interval; a list goes on below its words."""
+    text = "  - a median of 22.8 µs [22.7 µs, 22.9 µs]; `wiregauge show r --explain` says why"
+    assert wrapped(text, 30).splitlines() == [
+        "  - a median of 22.8 µs",
+        "    [22.7 µs, 22.9 µs];",
+        "    `wiregauge show r --explain`",
+        "    says why",
+    ]
+    assert wrapped(text, None) == text
+    assert " ".join(line.strip() for line in wrapped(text, 30).splitlines()) == text.strip()
+    assert wrapped("x" * 50 + " y", 30) == "x" * 50 + "\ny"
+    assert [indent_of(line) for line in ("a", "  a", "- a", " · a")] == [0, 2, 2, 3]
+
+
+def test_a_terminal_gets_a_sentence_in_lines_and_a_file_in_one(runs: Path) -> None:
+    """For programs to search; a table has its columns all the same."""
+    command = [sys.executable, "-m", "wiregauge", "show", str(runs / "priorities")]
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "dumb"}
+    file = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    assert any(line.startswith("Median one-way latency") and len(line) > 200 for line in file.splitlines())
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment):
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(ours, 65536):
+                shown += more
+    os.close(ours)
+    told = shown.decode()
+    assert "Median one-way latency" in told
+    assert too_wide(told) == []

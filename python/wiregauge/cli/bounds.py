@@ -22,7 +22,7 @@ from wiregauge.terminal import (
     fail,
     make_console,
     put,
-    put_lines,
+    put_errors,
     say,
 )
 
@@ -210,7 +210,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except TestError as error:
-        put_lines(str(error).split("\n"), error=True)
+        put_errors(error)
         raise typer.Exit(BAD_INPUT) from error
     except NoAnswerError as error:
         say(str(error))

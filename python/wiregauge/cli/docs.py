@@ -79,7 +79,8 @@ def pages() -> list[Page]:
 def _list() -> None:
     for folder, some in groupby(pages(), lambda one: one.folder):
         if folder == _DECISIONS:
-            put_lines(["", f"{folder}, {len(list(some))} of them: `wiregauge docs {folder}` lists them"])
+            put()
+            put(f"{folder}, {len(list(some))} of them: `wiregauge docs {folder}` lists them")
         else:
             _list_folder(folder, some)
     put()
@@ -88,7 +89,8 @@ def _list() -> None:
 
 def _list_folder(folder: str, some: Iterable[Page]) -> None:
     put_lines(["", folder] if folder else [])
-    put_lines(f"  {one.name.removeprefix(f'{folder}/'):<24} {one.title}" for one in some)
+    for one in some:
+        put(f"  {one.name.removeprefix(f'{folder}/'):<24} {one.title}", indent=27)
 
 
 def linked(text: str) -> str:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, Group
 from rich.markup import escape
-from rich.table import Table
 
 from wiregauge.cli.lab import LabFolder, opened_lab
 from wiregauge.cli.options import FIXES, meant
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from wiregauge.examining.changes import Change
     from wiregauge.examining.hosts import Examined
     from wiregauge.lab import Host, Lab
+    from wiregauge.terminal.console import ShownConsole
 
 __all__ = ["doctor"]
 
@@ -204,60 +203,51 @@ def _print_here(
     found: Findings, findings: Sequence[Finding], wish: _Wish, unused: Collection[str] = ()
 ) -> None:
     """All but what was found of interfaces that nobody uses."""
-    benches = _table("bench", "works", "detail", "cure")
-    for item in _benches(found):
-        benches.add_row(
-            escape(item["name"]), _yes(item["works"]), escape(item["detail"]), escape(item["cure"])
-        )
-    beside = _table("program", "found", "for", "detail", "cure")
-    for item in _programs():
-        texts = (escape(item[key]) for key in ("for", "detail", "cure"))
-        beside.add_row(escape(item["name"]), _yes(item["found"]), *texts)
-    timestamping = _table("interface", "timestamps")
-    for item in found.get("interfaces", []):
-        timestamping.add_row(escape(item["name"]), escape(item["detail"]))
     console = make_console()
-    console.print(benches)
+    console.print("[bold]benches[/]")
+    for item in _benches(found):
+        _print_item(console, _yes(item["works"]), item["name"], item["detail"], item["cure"])
     _print_findings(console, [one for one in findings if one.interface not in unused], wish)
     if unused:
-        names = ", ".join(unused)
-        console.print(
-            f"down, so nothing is said of them: {escape(names)}; --interface NAME says it", highlight=False
-        )
-    for table in (beside, timestamping):
-        if table.row_count:
-            console.print(table)
+        put(f"down, so nothing is said of them: {', '.join(unused)}; --interface NAME says it")
+    console.print("[bold]programs beside[/]")
+    for item in _programs():
+        seen = ": ".join(filter(None, (item["for"], item["detail"])))
+        _print_item(console, _yes(item["found"]), item["name"], seen, item["cure"])
+    timestamping = found.get("interfaces", [])
+    if timestamping:
+        console.print("[bold]timestamps of interfaces[/]")
+    for item in timestamping:
+        put(f"  {item['name']}: {item['detail']}", indent=4)
 
 
 def _yes(word: bool) -> str:
     return "[green]yes[/]" if word else "[yellow]no[/]"
 
 
-def _table(*heads: str, title: str | None = None) -> Table:
-    table = Table(
-        *heads, box=None, header_style="bold", title=title, title_justify="left", title_style="bold"
-    )
-    for column in table.columns:
-        column.overflow = "fold"  # a cure that is cut cannot be typed
-    return table
+def _print_item(console: ShownConsole, mark: str, name: str, seen: str, cure: str, effect: str = "") -> None:
+    """What was seen, in sentences; the cure on a line of its own, which can be copied as it stands."""
+    console.print(f"  {mark}  {escape(name)}: {escape(seen)}", soft_wrap=True, highlight=False)
+    if effect:
+        put(f"    {effect}")
+    if cure:
+        console.print_whole(f"    {cure}", style="bold")
 
 
 def _print_findings(
-    console: Console, findings: Sequence[Finding], wish: _Wish, title: str | None = None
+    console: ShownConsole, findings: Sequence[Finding], wish: _Wish, title: str = "checks"
 ) -> None:
-    table = _table("", "check", "seen", "what it does, and the cure", title=title)
+    console.print(f"[bold]{escape(title)}[/]", highlight=False)
     for one in findings:
         severity = str(one.severity)
         if severity == "fine" and not wish.fine:
             continue
         name = f"{one.name} of {one.interface}" if one.interface else one.name
-        last = Group(escape(one.effect), *([f"[bold]{escape(one.cure)}[/]"] if one.cure else ()))
-        table.add_row(_MARKS[severity], escape(name), escape(one.seen), "" if severity == "fine" else last)
-    if table.row_count or title:
-        console.print(table)
+        effect = "" if severity == "fine" else one.effect
+        _print_item(console, _MARKS[severity], name, one.seen, one.cure, effect)
     well = sum(str(one.severity) == "fine" for one in findings)
     if findings and not wish.fine:
-        console.print(f"{well} of {len(findings)} checks are fine; --fine shows them", highlight=False)
+        put(f"  {well} of {len(findings)} checks are fine; --fine shows them")
 
 
 def _print_changes(changes: Sequence[Change], wish: _Wish) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir, TestFile, judge_and_show, load_test
 from wiregauge.files import cure_for, printable
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -327,7 +327,8 @@ def _with_each(folder: Path | None, names: list[str] | None, act: Callable[[Host
     with ThreadPoolExecutor(max(1, min(16, len(chosen)))) as pool:
         outcomes = list(pool.map(attempt, chosen))
     for done, text in outcomes:
-        put_lines(text.split("\n")) if done else say(text)
+        for line in text.split("\n"):
+            put(line) if done else say(line)
     if not all(done for done, _ in outcomes):
         raise typer.Exit(NO_ENVIRONMENT)
 

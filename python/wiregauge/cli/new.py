@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import shlex
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put, put_lines
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put
 
 if TYPE_CHECKING:
     from wiregauge.config.template_files import Template
@@ -66,8 +65,8 @@ def new(
         )
     else:
         for one in known.values():
-            put(f"{one.name:<19}{one.summary}")
-        put_lines(textwrap.wrap(f"Examples: {', '.join(more)}", 80, break_on_hyphens=False))
+            put(f"{one.name:<19}{one.summary}", indent=19)
+        put(f"Examples: {', '.join(more)}")
         put(
             "`wiregauge new NAME` writes NAME.xml; `wiregauge docs examples` says what to see in each example"
         )

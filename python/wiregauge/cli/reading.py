@@ -15,7 +15,7 @@ import typer
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, readable
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_lines, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
     from wiregauge.report import Bounded
@@ -149,7 +149,7 @@ def _bounded(place: Path, beside: list[Path]) -> Bounded:
     try:
         return bounded(place, beside)
     except TestError as error:
-        put_lines(str(error).split("\n"), error=True)
+        put_errors(error)
         raise typer.Exit(BAD_INPUT) from error
     except NotComparableError as error:
         fail(str(error), BAD_INPUT)

@@ -36,7 +36,7 @@ from wiregauge.cli.shared import (
 )
 from wiregauge.cli.tsn import show_host_commands
 from wiregauge.cli.whole import AFTER_RUNS
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
     from wiregauge.cli.progress import ProgressView
@@ -70,7 +70,7 @@ def check(
                 }
             )
             if not as_json:
-                put_lines(str(error).split("\n"), error=True)
+                put_errors(error)
             continue
         results.append(
             {

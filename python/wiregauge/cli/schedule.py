@@ -15,7 +15,17 @@ from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_
 from wiregauge.cli.schedule_planted import with_planted
 from wiregauge.cli.shared import AsJson, Settings, TestFile
 from wiregauge.files import new_folder, read_regular
-from wiregauge.terminal import BAD_INPUT, FAILED, INCOMPLETE, NO_ENVIRONMENT, WITHIN, fail, put_lines, say
+from wiregauge.terminal import (
+    BAD_INPUT,
+    FAILED,
+    INCOMPLETE,
+    NO_ENVIRONMENT,
+    WITHIN,
+    fail,
+    put,
+    put_errors,
+    say,
+)
 
 if TYPE_CHECKING:
     from wiregauge.config import Loaded, Scheduling
@@ -144,7 +154,7 @@ def schedule(
             shown, campaign, text = _computed(test, again, settings or (), times, options)
     except TestError as error:
         if not as_json:
-            put_lines(str(error).split("\n"), error=True)
+            put_errors(error)
             raise typer.Exit(BAD_INPUT) from None
         from wiregauge.scheduling.shown import SCHEMA
 
@@ -249,7 +259,7 @@ def _computed(
                 data, test, loaded.campaign, problem, answer.opens, author, settings, again=again
             )
         except scheduling.NotKeptError as error:
-            put_lines(str(error).split("\n"), error=True)
+            put_errors(error)
             fail(f"{test}: a schedule was found, but the plan refuses it for what is said above", BAD_INPUT)
     if answer.solver_missing:
         say("without z3-solver nothing can be proven and less is found: pip install 'wiregauge[schedule]'")
@@ -445,7 +455,8 @@ def _tell(shown: Shown, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(json_of(shown), indent=1))
     else:
-        put_lines(text_of(shown))
+        for line in text_of(shown):
+            put(line)
     if shown.outcome == "undecided":
         say("no answer in the time; give it more with --time-limit")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as changed
 
-from wiregauge.terminal import BAD_INPUT, fail, put_lines
+from wiregauge.terminal import BAD_INPUT, fail, put, put_errors
 
 if TYPE_CHECKING:
     from wiregauge.plan import Campaign, Run
@@ -82,7 +82,8 @@ def tell_gates(test: Path, judged: tuple[Campaign, GatesJudged], *, as_json: boo
     if as_json:
         print(json.dumps(gates_json(str(test), campaign.name, found), indent=1))
     else:
-        put_lines(gates_text(str(test), found))
+        for line in gates_text(str(test), found):
+            put(line)
 
 
 def with_gated_test(
@@ -96,6 +97,6 @@ def with_gated_test(
     except ProblemError as error:
         fail(f"{test}: {error}", BAD_INPUT)
     except NotKeptError as error:
-        put_lines(str(error).split("\n"), error=True)
+        put_errors(error)
         fail(f"{test}: the plan refuses the test with gates for what is said above", BAD_INPUT)
     return replace(shown, gated=made)

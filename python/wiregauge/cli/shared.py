@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, put, put_lines, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
     from wiregauge.cli.whole import Whole
@@ -80,7 +80,7 @@ def load_test(test: Path, settings: Sequence[str] = ()) -> Any:
     try:
         return load(test, settings)
     except TestError as error:
-        put_lines(str(error).split("\n"), error=True)
+        put_errors(error)
         raise typer.Exit(BAD_INPUT) from error
 
 

@@ -14,7 +14,7 @@ from wiregauge.terminal.exits import (
     say,
 )
 from wiregauge.terminal.loudness import is_quiet, is_verbose, set_loudness
-from wiregauge.terminal.output import guard, make_console, put, put_lines
+from wiregauge.terminal.output import guard, make_console, put, put_errors, put_lines
 from wiregauge.terminal.tables import print_table
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "make_console",
     "print_table",
     "put",
+    "put_errors",
     "put_lines",
     "say",
     "set_loudness",

@@ -17,6 +17,7 @@ import sys
 from typing import NoReturn
 
 from wiregauge.files import printable
+from wiregauge.terminal.wrapping import width_for, wrapped
 
 WITHIN, FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 0, 1, 2, 3, 4
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -40,7 +41,7 @@ def exit_code(*, answered: bool, failed: bool = False, undecided: bool = False) 
 
 def say(text: str) -> None:
     """One line for the user, on standard error; a name with a line feed or an escape in it stays one line."""
-    print(f"wiregauge: {printable(text)}", file=sys.stderr)
+    print(wrapped(f"wiregauge: {printable(text)}", width_for(sys.stderr)), file=sys.stderr)
 
 
 def finite(value: float) -> float:

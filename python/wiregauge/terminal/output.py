@@ -1,8 +1,9 @@
 """What is printed: one place through which every line of every command goes.
 
 Whatever a name holds that came with a capture, a run directory, a host or a file name, the terminal shows it and does
-not obey it (`wiregauge.files.printable`), and it stays on its line. `put` prints a line, `make_console` gives rich's
-console of which the same holds, and `guard` stands before the streams for what a library prints: JSON, help, warnings.
+not obey it (`wiregauge.files.printable`), and it stays on its line. `put` prints a sentence, `put_lines` what is not to
+be broken, `make_console` gives rich's console of which the same holds, and `guard` stands before the streams for what a
+library prints: JSON, help, warnings.
 """
 
 from __future__ import annotations
@@ -16,28 +17,35 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from wiregauge.files import printable, printable_lines
 from wiregauge.terminal.loudness import is_quiet
+from wiregauge.terminal.wrapping import width_for, wrapped
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from wiregauge.terminal.console import ShownConsole
 
-__all__ = ["guard", "make_console", "put", "put_lines"]
+__all__ = ["guard", "make_console", "put", "put_errors", "put_lines"]
 
 _COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 """How a library colours its help and its errors, on a terminal."""
 
 
-def put(text: object = "", *, error: bool = False) -> None:
-    """One line, on standard output or on standard error."""
-    print(printable(str(text)), file=sys.stderr if error else sys.stdout)
+def put(text: object = "", *, error: bool = False, indent: int | None = None) -> None:
+    """One sentence, on standard output or on standard error; a terminal gets it in lines, the others indented."""
+    stream = sys.stderr if error else sys.stdout
+    print(wrapped(printable(str(text)), width_for(stream), indent), file=stream)
 
 
-def put_lines(lines: Iterable[object], *, error: bool = False) -> None:
-    """Lines, each by itself."""
-    for line in lines:
-        put(line, error=error)
+def put_lines(lines: Iterable[object]) -> None:
+    """Lines, each by itself and none broken: commands, and what is laid out already."""
+    sys.stdout.writelines(f"{printable(str(line))}\n" for line in lines)
 
 
-def make_console(*, stderr: bool = False) -> Console:
+def put_errors(error: Exception) -> None:
+    """What is wrong with an input, a sentence for each fault."""
+    for line in str(error).split("\n"):
+        put(line, error=True)
+
+
+def make_console(*, stderr: bool = False) -> ShownConsole:
     """The console of a command: standard output, or standard error for progress and what is not the answer."""
     from wiregauge.terminal.console import ShownConsole  # rich: many a command prints plain lines only
 
