@@ -12,14 +12,19 @@ import re
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 from wiregauge.config import TestError, load
+from wiregauge.config.diagnostics import Diagnostic
+from wiregauge.config.loading import load_bytes
 
 BROKEN = Path(__file__).resolve().parents[1] / "broken"
 FILES = sorted(BROKEN.glob("*.xml"))
 EXPECTED = BROKEN / "expected.txt"
 CURE = "if that is meant, `python tests/python/test_config_broken.py` writes expected.txt anew; read the difference"
 MARK = "<!-- wrong -->"
+GROUPED = {"flow", "send", "receive", "relay"}
+"""Elements of which `4-7` makes four."""
 
 
 def refusal(path: Path) -> TestError:
@@ -87,6 +92,43 @@ def test_every_message_is_whole(path: Path) -> None:
         assert "\n" not in text
         assert "urn:" not in diagnostic.element
         assert not re.search(r"facet|SCHEMAV|atomic type|\{urn|None|Err\(", text), text
+
+
+def faults(text: bytes, path: Path) -> tuple[Diagnostic, ...]:
+    """What is wrong with a test; nothing where it is none."""
+    try:
+        load_bytes(text, path)
+    except TestError as error:
+        return error.diagnostics
+    return ()
+
+
+def test_a_wrong_value_is_told_once() -> None:
+    """Of every attribute in the examples, a value that none may have: plan and schema name it together once.
+
+    What does not fit any more because the value is missing may be named as well, in words of its own.
+    """
+    tried: set[tuple[str, str]] = set()
+    for path in sorted((BROKEN.parents[1] / "examples").glob("*.xml")):
+        root = etree.fromstring(path.read_bytes())
+        for node in root.iter(etree.Element):
+            tag = etree.QName(node).localname
+            for name in sorted(
+                {str(name) for name in node.attrib} - {name for of, name in tried if of == tag}
+            ):
+                right = node.attrib[name]
+                node.set(name, "4-7")
+                heads = [
+                    (one.line, one.element.partition(" ")[0])
+                    for one in faults(etree.tostring(root), path)
+                    if one.message.startswith(f'{name} "')
+                ]
+                if heads:
+                    tried.add((tag, name))
+                # A range of numbers names several elements, of which each has one.
+                assert len(heads) <= (1 if tag not in GROUPED else 4), (path, tag, name)
+                node.set(name, right)
+    assert len(tried) > 150
 
 
 if __name__ == "__main__":

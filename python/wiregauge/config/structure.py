@@ -8,6 +8,7 @@ did not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
@@ -208,6 +209,19 @@ def _attribute_cure(name: str, element: str) -> str:
     return f"write {near[0]}" if near else f"remove it; <{declaration.name}> takes {', '.join(allowed)}"
 
 
+def _names(known: Diagnostic, node: etree._Element, attribute: str) -> bool:
+    """Whether a diagnostic of the plan is about this attribute, or with none about this element.
+
+    The plan may recognise an element by another attribute than the schema does; then its value tells.
+    """
+    if known.line != line_of(node) or not known.message.startswith(f"{attribute} " if attribute else ""):
+        return False
+    if known.element == described(node):
+        return True
+    same = re.match(rf"<{re.escape(local(node))}[ >]", known.element) is not None
+    return same and known.message.startswith(f'{attribute} "{shown(node.get(attribute) or "")}"')
+
+
 def leftover(refused: Sequence[Refusal], known: Sequence[Diagnostic], file: str) -> list[Diagnostic]:
     """What the schema refused and no diagnostic names yet, of very many the first; the form of the value documented."""
     found: dict[tuple[int, str, str], Diagnostic] = {}
@@ -233,9 +247,6 @@ def leftover(refused: Sequence[Refusal], known: Sequence[Diagnostic], file: str)
                 near = get_close_matches(value, form.choices, n=3, cutoff=0.5)
                 cure = f"write {' or '.join(near or list(form.choices)[:8])}"
         where = (line_of(node), described(node))
-        named = any(
-            (d.line, d.element) == where and (d.message.startswith(f"{name} ") or not name) for d in known
-        )
-        if not named:
+        if not any(_names(one, node, name) for one in known):
             found.setdefault((*where, name), Diagnostic(file, *where, message, "", cure))
     return list(found.values())
