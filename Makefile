@@ -84,12 +84,18 @@ demo: setup
 	@tools/demo-live $(BIN)/wiregauge $(DEMO)
 
 # `make --jobs=2 built` downloads while it compiles.
-built: $(VENV)/.packages target/.built
+built: $(VENV)/.packages target/.built-tests
 
 # Of the whole workspace at once: of single crates, cargo would choose other features and build most of it again.
-target/.built: $(RUST_SOURCES)
+target/.built-tests: $(RUST_SOURCES)
 	@tools/prerequisites
 	cargo build --workspace --lib --bins --tests --locked --quiet
+	@touch target/.built $@
+
+# What Python tests need of it, after a change in `crates`.
+target/.built: $(RUST_SOURCES)
+	@tools/prerequisites
+	cargo build --workspace --lib --bins --locked --quiet
 	@touch $@
 
 # It leads to the Python files as they stand and to what `built` made: neither is installed again when it changes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -284,3 +285,15 @@ def test_what_no_curve_has_is_refused_and_not_left_out(example: str, said: str) 
     """A bound of less than the test says would be too good."""
     told = ask(EXAMPLES / f"{example}.xml", code=2).stderr
     assert said in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    "words", ["two-switches.xml", "gates.xml", "afdx.xml --method tfa", "robot.xml --advise"]
+)
+def test_a_microsecond_is_spelled_in_one_way(words: str) -> None:
+    """As everywhere: `us` is how tests write it, and what they wrote is quoted without a space."""
+    file, *options = words.split()
+    told = CliRunner().invoke(app, ["bounds", str(EXAMPLES / file), *options])
+    assert told.exit_code in (0, 1, 4), told.output
+    assert re.search(r"[\d.] µs\b", told.output)
+    assert not re.search(r"(?<!\w) us\b", told.output)

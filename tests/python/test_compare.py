@@ -28,6 +28,7 @@ from wiregauge.measures.comparing import (
     compare_json,
     read_threshold,
 )
+from wiregauge.measures.comparing.text import compare_headline, verdict_text, verdict_word
 from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
 
@@ -217,8 +218,38 @@ def test_losses_one_by_one_make_it_worse(tmp_path: Path) -> None:
     for flow in back.flows:
         assert flow.verdict == "undecided"
         assert "latency.p99" in flow.reason
+        # What is better of it stands beside, as its row shows it.
+        assert verdict_word(flow) == "better in part"
+        assert verdict_text(flow).startswith("better in part: lost; undecided: latency.p99")
+    assert f"Of {len(back.flows)} flows compared, {len(back.flows)} better in part" in compare_headline(back)
+    assert {verdict_word(flow) for flow in found.flows} == {"worse"}
     tolerant = compare(base, new, thresholds=[read_threshold("loss=20%")])
     assert {flow.shares["lost"].shift.basis for flow in tolerant.flows} == {"equivalent"}
+
+
+def test_an_interval_that_leaves_0_out_is_explained_where_no_change_is_claimed(bench: Bench) -> None:
+    """Of many figures some do so by chance; without a word the row would contradict itself."""
+    (flow, *_) = compare(bench.get(), bench.get(seed=2)).flows
+    measure = flow.measures["latency"]
+
+    def shown(low: float, high: float) -> str:
+        moved = tuple(
+            replace(
+                one, shift=Estimate(5.0, low, high), verdict="same", basis="no-difference", tolerance=None
+            )
+            if one.statistic == "p50"
+            else replace(one, verdict=None)
+            for one in measure.quantiles
+        )
+        unjudged = {
+            name: replace(getattr(measure, name), verdict=None) for name in ("mean", "sd", "greatest")
+        }
+        measures_ = {"latency": replace(measure, quantiles=moved, **unjudged)}
+        return verdict_text(replace(flow, measures=measures_, shares={}, verdict="same"))
+
+    assert "0 is outside the interval of latency.p50" in shown(1.0, 9.0)
+    assert "0 is outside the interval of latency.p50" in shown(-9.0, -1.0)
+    assert "outside" not in shown(-1.0, 9.0)
 
 
 # -- thresholds and equivalence -------------------------------------------------------------------------------------

@@ -75,3 +75,13 @@ def test_a_wheel_has_the_pages_and_examples_in_its_package(backend: ModuleType, 
     assert "First steps" in said("docs", "first-steps")
     assert "gates.xml: written" in said("new", "gates")
     assert said("check", "gates.xml")
+
+
+@pytest.mark.parametrize(("goal", "tests"), [("t PY=tests/python/test_quantity.py", False), ("built", True)])
+def test_python_tests_compile_no_tests_of_crates(goal: str, tests: bool) -> None:
+    """After a change in `crates`, as make would do it."""
+    changed = ["make", "--dry-run", "--what-if=crates/core/src/lib.rs", *goal.split()]
+    done = subprocess.run(changed, cwd=ROOT, capture_output=True, text=True, check=True)
+    (build,) = [line for line in done.stdout.splitlines() if line.startswith("cargo build")]
+    assert "--lib --bins" in build
+    assert ("--tests" in build) == tests

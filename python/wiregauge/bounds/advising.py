@@ -363,12 +363,12 @@ def show_advice(advice: Advice, console: Console) -> None:
         say("Advice: every limit is kept; nothing needs to be changed")
         return
     for one in advice.exceeded:
-        delay = "no bound" if one.delay is None else f"a bound of {1e6 * one.delay:.3f} us"
+        delay = "no bound" if one.delay is None else f"a bound of {1e6 * one.delay:.3f} µs"
         if one.delay is not None and one.delay <= one.at_most:
             delay += " for frames that find room, others may be lost"
         say("")
         say(
-            f"flow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} us are allowed "
+            f"flow {one.flow} to {one.target} has {delay}, and {1e6 * one.at_most:.3f} µs are allowed "
             f"(line {one.line})"
         )
         if one.port is not None:
@@ -377,7 +377,7 @@ def show_advice(advice: Advice, console: Console) -> None:
             rest = f" and {more} more" if more > 0 else ""
             share = f", {100 * one.port.delay / one.delay:.0f} %" if one.delay else ""
             say(
-                f"  most of it at {one.port.server} ({1e6 * one.port.delay:.3f} us{share}), where flows {named}{rest} "
+                f"  most of it at {one.port.server} ({1e6 * one.port.delay:.3f} µs{share}), where flows {named}{rest} "
                 "meet"
             )
         for change in one.changes[:_MOST_SHOWN]:
@@ -414,4 +414,4 @@ def _mended_by_none(one: Exceeded) -> str:
 def _text(change: Change) -> str:
     still = f"; limits exceeded still: {change.still_exceeded}" if change.still_exceeded else ""
     told = f"{change.kind} of {change.element}: {change.before} -> {change.after}"
-    return f"{told} (bound {1e6 * change.delay:.3f} us{still})"
+    return f"{told} (bound {1e6 * change.delay:.3f} µs{still})"

@@ -333,8 +333,8 @@ def _alarms(
         if hop.measured is not None and hop.measured > hop.bound:
             found = True
             yield (
-                f"service slower than assumed: a frame stayed {hop.measured * 1e6:.3f} us at {hop.server}, "
-                f"where {hop.bound * 1e6:.3f} us are the most"
+                f"service slower than assumed: a frame stayed {hop.measured * 1e6:.3f} µs at {hop.server}, "
+                f"where {hop.bound * 1e6:.3f} µs are the most"
             )
     if not found:
         yield (
@@ -463,7 +463,7 @@ def _show_flows(laid: Sequence[Laid], console: Console) -> None:
         best = max((flow.tightness or 0.0 for flow in found.values()), default=None)
         tight = "-" if best is None else f"{100 * best:.1f} %"
         rows.append((name, target, *texts, f"{1e6 * bound:.3f}", tight, "".join(axis)))
-    heads = ("flow", "target", "measured us", "simulated us", "bound us", "tightness", "0 to the greatest")
+    heads = ("flow", "target", "measured µs", "simulated µs", "bound µs", "tightness", "0 to the greatest")
     if rows:
         print_table(heads, rows, console, leading=2)
 
@@ -482,7 +482,7 @@ def _show_hops(laid: Sequence[Laid], console: Console) -> None:
             )
             for hop in worst.hops
         ]
-        print_table(("server", "bound us", "measured us"), hops, console)
+        print_table(("server", "bound µs", "measured µs"), hops, console)
 
 
 def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ def show_time(value: float | None, unit: str) -> str:
     """A delay with its unit; `none` where there is no bound."""
     if value is None:
         return "none"
-    return f"{value * 1e6:.3f} us" if unit == "s" else f"{value:.6g}"
+    return f"{value * 1e6:.3f} µs" if unit == "s" else f"{value:.6g}"
 
 
 def show_text(answer: Answer, console: Console) -> None:

@@ -104,7 +104,7 @@ class AlarmLimit:
 
 def duration_text(ns: float) -> str:
     """A time with three digits."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns:.0f} ns"

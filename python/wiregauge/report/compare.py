@@ -31,6 +31,7 @@ from wiregauge.measures.comparing.text import (
     sweep_text,
     unmatched,
     verdict_text,
+    verdict_word,
 )
 from wiregauge.measures.definitions import MAIN, SINGLES
 from wiregauge.measures.definitions.units import count_of, duration, in_unit, p_text, share
@@ -202,7 +203,7 @@ def _row_verdict(flow: FlowComparison) -> Cell:
     """The verdict of a flow, and below it the figure that decided or what would have been detected."""
     below = verdict_text(flow).partition(": ")[2]
     hint = decided_text(*flow.deciding) if flow.deciding is not None else ""
-    return Cell(flow.verdict, hint, f"verdict {flow.verdict} text", below)
+    return Cell(verdict_word(flow), hint, f"verdict {flow.verdict} text", below)
 
 
 def _shift_cells(shift: Shift | None) -> list[Cell]:

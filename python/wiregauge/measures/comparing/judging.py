@@ -185,7 +185,7 @@ def row_verdict(
     if not words and not dropped:
         return verdict, "no judged figure has enough values on both sides"
     reasons = [
-        f"{_grouped(names)}: {text}"
+        f"{grouped(names)}: {text}"
         for basis, text in _OPEN.items()
         if (names := [name for name, shift in figures.items() if _open(shift, basis)])
     ]
@@ -197,7 +197,7 @@ def row_verdict(
     return verdict, "; ".join([*few, *reasons, *(part.text for part in dropped)])
 
 
-def _grouped(names: Iterable[str]) -> str:
+def grouped(names: Iterable[str]) -> str:
     """Names of figures with the measure said once: `latency.mean, p10 and rtt.p99`."""
     by_measure: dict[str, list[str]] = {}
     for name in names:

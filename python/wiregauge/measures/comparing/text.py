@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from wiregauge.measures.comparing.judging import grouped
 from wiregauge.measures.comparing.results import (
     Comparison,
     FlowComparison,
@@ -119,14 +120,45 @@ def sameness_text(flow: FlowComparison) -> str:
     return "shown to lie within the threshold"
 
 
+def verdict_word(flow: FlowComparison) -> str:
+    """The verdict of a row: that of the flow, but for a flow of which figures are better and others are undecided.
+
+    These might be worse, so the flow is not called better; its row shows the figure that is.
+    """
+    return "better in part" if flow.verdict == "undecided" and _better(flow) else flow.verdict
+
+
+def _better(flow: FlowComparison) -> list[str]:
+    return [name for name, shift in flow.judged if shift.verdict == "better"]
+
+
 def verdict_text(flow: FlowComparison) -> str:
     """The verdict of a row and the figure it rests on."""
     if flow.verdict == "same":
-        return f"same: {sameness_text(flow)}"
+        return f"same: {sameness_text(flow)}{_unshared(flow)}"
     deciding = flow.deciding
     if flow.verdict == "undecided" or deciding is None:
-        return f"undecided: {flow.reason}"
+        better = _better(flow)
+        found = f"better in part: {grouped(better)}; undecided: " if better else "undecided: "
+        return f"{found}{flow.reason}{_unshared(flow)}"
     return f"{flow.verdict}: {deciding[0]}"
+
+
+def _unshared(flow: FlowComparison) -> str:
+    """Of figures that are not called changed though their interval leaves 0 out: why not."""
+    names = [
+        name
+        for name, shift in flow.judged
+        if shift.verdict in ("same", "undecided")
+        and shift.tolerance is None
+        and ((shift.shown.low or 0.0) > 0 or (shift.shown.high or 0.0) < 0)
+    ]
+    if not names:
+        return ""
+    return (
+        f"; 0 is outside the interval of {grouped(names)}, as of one figure in twenty by chance: not enough at the "
+        "level that all figures share"
+    )
 
 
 def sweep_text(sweep: SweepShift) -> str:
@@ -167,12 +199,14 @@ def compare_headline(comparison: Comparison) -> str:
 def _headline(comparison: Comparison) -> str:
     if comparison.unfit:
         return "One side is not fit to compare, so nothing is decided."
-    tally = Counter(flow.verdict for flow in comparison.flows)
+    tally = Counter(map(verdict_word, comparison.flows))
     flows = count_of(len(comparison.flows), "flow")
     if any(point.title for point in comparison.points):
         flows += f" at {count_of(len(comparison.points), 'point')}"
     alone = f"; {count_of(len(comparison.alone), 'part')} of one side only" if comparison.alone else ""
-    parts = [f"{tally[word]} {word}" for word in ("worse", "better", "undecided") if tally[word]]
+    parts = [
+        f"{tally[word]} {word}" for word in ("worse", "better", "better in part", "undecided") if tally[word]
+    ]
     if not parts and not comparison.sweeps:
         said = _sameness(comparison)
         return f"All {flows} compared: {said}{alone}." if len(comparison.flows) > 1 else f"{said}{alone}."
@@ -352,7 +386,7 @@ def _print_narrow(comparison: Comparison, console: Console) -> None:
             ends = shift.shown
             figures = [duration(shift.base.value, 3), duration(shift.new.value, 3), signed(ends.value)]
             figures.append(f"[{signed(ends.low)}, {signed(ends.high)}]")
-        lost, verdict = (_lost(flow.shares.get("lost")), flow.verdict) if first else ("", "")
+        lost, verdict = (_lost(flow.shares.get("lost")), verdict_word(flow)) if first else ("", "")
         rows.append([*([where] if swept else []), _who(flow), way, *figures, lost, verdict])
         if first:
             told.append(f"  flow {flow.label}{' at ' + where if where else ''}: {_rests_on(flow)}")

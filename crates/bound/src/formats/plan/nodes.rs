@@ -310,7 +310,7 @@ impl Reading<'_> {
         for (node, jitter) in sums {
             let within = if jitter <= Rational::new(500, 1_000_000) { "within" } else { "beyond" };
             let text = format!(
-                "virtual links leave \"{}\" with a jitter of at most {:.3} us, {within} the 500 us of ARINC 664 part 7",
+                "virtual links leave \"{}\" with a jitter of at most {:.3} µs, {within} the 500 µs of ARINC 664 part 7",
                 self.name(node),
                 jitter.to_f64_up() * 1e6
             );
