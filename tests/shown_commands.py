@@ -82,6 +82,20 @@ def blocks(paths: Iterable[Path] = DOCUMENTS) -> Iterator[Block]:
             above = line
 
 
+_SWITCHED = """<test xmlns="urn:wiregauge:test:2" name="first">
+  <network>
+    <end-system name="mac"/> <end-system name="sensor"/> <switch name="sw1"/>
+    <link between="mac sw1" rate="1Gbit/s"/> <link between="sensor sw1" rate="1Gbit/s"/>
+  </network>
+  <flows> <flow id="10" protocol="udp" from="mac" to="sensor"/> </flows>
+  <tasks> <send flow="10" period="2ms" payload="64B" count="1000"/> <receive flow="10"/> </tasks>
+  <limits>
+    <limit flow="10" measure="latency.p99" at-most="500us"/> <limit flow="10" measure="lost" at-most="0"/>
+  </limits>
+</test>
+"""
+
+
 def is_live(line: str) -> bool:
     """Whether a line sends real frames."""
     return "--bench netns" in line
@@ -93,7 +107,7 @@ class Stock:
     def __init__(self, place: Path, command: Command) -> None:
         self._place, self._command = place, command
         self._tests = {
-            "first.xml": _xml(),
+            "first.xml": next(one.text for one in blocks([ROOT / "README.md"]) if one.language == "xml"),
             "test.xml": _xml().replace("</flows>", _ECHO).replace("</tasks>", _ECHOED),
             **dict.fromkeys(("bench.xml", "cable.xml"), _xml()),
             "load.xml": _xml(
@@ -158,9 +172,8 @@ class Stock:
 
 
 def _xml(task: str = "", sweep: str = "") -> str:
-    """The test that the README shows, with something added, and fewer limits where a sweep would break them."""
-    (text,) = (one.text for one in blocks([ROOT / "README.md"]) if one.language == "xml")
-    text = text.replace("</tasks>", f"{task}</tasks>")
+    """A test over a switch, with something added."""
+    text = _SWITCHED.replace("</tasks>", f"{task}</tasks>")
     return text.replace("<limits>", f"<sweep>{sweep}</sweep>\n  <limits>") if sweep else text
 
 

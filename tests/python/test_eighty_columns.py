@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("again", "priorities", "2"),
         ("round", "round-trips", "1"),
         ("back", "round-trips", "2"),
+        ("ring", "ring-frer", "1"),
     ):
         printed(
             80,
@@ -170,6 +172,18 @@ def test_a_sentence_is_broken_between_words_alone() -> None:
     assert " ".join(line.strip() for line in wrapped(text, 30).splitlines()) == text.strip()
     assert wrapped("x" * 50 + " y", 30) == "x" * 50 + "\ny"
     assert [indent_of(line) for line in ("a", "  a", "- a", " · a")] == [0, 2, 2, 3]
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_intervals_are_explained_where_some_are_shown(width: int, runs: Path) -> None:
+    """A percentile may have one that is shown only in a wide table, or one that prints as the figure does."""
+    seen = set()
+    for place in sorted(runs.iterdir()):
+        shown = printed(width, "show", place)
+        has = re.search(r"^ .*\d…|^ .*…\d", shown, re.MULTILINE) is not None
+        assert has == ("intervals below" in " ".join(shown.split())), shown
+        seen.add(has)
+    assert seen == {False, True} or width != 120
 
 
 def test_a_terminal_gets_a_sentence_in_lines_and_a_file_in_one(runs: Path) -> None:

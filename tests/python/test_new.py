@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from wiregauge.cli import app
 from wiregauge.cli.schemas import schema_of
 from wiregauge.config import load, schema_path
-from wiregauge.config.template_files import TEMPLATES, templates
+from wiregauge.config.template_files import TEMPLATES, examples, templates
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,6 +88,19 @@ def test_a_template_names_the_schema_of_this_installation() -> None:
     assert place == schema_path().as_uri()
     for one in templates():
         assert one.text != one.path.read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_is_written() -> None:
+    """But for comments, and the place of the schema, which is that of the installation."""
+    (shown,) = re.findall(
+        r"^```xml\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    (first,) = [one for one in examples() if one.name == "first"]
+    begin, place = (
+        first.text.index("<test "),
+        re.compile(r'\s+xmlns:xsi="[^"]*"\s+xsi:schemaLocation="[^"]*"\s+'),
+    )
+    assert shown == place.sub(" ", first.text[begin:])
 
 
 def test_nothing_is_overwritten() -> None:

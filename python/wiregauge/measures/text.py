@@ -293,6 +293,7 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
         table.add_column(title)
     for title in columns:
         table.add_column(title, justify="left" if title == "validity" else "right", no_wrap=True)
+    shown = False
     for run in judgement.runs:
         point = escape(", ".join(run.plan.point.values()))
         mark = f"[{_COLOURS[run.validity.word]}]{run.validity.word}[/]"
@@ -303,8 +304,9 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
             turned = flow.plan.relayed and "mean ± u" in columns  # a narrow table tells by its round trip
             name = escape(_flow_name(flow)) + (" relay" if turned else "")
             cells = {**_cells(flow, intervals=intervals), "validity": mark}
+            shown = shown or any("\n" in cells[title] for title in columns)
             table.add_row(str(run.plan.index), point, name, *(_shown(cells[title]) for title in columns))
-    table.caption = _caption(judgement, columns, intervals=intervals)
+    table.caption = _caption(judgement, columns, intervals=shown)
     table.caption_justify = "left"
     return table
 
