@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import synthetic
 from wiregauge.benches.base import AgentPlace
 from wiregauge.config import load
+from wiregauge.master.campaign import _take_up_network
 from wiregauge.master.client import Agent, report_as_dict
 from wiregauge.master.crew import Crew
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.master.trial import try_streams
 from wiregauge.master.watching import watch
+from wiregauge.measures import Judgement, judge, show_json
+from wiregauge.measures.comparing.differences import differences
+from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.live_network import NetworkResult, ReleaseResult
+from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.text import show_text
+from wiregauge.measures.validity.network_error import network_error
 from wiregauge.plan import NETWORK, NETWORK_NODE
 from wiregauge.records import RunDirectory
 from wiregauge.records.gaps import gaps_of
+from wiregauge.report.write import write
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PORTS = (("mac", "h0"), ("sensor", "h1"))
@@ -126,13 +139,13 @@ def test_streams_are_tried_as_far_as_the_network() -> None:
     assert agents["sensor"].interfaces == []
 
 
-def synthetic_run(path: Path, **entry: Any) -> Path:
-    """A run directory of one run with the model between its end systems."""
+def synthetic_run(path: Path, switches: str = "model", **entry: Any) -> Path:
+    """A run directory of one run with the model between its end systems, unless it is said who."""
     made = synthetic.make(
         path / "run", synthetic.Recipe(protocols=("udp",), payloads=(64,), messages=100, warm_up=0)
     )
     manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
-    manifest["traits"]["switches"] = "model"
+    manifest["traits"]["switches"] = switches
     manifest["runs"][0].update(entry)
     (made / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return made
@@ -200,3 +213,117 @@ def test_a_report_says_of_the_network_what_only_the_network_has() -> None:
         }
     ]
     assert not {"releases", "intake"} & report_as_dict(pb.AgentReport()).keys()
+
+
+def release(late_ns: int, frames: int = 400, **more: Any) -> dict[str, Any]:
+    times = {"p50_ns": 900, "p99_ns": late_ns, "p999_ns": late_ns, "max_ns": 2 * late_ns}
+    return {"end_system": "sensor", "frames": frames, "undelivered": 0, **times, **more}
+
+
+def judged(path: Path, intake: dict[str, int] | None = None, **of_release: Any) -> Any:
+    """The judgement of a stored run whose network says so of itself."""
+    network = {
+        **WHOLE,
+        "end_system": NETWORK,
+        "intake": {"frames": 400, "moved": 0, "most_moved_ns": 0, "lost": 0, **(intake or {})},
+        "releases": [release(**of_release), release(10**9, 0, end_system="flooder")],
+    }
+    return judge(synthetic_run(path, network=network))
+
+
+def check_of(judgement: Judgement, name: str) -> Check:
+    return next(check for check in judgement.runs[0].checks if check.name == name)
+
+
+def test_a_network_in_time_is_in_order_and_says_by_how_much(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, late_ns=2_000)
+    check = check_of(judgement, "network-error")
+    assert check.grade == Grade.OK
+    assert "late by 900.0 ns at p50, 2.000 µs at p99" in check.observed
+    assert "to sensor, n = 400" in check.observed
+    assert check_of(judgement, "network-lost").grade == Grade.OK
+
+
+@pytest.mark.parametrize(
+    ("intake", "late_ns"),
+    [({}, 50_000_000), ({"moved": 9, "most_moved_ns": 50_000_000}, 100)],
+)
+def test_a_network_that_is_late_degrades_whichever_half_is(
+    tmp_path: Path, intake: dict[str, int], late_ns: int
+) -> None:
+    check = check_of(judged(tmp_path, intake, late_ns=late_ns), "network-error")
+    assert check.grade == Grade.DEGRADED
+    assert "times the median latency" in check.reason
+
+
+def test_one_frame_in_ten_thousand_that_was_moved_is_no_error(tmp_path: Path) -> None:
+    intake = {"frames": 40_000, "moved": 4, "most_moved_ns": 50_000_000}
+    assert check_of(judged(tmp_path, intake, late_ns=100), "network-error").grade == Grade.OK
+
+
+def test_a_limit_is_what_the_error_is_held_against(tmp_path: Path) -> None:
+    network = NetworkResult((ReleaseResult("sensor", 400, 1, 1, 1_200, 1_200, 0),), 400, 0, 0, 0)
+    evidence = {"switches": "model", "network": network}
+    judgement = judged(tmp_path, late_ns=100)
+    run = judgement.runs[0]
+    of_limit = LimitPlan(10, "latency.max", "at-most", 10_000.0, "10us", 3)
+
+    def of(*limits: LimitPlan) -> Grade:
+        known: Any = SimpleNamespace(
+            **evidence, flows=run.flows, limits=limits, tracking={}, total=lambda _: 0
+        )
+        return next(iter(network_error(known))).grade
+
+    assert of() == Grade.OK
+    assert of(of_limit) == Grade.DEGRADED, "12 % of 10 µs"
+    assert of(replace(of_limit, value=20_000.0)) == Grade.OK
+    assert of(replace(of_limit, bound="at-least")) == Grade.OK
+    assert of(replace(of_limit, flow=77)) == Grade.OK
+
+
+def test_what_the_network_lost_itself_is_a_check_of_its_own(tmp_path: Path) -> None:
+    check = check_of(judged(tmp_path, {"lost": 2}, late_ns=100, undelivered=1), "network-lost")
+    assert check.grade > Grade.NOTE
+    assert check.observed == "2 without room, 1 refused by the kernel"
+
+
+def test_bridges_have_nothing_to_look_at_and_the_simulator_no_such_check(tmp_path: Path) -> None:
+    bridges = judge(synthetic_run(tmp_path / "bridges", "kernel"))
+    check = check_of(bridges, "network-error")
+    assert check.grade == Grade.NOT_LOOKED_AT
+    assert "bridges of the kernel" in check.observed
+
+
+def test_report_and_show_state_the_networks_own_error(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, late_ns=2_000, intake={"moved": 3, "most_moved_ns": 7_000})
+    page = write(judgement.directory, judgement).read_text(encoding="utf-8")
+    assert "The network's own error" in page or "The network&#39;s own error" in page
+    assert "3 came late into the model, by 7.00 µs at most" in page
+    shown: Any = show_json(judgement)
+    (run,) = shown["runs"]
+    assert run["network"]["moved"] == 3
+    assert [one["end_system"] for one in run["network"]["releases"]] == ["sensor", "flooder"]
+    console = Console(record=True, width=200, file=io.StringIO())
+    show_text(judgement, console)
+    assert "the network's own error: late by" in console.export_text()
+    plain = judge(synthetic_run(tmp_path / "plain", "kernel"))
+    assert all("network" not in one for one in show_json(plain)["runs"])
+
+
+def test_runs_with_bridges_and_with_the_model_differ_and_compare_says_so(tmp_path: Path) -> None:
+    played = judged(tmp_path, late_ns=2_000)
+    bridges = judge(synthetic_run(tmp_path / "bridges", "kernel"))
+    told = "what plays switches and links: bridges of the kernel against the model, in real time"
+    assert told in differences(bridges, played)
+    assert not any("plays switches" in line for line in differences(played, played))
+
+
+def test_load_that_full_queues_of_the_model_dropped_is_where_it_was_to_be() -> None:
+    report = pb.AgentReport(
+        intake=pb.ArrivalIntake(frames=1),
+        simulation_json=json.dumps({"agents": {}, "switches": {"sw1": {"ports": [{"port": 1}]}}}),
+    )
+    entry: dict[str, Any] = {}
+    _take_up_network(entry, report_as_dict(report))
+    assert entry["simulation"] == {"switches": {"sw1": {"ports": [{"port": 1}]}}}
+    assert "simulation" not in entry["network"]

@@ -435,7 +435,7 @@ class _Campaign:
                     raise outcome
                 report, missed = outcome
                 if agent.place.is_network:
-                    entry["network"] = report
+                    _take_up_network(entry, report)
                 else:
                     entry["agents"][name] = report
                 tell_trials(entry["trials"], name, report)
@@ -533,6 +533,16 @@ class _Campaign:
             if not error.gone or time.monotonic() > patience:
                 return str(error)
             time.sleep(0.02)
+
+
+def _take_up_network(entry: dict[str, Any], report: dict[str, Any]) -> None:
+    """What the network says of itself; what its devices counted stands where a simulation has that of its own."""
+    simulation = report.pop("simulation", None)
+    if isinstance(simulation, dict):
+        # What hosts did their agents say.
+        simulation.pop("agents", None)
+        entry["simulation"] = simulation
+    entry["network"] = report
 
 
 def _note_collected(agent: Agent, entry: dict[str, Any]) -> None:

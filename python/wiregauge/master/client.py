@@ -608,6 +608,9 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     for told in (*numbered["streams"], *numbered["timestamps"]):
         figures = told.pop("figures_json")
         told["figures"] = printable_content(json.loads(figures)) if figures else {}
+    simulation = numbered.pop("simulation_json")
+    if simulation:
+        numbered["simulation"] = printable_content(json.loads(simulation))
     if not report.releases and not report.HasField("intake"):
         # Of the network alone.
         del numbered["releases"], numbered["intake"]

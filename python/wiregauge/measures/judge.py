@@ -24,6 +24,7 @@ from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.credits import credit_met, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.line_time import line_time, on_the_same_links
+from wiregauge.measures.metrics.live_network import network_of
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.reported import number, parts
@@ -50,6 +51,7 @@ from wiregauge.measures.validity.checks import judge_validity
 from wiregauge.measures.validity.evidence import Evidence, few
 from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_errors_ns
 from wiregauge.measures.validity.traffic import offered_loads
+from wiregauge.plan import NETWORK
 from wiregauge.records import uncollected, write_sealed
 
 
@@ -258,7 +260,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             contradictions += _contradictions(result, _counted(counted, result.plan), clocks)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
-    clusters, ptp_domains = clusters_of(entry), ptp_domains_of(entry)
+    clusters, ptp_domains, network = clusters_of(entry), ptp_domains_of(entry), network_of(entry)
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     checks = judge_validity(
         Evidence(
@@ -289,6 +291,9 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             captures=_captures(entry, agents),
             tapped=directory.traits.tapped,
             entry=entry,
+            switches=directory.traits.switches,
+            network=network,
+            limits=directory.plan.limits,
             calibrations=citations(directory.manifest),
         )
     )
@@ -316,6 +321,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
         clusters=clusters,
         ptp_domains=ptp_domains,
         credits=shaped,
+        network=network,
     )
 
 
@@ -355,10 +361,11 @@ def _counted(
 
 
 def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """Of agents by their end systems, and of the one that is the network."""
     agents = entry.get("agents")
-    if not isinstance(agents, dict):
-        return {}
-    return {str(name): report for name, report in agents.items() if isinstance(report, dict)}
+    found = {**agents} if isinstance(agents, dict) else {}
+    found[NETWORK] = entry.get("network")
+    return {str(name): report for name, report in found.items() if isinstance(report, dict)}
 
 
 def _captures(
@@ -377,7 +384,7 @@ def _captures(
 def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> int:
     """What the bench says it recorded: a simulation as a whole, agents one by one."""
     simulation = entry.get("simulation")
-    if isinstance(simulation, dict):
+    if isinstance(simulation, dict) and NETWORK not in agents:
         return number(simulation, "records")
     return sum(number(agent, "records_written") for agent in agents.values())
 

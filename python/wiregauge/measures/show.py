@@ -102,7 +102,10 @@ def _shown(judgement: Judgement, listed: Callable[[Iterable[object]], object]) -
             return {"flows": briefly(run.flows), "details": details_file(run.plan.index)}
         return {"flows": flows_of(run.flows, loads[run.plan.index]), "details": None}
 
-    runs = [_without_none(filled(RunShown, run, **flows_of_run(run)), "details") for run in judgement.runs]
+    runs = [
+        _without_none(filled(RunShown, run, **flows_of_run(run)), "details", "network")
+        for run in judgement.runs
+    ]
     points = [
         _without_none(filled(PooledShown, point, **flows_of_point(point)), "flows_of_run")
         for point in judgement.points
@@ -116,10 +119,11 @@ def _shown(judgement: Judgement, listed: Callable[[Iterable[object]], object]) -
     )
 
 
-def _without_none(made: Any, key: str) -> Any:
-    """Without a key that is of large runs only, where there is nothing to say."""
-    if made[key] is None:
-        del made[key]
+def _without_none(made: Any, *keys: str) -> Any:
+    """Without keys that are of some runs only, of large ones say, where there is nothing to say."""
+    for key in keys:
+        if made[key] is None:
+            del made[key]
     return made
 
 

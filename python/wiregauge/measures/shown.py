@@ -36,6 +36,7 @@ from wiregauge.measures.shown_run import (
     CreditShown,
     LimitShown,
     LoadShown,
+    NetworkShown,
     PtpDomainShown,
 )
 from wiregauge.measures.shown_service import ServiceShown
@@ -62,6 +63,11 @@ class RunShown(TypedDict):
     unplanned: dict[str, Count]
     loads: NotRequired[list[LoadShown]]
     clocks: NotRequired[list[ClockShown]]
+    network: NotRequired[
+        Annotated[
+            NetworkShown | None, Meta(description="an agent that is the network: by how much it was late")
+        ]
+    ]
     clusters: NotRequired[list[ClusterShown]]
     ptp_domains: NotRequired[list[PtpDomainShown]]
     credits: NotRequired[list[CreditShown]]

@@ -136,6 +136,24 @@ class ClusterShown(TypedDict):
     devices: list[SynchroniserShown]
 
 
+class ReleaseShown(TypedDict):
+    end_system: str
+    frames: Count
+    p50_ns: float
+    p99_ns: float
+    p999_ns: float
+    max_ns: float
+    undelivered: Annotated[Count, Meta(description="frames that the kernel did not take")]
+
+
+class NetworkShown(TypedDict):
+    frames: Annotated[Count, Meta(description="taken from end systems")]
+    moved: Annotated[Count, Meta(description="of these, whose instant the model had passed")]
+    most_moved_ns: Positive
+    lost: Annotated[Count, Meta(description="that found no room")]
+    releases: list[ReleaseShown]
+
+
 class PtpClockShown(TypedDict):
     node: str
     part: str

@@ -24,6 +24,7 @@ from wiregauge.measures.metrics.results import (
     RunResult,
 )
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.validity.network_error import network_error_text
 from wiregauge.terminal import print_table
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
@@ -146,6 +147,8 @@ def show_text(judgement: Judgement, console: Console) -> None:
     sampled = [check.reason for run in judgement.runs for check in run.checks if check.name == "held-whole"]
     for reason in dict.fromkeys(reason for reason in sampled if reason):
         console.print(f"  [dim]-[/] {escape(reason)}", soft_wrap=True)
+    for line in _own_errors(judgement):
+        console.print(f"  [dim]-[/] {escape(line)}", soft_wrap=True)
     _limits(judgement, console)
     judgement, chosen = narrowed(judgement, _MOST_FLOWS, _MOST_OF_EACH)
     # A narrow terminal gets fewer columns, then no intervals, then columns below one another, but never a cut figure.
@@ -162,6 +165,16 @@ def show_text(judgement: Judgement, console: Console) -> None:
             "measures.json, `wiregauge report`.",
             soft_wrap=True,
         )
+
+
+def _own_errors(judgement: Judgement) -> list[str]:
+    """What the network says of itself, where an agent is it: of several runs of the one that was latest."""
+    found = [(run.network, run) for run in judgement.runs if run.network is not None]
+    if not found:
+        return []
+    network, run = max(found, key=lambda one: one[0].error_ns)
+    where = f" (latest in run {run.plan.index} of {len(found)})" if len(found) > 1 else ""
+    return [f"the network's own error{where}: {network_error_text(network)}"]
 
 
 _MOST_FLOWS = 200

@@ -33,6 +33,7 @@ from wiregauge.report.credits import credit_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
+from wiregauge.report.live_network import network_table
 from wiregauge.report.passive import passive_table
 from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
@@ -151,6 +152,7 @@ def page(
         deadlines=served.deadline_table(judgement),
         hops=tables.hop_table(judgement),
         clusters=cluster_table(judgement),
+        network=network_table(judgement),
         passive=passive_table(judgement),
         ptp_domains=ptp_table(judgement),
         credits=credit_table(judgement),

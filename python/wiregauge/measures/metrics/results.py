@@ -20,6 +20,7 @@ from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.credits import CreditMet, CreditResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
@@ -316,6 +317,8 @@ class RunResult:
     """Clocks that synchronise by PTP in the simulator."""
     credits: tuple[CreditResult, ...] = ()
     """Credits of shaped queues in the simulator."""
+    network: NetworkResult | None = None
+    """The agent that is the network between the end systems, where one is."""
 
     @property
     def validity(self) -> Grade:

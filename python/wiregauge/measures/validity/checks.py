@@ -33,6 +33,7 @@ from wiregauge.measures.validity.evidence import (
 )
 from wiregauge.measures.validity.link_rate import link_rates
 from wiregauge.measures.validity.matched import matched
+from wiregauge.measures.validity.network_error import network_error
 from wiregauge.measures.validity.record_integrity import captured, kept
 from wiregauge.measures.validity.steadiness import steadiness
 from wiregauge.measures.validity.timestamping import timestamps
@@ -64,6 +65,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             steadiness,
             network_load,
             link_rates,
+            network_error,
             calibrated,
             _host,
         )

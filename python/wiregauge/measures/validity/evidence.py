@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import inf, isinf
 
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.flow_plan import LimitPlan, RunPlan
+from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, FlowResult, Grade
@@ -55,6 +56,12 @@ class Evidence:
     """Made from captures: what is known of the ends is what taps saw."""
     entry: Mapping[str, object] = field(default_factory=dict)
     """The run's entry of the manifest."""
+    switches: str = ""
+    """Who plays what is between the end systems, as the traits have it."""
+    network: NetworkResult | None = None
+    """What an agent says that is the network; None where none is, or it left no report."""
+    limits: Sequence[LimitPlan] = ()
+    """Of the test."""
 
     def total(self, key: str) -> int:
         """Sum of a counter over the flows."""

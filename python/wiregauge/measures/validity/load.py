@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
-from wiregauge.measures.validity.streams import LoadAccount, load_accounts
+from wiregauge.measures.validity.streams import DROPPED_ON_PURPOSE, LoadAccount, load_accounts
 
 __all__ = ["LOAD_DEGRADED", "LOAD_INVALID", "load_account"]
 
@@ -22,7 +23,8 @@ def load_account(run: Evidence) -> Check:
     accounts = load_accounts(run.plan.injects, run.agents)
     uncounted = [account for account in accounts if not account.receiver]
     missed = sum(account.missed for account in accounts)
-    astray = [account for account in accounts if _share(account) > LOAD_DEGRADED]
+    explained = _in_full_queues(run) >= sum(account.lost or 0 for account in accounts)
+    astray = [account for account in accounts if _share(account) > LOAD_DEGRADED and not explained]
     said = [
         f"{account.on} to {account.to}: "
         + (f"{account.distinct} of {account.sent} arrived" if account.receiver else "not counted")
@@ -47,6 +49,21 @@ def load_account(run: Evidence) -> Check:
         trouble,
         nothing="" if said else "none reported",
     )
+
+
+def _in_full_queues(run: Evidence) -> int:
+    """Frames that a network which an agent plays says to have dropped where the test loads or limits; of all flows."""
+    simulation = run.entry.get("simulation")
+    if run.network is None or not isinstance(simulation, dict):
+        return -1
+    switches = simulation.get("switches")
+    ports = (
+        (port for one in switches.values() for port in parts(one, "ports"))
+        if isinstance(switches, dict)
+        else ()
+    )
+    dropped = [port.get("dropped") for port in ports]
+    return sum(number(one, how) for one in dropped if isinstance(one, dict) for how in DROPPED_ON_PURPOSE)
 
 
 def _share(account: LoadAccount) -> float:

@@ -38,7 +38,7 @@ class Stream:
     within: tuple[float, float, float] | None
 
 
-_DROPPED_ON_PURPOSE: Final = (
+DROPPED_ON_PURPOSE: Final = (
     "buffer-full",
     "regulator-full",
     "policed",
@@ -91,7 +91,7 @@ class LoadAccount:
         if lost is None or self.sent is None:
             return None
         if self.dropped is not None:
-            return min(lost, sum(n for how, n in self.dropped.items() if how not in _DROPPED_ON_PURPOSE))
+            return min(lost, sum(n for how, n in self.dropped.items() if how not in DROPPED_ON_PURPOSE))
         return max(0, lost - self.missed - round((1 - self.plan.due) * self.sent))
 
     @property

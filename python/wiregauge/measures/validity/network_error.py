@@ -1,0 +1,97 @@
+"""The error of a network that is played: how late was it beside what the test judges, and what did it lose itself?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import Final
+
+from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.metrics.live_network import NetworkResult
+from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.validity.evidence import (
+    LOST_INSIDE,
+    Evidence,
+    check,
+    lost_inside,
+    own_fault,
+    percent,
+    share_of,
+    typical_latency_ns,
+)
+
+__all__ = ["OF_LATENCY", "OF_LIMIT", "network_error", "network_error_text"]
+
+OF_LIMIT: Final = 0.10
+"""Of the smallest limit on a latency: what lateness of the network may take of it before it may be what decides."""
+OF_LATENCY: Final = 1 / 3
+"""Of the median latency, where no limit is: the greatest share of a time that may be error (RFC 7679, 3.7.3)."""
+_TIMES: Final = ("latency", "rtt", "return_latency")
+
+
+def network_error(run: Evidence) -> Iterator[Check]:
+    """How late frames were, and whether any were lost, where an agent is the network; else what stands in its place."""
+    if not run.switches:
+        return
+    nothing = (
+        "" if run.switches == "model" else "bridges of the kernel say nothing of how late they are"
+    ) or ("" if run.network is not None else "the network left no report")
+    network = run.network or NetworkResult((), 0, 0, 0, 0)
+    against, what, share = _held_against(run)
+    error = network.error_ns
+    told = network_error_text(network)
+    part = share_of(error, against)
+    size = f"{part:.0f} times" if 2 <= part < inf else f"{percent(part)} of"
+    beside = f", {size} {what}" if against is not None else ""
+    yield check(
+        "network-error",
+        "Frames left the network when the model wanted",
+        f"p99.9 at most {percent(OF_LIMIT)} of the smallest limit on a latency; without one, a third of the median "
+        "latency",
+        told + beside,
+        Grade.DEGRADED if part > share else Grade.OK,
+        f"the network was late by {duration(error)} for one frame in a thousand{beside}: times may be its own, "
+        "not the modelled network's",
+        nothing=nothing,
+    )
+    lost = network.unseen
+    yield check(
+        "network-lost",
+        "Frames lost by the network itself",
+        LOST_INSIDE,
+        f"{network.lost} without room, {lost - network.lost} refused by the kernel",
+        lost_inside(run, lost),
+        f"the network itself lost {count_of(lost, 'frame')}, which no device of the test did{own_fault(run)}",
+        nothing=nothing,
+    )
+
+
+def network_error_text(network: NetworkResult) -> str:
+    """What the network says of itself, in a clause."""
+    worst = network.worst
+    came = f"{network.moved} of {count_of(network.frames, 'frame')} came late into the model"
+    if network.moved:
+        came += f", by {duration(network.most_moved_ns)} at most"
+    if worst is None:
+        return f"no frame left; {came}"
+    return (
+        f"late by {duration(worst.p50_ns)} at p50, {duration(worst.p99_ns)} at p99, "
+        f"{duration(worst.p999_ns)} at p99.9, {duration(worst.max_ns)} at most "
+        f"(to {worst.end_system}, n = {worst.frames}); {came}"
+    )
+
+
+def _held_against(run: Evidence) -> tuple[float | None, str, float]:
+    """What the network's error is held against, ns: None where nothing is known; in words; the share it may have."""
+    flows = {flow.plan.id for flow in run.flows}
+    limits = [
+        limit
+        for limit in run.limits
+        if limit.bound == "at-most"
+        and limit.measure.partition(".")[0] in _TIMES
+        and (limit.flow is None or limit.flow in flows)
+    ]
+    if limits:
+        least = min(limits, key=lambda limit: limit.value)
+        return least.value, f"the limit {least.measure} at most {least.written}", OF_LIMIT
+    return typical_latency_ns(run.flows), "the median latency", OF_LATENCY

@@ -1,0 +1,54 @@
+"""The table of the network's own error, where an agent plays the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wiregauge.measures.metrics.live_network import NetworkResult
+from wiregauge.measures.metrics.results import Judgement
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
+
+__all__ = ["network_table"]
+
+
+def network_table(judgement: Judgement) -> Table:
+    """A row per run and end system: how much later than the model wanted frames left towards it."""
+    heads = [
+        *text_heads("point", "towards"),
+        Head("frames"),
+        Head("late, p50", unit="µs"),
+        Head("late, p99", unit="µs"),
+        Head("late, p99.9", unit="µs"),
+        Head("late, max", unit="µs"),
+        Head("refused by the kernel"),
+    ]
+    sections = [
+        Section(_title(run.network), _rows(run.network, run.plan.point))
+        for run in judgement.runs
+        if run.network is not None
+    ]
+    return Table("The network's own error", heads, sections, lead=2)
+
+
+def _title(network: NetworkResult) -> str:
+    moved = f", by {micro(network.most_moved_ns)} µs at most" if network.moved else ""
+    return (
+        f"{network.frames} frames taken from end systems: {network.moved} came late into the model{moved}; "
+        f"{network.lost} found no room"
+    )
+
+
+def _rows(network: NetworkResult, point: Mapping[str, str]) -> list[list[Cell]]:
+    return [
+        [
+            place_cell(point),
+            Cell(one.end_system, kind="text short"),
+            Cell(str(one.frames)),
+            *(
+                Cell(micro(late) if one.frames else NONE, f"n = {one.frames}")
+                for late in (one.p50_ns, one.p99_ns, one.p999_ns, one.max_ns)
+            ),
+            Cell(str(one.undelivered), kind="bad" if one.undelivered else ""),
+        ]
+        for one in network.releases
+    ]
