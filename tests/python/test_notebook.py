@@ -205,6 +205,7 @@ def test_figures_are_plotly_figures(run: wg.Run, kind: Any, name: str) -> None:
 def test_without_plotly_a_figure_says_what_is_missing(run: wg.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     measure = run.measure("latency", 10, protocol="udp", payload="64B", repeat=1)
+    assert isinstance(measure, wg.Measure)
     with pytest.raises(wg.WiregaugeError, match=r"wiregauge\[notebook\].*picture"):
         measure.figure()
     assert "<svg" in measure.picture()._repr_svg_()

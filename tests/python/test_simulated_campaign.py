@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,7 @@ def test_a_campaign_stopped_while_its_runs_are_submitted_keeps_what_was_simulate
     test.write_text(re.sub(r'count="\d+"', 'count="40000000"', text), encoding="utf-8")
     spool = tmp_path / "r" / "spool" / "run-0000"
 
-    class Slow(simulation.ThreadPoolExecutor):
+    class Slow(ThreadPoolExecutor):
         def submit(self, *arguments: Any, **named: Any) -> Any:
             future: Any = super().submit(*arguments, **named)
             wait_for_records(spool)
