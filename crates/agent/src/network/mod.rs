@@ -6,6 +6,7 @@
 //! - [`files`]: what is written beside the records, by a thread that nothing waits for.
 
 mod error;
+mod expected;
 mod files;
 mod outside;
 mod role;

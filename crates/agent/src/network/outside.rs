@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
-use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::{PacketPorts, PortFrame, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Record, Truth};
@@ -15,8 +15,10 @@ use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
 use wg_sim::{SimError, Sink};
 
 use super::error::Release;
+use super::expected::Expected;
 use super::files::Piece;
 use crate::control::role::Counters;
+use crate::end_system::servicing::spin::Budget;
 use crate::proto;
 use crate::recording::record_ring::RecordProducer;
 
@@ -28,6 +30,9 @@ const ROUND: usize = 256;
 const AWAKE_NS: i64 = 50_000;
 /// Longest sleep, ns: nobody wakes it to stop.
 const LONGEST_SLEEP_NS: i64 = 10_000_000;
+
+/// After a frame others are likely for so long: an answer, or the rest of a burst.
+const LINGER: Span = Span::from_micros(60);
 
 /// What became of the frames that hosts sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,6 +72,12 @@ pub(super) struct Hosts {
     pub(super) releases: Vec<Release>,
     pub(super) intake: Intake,
     pub(super) incoming: VecDeque<Incoming>,
+    /// When frames are likely.
+    pub(super) expected: Expected,
+    /// What may be spent on being awake for them.
+    pub(super) budget: Budget,
+    /// When the last one came.
+    pub(super) last_frame: RunTime,
 }
 
 impl Hosts {
@@ -74,11 +85,19 @@ impl Hosts {
         self.epoch.run_time(at).unwrap_or(RunTime::ZERO)
     }
 
+    /// How long from `now` until a frame is likely, ns; not above 0: at any moment.
+    fn likely_in(&mut self, now: RunTime) -> i64 {
+        if now - self.last_frame < LINGER {
+            return 0;
+        }
+        self.expected.awake_from(now).map_or(i64::MAX, |from| (from - now).as_nanos_floor())
+    }
+
     /// Takes the frames that have come, a round of them at most; up to when there are no others.
     fn take(&mut self) -> RunTime {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
-        let Self { ports, buffers, incoming, intake, nodes, epoch, .. } = self;
+        let Self { ports, buffers, incoming, intake, nodes, epoch, last_frame, .. } = self;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
                 intake.frames += 1;
@@ -92,7 +111,10 @@ impl Hosts {
             match came {
                 None => return known,
                 Some(None) => {}
-                Some(Some(frame)) => incoming.push_back(frame),
+                Some(Some(frame)) => {
+                    *last_frame = frame.at;
+                    incoming.push_back(frame);
+                }
             }
         }
         incoming.back().map_or(known, |last| last.at.min(known))
@@ -172,13 +194,20 @@ impl Outside for Hosts {
             if !self.incoming.is_empty() || due.is_due(known) {
                 return Some(known);
             }
-            let left = due.instant().map_or(i64::MAX, |at| (at - known).as_nanos_floor());
-            if left > AWAKE_NS {
-                // A socket that cannot be waited for shows itself by frames that do not come.
-                let _ = self.ports.wait((left - AWAKE_NS).min(LONGEST_SLEEP_NS));
-            } else {
+            let due_in = due.instant().map_or(i64::MAX, |at| (at - known).as_nanos_floor() - AWAKE_NS);
+            let likely_in = self.likely_in(known);
+            let spins = due_in <= 0 || likely_in <= 0 && self.budget.allows();
+            let mut awake = 0;
+            if spins {
                 std::hint::spin_loop();
+                awake = (self.time(clock::realtime()) - known).as_nanos_floor();
+            } else {
+                let longest = due_in.min(LONGEST_SLEEP_NS);
+                let longest = if likely_in > 0 { longest.min(likely_in) } else { longest };
+                // A socket that cannot be waited for shows itself by frames that do not come.
+                let _ = self.ports.wait(longest);
             }
+            self.budget.account((known - RunTime::ZERO).as_nanos_floor(), awake, 0);
         }
     }
 

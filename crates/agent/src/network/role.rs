@@ -7,13 +7,11 @@ use std::thread::JoinHandle;
 
 use wg_frame::time::{Epoch, RunTime, WallNanos};
 use wg_net::{Interface, PacketPorts};
-use wg_plan::Run;
-use wg_plan::schedule::Schedule;
-use wg_plan::wire::{frame_length, sized_as};
 use wg_sim::live::{Buffers, carry};
 use wg_sim::{SimError, SimReport};
 
 use super::error::Release;
+use super::expected::Expected;
 use super::files::Files;
 use super::outside::{FRAMES, Hosts, Intake};
 use crate::control::grants;
@@ -21,6 +19,7 @@ use crate::control::role::{
     ActiveRole, Fault, OpenError, Role, RoleReport, RunContext, Setup, Timetable, spawn,
 };
 use crate::control::supervision::defect;
+use crate::end_system::servicing::spin::Budget;
 
 /// Plays everything between the end systems.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +43,10 @@ impl Role for NetworkBetween {
             .iter()
             .map(|port| wg_net::interface_named(&port.interface).map_err(OpenError::from))
             .collect::<Result<_, _>>()?;
-        run.timetable = timetable(plan)?;
+        let expected = Expected::of(plan).map_err(|error| OpenError::new(Fault::Request, error))?;
+        let measured = RunTime::ZERO + plan.warm_up + plan.duration;
+        let last_send = expected.last().map_or(measured, |last| last.max(measured));
+        run.timetable = Timetable { last_send, drain: plan.drain, to_send: 0 };
         let mut port_of = vec![None; network.nodes.len()];
         for (port, own) in setup.network_ports.iter().enumerate() {
             port_of[usize::from(own.node)] = Some(port);
@@ -63,6 +65,9 @@ impl Role for NetworkBetween {
             releases: vec![Release::default(); interfaces.len()],
             intake: Intake::default(),
             incoming: VecDeque::with_capacity(FRAMES as usize),
+            expected,
+            budget: Budget::new(0, 1),
+            last_frame: RunTime::ZERO,
         };
         let (network, plan) = (network.clone(), plan.clone());
         let (gate, priority, core) = (Arc::clone(&run.gate), setup.fifo_priority, setup.servicing_core);
@@ -77,23 +82,6 @@ impl Role for NetworkBetween {
         run.access_points = interfaces.iter().map(|one| format!("packet {}", one.name)).collect();
         Ok(Box::new(ActiveNetwork { setup: setup.clone(), thread, files: files.thread }))
     }
-}
-
-/// When the network's part is over: when the last message has left, and has had time to arrive.
-fn timetable(run: &Run) -> Result<Timetable, OpenError> {
-    let mut last = RunTime::ZERO + run.warm_up + run.duration;
-    for send in &run.sends {
-        let refused = |what: &str| OpenError::new(Fault::Request, format!("flow {}: {what}", send.flow));
-        let flow = run.flows.iter().find(|flow| flow.id == send.flow);
-        let flow =
-            flow.ok_or_else(|| refused("a task of the plan uses it, which the plan does not define"))?;
-        let within = flow.virtual_link.is_some_and(|link| link.number_within);
-        let length = frame_length(sized_as(flow.protocol, within), flow.vlan, send.payload);
-        let length = u16::try_from(length).map_err(|_| refused("its messages do not fit into frames"))?;
-        let schedule = Schedule::new(run, send, length).map_err(|error| refused(&error.to_string()))?;
-        last = last.max(schedule.last_due().unwrap_or(last));
-    }
-    Ok(Timetable { last_send: last, drain: run.drain, to_send: 0 })
 }
 
 struct ActiveNetwork {

@@ -1,0 +1,90 @@
+//! When hosts are about to send: the network is told by the plan, so it is awake then and has not to be woken.
+//!
+//! Waking a thread takes tens of microseconds, which every frame would be late by. So the thread stays awake where a frame is
+//! likely, from a little before to a little after, as long as its share of the core lasts; otherwise it sleeps
+//! and is woken by the frame.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use wg_frame::time::{RunTime, Span};
+use wg_plan::Run;
+use wg_plan::schedule::{Schedule, ScheduleError};
+use wg_plan::wire::{frame_length, sized_as};
+
+/// So long before a message is due the thread is awake.
+const LEAD: Span = Span::from_micros(60);
+/// So long after it the thread waits for its frame: sending takes a host a while.
+const TAIL: Span = Span::from_micros(120);
+
+/// The messages that hosts are to send.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    schedules: Vec<Schedule>,
+    /// The next message of each sender that has one.
+    next: BinaryHeap<Reverse<(RunTime, usize)>>,
+    /// The last of all.
+    last: Option<RunTime>,
+}
+
+impl Expected {
+    /// Those of a run.
+    ///
+    /// # Errors
+    /// A sender has no schedule; the plan's fault.
+    pub(super) fn of(run: &Run) -> Result<Self, ScheduleError> {
+        let mut own = Self::default();
+        for send in &run.sends {
+            let Some(flow) = run.flows.iter().find(|flow| flow.id == send.flow) else { continue };
+            let within = flow.virtual_link.is_some_and(|link| link.number_within);
+            let length = frame_length(sized_as(flow.protocol, within), flow.vlan, send.payload);
+            let mut schedule = Schedule::new(run, send, u16::try_from(length).unwrap_or(u16::MAX))?;
+            own.last = own.last.max(schedule.last_due());
+            if let Some(due) = schedule.next() {
+                own.next.push(Reverse((due.at, own.schedules.len())));
+            }
+            own.schedules.push(schedule);
+        }
+        Ok(own)
+    }
+
+    /// When the last message is due.
+    pub(super) const fn last(&self) -> Option<RunTime> {
+        self.last
+    }
+
+    /// From when on the thread is to be awake for the next frame, which may be past; none where nothing more is expected.
+    pub(super) fn awake_from(&mut self, now: RunTime) -> Option<RunTime> {
+        while let Some(&Reverse((at, number))) = self.next.peek() {
+            if at + TAIL >= now {
+                return Some(at - LEAD);
+            }
+            self.next.pop();
+            if let Some(due) = self.schedules[number].next() {
+                self.next.push(Reverse((due.at, number)));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wg_plan::{Flow, Protocol, Route, Send};
+
+    #[test]
+    fn it_is_awake_round_each_message_and_not_between() {
+        let send = Send::periodic(1, Span::from_millis(1), 64, 3);
+        let flow = Flow::plain(1, Protocol::Udp, Route::default());
+        let run = Run { flows: vec![flow], sends: vec![send], ..Run::default() };
+        let mut expected = Expected::of(&run).expect("a schedule");
+        let at = |us: i64| RunTime::ZERO + Span::from_micros(us);
+        assert_eq!(expected.last(), Some(at(2_000)));
+        assert_eq!(expected.awake_from(at(0)), Some(at(-60)));
+        assert_eq!(expected.awake_from(at(119)), Some(at(-60)));
+        assert_eq!(expected.awake_from(at(121)), Some(at(940)));
+        assert_eq!(expected.awake_from(at(1_500)), Some(at(1_940)));
+        assert_eq!(expected.awake_from(at(2_121)), None);
+    }
+}
