@@ -217,7 +217,7 @@ class NetnsBench:
         cores = sorted(os.sched_getaffinity(0))
         if model:
             # Where there are several cores the network has the last one to itself.
-            own = cores.pop() if len(cores) > 1 else cores[0]
+            own = cores.pop() if len(cores) > 2 else cores[-1]
             places.append(
                 AgentPlace(
                     NETWORK,

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use wg_frame::time::{RunTime, Span};
-use wg_plan::Run;
 use wg_plan::schedule::{Schedule, ScheduleError};
 use wg_plan::wire::{frame_length, sized_as};
+use wg_plan::{FlowId, Run};
 
 /// So long before a message is due the thread is awake.
 const LEAD: Span = Span::from_micros(60);
@@ -20,11 +20,19 @@ const TAIL: Span = Span::from_micros(120);
 /// The messages that hosts are to send.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
-    schedules: Vec<Schedule>,
-    /// The next message of each sender that has one.
+    senders: Vec<Sender>,
+    /// The next message of each sender that has one. One that has come since is passed over.
     next: BinaryHeap<Reverse<(RunTime, usize)>>,
     /// The last of all.
     last: Option<RunTime>,
+}
+
+#[derive(Debug)]
+struct Sender {
+    flow: FlowId,
+    schedule: Schedule,
+    /// When its next message is due.
+    due: Option<RunTime>,
 }
 
 impl Expected {
@@ -40,10 +48,9 @@ impl Expected {
             let length = frame_length(sized_as(flow.protocol, within), flow.vlan, send.payload);
             let mut schedule = Schedule::new(run, send, u16::try_from(length).unwrap_or(u16::MAX))?;
             own.last = own.last.max(schedule.last_due());
-            if let Some(due) = schedule.next() {
-                own.next.push(Reverse((due.at, own.schedules.len())));
-            }
-            own.schedules.push(schedule);
+            let due = schedule.next().map(|due| due.at);
+            own.next.extend(due.map(|at| Reverse((at, own.senders.len()))));
+            own.senders.push(Sender { flow: send.flow, schedule, due });
         }
         Ok(own)
     }
@@ -56,15 +63,30 @@ impl Expected {
     /// From when on the thread is to be awake for the next frame, which may be past; none where nothing more is expected.
     pub(super) fn awake_from(&mut self, now: RunTime) -> Option<RunTime> {
         while let Some(&Reverse((at, number))) = self.next.peek() {
-            if at + TAIL >= now {
+            if self.senders[number].due != Some(at) {
+                self.next.pop();
+            } else if at + TAIL >= now {
                 return Some(at - LEAD);
-            }
-            self.next.pop();
-            if let Some(due) = self.schedules[number].next() {
-                self.next.push(Reverse((due.at, number)));
+            } else {
+                self.next.pop();
+                self.go_on(number);
             }
         }
         None
+    }
+
+    /// A message of `flow` has come at `now`: nobody has to stay awake for it any more.
+    pub(super) fn came(&mut self, flow: FlowId, now: RunTime) {
+        let is_it = |sender: &Sender| sender.flow == flow && sender.due.is_some_and(|due| due <= now + LEAD);
+        if let Some(number) = self.senders.iter().position(is_it) {
+            self.go_on(number);
+        }
+    }
+
+    fn go_on(&mut self, number: usize) {
+        let sender = &mut self.senders[number];
+        sender.due = sender.schedule.next().map(|due| due.at);
+        self.next.extend(sender.due.map(|at| Reverse((at, number))));
     }
 }
 
@@ -84,7 +106,10 @@ mod tests {
         assert_eq!(expected.awake_from(at(0)), Some(at(-60)));
         assert_eq!(expected.awake_from(at(119)), Some(at(-60)));
         assert_eq!(expected.awake_from(at(121)), Some(at(940)));
-        assert_eq!(expected.awake_from(at(1_500)), Some(at(1_940)));
+        expected.came(2, at(950));
+        assert_eq!(expected.awake_from(at(950)), Some(at(940)));
+        expected.came(1, at(950));
+        assert_eq!(expected.awake_from(at(950)), Some(at(1_940)));
         assert_eq!(expected.awake_from(at(2_121)), None);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
-use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
+use wg_frame::time::{Epoch, RunTime, WallNanos};
 use wg_net::{PacketPorts, PortFrame, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Record, Truth};
@@ -30,9 +30,6 @@ const ROUND: usize = 256;
 const AWAKE_NS: i64 = 50_000;
 /// Longest sleep, ns: nobody wakes it to stop.
 const LONGEST_SLEEP_NS: i64 = 10_000_000;
-
-/// After a frame others are likely for so long: an answer, or the rest of a burst.
-const LINGER: Span = Span::from_micros(60);
 
 /// What became of the frames that hosts sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,8 +73,6 @@ pub(super) struct Hosts {
     pub(super) expected: Expected,
     /// What may be spent on being awake for them.
     pub(super) budget: Budget,
-    /// When the last one came.
-    pub(super) last_frame: RunTime,
 }
 
 impl Hosts {
@@ -87,9 +82,6 @@ impl Hosts {
 
     /// How long from `now` until a frame is likely, ns; not above 0: at any moment.
     fn likely_in(&mut self, now: RunTime) -> i64 {
-        if now - self.last_frame < LINGER {
-            return 0;
-        }
         self.expected.awake_from(now).map_or(i64::MAX, |from| (from - now).as_nanos_floor())
     }
 
@@ -97,7 +89,7 @@ impl Hosts {
     fn take(&mut self) -> RunTime {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
-        let Self { ports, buffers, incoming, intake, nodes, epoch, last_frame, .. } = self;
+        let Self { ports, buffers, incoming, intake, nodes, epoch, expected, .. } = self;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
                 intake.frames += 1;
@@ -112,7 +104,9 @@ impl Hosts {
                 None => return known,
                 Some(None) => {}
                 Some(Some(frame)) => {
-                    *last_frame = frame.at;
+                    if let Some(probe) = frame.headers.probe {
+                        expected.came(probe.flow, frame.at);
+                    }
                     incoming.push_back(frame);
                 }
             }

@@ -67,7 +67,6 @@ impl Role for NetworkBetween {
             incoming: VecDeque::with_capacity(FRAMES as usize),
             expected,
             budget: Budget::new(0, 1),
-            last_frame: RunTime::ZERO,
         };
         let (network, plan) = (network.clone(), plan.clone());
         let (gate, priority, core) = (Arc::clone(&run.gate), setup.fifo_priority, setup.servicing_core);
