@@ -38,7 +38,7 @@ impl Way for Noted {
 fn driven(run: &Run) -> Vec<(u32, Done)> {
     let node = |i: u16| Node::new(i, format!("n{i}"), NodeKind::EndSystem { host: HostModel::default() });
     let network = Network { nodes: (0..4).map(node).collect(), links: Vec::new() };
-    let assignment = Assignment::new(&network, run, RELAY).expect("a sound plan");
+    let assignment = Assignment::new(&network, run, RELAY, false).expect("a sound plan");
     let task = &assignment.relays[0];
     let mut relay = RelayState::new(task, &assignment.flows[usize::from(task.flow)], &assignment);
     let mut noted = Noted::default();

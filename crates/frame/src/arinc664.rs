@@ -60,6 +60,11 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// That of end system `station` of a test, from 0, by its interface on network A (1) or B (2).
+    pub const fn of_station(station: u16, interface: u8) -> Self {
+        let [network, device] = station.wrapping_add(1).to_be_bytes();
+        Self { network, device, interface }
+    }
     /// The source address of its frames.
     pub const fn address(self) -> MacAddress {
         MacAddress([0x02, 0x00, 0x00, self.network, self.device, self.interface << 5])

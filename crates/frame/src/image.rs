@@ -4,8 +4,7 @@
 //! Damage shows as it would: an inverted bit leaves the FCS wrong, an altered payload leaves the FCS right and the sum of
 //! the message wrong.
 
-use crate::arinc664;
-use crate::ethernet::{FCS_LEN, MIN_FRAME_LEN};
+use crate::ethernet::FCS_LEN;
 use crate::fill::Pattern;
 use crate::layout::{Envelope, LayoutError};
 use crate::probe::{self, Probe, ProbeFlags};
@@ -46,9 +45,7 @@ impl Image {
     /// Length of the frame, DA to FCS, padding included, of a payload of `payload` bytes, with or without the sequence number
     /// of a virtual link.
     pub const fn length(envelope: &Envelope, payload: usize, numbered: bool) -> usize {
-        let sequence = if numbered { arinc664::SEQUENCE_LEN } else { 0 };
-        let length = envelope.header_len() + payload + sequence + FCS_LEN;
-        if length < MIN_FRAME_LEN { MIN_FRAME_LEN } else { length }
+        if numbered { envelope.numbered_frame_len(payload) } else { envelope.frame_len(payload) }
     }
 
     /// Writes the frame at the beginning of `bytes`, which are zero, and returns it.
@@ -67,11 +64,10 @@ impl Image {
         if let Some(message) = &self.message {
             message.write(&mut bytes[begin..begin + self.payload]);
         }
-        self.envelope.close(bytes, self.payload)?;
-        let end = untagged - FCS_LEN;
-        if let Some(sequence) = self.sequence {
-            bytes[end - arinc664::SEQUENCE_LEN] = sequence;
-        }
+        match self.sequence {
+            Some(sequence) => self.envelope.close_numbered(bytes, self.payload, sequence)?,
+            None => self.envelope.close(bytes, self.payload)?,
+        };
         let (bytes, end) = (whole, length - FCS_LEN);
         if let Some(sequence) = self.redundancy {
             rtag::insert(bytes, self.envelope.tag.is_some(), sequence);

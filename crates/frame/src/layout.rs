@@ -6,6 +6,7 @@
 
 use core::net::SocketAddrV4;
 
+use crate::arinc664::{self, Sender, VirtualLinkId};
 use crate::ethernet::{self, EtherType, EthernetError, MacAddress};
 use crate::ipv4::{self, Ipv4Error};
 use crate::probe::{self, Probe, ProbeError};
@@ -224,6 +225,48 @@ impl Envelope {
             Carrier::Raw => raw_frame_len(payload, self.tag.is_some()),
             Carrier::Udp { .. } => udp_frame_len(payload, self.tag.is_some()),
         }
+    }
+
+    /// Length of the frame (DA to FCS, padding included) for a payload of `payload` bytes that ends with the sequence
+    /// number of a virtual link.
+    pub const fn numbered_frame_len(&self, payload: usize) -> usize {
+        let length = self.header_len() + payload + arinc664::SEQUENCE_LEN + ethernet::FCS_LEN;
+        if length < ethernet::MIN_FRAME_LEN { ethernet::MIN_FRAME_LEN } else { length }
+    }
+
+    /// That of messages on a virtual link (ARINC 664 part 7): the destination address names the link, the source address
+    /// the sender and its interface; from and to UDP port `port` of the sender's first partition, whose checksum is not used.
+    pub const fn of_virtual_link(link: VirtualLinkId, sender: Sender, port: u16) -> Self {
+        let source = SocketAddrV4::new(sender.partition(1), port);
+        let carrier = Carrier::Udp {
+            source,
+            destination: SocketAddrV4::new(link.group(), port),
+            traffic_class: 0,
+            identification: 0,
+            dont_fragment: true,
+            ttl: 64,
+            checksummed: false,
+        };
+        Self { destination: link.destination(), source: sender.address(), tag: None, carrier }
+    }
+
+    /// As [`close`](Self::close), for the frame of a virtual link: its last byte, behind the padding, is the sequence number.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn close_numbered<'a>(
+        &self,
+        buffer: &'a mut [u8],
+        payload: usize,
+        number: u8,
+    ) -> Result<&'a mut [u8], LayoutError> {
+        let needed = self.numbered_frame_len(payload) - ethernet::FCS_LEN;
+        let len = buffer.len();
+        let frame = buffer.get_mut(..needed).ok_or(LayoutError::Buffer { needed, len })?;
+        self.close(frame, payload)?;
+        frame[self.header_len() + payload..].fill(0);
+        frame[needed - arinc664::SEQUENCE_LEN] = number;
+        Ok(frame)
     }
 
     /// Lays the headers round a payload of `payload` bytes that already lies at

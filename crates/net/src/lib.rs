@@ -50,6 +50,8 @@ pub use interface::{
 pub use packet_ports::{PacketPorts, PortFrame};
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
-pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitTimestamp};
+pub use socket::{
+    MacRange, Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitTimestamp,
+};
 pub use timestamping::{HardwareTimestamping, TimestampCapability, TimestampSource, timestamp_capability};
 pub use wake::Wake;

@@ -11,6 +11,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::WallNanos;
 
 use crate::ancillary::{ControlBuffer, read_ancillary};
@@ -44,13 +45,55 @@ pub struct Socket {
     sends: u32,
 }
 
+/// MAC addresses, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MacRange {
+    /// The first.
+    pub first: [u8; 6],
+    /// How many; none counts as one.
+    pub count: u32,
+}
+
+impl From<[u8; 6]> for MacRange {
+    fn from(first: [u8; 6]) -> Self {
+        Self { first, count: 1 }
+    }
+}
+
 /// Where UDP messages in whole frames lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
-    /// Destination MAC address.
-    pub mac: [u8; 6],
+    /// Destination MAC addresses.
+    pub macs: MacRange,
     /// Destination IPv4 address and UDP port.
     pub at: SocketAddrV4,
+}
+
+/// Addresses of one socket up to which a card is told of each; beyond, it is to pass every frame.
+const MOST_MEMBERSHIPS: u64 = 64;
+
+/// What a card that filters addresses by itself must let pass; the host's own it does already.
+fn memberships(interface: u32, macs: &[MacRange]) -> Vec<libc::packet_mreq> {
+    let membership = |kind: libc::c_int, address: [u8; 6]| {
+        let mut wish = libc::packet_mreq {
+            mr_ifindex: interface.cast_signed(),
+            mr_type: short(i64::from(kind)),
+            mr_alen: 6,
+            mr_address: [0; 8],
+        };
+        wish.mr_address[..6].copy_from_slice(&address);
+        wish
+    };
+    if macs.iter().map(|range| u64::from(range.count.max(1))).sum::<u64>() > MOST_MEMBERSHIPS {
+        return vec![membership(libc::PACKET_MR_PROMISC, [0; 6])];
+    }
+    let each = macs.iter().flat_map(|range| {
+        let first = MacAddress(range.first);
+        (0..u64::from(range.count.max(1))).map(move |further| first.offset_by(further))
+    });
+    let kind =
+        |mac: MacAddress| if mac.is_group() { libc::PACKET_MR_MULTICAST } else { libc::PACKET_MR_UNICAST };
+    each.map(|mac| membership(kind(mac), mac.0)).collect()
 }
 
 /// Frames a raw access point sees.
@@ -127,35 +170,37 @@ impl Socket {
         Ok(open)
     }
 
-    /// A raw Ethernet access point on the interface of this index, for frames addressed to one of `macs`.
+    /// An access point for whole Ethernet frames on the interface of this index, for those addressed to one of `macs`.
     ///
     /// # Errors
     /// The right to open packet sockets (CAP_NET_RAW) is missing, or the interface is gone.
-    pub fn packet(interface: u32, macs: &[[u8; 6]], protocols: Protocols) -> Result<Self, NetError> {
+    pub fn packet(interface: u32, macs: &[MacRange], protocols: Protocols) -> Result<Self, NetError> {
         let (Protocols::Only(ether_type) | Protocols::WithTags(ether_type)) = protocols;
-        let bound_to = match protocols {
-            Protocols::Only(ether_type) => ether_type,
-            Protocols::WithTags(_) => short(libc::ETH_P_ALL as i64),
-        };
-        Self::filtered(interface, bound_to, &classic::raw(macs, ether_type), macs)
+        Self::filtered(interface, protocols, &classic::addressed(macs, ether_type), macs)
     }
 
-    /// An access point for UDP over IPv4 in whole untagged frames, for those that lead to one of `targets` whatever
-    /// addresses the host has.
+    /// An access point for UDP over IPv4 in whole frames, for those that lead to one of `targets` whatever addresses the
+    /// host has. `tagged`: with the VLAN tags they arrived with.
     ///
     /// # Errors
     /// As [`packet`](Self::packet); the filter takes some 450 targets.
-    pub fn frames(interface: u32, targets: &[Target]) -> Result<Self, NetError> {
-        let macs: Vec<[u8; 6]> = targets.iter().map(|target| target.mac).collect();
-        Self::filtered(interface, short(libc::ETH_P_IP as i64), &classic::udp(targets), &macs)
+    pub fn frames(interface: u32, targets: &[Target], tagged: bool) -> Result<Self, NetError> {
+        let macs: Vec<MacRange> = targets.iter().map(|target| target.macs).collect();
+        let ipv4 = short(libc::ETH_P_IP as i64);
+        let protocols = if tagged { Protocols::WithTags(ipv4) } else { Protocols::Only(ipv4) };
+        Self::filtered(interface, protocols, &classic::udp(targets), &macs)
     }
 
     fn filtered(
         interface: u32,
-        bound_to: u16,
+        protocols: Protocols,
         program: &[libc::sock_filter],
-        macs: &[[u8; 6]],
+        macs: &[MacRange],
     ) -> Result<Self, NetError> {
+        let bound_to = match protocols {
+            Protocols::Only(ether_type) => ether_type,
+            Protocols::WithTags(_) => short(libc::ETH_P_ALL as i64),
+        };
         let what = format!("cannot open the raw access point on interface {interface}");
         // Protocol 0: nothing arrives before filter and binding are in place.
         let open = Self::open(libc::AF_PACKET, libc::SOCK_RAW, true, &what)?;
@@ -165,16 +210,8 @@ impl Socket {
         set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
             .map_err(|e| NetError::of(what.clone(), "Linux 4.20 or later is needed", e))?;
         set_option(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1).map_err(plain)?;
-        for mac in macs {
-            // A card that filters addresses by itself must let these pass; the host's own it does already.
-            let mut wish = libc::packet_mreq {
-                mr_ifindex: interface.cast_signed(),
-                mr_type: short(libc::PACKET_MR_UNICAST as i64),
-                mr_alen: 6,
-                mr_address: [0; 8],
-            };
-            wish.mr_address[..6].copy_from_slice(mac);
-            set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, wish)
+        for membership in memberships(interface, macs) {
+            set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
                 .map_err(|e| NetError::of(what.clone(), "the interface takes no further address", e))?;
         }
         bind(fd, &link_address(interface, bound_to)).map_err(plain)?;

@@ -65,8 +65,9 @@ fn host(own: u8, to: u8, window: u32, ready: &Arc<Barrier>) -> JoinHandle<Vec<u3
     let (ready, count) = (Arc::clone(ready), FRAMES);
     std::thread::spawn(move || {
         namespace::enter_network(Path::new(&format!("/run/netns/h{own}"))).expect("it was made");
-        let mut socket = Socket::packet(interface("eth0").index, &[mac(own)], Protocols::Only(ETHER_TYPE))
-            .expect("root may open packet sockets");
+        let mut socket =
+            Socket::packet(interface("eth0").index, &[mac(own).into()], Protocols::Only(ETHER_TYPE))
+                .expect("root may open packet sockets");
         ready.wait();
         let (mut came, mut sent, mut buffer) = (Vec::new(), 0, [0; 128]);
         let begin = Instant::now();

@@ -81,11 +81,9 @@ impl IpHeaders {
             return None;
         }
         let plain = Self::between(network, flow.from, flow.to, PROBE_PORT)?;
-        let [high, low] = flow.id.to_be_bytes();
         let (mac, ip) = match (&flow.also_to[..], flow.addresses.mac.destination) {
             ([], own) => (own.unwrap_or(plain.destination_mac), plain.destination_ip),
-            // A group: see `destination` of the simulator.
-            _ => (MacAddress([0x01, 0x00, 0x5e, 0x57, high, low]), [239, 0x57, high, low]),
+            _ => flow.group(),
         };
         let own = flow.addresses;
         Some(Self {

@@ -307,20 +307,14 @@ impl Captures {
     /// the UDP checksum is not used.
     fn virtual_link(&self, frame: &Frame) -> Envelope {
         let station = self.addresses.iter().position(|(mac, _)| *mac == frame.source).unwrap_or(0);
-        #[expect(clippy::cast_possible_truncation, reason = "nodes are numbered in 16 bits")]
-        let [network, device] = (station as u16 + 1).to_be_bytes();
         let interface = match frame.network {
             NetworkId::A => 1,
             NetworkId::B => 2,
         };
-        let sender = Sender { network, device, interface };
-        let source = SocketAddrV4::new(sender.partition(1), PROBE_PORT);
-        let destination = SocketAddrV4::new(VirtualLinkId(frame.virtual_link).group(), PROBE_PORT);
-        let mut carrier = Carrier::udp(source, destination);
-        if let Carrier::Udp { checksummed, .. } = &mut carrier {
-            *checksummed = false;
-        }
-        Envelope { destination: frame.destination, source: sender.address(), tag: None, carrier }
+        #[expect(clippy::cast_possible_truncation, reason = "nodes are numbered in 16 bits")]
+        let sender = Sender::of_station(station as u16, interface);
+        let envelope = Envelope::of_virtual_link(VirtualLinkId(frame.virtual_link), sender, PROBE_PORT);
+        Envelope { destination: frame.destination, ..envelope }
     }
 
     /// Address of the station with this MAC address; where a flow chose a MAC address, of its end system.

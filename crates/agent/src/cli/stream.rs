@@ -350,6 +350,7 @@ fn send(
             give_up_ns: None,
             ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
             waiting: Waiting::Awake,
+            in_turn: None,
             stop: &AtomicBool::new(false),
         }
         .run(dues, &mut sent, &mut Unobserved)
@@ -387,6 +388,7 @@ fn specs_of(
             },
             payload,
             transmit_time: options.transmit_time,
+            number: None,
         })
     };
     lengths.iter().map(spec).collect()

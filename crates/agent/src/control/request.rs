@@ -53,6 +53,7 @@ pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
         node,
         ports,
         network_ports,
+        card: request.card,
         spool: PathBuf::new(),
         agents_on_host: request.agents_on_host,
         distrusted: request

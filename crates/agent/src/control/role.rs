@@ -63,6 +63,8 @@ pub struct Setup {
     pub ports: Vec<PortInterface>,
     /// Of an agent that is the network between the end systems, which is no node: the interfaces that lead to them.
     pub network_ports: Vec<NetworkInterface>,
+    /// Whether what this end system's frames meet at the other end of its link is its interface card, played by the network.
+    pub card: bool,
     /// Folder for what is recorded, made for this run.
     pub spool: PathBuf,
     /// Agents of the run on this host.

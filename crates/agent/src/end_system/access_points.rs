@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use wg_frame::ethernet::MacAddress;
-use wg_net::{DiscardSocket, Interface, NetError, Protocols, Socket, Target};
+use wg_frame::ethernet::{EtherType, MacAddress};
+use wg_net::{DiscardSocket, Interface, MacRange, NetError, Protocols, Socket, Target};
 
 use crate::control::role::{Fault, OpenError, Setup};
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, RAW_ETHER_TYPE};
 use crate::end_system::servicing::LONGEST_SLEEP_MS;
+
+/// The interface by which a host's messages come to itself.
+const LOOPBACK: &str = "lo";
 
 /// The interface of the end system's port, which has to have the address that the plan gives it.
 pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, OpenError> {
@@ -40,20 +43,26 @@ pub(super) fn open(
     assignment: &Assignment,
     interface: &Interface,
     by_hardware: bool,
-) -> Result<Socket, NetError> {
+) -> Result<Socket, OpenError> {
+    let lo = if access == AccessKind::Loopback { Some(wg_net::interface_named(LOOPBACK)?) } else { None };
+    let interface = lo.as_ref().unwrap_or(interface);
+    let by_hardware = by_hardware && lo.is_none();
     let socket = match access {
         AccessKind::Udp => Socket::udp(assignment.address().probes())?,
-        AccessKind::Raw => {
-            let raw = assignment.flows.iter().filter(|f| f.access == access);
-            let tagged = raw.clone().any(|f| f.vlan_tci.is_some());
-            let protocols =
-                if tagged { Protocols::WithTags(RAW_ETHER_TYPE) } else { Protocols::Only(RAW_ETHER_TYPE) };
-            let here = raw.filter(|f| f.to == assignment.node);
-            let mut macs: BTreeSet<[u8; 6]> = here.map(|f| assignment.route(f).mac[1].0).collect();
-            macs.insert(assignment.address().mac);
-            Socket::packet(interface.index, &macs.into_iter().collect::<Vec<_>>(), protocols)?
+        AccessKind::Frames | AccessKind::Be => {
+            Socket::frames(interface.index, &targets(assignment, access), is_tagged(assignment, access))?
         }
-        AccessKind::Frames => Socket::frames(interface.index, &targets(assignment))?,
+        AccessKind::Rc => {
+            let ipv4 = EtherType::IPV4.get();
+            Socket::packet(interface.index, &macs(assignment, access), Protocols::Only(ipv4))?
+        }
+        AccessKind::Raw | AccessKind::Tt | AccessKind::Loopback => {
+            let protocols = match is_tagged(assignment, access) {
+                true => Protocols::WithTags(RAW_ETHER_TYPE),
+                false => Protocols::Only(RAW_ETHER_TYPE),
+            };
+            Socket::packet(interface.index, &macs(assignment, access), protocols)?
+        }
     };
     if by_hardware {
         socket.report_hardware_timestamps()?;
@@ -62,10 +71,26 @@ pub(super) fn open(
     Ok(socket)
 }
 
-/// Where frames with addresses of their own arrive here.
-fn targets(assignment: &Assignment) -> Vec<Target> {
-    let own = assignment.flows.iter().filter(|f| f.access == AccessKind::Frames && f.to == assignment.node);
-    let targets: BTreeSet<Target> = own.map(|facts| assignment.route(facts).target()).collect();
+/// Whether frames of an access point may have a tag.
+fn is_tagged(assignment: &Assignment, access: AccessKind) -> bool {
+    assignment.flows.iter().any(|facts| facts.access == access && facts.vlan_tci.is_some())
+}
+
+/// Where frames of an access point lead that come here.
+fn macs(assignment: &Assignment, access: AccessKind) -> Vec<MacRange> {
+    let flows = assignment.flows.iter().filter(|facts| facts.access == access);
+    let mut macs: BTreeSet<MacRange> = flows.flat_map(|facts| assignment.macs_here(facts)).collect();
+    // Critical traffic has no address of a station.
+    if matches!(access, AccessKind::Raw | AccessKind::Loopback) {
+        macs.insert(assignment.address().mac.into());
+    }
+    macs.into_iter().collect()
+}
+
+/// The same of datagrams in whole frames.
+fn targets(assignment: &Assignment, access: AccessKind) -> Vec<Target> {
+    let flows = assignment.flows.iter().filter(|facts| facts.access == access);
+    let targets: BTreeSet<Target> = flows.flat_map(|facts| assignment.targets_here(facts)).collect();
     targets.into_iter().collect()
 }
 
@@ -79,7 +104,8 @@ pub(super) fn silence(assignment: &Assignment) -> Result<Vec<DiscardSocket>, Net
     if assignment.accesses.contains(&AccessKind::Udp) {
         taken.insert(here.probes());
     }
-    let own = targets(assignment).into_iter().filter(|t| t.mac == here.mac && *t.at.ip() == here.ipv4);
+    let all = [AccessKind::Frames, AccessKind::Be].into_iter().flat_map(|kind| targets(assignment, kind));
+    let own = all.filter(|target| *target.at.ip() == here.ipv4);
     own.filter(|target| taken.insert(target.at)).map(|target| DiscardSocket::bind(target.at)).collect()
 }
 
@@ -87,9 +113,14 @@ pub(super) fn describe(assignment: &Assignment, interface: &str) -> Vec<String> 
     let of = |access: &AccessKind| match access {
         AccessKind::Udp => vec![format!("udp {}", assignment.address().probes())],
         AccessKind::Raw => vec![format!("raw {interface} {RAW_ETHER_TYPE:#06x}")],
-        AccessKind::Frames => targets(assignment)
+        AccessKind::Loopback => vec![format!("{} {LOOPBACK} {RAW_ETHER_TYPE:#06x}", access.name())],
+        AccessKind::Rc | AccessKind::Tt => {
+            let of = |range: MacRange| format!("{} {interface} {}", access.name(), MacAddress(range.first));
+            macs(assignment, *access).into_iter().map(of).collect()
+        }
+        AccessKind::Frames | AccessKind::Be => targets(assignment, *access)
             .iter()
-            .map(|target| format!("{} {} {}", access.name(), MacAddress(target.mac), target.at))
+            .map(|target| format!("{} {} {}", access.name(), MacAddress(target.macs.first), target.at))
             .collect(),
     };
     assignment.accesses.iter().flat_map(of).collect()

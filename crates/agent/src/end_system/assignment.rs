@@ -5,17 +5,20 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use wg_core::pacing::Pacing;
-use wg_frame::layout::{raw_frame_len, udp_frame_len};
-use wg_frame::probe;
+use wg_frame::arinc664::{SEQUENCE_LEN, VirtualLinkId};
+use wg_frame::ethernet::FCS_LEN;
+use wg_frame::layout::Envelope;
 use wg_frame::time::{RunTime, Span};
+use wg_net::{MacRange, Target};
 use wg_plan::host_tsn::HostTsn;
+use wg_plan::schedule::Schedule;
+use wg_plan::wire::{frame_length, payload_range, sized_as};
 use wg_plan::{
-    Addresses, Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn,
+    FaultKind, Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn,
 };
 
-use crate::end_system::addressing::{AccessKind, FlowAddresses};
-use crate::end_system::buffer::MAX_PAYLOAD;
-use wg_plan::schedule::Schedule;
+use crate::end_system::addressing::{AccessKind, FrameHeaders, Station};
+use crate::end_system::framing::DATAGRAM_HEADERS;
 
 pub use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
@@ -46,23 +49,44 @@ pub enum AssignmentError {
         /// Its number.
         flow: FlowId,
     },
-    /// Traffic that no agent carries.
-    #[error("flow {flow} {what}, which an agent cannot carry; run the test with --bench sim")]
-    Unsupported {
+    /// Traffic that a card carries, and none is there.
+    #[error(
+        "flow {flow} {what}, which needs an interface card that a host by itself does not have; run the test with \
+         --bench netns, where the network plays one, or with --bench sim"
+    )]
+    NoCard {
         /// The flow.
         flow: FlowId,
         /// What it asks for.
         what: &'static str,
     },
-    /// A payload no buffer holds.
-    #[error("flow {flow} has a payload of {payload} B; it must be from 12 B to {most} B")]
+    /// Critical traffic without what names it.
+    #[error("flow {flow} is critical traffic, but the plan gives it {what}")]
+    Unnamed {
+        /// The flow.
+        flow: FlowId,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The number of a relay's answers is that of a flow.
+    #[error("a relay of flow {flow} answers as flow {answers_as}, which is another one")]
+    AnswersAs {
+        /// The flow.
+        flow: FlowId,
+        /// The number.
+        answers_as: FlowId,
+    },
+    /// A payload no frame holds.
+    #[error("flow {flow} has a payload of {payload} B; it must be from {least} B to {most} B")]
     Payload {
         /// The flow.
         flow: FlowId,
         /// Its payload.
         payload: u32,
+        /// The least.
+        least: u32,
         /// The most.
-        most: usize,
+        most: u32,
     },
     /// A schedule no sender can keep.
     #[error("the schedule of {what} cannot be kept: {problem}")]
@@ -122,8 +146,8 @@ pub struct FlowFacts {
     pub protocol: Protocol,
     /// Sending end system.
     pub from: NodeIndex,
-    /// Receiving end system.
-    pub to: NodeIndex,
+    /// Receiving end systems, at least one, in the order of the file.
+    pub receivers: Box<[NodeIndex]>,
     /// Payload in bytes; 0 when nothing sends it.
     pub payload: u16,
     /// Frame length, DA to FCS.
@@ -136,18 +160,33 @@ pub struct FlowFacts {
     pub in_half_a_second: u64,
     /// 802.1Q tag control information.
     pub vlan_tci: Option<u16>,
-    /// Addresses of its frames where they are not its end systems' own.
-    pub addresses: Addresses,
+    /// What its frames carry round their messages.
+    pub headers: FrameHeaders,
     /// Where its messages come in.
     pub access: AccessKind,
     /// Messages its sender sends, warm-up included.
     pub planned: u64,
     /// Whether a relay returns it.
     pub relayed: bool,
+    /// The virtual links that relays send its messages back on.
+    pub links_back: Vec<VirtualLinkId>,
+    /// The position of the flow that messages of this number answer, where its relays answer by numbers of their own.
+    pub answers: Option<u16>,
+    /// Whether the number of its virtual link's frames lies within the payload.
+    number_within: bool,
+    /// Its sender is its receiver.
+    pub is_loopback: bool,
     /// It compares clocks, and is no flow under test.
     pub exchange: bool,
     /// This end system's part in it.
     pub role: FlowRole,
+}
+
+impl FlowFacts {
+    /// The first of its receivers.
+    pub fn first_receiver(&self) -> NodeIndex {
+        self.receivers.first().copied().unwrap_or(self.from)
+    }
 }
 
 /// A sender task of this end system.
@@ -222,8 +261,8 @@ pub struct Assignment {
     pub capture_snap: Option<u32>,
     /// Port of this end system on the network under test, from 1, and the rate of its link.
     pub port: (u16, Option<u64>),
-    /// Kinds of access points used anywhere in the run: every end system has each of them, those for frames with
-    /// addresses of their own only where such frames lead.
+    /// Kinds of access points: UDP and raw ones that are used anywhere in the run, so that an end system sees also what
+    /// nobody planned for it; of the others those by which messages leave or come here.
     pub accesses: Vec<AccessKind>,
     /// End of the measured part: the last intended send of any sender, or the planned duration without one.
     pub last_send: RunTime,
@@ -243,7 +282,8 @@ const STREAM_PERIOD_NS: i64 = 50_000;
 /// Whether a thread of its own sends the flow: where the test asks for what only such a thread does, and where messages
 /// come faster than a servicing thread, whose spinning is rationed, can keep their times.
 fn is_stream(send: &Send, run: &Run) -> bool {
-    let own = run.flows.iter().any(|flow| flow.id == send.flow && !flow.addresses.is_none());
+    let flow = run.flows.iter().find(|flow| flow.id == send.flow);
+    let own = flow.is_some_and(|flow| !flow.addresses.is_none());
     let relayed = run.relays.iter().any(|relay| relay.flow == send.flow);
     let each_ns = match send.pattern {
         wg_plan::Pattern::Bursts { size, .. } => send.period.as_nanos_floor() / i64::from(size.max(1)),
@@ -251,56 +291,50 @@ fn is_stream(send: &Send, run: &Run) -> bool {
         _ => send.period.as_nanos_floor(),
     };
     let fast = each_ns < STREAM_PERIOD_NS && send.fill == wg_plan::Fill::Sequential;
-    !relayed && (send.is_stream() || fast || own)
+    // A host's raw messages to itself leave by its loopback, where no stream goes.
+    let to_itself = flow.is_some_and(|flow| flow.is_loopback() && flow.protocol == Protocol::Raw);
+    !relayed && !to_itself && (send.is_stream() || fast || own)
 }
 
-/// What only the simulator does so far.
-fn refuse_unsupported(network: &Network, run: &Run) -> Result<(), AssignmentError> {
-    let unsupported = |flow, what| Err(AssignmentError::Unsupported { flow, what });
-    let has_tsn = |node: NodeIndex| network.nodes.get(usize::from(node)).is_some_and(|one| one.tsn.is_some());
-    // The filters of hosts with TSN settings tag what their sockets send; a relay's host is one of them.
-    let is_tagged = |flow: &Flow| {
-        let back = run.relays.iter().filter(|relay| relay.flow == flow.id).map(|relay| relay.on);
-        back.chain([flow.from]).all(has_tsn)
-    };
+/// What is an interface card's to do, where there is none.
+fn refuse_without_card(run: &Run) -> Result<(), AssignmentError> {
     for flow in &run.flows {
-        match flow.protocol {
-            Protocol::Udp if flow.vlan.is_some() && !is_tagged(flow) => {
-                return unsupported(flow.id, "tags UDP frames of a host without <host-tsn>");
-            }
-            Protocol::Udp if flow.dscp != 0 => return unsupported(flow.id, "sets a DSCP"),
-            Protocol::Udp | Protocol::Raw => {}
-            Protocol::Be => return unsupported(flow.id, "is best-effort beside critical traffic"),
-            Protocol::Rc => return unsupported(flow.id, "is rate-constrained"),
-            Protocol::Tt => return unsupported(flow.id, "is time-triggered"),
-        }
-        if flow.network != Some(NetworkId::A) {
-            return unsupported(flow.id, "uses network B");
-        }
-        if !flow.also_to.is_empty() {
-            return unsupported(flow.id, "has several receivers");
-        }
-        if !flow.addresses.macs.is_none() {
-            return unsupported(flow.id, "has several MAC addresses in turn");
-        }
+        let what = match flow.protocol {
+            Protocol::Rc => "is rate-constrained",
+            Protocol::Tt => "is time-triggered",
+            _ if flow.frer.is_some() => "is copied over several ways",
+            _ if flow.network != Some(NetworkId::A) => "uses network B",
+            _ => continue,
+        };
+        return Err(AssignmentError::NoCard { flow: flow.id, what });
     }
     Ok(())
 }
 
+/// Whether filters of the hosts' interfaces tag what the sockets of this flow send; a relay's host is one of them.
+fn is_tagged_by_hosts(network: &Network, run: &Run, flow: &Flow, card: bool) -> bool {
+    let has_tsn = |node: NodeIndex| network.nodes.get(usize::from(node)).is_some_and(|one| one.tsn.is_some());
+    let mut back = run.relays.iter().filter(|relay| relay.flow == flow.id).map(|relay| relay.on);
+    !card && has_tsn(flow.from) && back.all(has_tsn)
+}
+
 impl Assignment {
-    /// The part of end system `node` in `run`.
+    /// The part of end system `node` in `run`; `card`: its frames meet its interface card, which the network plays, at the
+    /// other end of its link.
     ///
     /// # Errors
     /// The plan contradicts itself or asks for what an agent cannot do.
     #[expect(clippy::too_many_lines, reason = "one pass over what a node has to do")]
-    pub fn new(network: &Network, run: &Run, node: NodeIndex) -> Result<Self, AssignmentError> {
+    pub fn new(network: &Network, run: &Run, node: NodeIndex, card: bool) -> Result<Self, AssignmentError> {
         let nodes = network.nodes.len();
         let this = network.nodes.get(usize::from(node)).ok_or_else(|| AssignmentError::UnknownNode {
             what: "the agent".into(),
             node,
             nodes,
         })?;
-        refuse_unsupported(network, run)?;
+        if !card {
+            refuse_without_card(run)?;
+        }
         let addresses =
             network.nodes.iter().map(|n| Address { mac: n.mac.0, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
         let mut assignment = Self {
@@ -322,14 +356,12 @@ impl Assignment {
             last_send: RunTime::ZERO + run.warm_up + run.duration,
             measured_until: RunTime::ZERO + run.warm_up + run.duration,
             drain: run.drain,
-            tsn: this.tsn.clone(),
+            tsn: this.tsn.clone().filter(|_| !card),
         };
         for flow in &run.flows {
-            assignment.add_flow(flow)?;
+            let access = AccessKind::of(flow, is_tagged_by_hosts(network, run, flow, card));
+            assignment.add_flow(flow, access)?;
         }
-        let used = assignment.flows.iter().filter(|f| f.access != AccessKind::Frames || f.to == node);
-        let used: BTreeSet<AccessKind> = used.map(|f| f.access).collect();
-        assignment.accesses = used.into_iter().collect();
         assignment.add_sends(run)?;
         for receive in &run.receives {
             let flow = assignment.position(receive.flow)?;
@@ -341,6 +373,7 @@ impl Assignment {
         for relay in &run.relays {
             assignment.add_relay(relay)?;
         }
+        assignment.accesses = assignment.accesses_here(run);
         for (number, inject) in (0..).zip(&run.injects) {
             assignment.check_node(inject.to, "a background load")?;
             if inject.interval <= Span::ZERO {
@@ -362,10 +395,34 @@ impl Assignment {
         Ok(assignment)
     }
 
-    fn add_flow(&mut self, flow: &Flow) -> Result<(), AssignmentError> {
+    /// The kinds of access points that this end system has.
+    fn accesses_here(&self, run: &Run) -> Vec<AccessKind> {
+        let misdirected_here = |flow: FlowId| {
+            let faults = run.relays.iter().filter(|relay| relay.flow == flow).flat_map(|relay| &relay.faults);
+            faults.map(|fault| fault.kind).any(|kind| kind == FaultKind::Misdirect { to: self.node })
+        };
+        let is_here = |facts: &&FlowFacts| {
+            matches!(facts.access, AccessKind::Udp | AccessKind::Raw)
+                || facts.from == self.node
+                || facts.receivers.contains(&self.node)
+                || misdirected_here(facts.id)
+        };
+        let kinds: BTreeSet<AccessKind> = self.flows.iter().filter(is_here).map(|f| f.access).collect();
+        kinds.into_iter().collect()
+    }
+
+    fn add_flow(&mut self, flow: &Flow, access: AccessKind) -> Result<(), AssignmentError> {
         let what = format!("flow {}", flow.id);
         self.check_node(flow.from, &what)?;
-        self.check_node(flow.to, &what)?;
+        for receiver in flow.receivers() {
+            self.check_node(receiver, &what)?;
+        }
+        let unnamed = |what| AssignmentError::Unnamed { flow: flow.id, what };
+        match flow.protocol {
+            Protocol::Rc if flow.virtual_link.is_none() => return Err(unnamed("no virtual link")),
+            Protocol::Tt if flow.schedule.is_none() => return Err(unnamed("no schedule")),
+            _ => {}
+        }
         let slot = &mut self.by_id[usize::from(flow.id)];
         if *slot != u16::MAX {
             return Err(AssignmentError::TwiceFlow { flow: flow.id });
@@ -375,17 +432,21 @@ impl Assignment {
             id: flow.id,
             protocol: flow.protocol,
             from: flow.from,
-            to: flow.to,
+            receivers: flow.receivers().collect(),
             payload: 0,
             length: 0,
             period_ns: 0,
             late_after_ns: 0,
             in_half_a_second: 0,
-            addresses: flow.addresses,
-            access: AccessKind::of(flow.protocol, &flow.addresses),
+            headers: FrameHeaders::new(flow, access),
+            access,
             vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
             planned: 0,
             relayed: false,
+            links_back: Vec::new(),
+            answers: None,
+            number_within: flow.virtual_link.is_some_and(|link| link.number_within),
+            is_loopback: flow.is_loopback(),
             exchange: flow.exchange,
             role: FlowRole::Unexpected,
         });
@@ -401,13 +462,15 @@ impl Assignment {
                 let what = format!("the sender of flow {}", send.flow);
                 return Err(AssignmentError::Period { what, period: send.period });
             }
-            let payload = send.payload as usize;
-            let most = MAX_PAYLOAD;
-            facts.payload = u16::try_from(send.payload)
-                .ok()
-                .filter(|_| (probe::LEN..=most).contains(&payload))
-                .ok_or(AssignmentError::Payload { flow: send.flow, payload: send.payload, most })?;
-            facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
+            let sized = sized_as(facts.protocol, facts.number_within);
+            let (least, most) = payload_range(sized);
+            if !(least..=most).contains(&send.payload) {
+                let (flow, payload) = (send.flow, send.payload);
+                return Err(AssignmentError::Payload { flow, payload, least, most });
+            }
+            let vlan = run.flows.get(usize::from(flow)).and_then(|flow| flow.vlan);
+            facts.length = short(frame_length(sized, vlan, send.payload));
+            facts.payload = message_length(facts.protocol, facts.length, short(send.payload));
             facts.period_ns = send.period.as_nanos_floor().max(1);
             facts.late_after_ns = send.late_after().as_nanos_floor();
             facts.in_half_a_second = match &send.replay {
@@ -424,7 +487,8 @@ impl Assignment {
             if facts.from == self.node {
                 let stream = is_stream(send, run);
                 self.sends.push(SendTask { send: send.clone(), flow, schedule, stream });
-            } else if facts.to == self.node && send.pacing.unwrap_or_default() == Pacing::Rate {
+            } else if facts.receivers.contains(&self.node) && send.pacing.unwrap_or_default() == Pacing::Rate
+            {
                 self.due.push((flow, schedule));
             }
         }
@@ -441,9 +505,13 @@ impl Assignment {
                 self.check_node(to, &format!("the relay of flow {}", relay.flow))?;
             }
         }
+        if let Some(answers_as) = relay.back {
+            self.add_answers(relay, flow, answers_as)?;
+        }
         let facts = &mut self.flows[usize::from(flow)];
         facts.relayed = true;
-        if facts.from == self.node {
+        facts.links_back.extend(relay.vl.map(VirtualLinkId));
+        if facts.from == self.node && relay.back.is_none() {
             facts.role = FlowRole::RoundTripSender;
         }
         if relay.on == self.node {
@@ -454,6 +522,21 @@ impl Assignment {
             };
             self.relays.push(RelayTask { relay: relay.clone(), flow });
         }
+        Ok(())
+    }
+
+    /// Answers with a number of their own: like messages of the flow, and told apart from those of its other relays.
+    fn add_answers(&mut self, relay: &Relay, flow: u16, answers_as: FlowId) -> Result<(), AssignmentError> {
+        let slot = &mut self.by_id[usize::from(answers_as)];
+        if *slot != u16::MAX {
+            return Err(AssignmentError::AnswersAs { flow: relay.flow, answers_as });
+        }
+        *slot = u16::try_from(self.flows.len()).unwrap_or(u16::MAX);
+        let facts = &self.flows[usize::from(flow)];
+        let is_sender = facts.from == self.node;
+        let role = if is_sender { FlowRole::RoundTripSender } else { FlowRole::Unexpected };
+        let answers = FlowFacts { id: answers_as, relayed: true, answers: Some(flow), role, ..facts.clone() };
+        self.flows.push(answers);
         Ok(())
     }
 
@@ -486,10 +569,48 @@ impl Assignment {
         self.flows.get(usize::from(at)).map(|facts| (at, facts))
     }
 
-    /// The addresses of a flow's frames.
-    pub fn route(&self, facts: &FlowFacts) -> FlowAddresses {
-        let [from, to] = [facts.from, facts.to].map(|node| self.addresses[usize::from(node)]);
-        FlowAddresses::new(&facts.addresses, from, to)
+    /// Everything round message `sequence` of a flow from its sender.
+    pub fn outward(&self, facts: &FlowFacts, sequence: u32) -> Envelope {
+        facts.headers.outward(self.station(facts.from), self.first_address(facts), sequence)
+    }
+
+    /// Everything round a message of a flow that this end system sends on to `to`, on the virtual link `link` where it has one.
+    pub fn returned(&self, facts: &FlowFacts, to: NodeIndex, link: Option<VirtualLinkId>) -> Envelope {
+        facts.headers.returned(self.station(self.node), self.addresses[usize::from(to)], link)
+    }
+
+    /// The destination addresses that messages of a flow have where they come here: as a receiver's, as its sender's back
+    /// from relays, or led astray.
+    pub fn macs_here(&self, facts: &FlowFacts) -> Vec<MacRange> {
+        let mut macs = Vec::new();
+        if facts.receivers.contains(&self.node) {
+            macs.push(facts.headers.macs(self.station(facts.from), self.first_address(facts)));
+        }
+        if facts.from == self.node {
+            macs.extend(facts.links_back.iter().map(|link| MacRange::from(link.destination().0)));
+        }
+        macs
+    }
+
+    /// What tells the datagrams of a flow where they come here, likewise.
+    pub fn targets_here(&self, facts: &FlowFacts) -> Vec<Target> {
+        let own = self.address();
+        let mut targets = Vec::new();
+        if facts.receivers.contains(&self.node) {
+            targets.push(facts.headers.target(self.station(facts.from), self.first_address(facts)));
+        }
+        if facts.relayed {
+            targets.push(Target { macs: own.mac.into(), at: own.probes() });
+        }
+        targets
+    }
+
+    fn station(&self, node: NodeIndex) -> Station {
+        Station { node, address: self.addresses[usize::from(node)] }
+    }
+
+    fn first_address(&self, facts: &FlowFacts) -> Address {
+        self.addresses[usize::from(facts.first_receiver())]
     }
 
     /// Address of this end system.
@@ -546,11 +667,19 @@ pub struct Expected {
     pub at_once: u64,
 }
 
-/// Length of the frame that carries `payload` bytes, DA to FCS.
-pub fn frame_length(protocol: Protocol, payload: usize, tagged: bool) -> u16 {
-    let length = match protocol {
-        Protocol::Udp | Protocol::Be | Protocol::Rc => udp_frame_len(payload, tagged),
-        Protocol::Raw | Protocol::Tt => raw_frame_len(payload, tagged),
-    };
+/// Bytes of a message whose payload is of `payload` bytes: a sequence number that lies within the payload is its last byte,
+/// unless the frame is padded.
+fn message_length(protocol: Protocol, frame: u16, payload: u16) -> u16 {
+    let around = DATAGRAM_HEADERS + SEQUENCE_LEN + FCS_LEN;
+    match protocol {
+        Protocol::Rc => {
+            payload.min(u16::try_from(usize::from(frame).saturating_sub(around)).unwrap_or(payload))
+        }
+        _ => payload,
+    }
+}
+
+/// A length of the plan, which has no frame that is longer.
+fn short(length: u32) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use wg_frame::probe::Probe;
 use wg_frame::time::RunTime;
+use wg_frame::{ethernet, ipv4, udp, vlan};
 
 use crate::recording::record_ring::ArrivalTimes;
 
 /// Size of a buffer in bytes.
 pub const BUFFER_LEN: usize = 2048;
-/// Where a payload begins in every buffer: behind room for an Ethernet header and an 802.1Q tag, so that a relay can
+/// Where a payload begins in every buffer: behind room for the headers of a tagged frame with a datagram, so that a relay can
 /// return a frame, tagged or not, without moving its payload.
-pub const PAYLOAD_AT: usize = 18;
+pub const PAYLOAD_AT: usize = ethernet::HEADER_LEN + vlan::TAG_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;
 /// The longest payload a buffer holds, in bytes.
 pub const MAX_PAYLOAD: usize = BUFFER_LEN - PAYLOAD_AT;
 

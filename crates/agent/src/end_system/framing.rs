@@ -1,46 +1,79 @@
-//! Builds the headers of raw frames, and checks received frames.
+//! Builds whole frames, and checks received ones.
 
 use std::ops::Range;
 
+use wg_frame::ethernet::{self, EtherType};
+use wg_frame::layout::Envelope;
 use wg_frame::probe::{self, Probe, ProbeFlags};
+use wg_frame::{ipv4, udp};
 use wg_plan::{NodeIndex, Protocol};
 use wg_record::{Crc, FLOW_FOREIGN, RecordFlags};
 
-use crate::end_system::assignment::{Address, Assignment, FlowFacts, RAW_ETHER_TYPE};
+use crate::end_system::addressing::AccessKind;
+use crate::end_system::assignment::{Assignment, FlowFacts};
 use crate::end_system::buffer::{Buffer, MAX_PAYLOAD, PAYLOAD_AT};
 use crate::recording::record_ring::MessageInfo;
 
-/// Bytes of an Ethernet header without tag.
-pub const ETHERNET_HEADER: usize = 14;
-/// Where an untagged raw frame begins in a buffer.
-pub const RAW_AT: usize = PAYLOAD_AT - ETHERNET_HEADER;
-/// The shortest frame without FCS (IEEE Std 802.3, 3.2.7).
-const MIN_WITHOUT_FCS: usize = 60;
-/// Tag protocol identifier of 802.1Q.
-const TPID: u16 = 0x8100;
+/// Bytes of the headers of a datagram.
+const DATAGRAM: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+/// Bytes of the headers of an untagged frame with a datagram.
+pub const DATAGRAM_HEADERS: usize = ethernet::HEADER_LEN + DATAGRAM;
 
-/// Writes the headers of a raw frame around the payload (nothing for UDP, whose headers the kernel writes) and returns
-/// the bytes to hand to the access point.
-pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, from: Address, to: Address) -> Range<u16> {
-    let payload_end = PAYLOAD_AT + usize::from(facts.payload).min(MAX_PAYLOAD);
+/// Writes everything round the payload (nothing for UDP sockets, whose headers the kernel writes) and returns the bytes to
+/// hand to the access point. The frame of a virtual link ends with `number`: its card numbers it, and until then the byte
+/// names the sub-virtual-link, which nothing else in the frame does.
+pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, envelope: &Envelope, number: u8) -> Range<u16> {
+    let payload = usize::from(facts.payload).min(MAX_PAYLOAD);
     // Within a buffer, which is far shorter.
     let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
-    let range = |start: usize, end: usize| place(start)..place(end);
-    match (facts.protocol, facts.vlan_tci) {
-        (Protocol::Udp | Protocol::Be | Protocol::Rc, _) => range(PAYLOAD_AT, payload_end),
-        (Protocol::Raw | Protocol::Tt, tci) => {
-            let start = if tci.is_some() { 0 } else { RAW_AT };
-            let bytes = &mut buffer.bytes;
-            bytes[start..start + 6].copy_from_slice(&to.mac);
-            bytes[start + 6..start + 12].copy_from_slice(&from.mac);
-            if let Some(tci) = tci {
-                bytes[12..14].copy_from_slice(&TPID.to_be_bytes());
-                bytes[14..16].copy_from_slice(&tci.to_be_bytes());
-            }
-            bytes[16..18].copy_from_slice(&RAW_ETHER_TYPE.to_be_bytes());
-            range(start, payload_end.max(start + MIN_WITHOUT_FCS))
-        }
+    if facts.access == AccessKind::Udp {
+        return place(PAYLOAD_AT)..place(PAYLOAD_AT + payload);
     }
+    let start = PAYLOAD_AT.saturating_sub(envelope.header_len());
+    let room = &mut buffer.bytes[start..];
+    let closed = match facts.protocol {
+        Protocol::Rc => envelope.close_numbered(room, payload, number),
+        _ => envelope.close(room, payload),
+    };
+    // The assignment admits only payloads whose frames fit.
+    let length = closed.map_or(0, |frame| frame.len());
+    place(start)..place(start + length)
+}
+
+/// Where an access point's frames are received into a buffer, so that an untagged frame without options has its payload where
+/// payloads are.
+pub const fn receive_at(access: AccessKind) -> usize {
+    match access {
+        AccessKind::Udp => PAYLOAD_AT,
+        AccessKind::Raw | AccessKind::Tt | AccessKind::Loopback => PAYLOAD_AT - ethernet::HEADER_LEN,
+        AccessKind::Frames | AccessKind::Be | AccessKind::Rc => PAYLOAD_AT - DATAGRAM_HEADERS,
+    }
+}
+
+/// Moves the UDP payload of a whole frame, which begins where its kind is received, to where payloads begin, if it is not
+/// there; its length, 0 where there is none.
+pub fn bare(buffer: &mut Buffer, begin: usize, len: usize) -> usize {
+    let frame = buffer.bytes.get(begin..(begin + len).min(buffer.bytes.len()));
+    let Some((payload, length)) = frame.and_then(udp_payload) else { return 0 };
+    let payload = begin + payload;
+    let length = length.min(MAX_PAYLOAD);
+    if payload != PAYLOAD_AT {
+        buffer.bytes.copy_within(payload..payload + length, PAYLOAD_AT);
+    }
+    length
+}
+
+/// Where the UDP payload of a frame without FCS and tag lies, and its length.
+fn udp_payload(frame: &[u8]) -> Option<(usize, usize)> {
+    let packet = frame.get(ethernet::HEADER_LEN..)?;
+    if frame[12..14] != EtherType::IPV4.get().to_be_bytes() {
+        return None;
+    }
+    let header = usize::from(packet.first()? & 0x0F) * 4;
+    let datagram = packet.get(header..)?;
+    let length = usize::from(u16::from_be_bytes([*datagram.get(4)?, *datagram.get(5)?]));
+    let length = length.checked_sub(udp::HEADER_LEN).filter(|_| length <= datagram.len())?;
+    Some((ethernet::HEADER_LEN + header + udp::HEADER_LEN, length))
 }
 
 /// The result of checking a received payload.
@@ -63,7 +96,9 @@ pub struct Inspected {
 /// Length of the payload without padding: a raw frame has no length field, so the plan tells.
 pub fn trimmed(facts: Option<&FlowFacts>, payload: u16) -> u16 {
     match facts {
-        Some(facts) if facts.protocol == Protocol::Raw && facts.payload > 0 => payload.min(facts.payload),
+        Some(facts) if facts.payload > 0 && matches!(facts.protocol, Protocol::Raw | Protocol::Tt) => {
+            payload.min(facts.payload)
+        }
         _ => payload,
     }
 }
@@ -95,7 +130,11 @@ pub fn inspect(assignment: &Assignment, buffer: &Buffer, payload: u16, length: u
 
 /// Whether a message with these flags belongs on `node`.
 pub fn belongs_here(facts: &FlowFacts, flags: ProbeFlags, node: NodeIndex) -> bool {
-    if flags.has(ProbeFlags::RETURN) { facts.relayed && facts.from == node } else { facts.to == node }
+    if flags.has(ProbeFlags::RETURN) {
+        facts.relayed && facts.from == node
+    } else {
+        facts.receivers.contains(&node)
+    }
 }
 
 /// The recorded form of a header.
@@ -109,3 +148,6 @@ pub fn seen(probe: Probe, length: u16, crc: Crc) -> MessageInfo {
     }
     MessageInfo { flow: probe.flow, sequence: probe.sequence, length, crc, flags }
 }
+
+#[cfg(test)]
+mod tests;

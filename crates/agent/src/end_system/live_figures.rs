@@ -7,7 +7,7 @@ use crate::recording::live::{LiveFlow, LivePart};
 pub(super) fn of(assignment: &Assignment) -> Vec<LiveFlow> {
     (0_u16..)
         .zip(&assignment.flows)
-        .filter(|(_, facts)| !facts.exchange)
+        .filter(|(_, facts)| !facts.exchange && facts.answers.is_none())
         .filter_map(|(position, facts)| {
             let part = match facts.role {
                 FlowRole::RoundTripSender => LivePart::RoundTrip,

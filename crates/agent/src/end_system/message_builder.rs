@@ -61,7 +61,6 @@ impl MessageBuilder {
     /// Builds messages while there are buffers. False: all were built.
     fn refill(&mut self, assignment: &Assignment) -> bool {
         let facts = &assignment.flows[usize::from(self.task.flow)];
-        let to = assignment.addresses[usize::from(facts.to)];
         while let Some(planned) = self.next {
             let Ok(mut buffer) = self.home.pop() else { return true };
             let payload = buffer.payload_mut(usize::from(facts.payload));
@@ -76,12 +75,13 @@ impl MessageBuilder {
             let probe = Probe { flow: facts.id, sequence: planned.sequence, flags };
             let sealed = probe::seal(payload, probe);
             debug_assert!(sealed.is_ok(), "the assignment admits only payloads that hold a header");
-            let frame = framing::write_headers(&mut buffer, facts, assignment.address(), to);
+            let envelope = assignment.outward(facts, planned.sequence);
+            let frame = framing::write_headers(&mut buffer, facts, &envelope, self.task.send.sub_link);
             let message = Outgoing {
                 due: planned.at,
                 buffer,
                 frame,
-                to: facts.to,
+                to: facts.first_receiver(),
                 flow: self.task.flow,
                 probe,
                 scheduled: true,

@@ -2,15 +2,16 @@
 
 use wg_core::Deadline;
 use wg_core::relay::{Output, Relay};
+use wg_frame::arinc664::VirtualLinkId;
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::NodeIndex;
+use wg_plan::{FlowId, NodeIndex};
 
 use crate::end_system::assignment::{Assignment, FlowFacts, RelayTask};
 use crate::end_system::buffer::Buffer;
 
 /// A message on its way back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ReturningMessage {
     /// The frame; its header says "return" already.
     pub buffer: Buffer,
@@ -18,6 +19,8 @@ pub struct ReturningMessage {
     pub probe: Probe,
     /// Position of its flow in the table.
     pub flow: u16,
+    /// The virtual link it goes back on, where it does.
+    pub link: Option<VirtualLinkId>,
 }
 
 /// Where returned messages go.
@@ -34,6 +37,9 @@ pub struct RelayState {
     flow: u16,
     from: NodeIndex,
     payload: u16,
+    /// The number that its answers carry.
+    answers_as: FlowId,
+    link: Option<VirtualLinkId>,
     core: Relay<ReturningMessage>,
     /// Messages that came to be relayed.
     pub handled: u64,
@@ -49,6 +55,8 @@ impl RelayState {
             flow: task.flow,
             from: facts.from,
             payload: facts.payload,
+            answers_as: task.relay.answers_as(),
+            link: task.relay.vl.map(VirtualLinkId),
             core: Relay::new(task.relay.planted(), period, assignment.drain),
             handled: 0,
             damaged: 0,
@@ -58,11 +66,15 @@ impl RelayState {
     /// Turns an intact message round and hands it, and whatever waited for it, to `way`.
     pub fn turn(&mut self, now: RunTime, mut buffer: Buffer, probe: Probe, way: &mut impl Way) {
         self.handled += 1;
-        let flags = probe.flags.with(ProbeFlags::RETURN);
+        let answer = Probe { flags: probe.flags.with(ProbeFlags::RETURN), flow: self.answers_as, ..probe };
+        let payload = buffer.payload_mut(usize::from(self.payload));
         // The CRC was verified, so the header is whole and this cannot fail.
-        let marked = probe::set_flags(buffer.payload_mut(usize::from(self.payload)), flags);
+        let marked = match answer.flow == probe.flow {
+            true => probe::set_flags(payload, answer.flags),
+            false => probe::seal(payload, answer),
+        };
         debug_assert!(marked.is_ok(), "a verified message has a header");
-        let message = ReturningMessage { buffer, probe: Probe { flags, ..probe }, flow: self.flow };
+        let message = ReturningMessage { buffer, probe: answer, flow: self.flow, link: self.link };
         self.core.handle_message(now, probe.sequence, probe.flags.has(ProbeFlags::WARM_UP), message);
         self.carry_on(way);
     }

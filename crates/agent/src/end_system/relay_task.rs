@@ -116,8 +116,8 @@ impl TaskReturnPath<'_> {
     fn push(&mut self, message: ReturningMessage, to: NodeIndex) {
         let facts = &self.assignment.flows[usize::from(message.flow)];
         let mut buffer = message.buffer;
-        let target = self.assignment.addresses[usize::from(to)];
-        let frame = framing::write_headers(&mut buffer, facts, self.assignment.address(), target);
+        let envelope = self.assignment.returned(facts, to, message.link);
+        let frame = framing::write_headers(&mut buffer, facts, &envelope, 0);
         let outgoing = Outgoing {
             // Before everything a schedule holds: at once.
             due: RunTime::from_picos(i64::MIN),
@@ -147,9 +147,7 @@ impl TaskReturnPath<'_> {
 impl Way for TaskReturnPath<'_> {
     fn send(&mut self, message: ReturningMessage, to: NodeIndex, twice: bool) {
         if twice {
-            let copy =
-                ReturningMessage { buffer: message.buffer.clone(), probe: message.probe, flow: message.flow };
-            self.push(copy, to);
+            self.push(message.clone(), to);
         }
         self.push(message, to);
         self.ends.wake.signal();
@@ -157,7 +155,8 @@ impl Way for TaskReturnPath<'_> {
 
     fn discard(&mut self, message: ReturningMessage) {
         let facts = &self.assignment.flows[usize::from(message.flow)];
-        let arrived = Probe { flags: message.probe.flags.without(ProbeFlags::RETURN), ..message.probe };
+        let flags = message.probe.flags.without(ProbeFlags::RETURN);
+        let arrived = Probe { flags, flow: facts.id, ..message.probe };
         let seen = framing::seen(arrived, facts.length, Crc::Ok);
         self.ends.records.push(
             seen,

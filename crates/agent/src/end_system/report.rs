@@ -218,6 +218,7 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
     for (position, task) in assignment.sends.iter().enumerate() {
         let at = usize::from(task.flow);
         let mut report = of_flow("send", task.flow, task.schedule.total(), assignment, gathered);
+        add_answers(&mut report, task.flow, assignment, gathered);
         for stats in gathered.access_points.iter().filter_map(|(_, f)| f.sends.get(at)) {
             report.done += stats.done;
             report.late += stats.late;
@@ -326,6 +327,17 @@ fn of_flow(
         sequence_gaps: stats.sequence_gaps,
         sequence_repeats: stats.sequence_repeats,
         ..proto::TaskReport::default()
+    }
+}
+
+/// What came back to the sender of a flow with numbers that tell its relays apart.
+fn add_answers(report: &mut proto::TaskReport, flow: u16, assignment: &Assignment, gathered: &Gathered) {
+    for (at, _) in (0_u16..).zip(&assignment.flows).filter(|(_, facts)| facts.answers == Some(flow)) {
+        let back = gathered.flow(at);
+        report.crc_errors += back.crc_errors;
+        report.wrong_destination += back.wrong_destination;
+        report.sequence_gaps += back.sequence_gaps;
+        report.sequence_repeats += back.sequence_repeats;
     }
 }
 

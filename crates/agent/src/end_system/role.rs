@@ -39,7 +39,7 @@ impl Role for EndSystem {
     }
 
     fn open(&self, setup: &Setup, run: &mut RunContext) -> Result<Box<dyn ActiveRole>, OpenError> {
-        let assignment = Arc::new(Assignment::new(&setup.network, &setup.run, setup.node)?);
+        let assignment = Arc::new(Assignment::new(&setup.network, &setup.run, setup.node, setup.card)?);
         run.timetable = Timetable {
             last_send: assignment.last_send,
             drain: assignment.drain,

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use wg_core::pacing::Pacing;
 use wg_frame::ethernet::MacAddress;
-use wg_frame::layout::{Carrier, Envelope, Tag};
+use wg_frame::layout::{Carrier, Envelope};
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::template::Template;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
-use wg_frame::vlan::{Priority, VlanId};
 use wg_net::transmit::{Backend, LiveFrames, LiveSchedule, Stopper, trial_frame};
 use wg_net::{Interface, clock};
 use wg_plan::schedule::Schedule;
-use wg_plan::{Inject, Pattern, Protocol, Replay};
+use wg_plan::{Addresses, Inject, Pattern, Protocol, Replay};
 use wg_record::{Clock, Crc, DropReason, Point};
 
 use crate::control::role::Counters;
+use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
 use crate::end_system::framing;
 use crate::end_system::servicing::SendStats;
@@ -53,7 +53,7 @@ pub struct StreamTask {
 }
 
 enum Of {
-    Send { position: u16, late_after_ns: i64 },
+    Send { position: u16, late_after_ns: i64, in_turn: Option<Addresses> },
     Load { until: RunTime, spin: bool },
 }
 
@@ -97,21 +97,13 @@ impl StreamTask {
         distrusted: &[(Backend, String)],
     ) -> Result<Self, BackendError> {
         let facts = &assignment.flows[usize::from(task.flow)];
-        let route = assignment.route(facts);
-        let carrier = match facts.protocol {
-            Protocol::Raw | Protocol::Tt => Carrier::Raw,
-            Protocol::Udp | Protocol::Be | Protocol::Rc => route.carrier(),
-        };
-        let tag = facts.vlan_tci.map(|tci| Tag {
-            priority: Priority::new((tci >> 13) as u8).unwrap_or_default(),
-            drop_eligible: false,
-            id: VlanId::new(tci & 0x0FFF).unwrap_or_default(),
-        });
+        let envelope = assignment.outward(facts, 0);
         let spec = |payload| FrameSpec {
             flow: facts.id,
-            envelope: Envelope { destination: route.mac[1], source: route.mac[0], tag, carrier },
+            envelope,
             payload,
             transmit_time: task.send.transmit_time.map(usize::from),
+            number: (facts.protocol == Protocol::Rc).then_some(task.send.sub_link),
         };
         let lengths = lengths_of(task, facts.length);
         let around = usize::from(facts.length).saturating_sub(usize::from(facts.payload));
@@ -138,18 +130,21 @@ impl StreamTask {
         let chosen = choose(&StreamNeeds {
             interface,
             specs: &specs,
-            forced: backend_of(task.send.backend),
+            // A host's messages to itself leave by its stack only.
+            forced: if facts.is_loopback { Some(Backend::Udp) } else { backend_of(task.send.backend) },
             least_gap_ps,
             constant_gap_ps: constant.then_some(least_gap_ps),
             recorded: true,
             alone: assignment.may_pass_queues(),
-            plain_headers: facts.addresses.is_none(),
-            launch: wish_of(task.send.launch),
+            plain_headers: facts.access == AccessKind::Udp && facts.headers.addresses.is_none(),
+            launch: if facts.is_loopback { LaunchPolicy::Off } else { wish_of(task.send.launch) },
             priority: assignment.priority(facts),
             distrusted,
             tried_later: true,
         })?;
-        let of = Of::Send { position: task.flow, late_after_ns: facts.late_after_ns };
+        let addresses = facts.headers.addresses;
+        let in_turn = (!addresses.macs.is_none()).then_some(addresses);
+        let of = Of::Send { position: task.flow, late_after_ns: facts.late_after_ns, in_turn };
         Ok(Self { chosen, pacing, schedule: task.schedule.clone(), burst: 1, lengths, of })
     }
 
@@ -272,10 +267,14 @@ impl StreamTask {
             give_up_ns: None,
             ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
             waiting: if in_turn { Waiting::AwakeInTurn } else { Waiting::Awake },
+            in_turn: match of {
+                Of::Send { in_turn, .. } => in_turn,
+                Of::Load { .. } => None,
+            },
             stop,
         };
         let sent = match (of, observer) {
-            (Of::Send { position, late_after_ns }, Some((records, counters))) => {
+            (Of::Send { position, late_after_ns, .. }, Some((records, counters))) => {
                 let (flow, stats) = (facts(position).id, SendStats::default());
                 let mut recorder =
                     SendRecorder { records, counters, flow, lengths: &lengths, late_after_ns, stats };
@@ -398,6 +397,7 @@ pub fn load_shape(assignment: &Assignment, task: &LoadTask) -> FrameSpec {
         },
         payload,
         transmit_time: (payload >= TRANSMIT_TIME_OF_LOAD + 8).then_some(TRANSMIT_TIME_OF_LOAD),
+        number: None,
     }
 }
 

@@ -60,7 +60,7 @@ pub fn ask(
 ) -> Result<Vec<Vec<Mac>>, ReachError> {
     let at = interface_named(interface)?;
     let mac = hardware_address(interface)?.ok_or_else(|| ReachError::NotEthernet(interface.into()))?;
-    let mut socket = Socket::packet(at.index, &[mac], Protocols::Only(ARP))?;
+    let mut socket = Socket::packet(at.index, &[mac.into()], Protocols::Only(ARP))?;
     let mut found: Vec<Vec<Mac>> = vec![Vec::new(); addresses.len()];
     let mut buffer = vec![0; LARGEST];
     for _ in 0..TRIES {

@@ -14,6 +14,7 @@ pub mod receiver;
 pub mod summary;
 
 use wg_frame::fill::Pattern;
+use wg_frame::image::Image;
 use wg_frame::layout::{Carrier, Envelope, LayoutError};
 use wg_frame::probe::ProbeError;
 use wg_frame::template::{Places, Template};
@@ -32,6 +33,8 @@ pub struct FrameSpec {
     pub payload: usize,
     /// Where the transmit time lies in the payload.
     pub transmit_time: Option<usize>,
+    /// What the last byte is where it is to hold the sequence number of a virtual link.
+    pub number: Option<u8>,
 }
 
 /// Why a stream has no frame.
@@ -68,7 +71,7 @@ impl FrameSpec {
         let mut envelope = self.envelope;
         let mut checksum = None;
         if let Carrier::Udp { checksummed, .. } = &mut envelope.carrier {
-            *checksummed = extent != Extent::FrameWithoutChecksum;
+            *checksummed &= extent != Extent::FrameWithoutChecksum;
             checksum = checksummed.then_some(header - 2);
         }
         let mut places = Places {
@@ -77,7 +80,10 @@ impl FrameSpec {
             transmit_time: self.transmit_time,
             checksum,
         };
-        let mut bytes = envelope.close(&mut buffer, self.payload)?.to_vec();
+        let mut bytes = match self.number {
+            Some(number) => envelope.close_numbered(&mut buffer, self.payload, number)?.to_vec(),
+            None => envelope.close(&mut buffer, self.payload)?.to_vec(),
+        };
         if extent == Extent::Payload {
             bytes = bytes[header..header + self.payload].to_vec();
             places = Places { payload: 0, checksum: None, ..places };
@@ -88,6 +94,6 @@ impl FrameSpec {
 
     /// Bytes of the frame, DA to FCS.
     pub fn frame_len(&self) -> usize {
-        self.envelope.frame_len(self.payload)
+        Image::length(&self.envelope, self.payload, self.number.is_some())
     }
 }

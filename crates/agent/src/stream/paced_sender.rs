@@ -9,11 +9,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use wg_core::pacing::{Pacer, Pacing};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::probe::ProbeFlags;
 use wg_frame::template::Template;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::transmit::{Transmitter, Unlaunched};
 use wg_net::{clock, realtime};
+use wg_plan::Addresses;
 use wg_record::Sketch;
 
 use super::gaps::Gaps;
@@ -104,6 +106,8 @@ pub struct PacedSender<'a> {
     pub ahead_ns: Option<i64>,
     /// What happens until a frame is due.
     pub waiting: Waiting,
+    /// The MAC addresses that frames have in turn, from those of their template on.
+    pub in_turn: Option<Addresses>,
     /// Set to end early.
     pub stop: &'a AtomicBool,
 }
@@ -193,6 +197,12 @@ impl PacedSender<'_> {
         let leaves = if self.ahead_ns.is_some() { WallNanos::new(target) } else { at };
         let time = run_time(self.epoch, leaves.get());
         template.patch(slot.bytes, due.sequence, flags, time);
+        if let Some(addresses) = &self.in_turn {
+            let first = |at: usize| MacAddress(bytes[at..at + 6].try_into().unwrap_or_default());
+            let [source, destination] = addresses.in_turn([first(6), first(0)], due.sequence);
+            slot.bytes[..6].copy_from_slice(&destination.0);
+            slot.bytes[6..12].copy_from_slice(&source.0);
+        }
         self.transmitter.commit(bytes.len());
         if self.ahead_ns.is_some() {
             self.transmitter.launch_at(leaves);
@@ -257,7 +267,6 @@ mod contract;
 mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
-    use wg_frame::ethernet::MacAddress;
     use wg_frame::layout::{Carrier, Envelope};
 
     use super::contract::{self, Sent};
@@ -291,7 +300,7 @@ mod tests {
         let carrier = Carrier::udp(here(0), here(port));
         let (destination, source) = (MacAddress([0; 6]), MacAddress([0; 6]));
         let envelope = Envelope { destination, source, tag: None, carrier };
-        let spec = FrameSpec { flow: 1, envelope, payload: 64, transmit_time: None };
+        let spec = FrameSpec { flow: 1, envelope, payload: 64, transmit_time: None, number: None };
         let mut transmitter = Transmitter::udp(here(0), here(port)).expect("a socket");
         let epoch = Epoch::new(clock::realtime());
         let mut observer = Hindered { epoch, stall_ns: gap_ps / 100, sent: Vec::new() };
@@ -310,6 +319,7 @@ mod tests {
             give_up_ns: None,
             ahead_ns: None,
             waiting: Waiting::Awake,
+            in_turn: None,
             stop: &AtomicBool::new(false),
         }
         .run(dues, &mut stats, &mut observer)

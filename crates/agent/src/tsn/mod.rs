@@ -98,12 +98,16 @@ fn lock(folder: &Path, interface: &str) -> Result<OwnedFd, String> {
     Ok(file.into())
 }
 
-/// Makes the settings that the plan has for this host; `None` without any.
+/// Makes the settings that the plan has for this host; `None` without any, and where its card has them, which the network
+/// plays.
 ///
 /// # Errors
 /// They are not allowed, or the kernel, the card or the present state of the interface does not take them; nothing is
 /// changed then.
 pub fn make(setup: &Setup, grants: &mut Vec<proto::Grant>) -> Result<Option<InForce>, OpenError> {
+    if setup.card {
+        return Ok(None);
+    }
     let Some(tsn) = commands::settings(&setup.network, setup.node) else { return Ok(None) };
     let Some(folder) = &setup.tsn_folder else {
         let why = "the test sets TSN of this host's interface, which only an agent that serves a network does, and only \

@@ -112,6 +112,7 @@ fn setup(folder: &Path) -> Setup {
         node: 0,
         network_ports: Vec::new(),
         ports: vec![crate::control::role::PortInterface { port: 1, interface: "lo".into() }],
+        card: false,
         spool: PathBuf::new(),
         agents_on_host: 1,
         distrusted: Vec::new(),

@@ -4,17 +4,19 @@
 //! tagged frame nor one with an address of its own is of that type.
 
 use libc::{
-    BPF_ABS, BPF_B, BPF_H, BPF_IND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_MSH, BPF_RET,
-    BPF_W, sock_filter,
+    BPF_ABS, BPF_B, BPF_H, BPF_IND, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX,
+    BPF_MSH, BPF_RET, BPF_W, sock_filter,
 };
 
 use crate::receive::{FrameFilter, MAX_PORTS};
-use crate::socket::Target;
+use crate::socket::{MacRange, Target};
 use crate::sys::short;
 
 const WORD: u32 = BPF_LD | BPF_W | BPF_ABS;
 const HALF: u32 = BPF_LD | BPF_H | BPF_ABS;
 const EQUAL: u32 = BPF_JMP | BPF_JEQ | BPF_K;
+const AT_LEAST: u32 = BPF_JMP | BPF_JGE | BPF_K;
+const GREATER: u32 = BPF_JMP | BPF_JGT | BPF_K;
 /// Begin of the IPv4 header in an untagged frame.
 const IPV4: u32 = 14;
 
@@ -22,9 +24,33 @@ const fn op(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: short(code as i64), jt, jf, k }
 }
 
-/// Loads what lies at `code` and `k` and goes on where it is `value`; else skips `instructions` more.
-fn only(code: u32, k: u32, value: u32, skip: u8) -> [sock_filter; 2] {
-    [op(code, 0, 0, k), op(EQUAL, 0, skip, value)]
+/// A field of the frame: how it is loaded, and where it lies.
+type Field = (u32, u32);
+
+/// What a field has to be: from the first to the second value.
+#[derive(Clone, Copy)]
+struct Test(Field, u32, u32);
+
+/// Takes a frame that passes all tests; any other goes on behind this block.
+fn block(tests: impl IntoIterator<Item = Test>) -> Vec<sock_filter> {
+    let mut program = Vec::new();
+    for Test((code, at), first, last) in tests {
+        program.push(op(code, 0, 0, at));
+        if first == last {
+            program.push(op(EQUAL, 0, 1, first));
+        } else {
+            program.extend([op(AT_LEAST, 0, 1, first), op(GREATER, 1, 0, last)]);
+        }
+    }
+    program.push(TAKE);
+    // Whatever jumps leaves the block.
+    let length = program.len();
+    for (at, op) in program.iter_mut().enumerate() {
+        // A block has some fifteen instructions.
+        let out = u8::try_from(length - at - 1).unwrap_or(u8::MAX);
+        (op.jt, op.jf) = (op.jt * out, op.jf * out);
+    }
+    program
 }
 
 const TAKE: sock_filter = keep(u32::MAX);
@@ -35,26 +61,31 @@ pub(crate) const fn keep(length: u32) -> sock_filter {
     op(BPF_RET | BPF_K, 0, 0, length)
 }
 
-fn mac_words(mac: [u8; 6]) -> (u32, u32) {
-    let high = u32::from_be_bytes([mac[0], mac[1], mac[2], mac[3]]);
-    (high, u32::from(u16::from_be_bytes([mac[4], mac[5]])))
+/// The tests for a destination address: a range has two parts where it goes beyond its last four bytes.
+fn destinations(macs: MacRange) -> impl Iterator<Item = [Test; 2]> {
+    const FIRST_TWO: Field = (HALF, 0);
+    const LAST_FOUR: Field = (WORD, 2);
+    let [a, b, rest @ ..] = macs.first;
+    let (high, low) = (u16::from_be_bytes([a, b]), u32::from_be_bytes(rest));
+    let last = u64::from(low) + u64::from(macs.count.max(1) - 1);
+    let part = |high: u16, first, last| {
+        [Test(FIRST_TWO, u32::from(high), u32::from(high)), Test(LAST_FOUR, first, last)]
+    };
+    let end = u32::try_from(last).unwrap_or(u32::MAX);
+    let beyond = last.checked_sub(1 << 32).and_then(|over| u32::try_from(over).ok());
+    [Some(part(high, low, end)), beyond.map(|rest| part(high.wrapping_add(1), 0, rest))].into_iter().flatten()
 }
 
 /// Takes frames of `ether_type` addressed to one of `macs`, tagged or not.
-pub(crate) fn raw(macs: &[[u8; 6]], ether_type: u16) -> Vec<sock_filter> {
+pub(crate) fn addressed(macs: &[MacRange], ether_type: u16) -> Vec<sock_filter> {
     let of_protocol = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned();
     let mut programme = vec![op(WORD, 0, 0, of_protocol), op(EQUAL, 1, 0, u32::from(ether_type)), LEAVE];
-    for mac in macs {
-        let (high, low) = mac_words(*mac);
-        programme.extend(only(WORD, 0, high, 3));
-        programme.extend(only(HALF, 4, low, 1));
-        programme.push(TAKE);
-    }
+    programme.extend(macs.iter().flat_map(|range| destinations(*range)).flat_map(block));
     programme.push(LEAVE);
     programme
 }
 
-/// Takes UDP over IPv4 in untagged frames that lead to one of `targets`, whole datagrams only.
+/// Takes UDP over IPv4 that leads to one of `targets`, whole datagrams only; a tag that the kernel took off is not in the way.
 pub(crate) fn udp(targets: &[Target]) -> Vec<sock_filter> {
     let mut programme = vec![
         op(HALF, 0, 0, 12),
@@ -70,13 +101,12 @@ pub(crate) fn udp(targets: &[Target]) -> Vec<sock_filter> {
         // The index register has the length of the IPv4 header from here on.
         op(BPF_LDX | BPF_MSH | BPF_B, 0, 0, IPV4),
     ];
-    for Target { mac, at } in targets {
-        let (high, low) = mac_words(*mac);
-        programme.extend(only(WORD, 0, high, 7));
-        programme.extend(only(HALF, 4, low, 5));
-        programme.extend(only(WORD, IPV4 + 16, u32::from(*at.ip()), 3));
-        programme.extend(only(BPF_LD | BPF_H | BPF_IND, IPV4 + 2, u32::from(at.port()), 1));
-        programme.push(TAKE);
+    for Target { macs, at } in targets {
+        let (ip, port) = (u32::from(*at.ip()), u32::from(at.port()));
+        let datagram =
+            [Test((WORD, IPV4 + 16), ip, ip), Test((BPF_LD | BPF_H | BPF_IND, IPV4 + 2), port, port)];
+        let tests = destinations(*macs).map(|mac| mac.into_iter().chain(datagram));
+        programme.extend(tests.flat_map(block));
     }
     programme.push(LEAVE);
     programme
@@ -132,7 +162,12 @@ mod tests {
                 }
                 code if code == BPF_RET | BPF_K => return k,
                 code => {
-                    let holds = if code == EQUAL { a == k } else { a & k != 0 };
+                    let holds = match code {
+                        EQUAL => a == k,
+                        AT_LEAST => a >= k,
+                        GREATER => a > k,
+                        _ => a & k != 0,
+                    };
                     at += usize::from(if holds { op.jt } else { op.jf });
                     continue;
                 }
@@ -143,12 +178,15 @@ mod tests {
     }
 
     fn target(last: u8, port: u16) -> Target {
-        Target { mac: [2, 0, 0, 0, 7, last], at: SocketAddrV4::new(Ipv4Addr::new(10, 0, 7, last), port) }
+        Target {
+            macs: [2, 0, 0, 0, 7, last].into(),
+            at: SocketAddrV4::new(Ipv4Addr::new(10, 0, 7, last), port),
+        }
     }
 
     fn datagram(target: &Target, options: usize) -> Vec<u8> {
         let mut frame = vec![0; 14 + 20 + 4 * options + 8 + 30];
-        frame[..6].copy_from_slice(&target.mac);
+        frame[..6].copy_from_slice(&target.macs.first);
         frame[12..14].copy_from_slice(&[0x08, 0x00]);
         frame[14] = 0x45 + options as u8;
         // Don't fragment.
@@ -183,7 +221,7 @@ mod tests {
     #[test]
     fn raw_frames_to_the_addresses_pass_and_no_others() {
         let macs = [[2, 0, 0, 0, 7, 1], [2, 0, 0, 0, 7, 2]];
-        let programme = raw(&macs, 0x88B5);
+        let programme = addressed(&macs.map(MacRange::from), 0x88B5);
         for mac in macs {
             let mut frame = vec![0; 60];
             frame[..6].copy_from_slice(&mac);
@@ -193,6 +231,26 @@ mod tests {
                 let mut other = frame.clone();
                 other[at] ^= 0x40;
                 assert_eq!(run(&programme, &other), 0, "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_of_addresses_passes_and_its_neighbours_do_not() {
+        for first in [[2, 0, 0, 0, 7, 1], [2, 0, 0xFF, 0xFF, 0xFF, 0xFD], [2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]] {
+            for count in [1_u32, 2, 5, 300] {
+                let range = MacRange { first, count };
+                let programme = addressed(&[range], 0x88B5);
+                let at = |offset: i64| {
+                    let bits = u64::from_be_bytes([&[0, 0], &first[..]].concat().try_into().expect("8 B"));
+                    let mut frame = vec![0; 60];
+                    frame[..6].copy_from_slice(&bits.wrapping_add_signed(offset).to_be_bytes()[2..]);
+                    frame[12..14].copy_from_slice(&[0x88, 0xB5]);
+                    accepts(&programme, &frame)
+                };
+                let last = i64::from(count) - 1;
+                assert!(at(0) && at(last) && at(last / 2), "{range:?}");
+                assert!(!at(-1) && !at(last + 1), "{range:?}");
             }
         }
     }

@@ -26,6 +26,16 @@ impl Addresses {
         *self == Self::default()
     }
 
+    /// Source and destination of message `sequence`, of those it has in turn from these on.
+    #[must_use]
+    pub fn in_turn(&self, [source, destination]: [MacAddress; 2], sequence: u32) -> [MacAddress; 2] {
+        let at = |first: MacAddress, count: Option<u32>| match count {
+            Some(count) => first.offset_by(u64::from(sequence % count.max(1))),
+            None => first,
+        };
+        [at(source, self.macs.source), at(destination, self.macs.destination)]
+    }
+
     /// Whether what the receiver listens to is its own.
     pub fn leads_home(&self) -> bool {
         self.mac.destination.is_none() && self.ipv4.destination.is_none() && self.port.destination.is_none()

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wg_core::arinc664::Contract;
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
 use super::addresses::Addresses;
@@ -118,6 +119,13 @@ impl Flow {
     /// Whether its sender is its receiver, and none of its messages comes to an interface.
     pub fn is_loopback(&self) -> bool {
         self.from == self.to && self.also_to.is_empty()
+    }
+
+    /// The group that its frames go to where it has several receivers, unless they are critical traffic: one of the IPv4
+    /// groups 239.87.0.0/16, numbered by flow, and the MAC address that goes with it (RFC 1112, 6.4).
+    pub const fn group(&self) -> (MacAddress, [u8; 4]) {
+        let [high, low] = self.id.to_be_bytes();
+        (MacAddress([0x01, 0x00, 0x5e, 0x57, high, low]), [239, 0x57, high, low])
     }
 
     /// Its receivers, in the order of the file.

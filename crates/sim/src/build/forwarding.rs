@@ -35,8 +35,6 @@ use crate::world::{SwitchCore, World};
 const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places: 8_192 };
 
 /// The destination address of a flow's frames: the receiver's, or a group's.
-///
-/// Groups of ordinary flows are those of IPv4 groups 239.87.0.0/16 (RFC 1112, 6.4), numbered by flow.
 pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
     match (flow.protocol, &flow.virtual_link, &flow.schedule) {
         (Protocol::Rc, Some(link), _) => MacAddress(VirtualLinkId(link.id).destination().0),
@@ -45,10 +43,7 @@ pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
         _ if flow.also_to.is_empty() => {
             flow.addresses.mac.destination.unwrap_or(addresses[usize::from(flow.to)])
         }
-        _ => flow.addresses.mac.destination.unwrap_or_else(|| {
-            let [high, low] = flow.id.to_be_bytes();
-            MacAddress([0x01, 0x00, 0x5e, 0x57, high, low])
-        }),
+        _ => flow.addresses.mac.destination.unwrap_or(flow.group().0),
     }
 }
 

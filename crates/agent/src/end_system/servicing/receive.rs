@@ -1,8 +1,10 @@
 //! The receiving half, and messages turned round on the spot.
 
 use wg_core::Deadline;
+use wg_frame::ethernet::{FCS_LEN, HEADER_LEN, MIN_FRAME_LEN};
 use wg_frame::probe::{self, ProbeFlags};
 use wg_frame::time::WallNanos;
+use wg_frame::vlan::TAG_LEN;
 use wg_net::{Received, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
@@ -12,15 +14,12 @@ use super::transmit::FrameToSend;
 use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::FlowRole;
-use crate::end_system::buffer::{Buffer, Incoming, PAYLOAD_AT};
-use crate::end_system::framing::{self, ETHERNET_HEADER, RAW_AT};
+use crate::end_system::buffer::{Buffer, Incoming};
+use crate::end_system::framing;
 use crate::end_system::receiver_task::Inbox;
 use crate::end_system::relay::{ReturningMessage, Way};
 use crate::recording::record_ring::ArrivalTimes;
 
-/// A tag and the FCS.
-const TAG: usize = 4;
-const FCS: usize = 4;
 /// Pause in which a task gives buffers back.
 const FOR_BUFFERS: std::time::Duration = std::time::Duration::from_micros(200);
 
@@ -42,11 +41,7 @@ impl Servicing {
         let Some(mut buffer) = self.pool.pop() else {
             return self.receive_without_buffer(block);
         };
-        let at = match self.access {
-            AccessKind::Udp => PAYLOAD_AT,
-            AccessKind::Raw => RAW_AT,
-            AccessKind::Frames => 0,
-        };
+        let at = framing::receive_at(self.access);
         match self.socket.receive(&mut buffer.bytes[at..], block) {
             Ok(Some(received)) => {
                 let now = clock::realtime();
@@ -91,10 +86,14 @@ impl Servicing {
         let (payload, length) = match self.access {
             AccessKind::Udp => {
                 let tag = self.tag_of(&buffer, received.len);
-                (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, tag))
+                (received.len, wire_length(framing::DATAGRAM_HEADERS + received.len, tag))
             }
-            AccessKind::Raw => (received.len.saturating_sub(ETHERNET_HEADER), whole),
-            AccessKind::Frames => (bare(&mut buffer, received.len), whole),
+            AccessKind::Raw | AccessKind::Tt | AccessKind::Loopback => {
+                (received.len.saturating_sub(HEADER_LEN), whole)
+            }
+            AccessKind::Frames | AccessKind::Be | AccessKind::Rc => {
+                (framing::bare(&mut buffer, framing::receive_at(self.access), received.len), whole)
+            }
         };
         let wire = self.interface.as_mut().and_then(|interface| interface.received(&received, length));
         let incoming = Incoming {
@@ -113,8 +112,7 @@ impl Servicing {
             self.hand_over(incoming);
             return;
         };
-        if (facts.access == AccessKind::Frames) != (self.access == AccessKind::Frames) {
-            // The packet socket sees what goes to a port, and so does the port: each message is told of by one of them.
+        if facts.access != self.access && facts.access.shares_ports() && self.access.shares_ports() {
             self.recycle(incoming.buffer);
             return;
         }
@@ -217,8 +215,8 @@ impl Servicing {
 impl Way for Servicing {
     fn send(&mut self, mut message: ReturningMessage, to: NodeIndex, twice: bool) {
         let facts = &self.assignment.flows[usize::from(message.flow)];
-        let target = self.assignment.addresses[usize::from(to)];
-        let frame = framing::write_headers(&mut message.buffer, facts, self.assignment.address(), target);
+        let envelope = self.assignment.returned(facts, to, message.link);
+        let frame = framing::write_headers(&mut message.buffer, facts, &envelope, 0);
         let send = FrameToSend {
             to,
             flow: message.flow,
@@ -236,8 +234,8 @@ impl Way for Servicing {
 
     fn discard(&mut self, message: ReturningMessage) {
         let facts = &self.assignment.flows[usize::from(message.flow)];
-        let arrived =
-            probe::Probe { flags: message.probe.flags.without(ProbeFlags::RETURN), ..message.probe };
+        let flags = message.probe.flags.without(ProbeFlags::RETURN);
+        let arrived = probe::Probe { flags, flow: facts.id, ..message.probe };
         let seen = framing::seen(arrived, facts.length, Crc::Ok);
         self.records.push(seen, Point::Drop, Clock::Realtime, DropReason::PlantedFault, clock::realtime());
         self.recycle(message.buffer);
@@ -245,24 +243,7 @@ impl Way for Servicing {
 }
 
 /// Length on the wire, DA to FCS, of a frame seen without FCS and with its tag in `tci`.
-/// Moves the UDP payload of a whole frame to where payloads begin; its length, 0 where there is none.
-fn bare(buffer: &mut Buffer, len: usize) -> usize {
-    let Some((payload, length)) = buffer.bytes.get(..len).and_then(udp_payload) else { return 0 };
-    buffer.bytes.copy_within(payload..payload + length, PAYLOAD_AT);
-    length
-}
-
-/// Where the UDP payload of a frame without FCS lies, and its length.
-fn udp_payload(frame: &[u8]) -> Option<(usize, usize)> {
-    let packet = frame.get(ETHERNET_HEADER..)?;
-    let header = usize::from(packet.first()? & 0x0F) * 4;
-    let datagram = packet.get(header..)?;
-    let length = usize::from(u16::from_be_bytes([*datagram.get(4)?, *datagram.get(5)?]));
-    let length = length.checked_sub(8).filter(|_| length <= datagram.len())?;
-    Some((ETHERNET_HEADER + header + 8, length))
-}
-
 fn wire_length(bytes: usize, tci: Option<u16>) -> u16 {
-    let length = (bytes + FCS + if tci.is_some() { TAG } else { 0 }).max(64);
+    let length = (bytes + FCS_LEN + if tci.is_some() { TAG_LEN } else { 0 }).max(MIN_FRAME_LEN);
     u16::try_from(length).unwrap_or(u16::MAX)
 }

@@ -44,10 +44,8 @@ impl Servicing {
 
     /// Timestamps, sends and records one frame.
     pub(super) fn transmit(&mut self, buffer: &Buffer, frame: std::ops::Range<usize>, send: FrameToSend) {
-        let to = match self.access {
-            AccessKind::Udp => Some(self.assignment.addresses[usize::from(send.to)].probes()),
-            AccessKind::Raw | AccessKind::Frames => None,
-        };
+        let to = (self.access == AccessKind::Udp)
+            .then(|| self.assignment.addresses[usize::from(send.to)].probes());
         let at = clock::realtime();
         let asked = self.interface.as_mut().is_some_and(|interface| interface.may_ask(at));
         let sent = if asked {
