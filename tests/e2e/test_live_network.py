@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import Runner, assert_measured, interfaces_and_spaces, scenario, until
+from test_faults import Campaign, shows_what_was_recorded
 from wiregauge.benches import agent_program
 
 HERE = Path(__file__).parent
@@ -45,3 +50,71 @@ def test_every_end_system_has_one_whole_link_to_the_network_and_nobody_speaks_th
             assert (link["queue"], link["mtu"]) == ("noqueue", 1600)
             # A checksum, a tag or a segment that is left to an interface is wrong behind a packet socket.
             assert set(link["offloads"]) <= {"highdma"}
+
+
+CAPTURED = """<tasks><send flow="10" period="2ms" payload="64B" count="200"/><receive flow="10"/>
+  <capture on="sw1"/></tasks>"""
+
+
+def test_a_test_runs_through_the_model_and_leaves_what_a_simulation_leaves(
+    tmp_path: Path, wiregauge: Runner
+) -> None:
+    (tmp_path / "t.xml").write_text(scenario(CAPTURED))
+    done = wiregauge("run", "t.xml", "--switches", "model", "--out", "r")
+    place = tmp_path / "r"
+    assert_measured(done, place)
+    manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+    (run,) = manifest["runs"]
+    assert manifest["traits"]["switches"] == "model"
+    assert sorted(run["agents"]) == ["mac", "sensor"]
+    assert run["network"]["complete"]
+    assert {one["end_system"]: one["frames"] for one in run["network"]["releases"]} == {
+        "mac": 0,
+        "sensor": 200,
+    }
+    assert run["network"]["intake"]["frames"] == 200
+    assert run["first_ports"]["mac"] == {"port": "network:h0", "received": 200}
+    assert "sw1" in run["simulation"]["switches"]
+    for kind, file in (("truth", "run-0000.parquet"), ("captures", "run-0000/sw1.pcapng")):
+        assert (place / kind / file).stat().st_size > 0
+    shown = wiregauge("show", "r", "--json").json()["runs"][0]
+    assert shown["flows"][0]["delivered"] == 200
+    # A hop of the switch, as the simulator records it.
+    assert len(shown["flows"][0]["hops"]) == 1
+    checks = {check["name"]: check for check in shown["checks"]}
+    assert "n = 200" in checks["network-error"]["observed"]
+    assert checks["captures"]["grade"] == "ok"
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Iterator[Campaign]:
+    before = interfaces_and_spaces()
+    campaign = Campaign(tmp_path, "--switches", "model")
+    campaign.wait_for_records()
+    yield campaign
+    if campaign.process.poll() is None:
+        os.killpg(campaign.process.pid, signal.SIGKILL)
+        campaign.process.wait()
+    campaign.process.communicate()  # closes its pipes
+    until(lambda: interfaces_and_spaces() == before, "the end of all that it made", 10)
+
+
+@pytest.mark.parametrize(
+    ("strike", "words"),
+    [
+        (signal.SIGKILL, ["the network is gone: killed by signal 9"]),
+        (signal.SIGSTOP, ["the network gave no sign of life", "was stopped (SIGSTOP)", "was given up"]),
+    ],
+)
+def test_a_run_whose_network_is_struck_ends_is_graded_and_calls_nothing_lost(
+    played: Campaign, wiregauge: Runner, strike: signal.Signals, words: list[str]
+) -> None:
+    os.kill(played.one("serve", "/run/netns/network"), strike)
+    code, err = played.end()
+    assert code == 4
+    assert all(word in err for word in words), err
+    manifest = json.loads((played.folder / "r" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["state"] == "failed"
+    assert "network" not in manifest["runs"][0]
+    flow = shows_what_was_recorded(wiregauge)
+    assert flow["lost"] == 0, "what the network had in hand when it ended nobody knows"

@@ -345,7 +345,7 @@ def _measure(
         if "cross_traffic" in asked:
             session.envelopes = switching.envelopes_of(asked["cross_traffic"])
         results, stopped = switching.carry_out(session, switching.chosen(asked["tests"]))
-        shown = switching.switch_json(session, bench.name, results, stopped)
+        shown = switching.switch_json(session, bench.name, results, stopped, between=bench.traits.between)
         page = None
         try:
             store.save(dict(shown))

@@ -28,6 +28,11 @@ class Traits:
     """Who plays what is between the end systems of a bench on one machine: `kernel`, by its bridges, or `model`, the
     simulator's engine in real time. Empty: nobody here, or it was not asked."""
 
+    @property
+    def between(self) -> str:
+        """Who plays switches and links, in words; empty where that is no choice."""
+        return {"kernel": "bridges of the kernel", "model": "the model, in real time"}.get(self.switches, "")
+
     def as_json(self) -> dict[str, Any]:
         """As they stand in the manifest."""
         return asdict(self)

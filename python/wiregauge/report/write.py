@@ -360,6 +360,7 @@ def _facts(judgement: Judgement) -> dict[str, str]:
         "Test": f"{test.get('name', plan.name)} ({test.get('file', '?')}, SHA-256 {test.get('sha256', '?')[:16]}…)",
         **({"Set beside the file": ", ".join(judgement.settings)} if judgement.settings else {}),
         "Bench": str(manifest.get("bench", "?")),
+        **({"Switches and links": judgement.traits.between} if judgement.traits.between else {}),
         "Program": f"{program.get('name', '?')} {program.get('version', '?')}",
         "Seed": str(manifest.get("seed", "?")),
         "Started, finished": f"{manifest.get('started') or '?'}, {manifest.get('finished') or 'not finished'}",

@@ -66,8 +66,10 @@ class SwitchShown(TypedDict):
     not_carried: Annotated[list[UncarriedShown], Meta(description="tests that this bench cannot carry")]
 
 
-def switch_json(session: Session, bench: str, results: list[Result], stopped: str) -> SwitchShown:
-    """The data sheet."""
+def switch_json(
+    session: Session, bench: str, results: list[Result], stopped: str, *, between: str = ""
+) -> SwitchShown:
+    """The data sheet. `between`: who played the device, where the bench has several who can."""
     device = session.device
     return {
         "datasheet": 1,
@@ -82,7 +84,7 @@ def switch_json(session: Session, bench: str, results: list[Result], stopped: st
         "version": __version__,
         "trials": session.asked if not stopped else max(session.asked - 1, 0),
         "seconds": round(session.spent_s, 3),
-        "told": list(device.told),
+        "told": [*device.told, *([f"the device was played by {between}"] if between else [])],
         "tests": [
             filled(TestShown, one, columns=[filled(ColumnShown, column) for column in one.columns])
             for one in results

@@ -55,7 +55,7 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
         )
         if one != other
     ]
-    apart = _between(base), _between(new)
+    apart = base.traits.between, new.traits.between
     if "" not in apart and apart[0] != apart[1]:
         found.append(f"what plays switches and links: {apart[0]} against {apart[1]}")
     if _text(first, "bench") == _text(second, "bench") and not base.traits.virtual_time:
@@ -76,13 +76,6 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
         if any(flow.sampled is not None for point in judgement.points for flow in point.flows)
     ]
     return tuple(found) + _settings(base, new)
-
-
-def _between(judgement: Judgement) -> str:
-    """Who plays switches and links; empty on a bench where that cannot be chosen."""
-    return {"kernel": "bridges of the kernel", "model": "the model, in real time"}.get(
-        judgement.traits.switches, ""
-    )
 
 
 def _alone(judgement: Judgement) -> bool:
