@@ -6,6 +6,7 @@ use wg_frame::ipv4;
 use wg_frame::layout::Tag;
 use wg_frame::probe::{self, Probe};
 use wg_frame::udp;
+use wg_plan::wire::DISCARD_PORT;
 
 /// Bytes of the frame check sequence, which the kernel leaves out.
 const FCS: u16 = 4;
@@ -60,5 +61,10 @@ fn in_datagram(packet: &ipv4::Packet<&[u8]>) -> Option<Probe> {
     if packet.protocol() != ipv4::PROTOCOL_UDP {
         return None;
     }
-    probe::peek(udp::Datagram::new_checked(packet.payload()).ok()?.payload())
+    let datagram = udp::Datagram::new_checked(packet.payload()).ok()?;
+    // Background load numbers its frames by injectors, which are no flows.
+    if datagram.destination_port() == DISCARD_PORT {
+        return None;
+    }
+    probe::peek(datagram.payload())
 }
