@@ -110,7 +110,12 @@ fn sustain(directory: &std::path::Path) -> Result<(u64, u64), String> {
     let dropped = source.dropped.clone();
     let spool = directory.to_owned();
     let logger = std::thread::spawn(move || {
-        let sources = Sources { rings: vec![source], clocks: Vec::new(), live: live(LivePart::RoundTrip) };
+        let sources = Sources {
+            rings: vec![source],
+            clocks: Vec::new(),
+            live: live(LivePart::RoundTrip),
+            remote_log: None,
+        };
         record_writer::run(&spool, config(), Epoch::new(epoch), sources)
     });
     let per_step = RATE / 1000;

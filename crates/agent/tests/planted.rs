@@ -59,6 +59,10 @@ fn main() -> ExitCode {
             "faults_of_relays_come_back_exactly_on_virtual_links_and_beside_them",
             traffic::faults_of_relays_come_back_exactly_on_virtual_links_and_beside_them,
         ),
+        (
+            "logs_and_flooding_threads_send_what_they_report",
+            traffic::logs_and_flooding_threads_send_what_they_report,
+        ),
     ])
 }
 

@@ -24,6 +24,7 @@ use crate::recording::live::{LiveBoard, LiveFlow};
 use crate::recording::packet_capture::CaptureError;
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::recording::record_ring::{RecordConsumer, RecordProducer, record_ring};
+use crate::recording::remote_log::RemoteLog;
 use crate::timestamps::planted::PlantedHardware;
 use crate::timestamps::{HardwareStats, PhcTracker, TimestampInfo};
 
@@ -216,6 +217,8 @@ pub struct RunContext {
     pub access_points: Vec<String>,
     /// Flows whose figures may be watched while the run goes on.
     pub live: Vec<LiveFlow>,
+    /// The log that the record writer sends over the network.
+    pub remote_log: Option<RemoteLog>,
     /// The stretches of time of which captures keep frames that they hold back.
     pub asked: Arc<Asked>,
     pub(super) board: Arc<LiveBoard>,

@@ -250,11 +250,12 @@ fn start_writer(
 ) -> Result<JoinHandle<record_writer::Outcome>, OpenError> {
     let (records, clocks) = (std::mem::take(&mut run.records), std::mem::take(&mut run.hardware_clocks));
     let (gate, spool) = (Arc::clone(&run.gate), spool.to_owned());
+    let remote_log = run.remote_log.take();
     let live = LiveFigures::new(std::mem::take(&mut run.live), Arc::clone(&run.board));
     spawn("log", move || {
         // The kernel always lets a thread step back.
         let _ = wg_net::realtime::background();
-        let sources = record_writer::Sources { rings: records, clocks, live };
+        let sources = record_writer::Sources { rings: records, clocks, live, remote_log };
         gate.wait().map(|epoch| record_writer::run(&spool, writer, epoch, sources))
     })
 }

@@ -15,6 +15,7 @@ use wg_net::realtime::AwakeCores;
 use super::gate::Gate;
 use super::role::{ActiveRole, Counters, RoleReport, Timetable};
 use crate::recording::record_writer::{self, RecordWriterStats};
+use crate::recording::remote_log::RemoteLogStats;
 use crate::tsn::{self, InForce};
 use crate::{proto, timestamps};
 
@@ -153,7 +154,8 @@ impl RunThreads {
         }
         let ended = clock::realtime().get();
         let started = epoch.map_or(ended, |epoch| epoch.wall().get());
-        let RoleReport { access_points, tasks, streams, timestamps, involuntary_switches, .. } = role;
+        let RoleReport { access_points, mut tasks, streams, timestamps, involuntary_switches, .. } = role;
+        tasks.extend(written.remote_log.map(remote_log));
         proto::AgentReport {
             end_system: name,
             complete: incomplete.is_none(),
@@ -178,6 +180,17 @@ impl RunThreads {
             intake: role.intake,
             simulation_json: role.simulation,
         }
+    }
+}
+
+/// The report of a log over the network.
+fn remote_log(log: RemoteLogStats) -> proto::TaskReport {
+    proto::TaskReport {
+        kind: "remote-log".into(),
+        planned: log.frames,
+        done: log.sent,
+        wire_bytes: log.wire_bytes,
+        ..proto::TaskReport::default()
     }
 }
 

@@ -1,14 +1,16 @@
 //! The interface of a run and its access points: found, checked, opened, described.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddrV4;
 
 use wg_frame::ethernet::{EtherType, MacAddress};
 use wg_net::{DiscardSocket, Interface, MacRange, NetError, Protocols, Socket, Target};
 
 use crate::control::role::{Fault, OpenError, Setup};
 use crate::end_system::addressing::AccessKind;
-use crate::end_system::assignment::{Assignment, DISCARD_PORT, RAW_ETHER_TYPE};
+use crate::end_system::assignment::{Assignment, DISCARD_PORT, PROBE_PORT, RAW_ETHER_TYPE};
 use crate::end_system::servicing::LONGEST_SLEEP_MS;
+use crate::recording::remote_log::RemoteLog;
 
 /// The interface by which a host's messages come to itself.
 const LOOPBACK: &str = "lo";
@@ -69,6 +71,20 @@ pub(super) fn open(
     }
     socket.limit_blocking(LONGEST_SLEEP_MS)?;
     Ok(socket)
+}
+
+/// UDP port that a log over the network comes from.
+const LOG_PORT: u16 = PROBE_PORT + 2;
+
+/// The log that this host sends over the network, where it has one.
+pub(super) fn open_log(assignment: &Assignment) -> Result<Option<RemoteLog>, OpenError> {
+    let Some((to, records, length)) = assignment.remote_log else { return Ok(None) };
+    let from = SocketAddrV4::new(assignment.address().ipv4, LOG_PORT);
+    RemoteLog::open(from, to, records, length).map(Some).map_err(|error| {
+        let what =
+            format!("cannot open the log from {from} to {to}: {error}; is another agent at this address?");
+        OpenError::new(Fault::Precondition, what)
+    })
 }
 
 /// Whether frames of an access point may have a tag.

@@ -257,6 +257,8 @@ pub struct Assignment {
     pub loads: Vec<Arc<LoadTask>>,
     /// Injector tasks elsewhere that lead here.
     pub loads_to_here: Vec<Arc<LoadTask>>,
+    /// Where this host's log goes over the network: to whom, records in a frame, and bytes of each.
+    pub remote_log: Option<(SocketAddrV4, u32, u32)>,
     /// Bytes to keep of each frame, where there is a capture task here.
     pub capture_snap: Option<u32>,
     /// Port of this end system on the network under test, from 1, and the rate of its link.
@@ -350,6 +352,7 @@ impl Assignment {
             relays: Vec::new(),
             loads: Vec::new(),
             loads_to_here: Vec::new(),
+            remote_log: None,
             capture_snap: run.captures.iter().filter(|task| task.on == node).map(|task| task.snap).max(),
             port: port_of(network, run, node),
             accesses: Vec::new(),
@@ -374,6 +377,11 @@ impl Assignment {
             assignment.add_relay(relay)?;
         }
         assignment.accesses = assignment.accesses_here(run);
+        if let Some(log) = run.remote_logs.iter().find(|log| log.on == node) {
+            assignment.check_node(log.to, "a remote log")?;
+            let to = assignment.addresses[usize::from(log.to)].ipv4;
+            assignment.remote_log = Some((SocketAddrV4::new(to, DISCARD_PORT), log.records, log.record));
+        }
         for (number, inject) in (0..).zip(&run.injects) {
             assignment.check_node(inject.to, "a background load")?;
             if inject.interval <= Span::ZERO {

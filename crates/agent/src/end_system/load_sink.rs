@@ -63,6 +63,7 @@ impl LoadSink {
                 transmit_time: load_shape(assignment, task).transmit_time,
                 gap_ps: (task.inject.burst == 1
                     && !task.inject.exponential
+                    && task.inject.threads.is_none()
                     && task.inject.activity.is_none())
                 .then_some(task.inject.interval.as_picos()),
             })

@@ -16,6 +16,7 @@ mod access_points;
 pub mod addressing;
 pub mod assignment;
 pub mod buffer;
+pub mod flooder;
 pub mod framing;
 mod live_figures;
 pub mod load_sink;

@@ -123,17 +123,18 @@ impl Gathered {
     }
 
     /// The end of a stream.
-    pub(super) fn take_stream(&mut self, info: StreamInfo, joined: thread::Result<Option<Outcome>>) {
-        match joined {
-            Ok(outcome) => {
-                let mut outcome = outcome.unwrap_or_default();
-                if let Some(failure) = outcome.failure.take() {
-                    self.incomplete(format!("{} by {}: {failure}", info.kind, info.backend));
-                }
-                self.streams.push((info, outcome));
+    pub(super) fn take_stream(&mut self, info: StreamInfo, joined: Vec<thread::Result<Option<Outcome>>>) {
+        let mut all = Outcome::default();
+        for (number, one) in joined.into_iter().enumerate() {
+            let Ok(outcome) = one else { return self.defect("a stream") };
+            let mut outcome = outcome.unwrap_or_default();
+            if let Some(failure) = outcome.failure.take() {
+                self.incomplete(format!("{} by {}: {failure}", info.kind, info.backend));
             }
-            Err(_) => self.defect("a stream"),
+            // Of several threads none has a schedule to be held against: what they sent is counted.
+            all = if number == 0 { outcome } else { all.with(&outcome) };
         }
+        self.streams.push((info, all));
     }
 
     /// The end of the receiver of background load.

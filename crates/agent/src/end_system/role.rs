@@ -2,11 +2,12 @@
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use wg_net::{DiscardSocket, HardwareTimestamping};
 use wg_plan::Node;
 
-use super::access_points::{check_interface, describe, open, silence};
+use super::access_points::{check_interface, describe, open, open_log, silence};
 use super::assignment::{Assignment, AssignmentError, DISCARD_PORT};
 use super::live_figures;
 use super::report::Gathered;
@@ -46,6 +47,7 @@ impl Role for EndSystem {
             to_send: assignment.to_send(),
         };
         run.live = live_figures::of(&assignment);
+        run.remote_log = open_log(&assignment)?;
         let interface = check_interface(setup, &assignment)?;
         let here = SocketAddrV4::new(assignment.address().ipv4, DISCARD_PORT);
         let mut sinks = vec![DiscardSocket::bind(here)?];
@@ -119,7 +121,8 @@ impl ActiveRole for ActiveEndSystem {
                 // Nothing to stop once its frames have left; a refusal only means waiting for them.
                 let _ = stopper.stop();
             }
-            gathered.take_stream(stream.info, stream.thread.join());
+            let joined = stream.threads.into_iter().map(JoinHandle::join).collect();
+            gathered.take_stream(stream.info, joined);
         }
         match self.load_sink {
             LoadSinkThread::None => {}

@@ -19,6 +19,7 @@ use wg_record::{Clock, Crc, DropReason, Point};
 use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
+use crate::end_system::flooder::Flooder;
 use crate::end_system::framing;
 use crate::end_system::servicing::SendStats;
 use crate::recording::record_ring::RecordProducer;
@@ -54,7 +55,7 @@ pub struct StreamTask {
 
 enum Of {
     Send { position: u16, late_after_ns: i64, in_turn: Option<Addresses> },
-    Load { until: RunTime, spin: bool },
+    Load { until: RunTime, spin: bool, flooder: Option<Flooder> },
 }
 
 /// What a stream did, as the run needs it.
@@ -157,17 +158,18 @@ impl StreamTask {
         interface: &Interface,
         task: &LoadTask,
         distrusted: &[(Backend, String)],
+        flooder: Option<Flooder>,
     ) -> Result<Self, BackendError> {
         let LoadTask { inject, schedule, .. } = task;
         let pacing = inject.pacing.unwrap_or_default();
         let one_by_one = inject.burst == 1 && !inject.exponential && inject.activity.is_none();
-        let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
+        let gap = if inject.burst == 1 && flooder.is_none() { inject.interval.as_picos() } else { 0 };
         let chosen = choose(&StreamNeeds {
             interface,
             specs: &[load_shape(assignment, task)],
             forced: backend_of(inject.backend),
             least_gap_ps: gap,
-            constant_gap_ps: one_by_one.then_some(gap),
+            constant_gap_ps: (one_by_one && flooder.is_none()).then_some(gap),
             recorded: false,
             alone: assignment.may_pass_queues(),
             plain_headers: true,
@@ -176,14 +178,14 @@ impl StreamTask {
             distrusted,
             tried_later: true,
         })?;
-        let of = Of::Load { until: assignment.load_until(), spin: inject.pacing.is_some() };
+        let of = Of::Load { until: assignment.load_until(), spin: inject.pacing.is_some(), flooder };
         let lengths = Vec::new();
         Ok(Self { chosen, pacing, schedule: schedule.clone(), burst: inject.burst, lengths, of })
     }
 
     /// Whether it sleeps most of the time: its frames are few enough for any host, and nobody asks it to be exact.
     pub fn is_restful(&self) -> bool {
-        let Of::Load { spin: false, .. } = self.of else { return false };
+        let Of::Load { spin: false, .. } = &self.of else { return false };
         let mut ahead = self.schedule.clone();
         let gap_ps = match (ahead.next(), ahead.next()) {
             (Some(first), Some(second)) => (second.at - first.at).as_picos() / i64::from(self.burst.max(1)),
@@ -243,6 +245,10 @@ impl StreamTask {
         stop: &AtomicBool,
         observer: Option<(&mut RecordProducer, &Counters)>,
     ) -> Outcome {
+        if let Of::Load { until, flooder: Some(flooder), .. } = &self.of {
+            let (until, flooder) = (*until, flooder.clone());
+            return self.flood(&flooder, until, epoch, stop);
+        }
         let Self { chosen, pacing, schedule, burst, lengths, of } = self;
         let mut outcome = Outcome::default();
         let (mut transmitter, templates) = match chosen.sender {
@@ -286,7 +292,7 @@ impl StreamTask {
             (Of::Send { .. }, None) => {
                 sender.run(dues(schedule, &lengths), &mut outcome.done, &mut Unobserved)
             }
-            (Of::Load { until, spin }, _) => {
+            (Of::Load { until, spin, .. }, _) => {
                 if !spin {
                     sender.waiting = Waiting::Asleep;
                 }
@@ -296,6 +302,35 @@ impl StreamTask {
         };
         outcome.failure = sent.err().map(|error| error.to_string());
         outcome
+    }
+}
+
+impl StreamTask {
+    /// Sends and sleeps.
+    fn flood(self, flooder: &Flooder, until: RunTime, epoch: Epoch, stop: &AtomicBool) -> Outcome {
+        let mut outcome = Outcome::default();
+        // Frames made in the kernel have a constant gap, which no flooder has.
+        let StreamSender::Transmitter(mut transmitter, templates) = self.chosen.sender else {
+            return outcome;
+        };
+        let Some(template) = templates.first() else { return outcome };
+        let sent = flooder.run(&mut transmitter, template, epoch, until, stop, &mut outcome.done);
+        outcome.failure = sent.err().map(|error| error.to_string());
+        outcome
+    }
+}
+
+impl Outcome {
+    /// With what another thread of the same stream sent.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.done.offered += other.done.offered;
+        self.done.refused += other.done.refused;
+        self.done.span = match (self.done.span, other.done.span) {
+            (Some(own), Some(theirs)) => Some((own.0.min(theirs.0), own.1.max(theirs.1))),
+            (own, theirs) => own.or(theirs),
+        };
+        self
     }
 }
 
@@ -345,7 +380,7 @@ fn send_live(
 }
 
 /// Sleeps until `wall`, ns, or until told to stop.
-fn wait_until(wall: i64, stop: &AtomicBool) {
+pub(super) fn wait_until(wall: i64, stop: &AtomicBool) {
     loop {
         let now = clock::realtime().get();
         if now >= wall || stop.load(Ordering::Relaxed) {

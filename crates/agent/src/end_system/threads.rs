@@ -12,6 +12,7 @@ use wg_net::{Interface, Socket, Wake, realtime};
 use super::addressing::AccessKind;
 use super::assignment::{Assignment, Expected, FlowRole};
 use super::buffer::{Buffer, Outgoing};
+use super::flooder::Flooder;
 use super::load_sink::{LoadSink, LoadSinkStats};
 use super::message_builder::{self, MessageBuilder};
 use super::receiver_task::{self, Inbox, MessageChecker, ReceptionStats};
@@ -21,6 +22,7 @@ use super::servicing::{AccessPointStats, Parts, Servicing, TurnQueue};
 use super::stream_task::{Outcome, StreamTask};
 use crate::control::grants;
 use crate::control::role::{Counters, OpenError, RunContext, Setup, spawn};
+use crate::control::trial::TrialServer;
 use crate::proto;
 use crate::recording::packet_capture::{self, Capture, CaptureConfig, CaptureInterface, CaptureStats};
 use crate::timestamps::TimestampConfig;
@@ -40,11 +42,11 @@ pub(super) struct AccessPoint {
     pub(super) relay_task: Option<JoinHandle<Option<RelayTaskStats>>>,
 }
 
-/// A stream's thread.
+/// A stream's thread, or the threads of an injector that has several.
 pub(super) struct Stream {
     pub(super) info: StreamInfo,
     pub(super) stopper: Option<Stopper>,
-    pub(super) thread: JoinHandle<Option<Outcome>>,
+    pub(super) threads: Vec<JoinHandle<Option<Outcome>>>,
 }
 
 /// The thread that captures; it ends when this is dropped.
@@ -296,8 +298,21 @@ impl Starter<'_> {
             streams.push(self.start_sender(position, flow, task.schedule.total(), stream)?);
         }
         for (position, task) in assignment.loads.iter().enumerate() {
-            let stream = StreamTask::of_load(&assignment, self.interface, task, &self.setup.distrusted)?;
-            streams.push(self.start_injector(position, task.number, stream)?);
+            let flooders = task.inject.threads.as_ref().map_or_else(Vec::new, |threads| {
+                Flooder::all(threads.number, task.inject.interval, task.inject.burst)
+            });
+            let open = |flooder| {
+                let distrusted = &self.setup.distrusted;
+                StreamTask::of_load(&assignment, self.interface, task, distrusted, flooder)
+            };
+            let mut parts = flooders.into_iter().map(Some).map(open).collect::<Result<Vec<_>, _>>()?;
+            let first = if parts.is_empty() { open(None)? } else { parts.remove(0) };
+            let mut stream = self.start_injector(position, task.number, first)?;
+            for part in parts {
+                // The first of them was tried for all.
+                stream.threads.push(self.spawn_injector(part, None)?);
+            }
+            streams.push(stream);
         }
         Ok(streams)
     }
@@ -328,31 +343,42 @@ impl Starter<'_> {
                 stream.run(&assignment, epoch, in_turn, &stop, Some((&mut records, &counters)))
             })
         })?;
-        Ok(Stream { info, stopper: None, thread })
+        Ok(Stream { info, stopper: None, threads: vec![thread] })
     }
 
     fn start_injector(
         &mut self,
         position: usize,
         number: u32,
-        mut stream: StreamTask,
+        stream: StreamTask,
     ) -> Result<Stream, OpenError> {
         let info = StreamInfo::new("inject", position, &stream);
         let trial = self.run.trial(choice("inject", number, &stream));
-        let (stopper, restful, priority) = (stream.stopper(), stream.is_restful(), self.setup.fifo_priority);
+        let stopper = stream.stopper();
+        let threads = vec![self.spawn_injector(stream, Some(trial))?];
+        Ok(Stream { info, stopper, threads })
+    }
+
+    fn spawn_injector(
+        &self,
+        mut stream: StreamTask,
+        trial: Option<TrialServer>,
+    ) -> Result<JoinHandle<Option<Outcome>>, OpenError> {
+        let (restful, priority) = (stream.is_restful(), self.setup.fifo_priority);
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
         let assignment = Arc::clone(&self.assignment);
-        let thread = spawn("inject", move || {
+        spawn("inject", move || {
             // All only help; without them the load is a little less steady. A thread that sleeps between its bursts may
             // go before ordinary ones; one that is always awake may not.
             let _ = (realtime::no_timer_slack(), realtime::nice(-10));
             if restful && priority > 3 {
                 let _ = realtime::fifo(priority / 4);
             }
-            trial.serve(&gate, |frames| stream.try_out(frames));
+            if let Some(trial) = trial {
+                trial.serve(&gate, |frames| stream.try_out(frames));
+            }
             gate.wait().map(|epoch| stream.run(&assignment, epoch, false, &stop, None))
-        })?;
-        Ok(Stream { info, stopper, thread })
+        })
     }
 
     /// Starts the sink of background load, where some leads here.

@@ -7,3 +7,4 @@ pub mod packet_capture;
 pub mod planted_clock;
 pub mod record_ring;
 pub mod record_writer;
+pub mod remote_log;

@@ -15,6 +15,7 @@ use wg_record::{Record, RecordError};
 use crate::recording::live::LiveFigures;
 use crate::recording::planted_clock::{PlantedClock, PlantedHostClock};
 use crate::recording::record_ring::RecordConsumer;
+use crate::recording::remote_log::{RemoteLog, RemoteLogStats};
 use crate::timestamps::PhcTracker;
 use crate::timestamps::translation::{TimestampTranslator, TranslationStats};
 
@@ -45,6 +46,8 @@ pub struct RecordWriterStats {
     pub largest_clock_step_ns: i64,
     /// Hardware timestamps, by port.
     pub translated: BTreeMap<u16, TranslationStats>,
+    /// What became of the log over the network, where there is one.
+    pub remote_log: Option<RemoteLogStats>,
     /// The first thing that went wrong with the disk.
     pub failure: Option<String>,
 }
@@ -114,6 +117,8 @@ pub struct Sources {
     pub clocks: Vec<(u16, PhcTracker)>,
     /// Who follows them as they pass.
     pub live: LiveFigures,
+    /// The log that goes over the network.
+    pub remote_log: Option<RemoteLog>,
 }
 
 /// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one.
@@ -124,7 +129,7 @@ pub fn run(
     spool: &Path,
     config: WriterConfig,
     epoch: Epoch,
-    Sources { rings: mut sources, clocks, mut live }: Sources,
+    Sources { rings: mut sources, clocks, mut live, mut remote_log }: Sources,
 ) -> Result<RecordWriterStats, RecordError> {
     let host = config.planted_host;
     let read = || {
@@ -144,7 +149,7 @@ pub fn run(
             && let Some((source, until)) = earliest(&sources)
         {
             writer.translate();
-            moved += writer.drain(&mut sources[source], until, &mut live);
+            moved += writer.drain(&mut sources[source], until, &mut live, remote_log.as_mut());
         }
         writer.translate();
         if flushed.elapsed() >= FLUSH_EVERY {
@@ -170,6 +175,7 @@ pub fn run(
         }
     }
     let mut stats = writer.finish();
+    stats.remote_log = remote_log.map(|log| log.stats());
     stats.dropped += lost_in(&sources);
     Ok(stats)
 }
@@ -241,7 +247,13 @@ impl Writer {
     }
 
     /// Writes what waits in a ring, up to the first record later than `until`, and at least one.
-    fn drain(&mut self, source: &mut RecordConsumer, until: i64, live: &mut LiveFigures) -> usize {
+    fn drain(
+        &mut self,
+        source: &mut RecordConsumer,
+        until: i64,
+        live: &mut LiveFigures,
+        mut remote_log: Option<&mut RemoteLog>,
+    ) -> usize {
         let waiting = source.ring.slots().min(CHUNK);
         let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
         let (first, second) = chunk.as_slices();
@@ -252,6 +264,9 @@ impl Writer {
         let split = taken.min(first.len());
         for part in [&first[..split], &second[..taken - split]] {
             live.take(part);
+            if let Some(log) = &mut remote_log {
+                log.take(part);
+            }
             self.write(part);
         }
         chunk.commit(taken);

@@ -2,7 +2,7 @@
 //! pace stays as the end systems write it, which is enough for every message to be sent, received and recorded.
 
 use wg_core::arinc664::{Bag, Contract};
-use wg_plan::{Addresses, Ends, TimeTriggered, VirtualLink, VlanTag};
+use wg_plan::{Addresses, Ends, Inject, RemoteLog, SendingThreads, TimeTriggered, VirtualLink, VlanTag};
 
 use super::*;
 
@@ -174,4 +174,29 @@ pub(super) fn faults_of_relays_come_back_exactly_on_virtual_links_and_beside_the
         };
         assert_eq!(outcome(&records, 0, true, 200), expected, "{protocol:?}");
     }
+}
+
+pub(super) fn logs_and_flooding_threads_send_what_they_report() {
+    build(&network());
+    let mut run = plain(Protocol::Udp);
+    let end = |node| Attachment { node, port: 1 };
+    let route = |to| Route { network: NetworkId::A, hops: vec![Hop { link: 0, from: end(0), to: end(to) }] };
+    run.remote_logs = vec![RemoteLog { on: 0, to: 2, route: route(2), record: 40, records: 4 }];
+    let threads =
+        SendingThreads { number: 3, send_cost: Default::default(), sleep_overhead: Default::default() };
+    let load = Inject::periodic(route(1), 100, 10, Span::from_millis(5), 1);
+    run.injects = vec![Inject { threads: Some(threads), ..load }];
+    let place = spool("logs");
+    drop(std::fs::remove_dir_all(&place));
+    let (reports, _) = perform(&run, &place);
+    drop(std::fs::remove_dir_all(&place));
+    let of = |kind: &str| -> Vec<_> { reports[0].tasks.iter().filter(|task| task.kind == kind).collect() };
+    let [log] = of("remote-log")[..] else { panic!("one log: {reports:?}") };
+    assert_eq!((log.planned, log.done, log.wire_bytes), (80, 80, 80 * (160 + 46 + 20)));
+    let [load] = of("inject")[..] else { panic!("one load: {reports:?}") };
+    // They sleep at least what they ask to, and hold no schedule.
+    assert!(load.done >= 30 && load.done <= load.planned + 30 && load.done.is_multiple_of(10), "{load:?}");
+    let absorbed = reports[1].streams.iter().find(|stream| stream.kind == "absorb").expect("an account");
+    let figures: serde_json::Value = serde_json::from_str(&absorbed.figures_json).expect("JSON");
+    assert_eq!(figures["account"]["distinct"], load.done, "{figures}");
 }

@@ -1,0 +1,116 @@
+//! A host's log on its way over the network it tells of: for so many messages that applications send and receive, a frame to
+//! another host.
+//!
+//! The record writer sends, as the messages' records pass it: no servicing thread allocates, waits or calls the kernel for it.
+//! A log of this kind is written behind the messages it tells of, in the bursts in which its thread gets a core.
+
+use std::io;
+use std::net::{SocketAddrV4, UdpSocket};
+
+use wg_frame::ethernet::wire_len;
+use wg_frame::layout::udp_frame_len;
+use wg_record::{FLOW_FOREIGN, Point, Record};
+
+/// An open log.
+#[derive(Debug)]
+pub struct RemoteLog {
+    socket: UdpSocket,
+    /// What a frame carries. Nobody reads it.
+    payload: Vec<u8>,
+    records: u64,
+    done: RemoteLogStats,
+}
+
+/// What became of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteLogStats {
+    /// Messages that were logged.
+    pub logged: u64,
+    /// Frames that were full.
+    pub frames: u64,
+    /// Of these, those that the kernel took.
+    pub sent: u64,
+    /// Their bytes on the wire, preamble and gap included.
+    pub wire_bytes: u64,
+}
+
+impl RemoteLog {
+    /// A log from here to there, `records` of `length` bytes in a frame.
+    ///
+    /// # Errors
+    /// The port is in use, or the address is not configured on this host.
+    pub fn open(from: SocketAddrV4, to: SocketAddrV4, records: u32, length: u32) -> io::Result<Self> {
+        let socket = UdpSocket::bind(from)?;
+        socket.connect(to)?;
+        // A frame that finds no room is lost to the log, and counted.
+        socket.set_nonblocking(true)?;
+        let bytes = usize::try_from(records.saturating_mul(length)).unwrap_or(0);
+        let records = u64::from(records.max(1));
+        Ok(Self { socket, payload: vec![0; bytes], records, done: RemoteLogStats::default() })
+    }
+
+    /// Records that pass.
+    pub fn take(&mut self, records: &[Record]) {
+        let is_logged = |record: &&Record| {
+            matches!(record.point, Point::ApplicationSend | Point::ApplicationReceive)
+                && record.flow != FLOW_FOREIGN
+        };
+        self.done.logged += records.iter().filter(is_logged).count() as u64;
+        while self.done.frames < self.done.logged / self.records {
+            self.done.frames += 1;
+            if self.socket.send(&self.payload).is_ok() {
+                self.done.sent += 1;
+                self.done.wire_bytes += wire_len(udp_frame_len(self.payload.len(), false)) as u64;
+            }
+        }
+    }
+
+    /// What became of it so far.
+    pub fn stats(&self) -> RemoteLogStats {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use wg_frame::time::RunTime;
+    use wg_record::{Clock, Crc, DropReason, RecordFlags};
+
+    use super::*;
+
+    #[test]
+    fn a_frame_leaves_for_so_many_messages_and_none_for_other_records() {
+        let reader = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        reader.set_read_timeout(Some(Duration::from_secs(5))).expect("it can be limited");
+        let port = reader.local_addr().expect("an address").port();
+        let here = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        let mut log = RemoteLog::open(here(0), here(port), 3, 40).expect("a log");
+        let record = |point, flow| Record {
+            time: RunTime::ZERO,
+            sequence: 0,
+            flow,
+            node: 0,
+            port: 1,
+            length: 64,
+            point,
+            clock: Clock::Realtime,
+            crc: Crc::Ok,
+            reason: DropReason::None,
+            flags: RecordFlags::empty(),
+        };
+        log.take(&[record(Point::ApplicationSend, 1), record(Point::DriverSend, 1)]);
+        log.take(&[record(Point::ApplicationReceive, 1), record(Point::ApplicationReceive, FLOW_FOREIGN)]);
+        assert_eq!(log.stats().frames, 0);
+        log.take(&[record(Point::ApplicationReceive, 2); 5]);
+        let expected = RemoteLogStats { logged: 7, frames: 2, sent: 2, wire_bytes: 2 * (120 + 46 + 20) };
+        assert_eq!(log.stats(), expected);
+        let mut bytes = [1; 200];
+        for _ in 0..2 {
+            assert_eq!(reader.recv(&mut bytes).expect("a frame came"), 120);
+            assert_eq!(bytes[..120], [0; 120]);
+        }
+    }
+}
