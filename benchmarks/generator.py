@@ -242,7 +242,7 @@ def main() -> int:
         folder = Path(name)
         test = folder / "generator.xml"
         test.write_text(SCENARIO)
-        bench = NetnsBench(load(test).campaign)
+        bench = NetnsBench(load(test).campaign, switches="kernel")
         try:
             bench.build()
             line_rate(folder)
