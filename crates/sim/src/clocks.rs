@@ -98,6 +98,20 @@ impl NodeClock {
         Ok(Some(new))
     }
 
+    /// The clock alone, after all that happens to it up to `until`.
+    pub(crate) fn after(mut self, until: RunTime) -> Result<DisciplinedClock, SimError> {
+        while let Some(at) = self.next_deadline().instant().filter(|at| *at <= until) {
+            self.handle_deadline(at)?;
+        }
+        let clock = self.clock.borrow().clone();
+        Ok(clock)
+    }
+
+    /// Whether a protocol corrects it.
+    pub(crate) const fn is_steered(&self) -> bool {
+        self.steered
+    }
+
     /// When it changes next by itself.
     pub(crate) fn next_deadline(&self) -> Deadline {
         let stated = self.stated.front().map_or(Deadline::NEVER, |(at, _)| Deadline::at(*at));

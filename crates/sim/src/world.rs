@@ -297,6 +297,8 @@ pub(crate) struct HubNode {
     /// Frames between a driver and its station's transmitter; ascending.
     pub(crate) coming: VecDeque<(RunTime, usize, Frame)>,
     pub(crate) backoff: Stream,
+    /// Frames with bytes that were sent, each with the instant from which on nobody hears it.
+    pub(crate) fading: VecDeque<(RunTime, Frame)>,
 }
 
 /// An end system at a hub.

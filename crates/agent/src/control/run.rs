@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use wg_frame::time::{Epoch, WallNanos};
+use wg_frame::time::{Epoch, Span, WallNanos};
 use wg_net::clock;
 
 use super::gate::Gate;
 use super::grants;
 use super::role::{Counters, Fault, OpenError, Role, RunContext, Setup, Timetable, spawn};
-use super::supervision::{Commands, RunThreads, supervise};
+use super::supervision::{Commands, GRACE_NS, RunThreads, supervise};
 use super::trial::TrialClient;
 use crate::proto;
 use crate::recording::held_back::Asked;
@@ -84,7 +84,7 @@ impl ActiveRun {
             node: setup.node,
             name: name.clone(),
             run_index: setup.run.index,
-            planted: setup.this_node().and_then(|node| PlantedClock::of(&node.clock)),
+            planted: planted(setup, run.timetable)?,
             planted_host: setup.planted_clock,
             common_epoch: Arc::clone(&common_epoch),
         };
@@ -236,6 +236,17 @@ impl Drop for ActiveRun {
             self.end(true);
         }
     }
+}
+
+/// The clock that the node's records are written by. One that a protocol of the test keeps is its card's, which its
+/// programs do not read.
+fn planted(setup: &Setup, timetable: Timetable) -> Result<Option<PlantedClock>, OpenError> {
+    if setup.run.keeps_clock_of(setup.node) {
+        return Ok(None);
+    }
+    let until = timetable.last_send + timetable.drain + Span::from_nanos(GRACE_NS);
+    PlantedClock::of(&setup.network, &setup.run, setup.node, until)
+        .map_err(|error| OpenError::new(Fault::Request, error))
 }
 
 fn ahead(epoch: WallNanos) -> Result<(), StartError> {

@@ -20,7 +20,7 @@ use crate::tsn::{self, InForce};
 use crate::{proto, timestamps};
 
 /// How long senders that run late may go on after the planned end.
-const GRACE_NS: i64 = 10_000_000_000;
+pub(super) const GRACE_NS: i64 = 10_000_000_000;
 /// Time between looks at whether the run is over, once it should be; many agents on a host look less often each.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const MANY: u32 = 8;

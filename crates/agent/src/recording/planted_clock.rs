@@ -1,65 +1,48 @@
 //! A clock that is wrong on purpose.
 //!
 //! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test gives
-//! an end system a clock, its agent writes every time as that clock would have shown it. Only what is recorded
-//! changes: frames leave when they would have left, and the servicing threads know nothing of it.
+//! an end system a clock, its agent writes every time as that clock would have shown it: the same clock, by the same
+//! seed, as in a simulation. Only what is recorded changes: frames leave when they would have left, and the servicing
+//! threads know nothing of it.
 
 use std::str::FromStr;
 
 use wg_core::clock::{DisciplinedClock, LocalClock};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_frame::time::{RunTime, Span, WallNanos};
-use wg_plan::Clock;
+use wg_plan::{Network, NodeIndex, Run};
 use wg_record::Record;
+use wg_sim::SimError;
+use wg_sim::live::planted_clock;
 
-/// What such a clock shows: as a simulated one that does not change in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlantedClock {
-    offset: Span,
-    drift: FrequencyOffset,
-    /// Set by so much at an instant of the run.
-    step: Option<(RunTime, Span)>,
-}
+/// What such a clock shows in a run, at any time of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlantedClock(DisciplinedClock);
 
 impl PlantedClock {
-    /// The clock of an end system; nothing for one that shows the time of its host.
-    pub fn of(clock: &Clock) -> Option<Self> {
-        let drift = FrequencyOffset::nearest(clock.drift_ppb.saturating_mul(1_000_000));
-        let planted = Self { offset: clock.offset, drift, step: None };
-        (planted != Self::right()).then_some(planted)
-    }
-
-    const fn right() -> Self {
-        Self { offset: Span::ZERO, drift: FrequencyOffset::NONE, step: None }
+    /// The clock of an end system in a run that lasts `until`, as the plan and its seed have it; nothing for one that shows the time
+    /// of its host.
+    ///
+    /// # Errors
+    /// The plan has a clock that there cannot be.
+    pub fn of(
+        network: &Network,
+        run: &Run,
+        node: NodeIndex,
+        until: RunTime,
+    ) -> Result<Option<Self>, SimError> {
+        Ok(planted_clock(network, run, node, until)?.map(Self))
     }
 
     /// What it shows at `time`, saturating at the ends of the range.
     pub fn read(&self, time: RunTime) -> RunTime {
-        self.stepped(&self.clock(), time)
+        RunTime::from_picos(self.0.read(time).as_picos())
     }
 
     /// Records as they are written under it.
     pub fn applied(&self, records: &[Record], into: &mut Vec<Record>) {
         into.clear();
-        let clock = self.clock();
-        into.extend(
-            records.iter().map(|record| Record { time: self.stepped(&clock, record.time), ..*record }),
-        );
-    }
-
-    /// What `clock` shows at `time`, with the step where that was before.
-    fn stepped(&self, clock: &DisciplinedClock, time: RunTime) -> RunTime {
-        let shown = read(clock, time);
-        match self.step {
-            Some((at, by)) if time >= at => {
-                RunTime::from_picos(shown.as_picos().saturating_add(by.as_picos()))
-            }
-            _ => shown,
-        }
-    }
-
-    fn clock(&self) -> DisciplinedClock {
-        DisciplinedClock::over(Oscillator::new(self.drift), self.offset)
+        into.extend(records.iter().map(|record| Record { time: self.read(record.time), ..*record }));
     }
 }
 
@@ -103,9 +86,13 @@ impl PlantedHostClock {
         let ahead = i128::from(self.step_at.get()) - i128::from(epoch.get());
         let at = RunTime::from_picos(i64::try_from(ahead * 1_000).unwrap_or(i64::MAX));
         let by = Span::from_picos(self.step_ns.saturating_mul(1_000));
-        let step = (self.step_ns != 0 && ahead > 0).then_some((at, by));
-        let planted = PlantedClock { offset: Span::ZERO, drift, step };
-        (planted != PlantedClock::right()).then_some(planted)
+        let is_set = self.step_ns != 0 && ahead > 0;
+        let mut clock = DisciplinedClock::over(Oscillator::new(drift), Span::ZERO);
+        if is_set {
+            // It is set once, so no later change is known.
+            clock.step(at, by).ok()?;
+        }
+        (is_set || drift != FrequencyOffset::NONE).then_some(PlantedClock(clock))
     }
 }
 
@@ -144,13 +131,10 @@ fn saturating(ns: i128) -> i64 {
     i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
 }
 
-fn read(clock: &DisciplinedClock, time: RunTime) -> RunTime {
-    RunTime::from_picos(clock.read(time).as_picos())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wg_plan::{Clock, HostModel, Incident, IncidentKind, Node, NodeKind};
 
     #[test]
     fn a_host_clock_is_read_and_awaited_by_the_same_rule() {
@@ -180,13 +164,26 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_offset_and_drift_from_the_epoch_on() {
+    fn it_shows_what_the_plan_has_from_the_epoch_on() {
+        let of = |clock: Clock, incidents: Vec<Incident>| {
+            let node = Node { clock, ..Node::new(0, "a", NodeKind::EndSystem { host: HostModel::ideal() }) };
+            let network = Network { nodes: vec![node], links: Vec::new() };
+            let run = Run { incidents, ..Run::default() };
+            PlantedClock::of(&network, &run, 0, RunTime::ZERO + Span::from_millis(9_000)).expect("a clock")
+        };
         let clock = Clock { offset: Span::from_micros(-5), drift_ppb: 20_000, ..Clock::default() };
-        let planted = PlantedClock::of(&clock).expect("not the host's");
         let second = RunTime::ZERO + Span::from_millis(1_000);
+        let kind = IncidentKind::ClockStep { node: 0, by: Span::from_micros(100) };
+        let step = Incident { at: Span::from_millis(2_000), kind };
+        let planted = of(clock.clone(), vec![step]).expect("not the host's");
         assert_eq!((planted.read(second) - second).as_picos(), 15_000_000);
         assert_eq!((planted.read(RunTime::ZERO) - RunTime::ZERO).as_picos(), -5_000_000);
-        assert_eq!(planted.read(RunTime::from_picos(i64::MAX)).as_picos(), i64::MAX);
-        assert_eq!(PlantedClock::of(&Clock::default()), None);
+        let later = RunTime::ZERO + Span::from_millis(3_000);
+        assert_eq!((planted.read(later) - later).as_picos(), 155_000_000, "and the past is remembered");
+        assert_eq!((planted.read(second) - second).as_picos(), 15_000_000);
+        assert_eq!(of(Clock::default(), Vec::new()), None);
+        let coarse = of(Clock { granularity: Span::from_micros(1), ..Clock::default() }, Vec::new());
+        let shown = coarse.expect("not the host's").read(RunTime::from_picos(1_999_999));
+        assert_eq!(shown, RunTime::from_picos(1_000_000));
     }
 }

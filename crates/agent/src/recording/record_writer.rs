@@ -309,7 +309,7 @@ impl Writer {
         if records.is_empty() {
             return;
         }
-        let done = match self.planted {
+        let done = match &self.planted {
             None => self.segments.write(records),
             Some(clock) => {
                 clock.applied(records, &mut self.shown);

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
+use crate::network::NodeIndex;
+
 pub use self::addresses::{Addresses, Ends};
 pub use self::clocks::{OnFailure, Ptp, PtpDelay, PtpTimestamps, PtpTransport, Synchronise};
 pub use self::clusters::{Cluster, ClusterChannel, ClusterMaster};
@@ -157,6 +159,17 @@ pub struct Limit {
 }
 
 impl Run {
+    /// The nodes whose clocks a protocol of the test keeps.
+    pub fn kept_clocks(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        let by_ptp = self.ptp_domains.iter().flat_map(|domain| domain.clocks.iter().map(|clock| clock.node));
+        self.clusters.iter().flat_map(Cluster::devices).chain(by_ptp)
+    }
+
+    /// Whether a protocol of the test keeps the clock of `node`.
+    pub fn keeps_clock_of(&self, node: NodeIndex) -> bool {
+        self.kept_clocks().any(|kept| kept == node)
+    }
+
     /// The senders of each flow that has any.
     pub fn sends_by_flow(&self) -> BTreeMap<FlowId, Vec<&Send>> {
         let mut senders: BTreeMap<FlowId, Vec<&Send>> = BTreeMap::new();

@@ -17,8 +17,7 @@ use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Cluster, ForwardingMode, HostModel, IncidentKind, LinkFaultKind, Network, Node, NodeIndex, NodeKind,
-    PortTsn, Run,
+    ForwardingMode, HostModel, IncidentKind, LinkFaultKind, Network, Node, NodeIndex, NodeKind, PortTsn, Run,
 };
 
 use self::forwarding::Tables;
@@ -157,9 +156,7 @@ impl World {
         let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
         // A captured frame says when its message was sent, however long ago.
         let remember = !run.captures.is_empty() && run.sends.iter().any(|send| send.transmit_time.is_some());
-        let by_ptp = run.ptp_domains.iter().flat_map(|domain| domain.clocks.iter().map(|clock| clock.node));
-        let steered: BTreeSet<NodeIndex> =
-            run.clusters.iter().flat_map(Cluster::devices).chain(by_ptp).collect();
+        let steered: BTreeSet<NodeIndex> = run.kept_clocks().collect();
         for (index, node) in (0..).zip(&network.nodes) {
             let (counter, place): (_, fn(u32) -> CoreIndex) = match node.kind {
                 NodeKind::EndSystem { .. } => (&mut hosts, CoreIndex::Host),
@@ -349,7 +346,7 @@ impl World {
         let core = Hub::new(rate, delay, &plans)
             .map_err(|error| SimError::plan(format!("hub '{name}': {error}")))?;
         let backoff = Stream::new(run.seed, Purpose::Backoff, u32::from(node));
-        self.hubs.push(HubNode { core, stations, coming: VecDeque::new(), backoff });
+        self.hubs.push(HubNode { core, stations, coming: VecDeque::new(), backoff, fading: VecDeque::new() });
         Ok(())
     }
 

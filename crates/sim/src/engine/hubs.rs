@@ -18,6 +18,9 @@ use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::InFlight;
 
+/// How long a frame that was sent is heard somewhere, at most: no medium is so long.
+const HEARD: Span = Span::from_millis(1);
+
 impl<S: Sink> Engine<'_, S> {
     /// A driver has a frame for a station; it is at the transmitter at `ready`.
     pub(super) fn approach_medium(
@@ -28,6 +31,8 @@ impl<S: Sink> Engine<'_, S> {
         frame: Frame,
         transmission: Transmission,
     ) {
+        // The medium has it until the last station has heard it.
+        self.retain(&frame);
         let node = &mut self.world.hubs[hub];
         node.stations[station].transmission = Some(transmission);
         let place = node.coming.partition_point(|(at, ..)| *at <= ready);
@@ -75,6 +80,7 @@ impl<S: Sink> Engine<'_, S> {
                 }
                 Output::Sent { station, frame, .. } => {
                     self.frame_hops += 1;
+                    self.fade(number, frame);
                     self.left_station(number, station, frame);
                     self.medium_free(number, station);
                 }
@@ -85,6 +91,7 @@ impl<S: Sink> Engine<'_, S> {
                     };
                     let (node, port) = self.port_of(number, station);
                     self.note_drop(&frame, node, port, reason, Crc::Unchecked);
+                    self.fade(number, frame);
                     self.medium_free(number, station);
                 }
                 Output::Received { station, from, frame, .. } => {
@@ -95,6 +102,21 @@ impl<S: Sink> Engine<'_, S> {
                     self.reached_station(number, station, from, Frame { marks, ..frame });
                 }
             }
+        }
+    }
+
+    /// A frame has left its sender and is heard for a moment more.
+    fn fade(&mut self, number: usize, frame: Frame) {
+        if !S::KEEPS_BYTES {
+            return;
+        }
+        let now = self.now;
+        self.world.hubs[number].fading.push_back((now + HEARD, frame));
+        while let Some(&(until, frame)) = self.world.hubs[number].fading.front()
+            && until <= now
+        {
+            self.world.hubs[number].fading.pop_front();
+            self.release(&frame);
         }
     }
 
@@ -147,6 +169,7 @@ impl<S: Sink> Engine<'_, S> {
         if before.lost {
             return;
         }
+        self.retain(&frame);
         let marks = frame.marks.with(before.frame.marks);
         let frame = Frame { marks, ..frame }.flagged(before.frame.message().flags);
         let watched = self.world.channels[channel].extra.is_some();
@@ -155,12 +178,14 @@ impl<S: Sink> Engine<'_, S> {
         }
         let after = if watched { self.effect(channel, frame) } else { LinkEffect::of(frame) };
         if after.lost {
+            self.release(&frame);
             return;
         }
         let by = before.by + after.by;
         let in_flight = InFlight { at: self.now, complete: self.now, frame: after.frame };
         let again = self.world.channels[channel].line.occupation(frame.length);
         if before.twice || after.twice {
+            self.retain(&frame);
             self.hold_back(channel, in_flight, by + again);
         }
         if by > Span::ZERO {

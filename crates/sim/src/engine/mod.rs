@@ -31,7 +31,7 @@ use crate::message::{Carries, Flags, Message};
 use crate::ptp::Ptp;
 use crate::report::SimReport;
 use crate::sink::Sink;
-use crate::world::{ACCESS_POINTS, World};
+use crate::world::{ACCESS_POINTS, CoreIndex, World};
 
 /// Events between two looks at the outside.
 const LOOK: u64 = 1 << 14;
@@ -282,7 +282,10 @@ impl<S: Sink> Engine<'_, S> {
     /// Writes the records that wait for their time, up to one whose reading is not certain.
     fn write_ahead(&mut self, certain: impl Fn(&Record, RunTime, &NodeClock) -> bool) {
         while let Some(&Record { node, time, clock, .. }) = self.ahead.front() {
-            let own = self.world.nodes[usize::from(node)].clock.as_ref().filter(|_| clock == Self::CLOCK);
+            let own = self.world.nodes[usize::from(node)]
+                .clock
+                .as_ref()
+                .filter(|own| clock == Self::CLOCK && self.is_shown(node, own));
             if own.is_some_and(|own| !certain(&self.ahead[0], self.now, own)) {
                 break;
             }
@@ -290,6 +293,13 @@ impl<S: Sink> Engine<'_, S> {
             let shown = own.map(|own| Record { time: own.read(time), clock: Clock::Local, ..record });
             self.sink.record(&shown.unwrap_or(record));
         }
+    }
+
+    /// Whether records of a node have the times of its clock. A real host's programs do not read the clock that a
+    /// protocol keeps in its card, and its card's records lie beside theirs.
+    fn is_shown(&self, node: NodeIndex, own: &NodeClock) -> bool {
+        let is_host = matches!(self.world.nodes[usize::from(node)].place, CoreIndex::Host(_));
+        !(S::KEEPS_BYTES && is_host && own.is_steered())
     }
 
     /// Writes what was done to `frame`.

@@ -13,6 +13,7 @@ mod buffers;
 mod headers;
 
 use wg_core::Deadline;
+use wg_core::clock::DisciplinedClock;
 use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
@@ -21,6 +22,7 @@ pub use buffers::Buffers;
 pub use headers::Headers;
 
 use crate::SimError;
+use crate::clocks::NodeClock;
 use crate::report::SimReport;
 use crate::sink::Sink;
 
@@ -64,6 +66,21 @@ pub trait Outside: Sink {
     /// A frame that came was handed to its card at `at`, which is later than it came where the model had gone on before
     /// it was known.
     fn entered(&mut self, incoming: &Incoming, at: RunTime);
+}
+
+/// The clock of a node that no protocol keeps, with all that happens to it up to `until`; nothing for one that shows true time.
+///
+/// # Errors
+/// [`SimError::Plan`] where there cannot be such a clock.
+pub fn planted_clock(
+    network: &Network,
+    run: &Run,
+    node: NodeIndex,
+    until: RunTime,
+) -> Result<Option<DisciplinedClock>, SimError> {
+    let Some(own) = network.nodes.get(usize::from(node)) else { return Ok(None) };
+    let clock = NodeClock::new(node, &own.clock, &run.incidents, run.seed, true, false)?;
+    clock.map(|clock| clock.after(until)).transpose()
 }
 
 /// Plays everything in `network` but the hosts, until `outside` ends it.
