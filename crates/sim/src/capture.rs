@@ -85,7 +85,8 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    pub(crate) fn new(network: &Network, run: &Run) -> Self {
+    /// Those of a run. Where `makes_frames`, frames are made of what is captured nowhere, too.
+    pub(crate) fn new(network: &Network, run: &Run, makes_frames: bool) -> Self {
         let mut nodes: BTreeMap<NodeIndex, Tapped> = BTreeMap::new();
         for capture in &run.captures {
             let name = network.nodes.get(usize::from(capture.on)).map_or("", |node| node.name.as_str());
@@ -102,7 +103,7 @@ impl Captures {
             tapped.snap = tapped.snap.max(capture.snap);
         }
         let mut looks = BTreeMap::new();
-        if !nodes.is_empty() {
+        if makes_frames || !nodes.is_empty() {
             let sends_of = run.sends_by_flow();
             for flow in &run.flows {
                 let of_flow = sends_of.get(&flow.id).map_or(&[][..], Vec::as_slice);
@@ -189,6 +190,13 @@ impl Captures {
         wrong.resize(usize::from(frame.length), 0);
         image::change_length(&mut wrong, whole.len(), image.fcs_error);
         self.write_bytes((node, port), direction, time, &wrong, sink);
+    }
+
+    /// The bytes of a frame, FCS left out.
+    pub(crate) fn bytes(&self, frame: &Frame) -> Vec<u8> {
+        let mut bytes = [0; LONGEST];
+        let whole = self.image(frame, &|_, time| time).write(&mut bytes).unwrap_or_default();
+        whole[..whole.len().saturating_sub(FCS)].to_vec()
     }
 
     /// Writes these bytes as a frame at `time` of the node.

@@ -41,6 +41,11 @@ pub trait Sink {
         place
     }
 
+    /// Keeps the bytes of a frame that the network itself makes, whose message has this number. `None`: there is no room.
+    fn keep(&mut self, _bytes: &[u8], _sequence: u32) -> Option<u32> {
+        None
+    }
+
     /// There are so many copies more of the frame at a place.
     #[inline(always)]
     fn retain(&mut self, _place: u32, _more: u32) {}

@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_frame::{ethernet, probe};
 use wg_net::{PacketPorts, PortFrame, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Record, Truth};
@@ -26,6 +27,8 @@ use crate::recording::record_ring::RecordProducer;
 pub(super) const FRAMES: u32 = 1 << 15;
 /// Frames taken from the ports before the model goes on.
 const ROUND: usize = 256;
+/// Headers of IPv4, without options, and UDP.
+const IPV4_UDP: usize = 28;
 /// So long before something is due the thread stays awake, ns: waking up takes as long, and varies.
 const AWAKE_NS: i64 = 50_000;
 /// Longest sleep, ns: nobody wakes it to stop.
@@ -221,16 +224,29 @@ impl Outside for Hosts {
 /// What the network has changed in a frame that it hands to a host: the number of its virtual link, and what a fault
 /// has altered.
 fn change(bytes: &mut [u8], frame: &Frame, is_damaged: bool) {
-    let length = bytes.len();
     if frame.class == TrafficClass::RateConstrained
         && let Some(number) = bytes.last_mut()
     {
         *number = frame.sequence.to_le_bytes()[0];
     }
-    // In the middle, behind every header, and in front of a number.
-    if is_damaged
-        && let Some(byte) = bytes.get_mut((length / 2).max(length.min(46)).min(length.saturating_sub(3)))
-    {
+    if is_damaged {
+        damage(bytes);
+    }
+}
+
+/// Alters the message in a frame so that its sum is wrong, and nothing else: it is to come to its receiver. A host's kernel would
+/// keep a datagram with a wrong sum for itself; without a sum (RFC 768) it hands it on.
+fn damage(bytes: &mut [u8]) {
+    let tag = if bytes.get(12..14) == Some(&[0x81, 0x00]) { 4 } else { 0 };
+    let type_at = ethernet::HEADER_LEN - 2 + tag;
+    let is_ipv4 = bytes.get(type_at..type_at + 2) == Some(&[0x08, 0x00]);
+    let inside = ethernet::HEADER_LEN + tag;
+    let message = if is_ipv4 { inside + IPV4_UDP } else { inside };
+    if is_ipv4 && let Some(sum) = bytes.get_mut(message - 2..message) {
+        sum.fill(0);
+    }
+    // The last byte of the sum in the probe header, which every message has.
+    if let Some(byte) = bytes.get_mut(message + probe::LEN - 1) {
         *byte ^= 0x55;
     }
 }
@@ -256,4 +272,33 @@ fn on_line(bytes: &[u8], frame: &Frame) -> Vec<u8> {
         *number = frame.sequence.to_le_bytes()[0];
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wg_frame::layout::{self, Carrier, Envelope};
+    use wg_frame::probe::Probe;
+    use wg_frame::{ethernet::MacAddress, udp};
+
+    #[test]
+    fn a_damaged_message_is_known_still_and_its_host_hands_it_on() {
+        let at = |port| std::net::SocketAddrV4::new([10, 0, 0, 1].into(), port);
+        for carrier in [Carrier::Raw, Carrier::udp(at(1), at(2))] {
+            for tag in [None, Some(layout::Tag::default())] {
+                let (destination, source) = (MacAddress([2; 6]), MacAddress([4; 6]));
+                let envelope = Envelope { destination, source, tag, carrier };
+                let mut buffer = [0; 128];
+                let sent = Probe { flow: 7, sequence: 9, ..Probe::default() };
+                let begin = envelope.header_len();
+                probe::seal(&mut buffer[begin..begin + 18], sent).expect("a message");
+                let frame = envelope.close(&mut buffer, 18).expect("a frame");
+                damage(frame);
+                let found = layout::find(frame).expect("a message");
+                assert_eq!(found.probe, sent);
+                assert_eq!(found.udp_checksum, udp::Checksum::Absent);
+                assert!(!probe::read(&found.payload[..18]).expect("a message").1, "its sum is right");
+            }
+        }
+    }
 }

@@ -16,9 +16,7 @@ use wg_core::Deadline;
 use wg_core::fifo::Fifo;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{
-    ForwardingMode, HostModel, IncidentKind, LinkFaultKind, Network, Node, NodeIndex, NodeKind, PortTsn, Run,
-};
+use wg_plan::{ForwardingMode, HostModel, LinkFaultKind, Network, Node, NodeIndex, NodeKind, PortTsn, Run};
 
 use self::forwarding::Tables;
 use crate::clocks::NodeClock;
@@ -50,6 +48,7 @@ pub(crate) fn world_between_hosts(network: &Network, run: &Run) -> Result<World,
     let (mut world, ports) = built(network, run)?;
     world.build_flows(run)?;
     world.build_frames(network, run)?;
+    world.build_babblers(run)?;
     world.hosts.iter_mut().for_each(|host| host.core.follow_copies());
     world.switches.iter_mut().for_each(|switch| switch.core.follow_copies());
     finished(world, network, run, &ports)
@@ -73,7 +72,6 @@ pub(crate) fn without_tasks(network: &Network, run: &Run) -> Run {
         let on = network.nodes.get(usize::from(capture.on));
         on.is_some_and(|node| !matches!(node.kind, NodeKind::EndSystem { .. }))
     });
-    run.incidents.retain(|incident| !matches!(incident.kind, IncidentKind::Babble { .. }));
     run
 }
 

@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    fn build_babblers(&mut self, run: &Run) -> Result<(), SimError> {
+    pub(super) fn build_babblers(&mut self, run: &Run) -> Result<(), SimError> {
         for incident in &run.incidents {
             match incident.kind {
                 IncidentKind::Babble { flow, period, length, until } => {

@@ -2,15 +2,16 @@
 
 use wg_core::Deadline;
 use wg_plan::NodeIndex;
-use wg_record::TruthKind;
+use wg_record::{RecordFlags, Truth, TruthKind};
 
 use super::Engine;
 use crate::clocks::SAMPLE;
 use crate::error::SimError;
 use crate::event_queue::Class;
 use crate::incidents::NetworkEvent;
+use crate::message::{Carries, Message};
 use crate::sink::Sink;
-use crate::world::CoreIndex;
+use crate::world::{Babbler, CoreIndex};
 
 impl<S: Sink> Engine<'_, S> {
     pub(super) fn incident(&mut self) {
@@ -42,12 +43,10 @@ impl<S: Sink> Engine<'_, S> {
             }
             NetworkEvent::BabbleBegins(number) => {
                 self.queue.set(Class::Babble, number, Deadline::at(self.now));
-                let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
-                self.reveal(TruthKind::BabbleBegan, &frame, node, 0, 0);
+                self.tell_of_babbler(TruthKind::BabbleBegan, number);
             }
             NetworkEvent::BabbleEnds(number) => {
-                let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
-                self.reveal(TruthKind::BabbleEnded, &frame, node, 0, 0);
+                self.tell_of_babbler(TruthKind::BabbleEnded, number);
             }
             NetworkEvent::ClockStepped(node, by) => {
                 self.tell(TruthKind::ClockStepped, node, 0, by.as_picos());
@@ -55,6 +54,14 @@ impl<S: Sink> Engine<'_, S> {
             }
             NetworkEvent::DriftChanged(node) => self.tell_offset(node),
         }
+    }
+
+    /// Writes that a babbler begins or ends, with the number of its next message.
+    fn tell_of_babbler(&mut self, kind: TruthKind, number: usize) {
+        let Babbler { frame, node, .. } = self.world.babblers[number];
+        let Message { flow, sequence, flags } = frame.message();
+        let (time, flags) = (self.now, RecordFlags::from_bits(flags.of_message()));
+        self.sink.truth(&Truth { time, value: 0, sequence, flow, node, port: 0, kind, flags });
     }
 
     /// A clock changes as the plan or chance has it.

@@ -108,6 +108,16 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
+    /// A frame that the network makes in the place of a host, with its bytes where frames have some; nothing where there is no room.
+    pub(super) fn with_bytes(&mut self, frame: Frame) -> Option<Frame> {
+        if !S::KEEPS_BYTES {
+            return Some(frame);
+        }
+        let message = frame.message();
+        let place = self.sink.keep(&self.captures.bytes(&frame), message.sequence)?;
+        Some(Frame { handle: Message { sequence: place, ..message }.handle(), ..frame })
+    }
+
     /// The last bit of a frame is in, at a card.
     pub(super) fn leave_card(&mut self, at: usize, port: usize, frame: &Frame) {
         let host = &self.world.hosts[at];

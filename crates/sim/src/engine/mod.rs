@@ -91,7 +91,7 @@ fn drive<S: Sink>(
         world.nodes.len(),
         world.clocked.len(),
     ]);
-    let mut captures = Captures::new(network, run);
+    let mut captures = Captures::new(network, run, S::KEEPS_BYTES);
     captures.begin(sink);
     let records = vec![0; world.nodes.len()].into_boxed_slice();
     let mut engine = Engine {

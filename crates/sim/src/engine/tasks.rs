@@ -150,6 +150,7 @@ impl<S: Sink> Engine<'_, S> {
         let next = Message { sequence: message.sequence + 1, ..message };
         babbler.frame.handle = next.handle();
         self.queue.set(Class::Babble, number, Deadline::at(self.now + babbler.period));
+        let Some(frame) = self.with_bytes(frame) else { return };
         self.reveal(TruthKind::Babbled, &frame, node, 0, 0);
         let more = self.queue.has_input_at(self.now);
         self.world.hosts[host].core.handle_generated(self.now, frame, more);
