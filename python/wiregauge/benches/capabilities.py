@@ -12,11 +12,9 @@ from collections.abc import Iterator
 
 from wiregauge.benches.names import SWITCHES, Switches
 from wiregauge.plan import (
-    Babble,
     Campaign,
     Capacity,
     Clock,
-    ClockStep,
     Etf,
     Hub,
     Network,
@@ -42,10 +40,6 @@ _INCIDENTS = {
     "restart": "restarts a switch",
     "clock-step": "steps a clock",
 }
-_LOOPBACK = "flow {flow} leads from an end system to itself: agents send by an interface, not by the loopback"
-_SEVERAL_MACS = "flow {flow} has several MAC addresses in turn: agents send a flow with one"
-_THREADS = 'the background load of "{on}" has threads: the simulator imitates them; agents keep the schedule'
-_REMOTE_LOG = '"{on}" has a <remote-log>: agents keep their records and send none'
 
 
 def beyond_hosts(campaign: Campaign) -> list[str]:
@@ -109,36 +103,16 @@ def _beyond_model(campaign: Campaign) -> list[str]:
     """The same where the simulator's engine plays the network in real time."""
     network = campaign.network
     found = [*beyond_simulator(campaign), *_too_many("end systems", len(network.end_systems))]
-    for node in network.nodes:
-        if isinstance(node.kind, Hub):
-            found.append(f'"{node.name}" is a hub: collisions on its half-duplex medium are not carried live')
-        if node.is_end_system and node.clock is not None:
-            found.extend(_clock(node.name, node.clock, agent=True))
     if campaign.synchronise is not None and (campaign.synchronise.ptp or campaign.synchronise.chrony):
         found.append(
-            "the test has programs keep the clocks: the network carries the frames of the test alone"
+            "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; use "
+            "--switches kernel"
         )
     for run in campaign.runs:
-        found.extend(_beyond_model_in(run, network))
+        found.extend(
+            _launches(run, network, "the interfaces of namespaces have no hardware clock to launch by")
+        )
     return list(dict.fromkeys(found))
-
-
-def _beyond_model_in(run: Run, network: Network) -> Iterator[str]:
-    if run.ptp_domains:
-        yield "the test has a <ptp-domain>: the software of its hosts does not read the clock of the card"
-    for incident in run.incidents:
-        kind = incident.kind
-        stepped = isinstance(kind, ClockStep) and network.nodes[kind.node].is_end_system
-        if isinstance(kind, Babble) or stepped:
-            yield f"the test {_INCIDENTS[kind.type]}: nothing befalls real hosts at a stated instant"
-    for flow in run.flows:
-        if flow.is_loopback:
-            yield _LOOPBACK.format(flow=flow.id)
-        if flow.addresses.macs.source or flow.addresses.macs.destination:
-            yield _SEVERAL_MACS.format(flow=flow.id)
-    yield from (_THREADS.format(on=network.names[one.on]) for one in run.injects if one.threads is not None)
-    yield from (_REMOTE_LOG.format(on=network.names[log.on]) for log in run.remote_logs)
-    yield from _launches(run, network, "the interfaces of namespaces have no hardware clock to launch by")
 
 
 def beyond_simulator(campaign: Campaign) -> list[str]:
@@ -272,30 +246,10 @@ def _launches(run: Run, network: Network, why: str) -> Iterator[str]:
     yield from (f"{who} asks for launch times: {why}" for who in launched)
 
 
-def _flows(run: Run, network: Network) -> Iterator[str]:
+def _flows(run: Run) -> Iterator[str]:
     for flow in run.flows:
-        who = f"flow {flow.id}"
         if flow.protocol in _PROTOCOLS:
-            yield f"{who} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
-        elif flow.protocol == "udp" and flow.vlan is not None:
-            back = [relay.on for relay in run.relays if relay.flow == flow.id]
-            bare = [network.names[end] for end in (flow.from_, *back) if network.nodes[end].tsn is None]
-            if bare:
-                yield (
-                    f"{who} has a priority: its UDP frames carry a tag, which sockets cannot set; "
-                    f'write protocol="raw", or in a lab give "{bare[0]}" a <host-tsn>, whose filters set it'
-                )
-        if flow.dscp:
-            yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
-        if flow.is_loopback:
-            yield _LOOPBACK.format(flow=flow.id)
-        if flow.also_to:
-            yield f"{who} has several receivers: the agents send to one"
-    yield from (
-        _SEVERAL_MACS.format(flow=flow.id)
-        for flow in run.flows
-        if flow.addresses.macs.source or flow.addresses.macs.destination
-    )
+            yield f"flow {flow.id} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
     yield from (
         f"flow {flow.id} has <frer>: the interfaces and switches of this bench neither copy frames nor remove copies"
         for flow in run.flows
@@ -304,9 +258,7 @@ def _flows(run: Run, network: Network) -> Iterator[str]:
 
 
 def _tasks(run: Run, network: Network) -> Iterator[str]:
-    yield from _flows(run, network)
-    yield from (_THREADS.format(on=network.names[one.on]) for one in run.injects if one.threads is not None)
-    yield from (_REMOTE_LOG.format(on=network.names[log.on]) for log in run.remote_logs)
+    yield from _flows(run)
     for fault in run.link_faults:
         ends = network.ends_of(fault.link)
         yield f'link "{ends}" has a fault ({fault.kind.type}): links that carry real frames have none'

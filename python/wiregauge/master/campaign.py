@@ -152,8 +152,6 @@ class _Campaign:
         self._hearing = hearing
         self._observer = hearing.observer
         self._one_clock = one_clock
-        # Their agents write times as the wrong clock the test gives them would have shown them.
-        self._planted = {node.name for node in directory.plan.network.nodes if node.clock is not None}
         self._name = str(directory.manifest["campaign"])
         self._crew = Crew(places, self._name)
         self._keeper = _keeper(directory, self._crew)
@@ -215,10 +213,12 @@ class _Campaign:
     def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._fit(run)
+        # Their agents write times as the wrong clock the test gives them would have shown them.
+        planted = run.planted_clocks(self._directory.plan.network)
         together = [
             agent.place.end_system
             for agent in self._crew.by_name.values()
-            if (self._one_clock or not agent.place.own_clock) and agent.place.end_system not in self._planted
+            if (self._one_clock or not agent.place.own_clock) and agent.place.node not in planted
         ]
         entry = begun(run.index, together, method="same-clock")
         if self._keeper is not None:

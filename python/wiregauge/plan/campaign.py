@@ -278,6 +278,17 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
         """By flow and receiver the relay task there, if there is one."""
         return {(relay.flow, relay.on): relay for relay in self.relays}
 
+    def planted_clocks(self, network: Network) -> set[NodeIndex]:
+        """End systems whose agents write times as a wrong clock shows them.
+
+        A clock that a protocol of the test keeps is that of the card, which the programs of a host do not read.
+        """
+        clusters = {device for cluster in self.clusters for device in cluster.devices}
+        kept = clusters | {clock.node for domain in self.ptp_domains for clock in domain.clocks}
+        stepped = {one.kind.node for one in self.incidents if isinstance(one.kind, ClockStep)}
+        wrong = {number for number, node in network.end_systems.items() if node.clock is not None}
+        return (wrong | stepped) - kept
+
     @property
     def planned_s(self) -> float:
         """How long it goes on."""

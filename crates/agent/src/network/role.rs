@@ -1,6 +1,7 @@
 //! The role: opens ports, starts the thread that plays the network, reports what it did.
 
 use std::collections::VecDeque;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -20,6 +21,9 @@ use crate::control::role::{
 };
 use crate::control::supervision::defect;
 use crate::end_system::servicing::spin::Budget;
+
+/// With so many cores the network has none to itself.
+const FEW_CORES: usize = 2;
 
 /// Plays everything between the end systems.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +55,7 @@ impl Role for NetworkBetween {
         for (port, own) in setup.network_ports.iter().enumerate() {
             port_of[usize::from(own.node)] = Some(port);
         }
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let files = Files::begin(&setup.spool, network, plan)?;
         let mut hosts = Hosts {
             ports: PacketPorts::open(&interfaces)?,
@@ -66,7 +71,7 @@ impl Role for NetworkBetween {
             intake: Intake::default(),
             incoming: VecDeque::with_capacity(FRAMES as usize),
             expected,
-            budget: Budget::new(0, 1),
+            budget: if cores > FEW_CORES { Budget::new(0, 1) } else { Budget::of_small_host(0) },
         };
         let (network, plan) = (network.clone(), plan.clone());
         let (gate, priority, core) = (Arc::clone(&run.gate), setup.fifo_priority, setup.servicing_core);

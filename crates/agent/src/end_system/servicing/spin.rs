@@ -36,6 +36,12 @@ impl Budget {
         Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
     }
 
+    /// A full bucket of a thread that shares its core with all agents of a host that has few.
+    pub const fn of_small_host(now: i64) -> Self {
+        let most_ppm = 200_000;
+        Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
+    }
+
     /// Whether there is anything left to spin with.
     pub const fn allows(&self) -> bool {
         self.level > 0
