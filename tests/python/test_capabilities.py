@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
+
+import pytest
 
 from test_plan import fields_of
-from wiregauge.benches.capabilities import beyond_namespaces
+from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces
+from wiregauge.benches.names import Switches
 from wiregauge.config import load
+from wiregauge.plan import Campaign
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = ROOT / "crates" / "plan" / "src"
@@ -18,14 +23,17 @@ CAPABILITIES = (ROOT / "python" / "wiregauge" / "benches" / "capabilities.py").r
 
 # What the namespaces and their agents make, or what belongs to the machine they run on.
 BUILT = {
-    "Node": {"name", "kind", "mac", "ipv4", "line_drift_ppb", "timestamps", "events"},
+    "Node": {"name", "kind", "mac", "ipv4", "clock", "line_drift_ppb", "timestamps", "events"},
     "SwitchModel": {"port_buffer"},
     "Link": {"ends", "rate_bps"},
     "Run": {
         *("index", "point", "repeat", "seed", "link_rate_bps", "warm_up", "duration", "drain"),
-        *("flows", "sends", "receives", "relays", "injects", "captures"),
+        *("flows", "sends", "receives", "relays", "injects", "remote_logs", "captures"),
     },
-    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "routes", "exchange", "addresses"},
+    "Flow": {
+        *("id", "protocol", "from", "to", "also_to", "deadline", "vlan", "dscp", "routes", "exchange"),
+        "addresses",
+    },
     "Send": {
         *(
             "flow",
@@ -46,8 +54,7 @@ STATED = {"SwitchModel": {"processing_delay", "drawn_delay"}, "Link": {"delay"}}
 # Fields that mean something only beside another that is refused.
 IMPLIED = {
     "SwitchModel": {"policing", "integration", "raster"},  # kinds other than cots are refused
-    # rc, tt, several receivers, network B
-    "Flow": {"also_to", "network", "virtual_link", "schedule"},
+    "Flow": {"network", "virtual_link", "schedule"},  # network B, rc, tt
     "Send": {"sub_link"},  # rc
 }
 
@@ -77,6 +84,44 @@ def test_every_field_of_the_plan_is_built_stated_or_refused() -> None:
         assert not gone, f"{struct}: {sorted(gone)} is settled here, but the plan has no such field"
 
 
-def test_several_receivers_are_refused_by_name() -> None:
-    refused = beyond_namespaces(load(ROOT / "examples" / "multicast.xml").campaign, "kernel")
-    assert "flow 10 has several receivers: the agents send to one" in refused
+SENT_ON_EVERY_BENCH = {
+    "tagged udp": ('from="a" to="b" priority="5"', ""),
+    "code point": ('from="a" to="b" dscp="46"', ""),
+    "several receivers": ('from="a" to="b c"', ""),
+    "several addresses": ('from="a" to="b" source-mac="02:00:00:00:00:71" source-macs="3"', ""),
+    "loopback": ('from="a" to="a"', ""),
+    "remote log": ('from="a" to="b"', '<remote-log on="a" to="c"/>'),
+    "threads": ('from="a" to="b"', '<inject on="c" to="b" load="10%" payload="64B" burst="1" threads="4"/>'),
+}
+"""By name a flow, and what other tasks there are."""
+
+
+@pytest.mark.parametrize("protocol", ["udp", "be"])
+@pytest.mark.parametrize("what", SENT_ON_EVERY_BENCH)
+def test_what_agents_send_by_themselves_is_refused_nowhere(what: str, protocol: str, tmp_path: Path) -> None:
+    flow, more = SENT_ON_EVERY_BENCH[what]
+    given = sent(f'<flow id="1" protocol="{protocol}" {flow}/>', more, tmp_path)
+    assert beyond_hosts(given) == []
+    for switches in get_args(Switches):
+        assert beyond_namespaces(given, switches) == []
+
+
+def test_what_needs_an_interface_card_only_the_model_has(tmp_path: Path) -> None:
+    flow = '<flow id="1" protocol="rc" vl="7" bag="2ms" lmax="200B" from="a" to="b"/>'
+    given = sent(flow, "", tmp_path, kind="arinc664")
+    (why,) = beyond_hosts(given)
+    assert why == "flow 1 is of protocol rc: virtual links need an end system and a switch that know them"
+    assert why in beyond_namespaces(given, "kernel")
+    assert beyond_namespaces(given, "model") == []
+
+
+def sent(flow: str, more: str, folder: Path, *, kind: str = "cots") -> Campaign:
+    links = "".join(f'<link between="{name} sw" rate="1Gbit/s"/>' for name in "abc")
+    nodes = "".join(f'<end-system name="{name}"/>' for name in "abc")
+    file = folder / "t.xml"
+    file.write_text(
+        '<test xmlns="urn:wiregauge:test:2" name="t" seed="1">'
+        f'<network>{nodes}<switch name="sw" kind="{kind}"/>{links}</network><flows>{flow}</flows>'
+        f'<tasks><send flow="1" period="2ms" payload="64B" count="10"/><receive flow="1"/>{more}</tasks></test>'
+    )
+    return load(file).campaign

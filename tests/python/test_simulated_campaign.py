@@ -281,7 +281,7 @@ def test_namespaces_carry_what_they_are_said_to(example: str) -> None:
 def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
     campaign = plain(load(ROOT / "examples" / "under-load.xml").campaign)
     nodes = {node["name"]: node for node in campaign["network"]["nodes"]}
-    nodes["mac"]["clock"] = {"offset": 1, "wander_ppb": 3}
+    nodes["sw1"]["clock"] = {"offset": 1, "wander_ppb": 3}
     nodes["sw1"]["kind"].update(forwarding_mode="cut-through", strict_priority=True)
     campaign["network"]["links"][0]["network"] = "B"
     for run in campaign["runs"]:
@@ -290,7 +290,7 @@ def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
     said = beyond_namespaces(decode(campaign), "kernel")
     assert len(said) == 6
     for words in (
-        'the clock of "mac" wanders',
+        '"sw1" has a clock of its own',
         "cut-through",
         "strict priority",
         "network B",

@@ -14,7 +14,7 @@ from wiregauge.benches.names import SWITCHES, Switches
 from wiregauge.plan import (
     Campaign,
     Capacity,
-    Clock,
+    ClockStep,
     Etf,
     Hub,
     Network,
@@ -30,7 +30,6 @@ __all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator"]
 _PROTOCOLS = {
     "rc": "virtual links need an end system and a switch that know them",
     "tt": "time-triggered frames need synchronised clocks and a switch with a schedule",
-    "be": "best effort beside critical traffic needs a switch that knows both",
 }
 MOST_OF_A_KIND = 250
 """End systems, or switches: each end system is a program that has to be in time, and switches share its cores."""
@@ -44,7 +43,7 @@ _INCIDENTS = {
 
 def beyond_hosts(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that agents cannot carry, whatever network is between them."""
-    found = [*_end_systems(campaign.network)]
+    found = [*_clocks_and_links(campaign.network)]
     found.extend(
         f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave 12 B '
         "themselves"
@@ -151,10 +150,11 @@ def _host_tsn(network: Network, why: str) -> Iterator[str]:
             yield f'"{node.name}" has <host-tsn>: {why}; leave it out, or use --bench lab'
 
 
-def _end_systems(network: Network) -> Iterator[str]:
+def _clocks_and_links(network: Network) -> Iterator[str]:
     for node in network.nodes:
-        if node.clock is not None:
-            yield from _clock(node.name, node.clock, agent=node.is_end_system)
+        # An agent writes every time as the clock of its end system would have shown it.
+        if node.clock is not None and not node.is_end_system:
+            yield f'"{node.name}" has a clock of its own: only an agent can plant one'
     for number, link in enumerate(network.links):
         if link.network != "A":
             yield f'link "{network.ends_of(number)}" is on network B: an end system has one interface'
@@ -214,19 +214,6 @@ def _synchronise(plan: Synchronise | None) -> Iterator[str]:
         yield 'PTP would steer the one clock that all namespaces share; write steer="off"'
 
 
-def _clock(name: str, clock: Clock, *, agent: bool) -> Iterator[str]:
-    """An agent can write its times with an offset and a drift; nothing else can be planted in a shared clock."""
-    if not agent:
-        yield f'"{name}" has a clock of its own: only an agent can plant one'
-    for field, none, what in (
-        ("wander_ppb", 0, "wanders"),
-        ("granularity", 1, "has a granularity"),
-        ("temperature", (), "follows the temperature"),
-    ):
-        if agent and getattr(clock, field) != none:
-            yield f'the clock of "{name}" {what}: an agent plants an offset and a drift only'
-
-
 def _run(run: Run, network: Network) -> Iterator[str]:
     for field, value in run.switches.items():
         if value != "store-and-forward":
@@ -263,7 +250,10 @@ def _tasks(run: Run, network: Network) -> Iterator[str]:
         ends = network.ends_of(fault.link)
         yield f'link "{ends}" has a fault ({fault.kind.type}): links that carry real frames have none'
     for incident in run.incidents:
-        yield f"the test {_INCIDENTS[incident.kind.type]}: nothing befalls real hosts at a stated instant"
+        kind = incident.kind
+        if isinstance(kind, ClockStep) and network.nodes[kind.node].is_end_system:
+            continue  # planted like the clock
+        yield f"the test {_INCIDENTS[kind.type]}: nothing befalls real hosts and links at a stated instant"
 
 
 def _said(value: object) -> str:

@@ -79,7 +79,7 @@ PHC = Path("/dev/ptp0")
 QUICK_COUNT = 334
 """Messages of a quick run: the phase against a schedule of 1 ms goes through it once."""
 NO_CARD = "a TTEthernet card and its switches are not in this machine"
-MODELLED = "threads that inject are modelled; cots-live has the schedule instead"
+MODELLED = "threads that inject are those of the paper's host, a model; cots-live has the schedule instead"
 SLOW = "messages 510 ms apart take minutes"
 REAL = "real frames only"
 

@@ -33,7 +33,7 @@ from wiregauge.studies import (
 NO_MODEL = "real hosts are not the paper's: the part needs its machine model"
 NO_SWITCH = "namespaces have the kernel's bridge, and none of the paper's switches"
 NO_DEVICES = (
-    "namespaces carry no broadcast to several counted receivers: `wiregauge run forty.xml --bench netns` refuses it, "
+    "ports of the bridges between namespaces share no buffer: `wiregauge run forty.xml --bench netns` refuses it, "
     "and nothing else was tried"
 )
 TOO_LONG = "a day belongs to the full form"

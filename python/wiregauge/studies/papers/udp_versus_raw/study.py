@@ -28,9 +28,8 @@ NETWORKS = {"10 Mbit/s hub": "hub-10", "100 Mbit/s hub": "hub-100", "100 Mbit/s 
 PAYLOADS = ("64", "128", "256", "512", "1024")
 WAYS = ("transmit", "receive")
 QUICK = ("send.10.count=200", "send.20.count=200")
-NO_HUB = "namespaces have no hub, and no rate below their own"
+NO_HUB = "bridges between namespaces are no hub, and have no rate below their own"
 NO_WIRE = "links between namespaces have no wire to time a frame on"
-NO_LOOPBACK = "agents send by an interface, not by the loopback"
 
 NS_PER_BYTE = 80.0
 """At 100 Mbit/s."""
@@ -177,7 +176,7 @@ STUDY = Study(
             Part(part, f"{part}.xml", {"quick": QUICK}, not_on={"netns": NO_HUB} if "hub" in part else {})
             for part in NETWORKS.values()
         ),
-        Part("loopback", "loopback.xml", not_on={"netns": NO_LOOPBACK}),
+        Part("loopback", "loopback.xml", not_on={"netns": NO_HUB}),
         Part("shortest", "shortest.xml", not_on={"netns": NO_WIRE}),
     ],
     items=[
