@@ -47,13 +47,15 @@ def test_the_switch_between_hosts_is_characterised(world: World) -> None:
     sheet = json.loads((world.folder / "s" / "datasheet.json").read_text())
     assert (sheet["bench"], sheet["state"], sheet["ports"]) == ("lab", "complete", 3), done.err
     tests = {one["name"]: one for one in sheet["tests"]}
-    assert tests["broadcast"]["state"] == tests["address-capacity"]["state"] == "not carried"
-    assert "the agents send to one" in tests["broadcast"]["reason"]
-    assert "agents send a flow with one" in tests["address-capacity"]["reason"]
+    # Agents send to all, but nobody sees by which ports a real device sends what it floods.
+    assert tests["broadcast"]["state"] in ("measured", "refused")
+    assert tests["address-capacity"]["state"] in ("not carried", "refused")
     lines = [json.loads(line) for line in (world.folder / "s" / "trials.jsonl").read_text().splitlines()]
     assert len(lines) == sheet["trials"]
     made = [line for line in lines if line["outcome"]["grade"] != "BEYOND"]
-    assert len(made) == len(lines) - 2
+    assert len(made) == len(lines)
+    broadcast = [line for line in lines if line["trial"]["streams"][0].get("also_to")]
+    assert broadcast
     for line in made:
         place = world.folder / "s" / "trials" / line["outcome"]["directory"]
         manifest = json.loads((place / "manifest.json").read_text())

@@ -444,12 +444,12 @@ def test_a_mesh_that_the_generator_limits_says_so(tmp_path: Path) -> None:
 def test_what_a_bench_cannot_is_listed_with_its_reason(tmp_path: Path) -> None:
     def does(trial: Trial) -> Outcome:
         if any(one.also_to for one in trial.streams):
-            raise BeyondError("flow 1 has several receivers: the agents send to one")
+            raise BeyondError("flow 1 has several receivers: this bench sends to one")
         return outcome(trial)
 
     found = results(tmp_path, "broadcast,one-to-many", does)
     assert found["broadcast"].state == "not carried"
-    assert found["broadcast"].reason.endswith("the agents send to one")
+    assert found["broadcast"].reason.endswith("this bench sends to one")
     assert found["one-to-many"].state == "measured"
 
 
