@@ -32,13 +32,13 @@ def test_a_load_enters_the_network_or_is_not_graded_as_load(wiregauge: Runner, t
     (entry,) = manifest["runs"]
     (load,) = (stream for stream in entry["agents"]["e2"]["streams"] if stream["kind"] == "inject")
     port = entry["first_ports"]["e2"]
-    assert port["port"] == "sw1:3"
+    assert port["port"] == "network:h2"
     assert port["received"] > 0, "some of the load entered the network"
     assert port["received"] >= 0.5 * load["figures"]["offered"], (port, load)
     (trial,) = (trial for trial in entry["trials"] if trial["end_system"] == "e2")
     assert trial["succeeded"]
     assert trial["backend"] == load["backend"]
-    assert "trial frames arrived at e1" in load["why"]
+    assert "trial frames arrived at the network" in load["why"]
 
 
 def test_names_of_nodes_never_meet_those_of_the_instrument(wiregauge: Runner, tmp_path: Path) -> None:

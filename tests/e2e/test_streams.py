@@ -91,7 +91,7 @@ def test_every_frame_of_background_load_is_accounted_for(
     load = "40%" if backend == "xdp-live" else "2%"
     inject = f'<inject on="mac" to="sensor" load="{load}" frame="66B" burst="1" backend="{backend}"/>'
     (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
-    done = wiregauge("run", "t.xml", "--out", "r")
+    done = wiregauge("run", "t.xml", "--switches", "kernel", "--out", "r")
     assert_measured(done, tmp_path / "r")
     told = streams(tmp_path / "r")
     sent, got = told[("mac", "inject", 0)], told[("sensor", "absorb", 0)]
@@ -117,7 +117,7 @@ def test_a_capture_beside_fast_load_sees_it(wiregauge: Runner, tmp_path: Path) -
         '<inject on="mac" to="sensor" load="20%" frame="66B" burst="1"/><capture on="sensor" snap="64B"/>'
     )
     (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
-    done = wiregauge("run", "t.xml", "--out", "r")
+    done = wiregauge("run", "t.xml", "--switches", "kernel", "--out", "r")
     assert_measured(done, tmp_path / "r")
     got = streams(tmp_path / "r")[("sensor", "absorb", 0)]
     assert got["backend"] == "packet-ring"

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from wiregauge.benches.base import Access, AgentBench, AgentPlace, BenchError, Fact, agent_program
-from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces, beyond_simulator
+from wiregauge.benches.capabilities import (
+    beyond_hosts,
+    beyond_namespaces,
+    beyond_simulator,
+    keeps_clocks_of_hosts,
+)
 from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
@@ -31,6 +36,7 @@ __all__ = [
     "enclose",
     "examine",
     "is_enclosed",
+    "keeps_clocks_of_hosts",
     "lend",
     "namespaces_here",
     "programs_here",

@@ -25,7 +25,7 @@ from wiregauge.plan import (
 from wiregauge.plan.ethernet import GAP
 from wiregauge.plan.tsn import HostTsn
 
-__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator"]
+__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator", "keeps_clocks_of_hosts"]
 
 _PROTOCOLS = {
     "rc": "virtual links need an end system and a switch that know them",
@@ -98,11 +98,17 @@ def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list
     return list(dict.fromkeys(found))
 
 
+def keeps_clocks_of_hosts(campaign: Campaign) -> bool:
+    """Whether programs keep the clocks of hosts while the test goes on: linuxptp, chrony."""
+    asked = campaign.synchronise
+    return asked is not None and (asked.ptp is not None or bool(asked.chrony))
+
+
 def _beyond_model(campaign: Campaign) -> list[str]:
     """The same where the simulator's engine plays the network in real time."""
     network = campaign.network
     found = [*beyond_simulator(campaign), *_too_many("end systems", len(network.end_systems))]
-    if campaign.synchronise is not None and (campaign.synchronise.ptp or campaign.synchronise.chrony):
+    if keeps_clocks_of_hosts(campaign):
         found.append(
             "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; use "
             "--switches kernel"

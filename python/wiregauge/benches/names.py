@@ -13,7 +13,7 @@ Task = Literal["build", "shape", "return"]
 Switches = Literal["kernel", "model"]
 """Who plays the switches: bridges of the kernel, or the simulator's engine, driven in real time by frames."""
 
-SWITCHES: Final[Switches] = "kernel"
+SWITCHES: Final[Switches] = "model"
 """Unless somebody chooses."""
 
 NETWORK_SPACE: Final = "network"

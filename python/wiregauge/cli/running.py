@@ -150,7 +150,7 @@ def run(
             parser=who_plays,
             metavar="[model|kernel]",
             help="netns: who plays switches and links: the simulator's engine in real time, or bridges of this kernel.",
-            show_default="kernel",
+            show_default="model",
         ),
     ] = None,
     settings: Settings = None,

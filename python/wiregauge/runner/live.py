@@ -17,6 +17,7 @@ from wiregauge.benches import (
     beyond_namespaces,
     enclose,
     is_enclosed,
+    keeps_clocks_of_hosts,
     lend,
     namespaces_here,
 )
@@ -65,17 +66,21 @@ class Live(Bench):
             raise BenchError(
                 "there are no switches between two interfaces of this host; leave one of both out"
             )
-        self._switches: Switches = "kernel" if interfaces is not None else switches or SWITCHES
+        self._asked = switches
         # They are seen before the enclosure only.
         self.lent = lend(interfaces) if interfaces is not None else None
         if self.lent is not None:
             driver = ", ".join(f"{one.driver} {one.name}" for one in self.lent)
             self.traits = replace(self.traits, driver=driver)
-        elif self._switches == "model":
-            self.traits = replace(self.traits, driver=self.by_model, switches="model")
-        else:
-            self.traits = replace(self.traits, switches="kernel")
+        self._have_played("kernel" if interfaces is not None else switches or SWITCHES)
         self._network: NetnsBench | None = None
+
+    def _have_played(self, switches: Switches) -> None:
+        """Who plays the switches from now on."""
+        self._switches: Switches = switches
+        if self.lent is None:
+            driver = self.by_model if switches == "model" else type(self).traits.driver
+            self.traits = replace(self.traits, driver=driver, switches=switches)
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:
@@ -83,7 +88,13 @@ class Live(Bench):
         return namespaces_here(found)
 
     def carried(self, campaign: Campaign) -> Campaign:
-        """With the addresses of interfaces that are lent."""
+        """With the addresses of interfaces that are lent.
+
+        Programs that keep clocks speak to one another by frames of their own, which bridges carry and the model
+        does not: such a test has bridges unless it was asked for the model.
+        """
+        if self._asked is None and self.lent is None:
+            self._have_played("kernel" if keeps_clocks_of_hosts(campaign) else SWITCHES)
         beyond = beyond_namespaces(campaign, self._switches)
         if beyond:
             raise BeyondBenchError(beyond)

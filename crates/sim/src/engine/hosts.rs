@@ -140,18 +140,20 @@ impl<S: Sink> Engine<'_, S> {
             match output {
                 Output::Transmit { port, transmission, .. } => {
                     let (number, out) = (host.ports[port].number, host.ports[port].channel());
-                    // A real host has a driver of its own, which tells.
+                    let channel = &self.world.channels[out];
+                    let (to, station, wire) = (channel.to, channel.to_port as usize, self.now + channel.lead);
+                    // A real host has a driver of its own, which tells; and where models of hosts are fitted, the wire of the
+                    // model would pass for one.
                     if !S::KEEPS_BYTES {
                         self.note(frame, node, number, Point::DriverSend, self.now);
                     }
-                    let channel = &self.world.channels[out];
-                    let wire = self.now + channel.lead;
-                    if let CoreIndex::Hub(hub) = channel.to {
-                        let station = channel.to_port as usize;
+                    if let CoreIndex::Hub(hub) = to {
                         self.approach_medium(hub as usize, station, wire, *frame, transmission);
                         continue;
                     }
-                    self.note(frame, node, number, Point::WireSend, wire);
+                    if !S::KEEPS_BYTES {
+                        self.note(frame, node, number, Point::WireSend, wire);
+                    }
                     if frame.handle >= Message::FIRST_CONTROL {
                         self.control_leaves(node, frame);
                     }

@@ -139,7 +139,9 @@ impl<S: Sink> Engine<'_, S> {
         let (node, port) = self.port_of(number, station);
         let channel = self.world.hubs[number].stations[station].channels[0];
         let began = self.now - self.world.channels[channel].line.transmission(frame.length);
-        self.note(&frame, node, port, Point::WireSend, began);
+        if !S::KEEPS_BYTES {
+            self.note(&frame, node, port, Point::WireSend, began);
+        }
         let faulty = self.world.channels[channel].extra.is_some();
         let effect = faulty.then(|| {
             self.capture(channel, 0, &frame, began);

@@ -4,7 +4,7 @@ use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_core::port::Life;
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::RunTime;
-use wg_record::{Crc, DropReason, FLOW_FOREIGN, Point};
+use wg_record::{Crc, DropReason, FLOW_FOREIGN};
 
 use super::Engine;
 use super::hosts::is_sound;
@@ -137,7 +137,6 @@ impl<S: Sink> Engine<'_, S> {
             self.lost_at_card_of(node, number, frame, reason);
             return;
         }
-        self.note(frame, node, number, Point::WireReceive, self.now);
         if frame.class == TrafficClass::BestEffort && !self.world.hosts[at].has_streams {
             self.hand_out(at, frame);
             return;
