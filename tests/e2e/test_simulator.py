@@ -30,7 +30,9 @@ def test_a_first_report_needs_no_privilege(wiregauge: Runner, tmp_path: Path) ->
 
 
 def test_what_namespaces_cannot_carry_is_refused(wiregauge: Runner, tmp_path: Path) -> None:
-    done = wiregauge("run", ROOT / "examples" / "afdx.xml", "--bench", "netns", "--out", "r")
+    done = wiregauge(
+        "run", ROOT / "examples" / "afdx.xml", "--switches", "kernel", "--bench", "netns", "--out", "r"
+    )
     assert done.code == 3
     assert "--bench sim" in done.err
     assert "network B" in done.err

@@ -7,7 +7,7 @@ from wiregauge.benches.capabilities import (
     beyond_hosts,
     beyond_namespaces,
     beyond_simulator,
-    keeps_clocks_of_hosts,
+    needs_bridges,
 )
 from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
@@ -36,9 +36,9 @@ __all__ = [
     "enclose",
     "examine",
     "is_enclosed",
-    "keeps_clocks_of_hosts",
     "lend",
     "namespaces_here",
+    "needs_bridges",
     "programs_here",
     "simulator_facts",
 ]

@@ -25,7 +25,7 @@ from wiregauge.plan import (
 from wiregauge.plan.ethernet import GAP
 from wiregauge.plan.tsn import HostTsn
 
-__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator", "keeps_clocks_of_hosts"]
+__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator", "needs_bridges"]
 
 _PROTOCOLS = {
     "rc": "virtual links need an end system and a switch that know them",
@@ -98,8 +98,18 @@ def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list
     return list(dict.fromkeys(found))
 
 
-def keeps_clocks_of_hosts(campaign: Campaign) -> bool:
-    """Whether programs keep the clocks of hosts while the test goes on: linuxptp, chrony."""
+def needs_bridges(campaign: Campaign) -> bool:
+    """Whether a test asks for what bridges between namespaces do better than the model.
+
+    Programs that keep clocks speak to one another by frames of their own, which only bridges carry; and captures at
+    switches have the times of the host only at interfaces of its kernel.
+    """
+    nodes = campaign.network.nodes
+    captured = (nodes[capture.on] for run in campaign.runs for capture in run.captures)
+    return _keeps_clocks(campaign) or any(not node.is_end_system for node in captured)
+
+
+def _keeps_clocks(campaign: Campaign) -> bool:
     asked = campaign.synchronise
     return asked is not None and (asked.ptp is not None or bool(asked.chrony))
 
@@ -108,7 +118,7 @@ def _beyond_model(campaign: Campaign) -> list[str]:
     """The same where the simulator's engine plays the network in real time."""
     network = campaign.network
     found = [*beyond_simulator(campaign), *_too_many("end systems", len(network.end_systems))]
-    if keeps_clocks_of_hosts(campaign):
+    if _keeps_clocks(campaign):
         found.append(
             "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; use "
             "--switches kernel"

@@ -17,9 +17,9 @@ from wiregauge.benches import (
     beyond_namespaces,
     enclose,
     is_enclosed,
-    keeps_clocks_of_hosts,
     lend,
     namespaces_here,
+    needs_bridges,
 )
 from wiregauge.master import AlarmLimit, Lookout, Observer
 from wiregauge.plan import Campaign
@@ -90,11 +90,10 @@ class Live(Bench):
     def carried(self, campaign: Campaign) -> Campaign:
         """With the addresses of interfaces that are lent.
 
-        Programs that keep clocks speak to one another by frames of their own, which bridges carry and the model
-        does not: such a test has bridges unless it was asked for the model.
+        A test that needs bridges has them, unless it was asked for the model.
         """
         if self._asked is None and self.lent is None:
-            self._have_played("kernel" if keeps_clocks_of_hosts(campaign) else SWITCHES)
+            self._have_played("kernel" if needs_bridges(campaign) else SWITCHES)
         beyond = beyond_namespaces(campaign, self._switches)
         if beyond:
             raise BeyondBenchError(beyond)
