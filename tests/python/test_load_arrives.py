@@ -150,7 +150,7 @@ def graded(plan: dict[str, Any], agents: dict[str, Any]) -> Grade:
 
     inject = InjectPlan("c", "b", 500_000, 10**8, **plan)
     evidence: Any = SimpleNamespace(
-        plan=SimpleNamespace(injects=(inject,)), agents=agents, virtual_time=False
+        plan=SimpleNamespace(injects=(inject,)), agents=agents, virtual_time=False, network=None
     )
     return load_account(evidence).grade
 

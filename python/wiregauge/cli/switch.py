@@ -286,7 +286,7 @@ def _free(name: str) -> Path:
 def _carry_out(asked: dict[str, Any], place: Path | None, *, resumed: bool, as_json: bool) -> int:
     """Makes the trials and shows what they say; the exit code."""
     from wiregauge.records import RunDirectory
-    from wiregauge.runner import bench_named
+    from wiregauge.runner import bench_named, options_of
     from wiregauge.switching import SheetError, Store
 
     device = _device(asked)
@@ -298,7 +298,7 @@ def _carry_out(asked: dict[str, Any], place: Path | None, *, resumed: bool, as_j
     elif not resumed:
         RunDirectory.check_free(place)
     # The device between namespaces is a bridge of this kernel: of the model the simulator says the same, and sooner.
-    played = "kernel" if asked["bench"] == "netns" else None
+    played = "kernel" if "switches" in options_of(asked["bench"]) else None
     bench = bench_named(asked["bench"], lab=Path(asked["lab"]) if "lab" in asked else None, switches=played)
     bench.enter()
     store = Store.resume(place) if resumed else Store.begin(place, {**asked, "device_sha256": device.digest})

@@ -53,8 +53,10 @@ def load_account(run: Evidence) -> Check:
 
 def _in_full_queues(run: Evidence) -> int:
     """Frames that a network which an agent plays says to have dropped where the test loads or limits; of all flows."""
+    if run.network is None:
+        return -1
     simulation = run.entry.get("simulation")
-    if run.network is None or not isinstance(simulation, dict):
+    if not isinstance(simulation, dict):
         return -1
     switches = simulation.get("switches")
     ports = (
