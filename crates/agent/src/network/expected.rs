@@ -5,7 +5,7 @@
 //! and is woken by the frame.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use wg_frame::time::{RunTime, Span};
 use wg_plan::schedule::{Schedule, ScheduleError};
@@ -21,6 +21,8 @@ const TAIL: Span = Span::from_micros(120);
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     senders: Vec<Sender>,
+    /// Which of them send a flow.
+    of_flow: BTreeMap<FlowId, Vec<usize>>,
     /// The next message of each sender that has one. One that has come since is passed over.
     next: BinaryHeap<Reverse<(RunTime, usize)>>,
     /// The last of all.
@@ -29,7 +31,6 @@ pub(super) struct Expected {
 
 #[derive(Debug)]
 struct Sender {
-    flow: FlowId,
     schedule: Schedule,
     /// When its next message is due.
     due: Option<RunTime>,
@@ -50,7 +51,8 @@ impl Expected {
             own.last = own.last.max(schedule.last_due());
             let due = schedule.next().map(|due| due.at);
             own.next.extend(due.map(|at| Reverse((at, own.senders.len()))));
-            own.senders.push(Sender { flow: send.flow, schedule, due });
+            own.of_flow.entry(send.flow).or_default().push(own.senders.len());
+            own.senders.push(Sender { schedule, due });
         }
         Ok(own)
     }
@@ -77,8 +79,8 @@ impl Expected {
 
     /// A message of `flow` has come at `now`: nobody has to stay awake for it any more.
     pub(super) fn came(&mut self, flow: FlowId, now: RunTime) {
-        let is_it = |sender: &Sender| sender.flow == flow && sender.due.is_some_and(|due| due <= now + LEAD);
-        if let Some(number) = self.senders.iter().position(is_it) {
+        let is_due = |number: &usize| self.senders[*number].due.is_some_and(|due| due <= now + LEAD);
+        if let Some(number) = self.of_flow.get(&flow).into_iter().flatten().copied().find(|one| is_due(one)) {
             self.go_on(number);
         }
     }

@@ -25,6 +25,8 @@ use crate::recording::record_ring::RecordProducer;
 
 /// Frames that may be under way at a time: 64 MiB.
 pub(super) const FRAMES: u32 = 1 << 15;
+/// Bytes that a frame has, at most.
+pub(super) const LONGEST: usize = 2_048;
 /// Frames taken from the ports before the model goes on.
 const ROUND: usize = 256;
 /// Headers of IPv4, without options, and UDP.
@@ -72,6 +74,8 @@ pub(super) struct Hosts {
     pub(super) releases: Vec<Release>,
     pub(super) intake: Intake,
     pub(super) incoming: VecDeque<Incoming>,
+    /// Where a frame is changed before it is handed out: other copies of it stay as they are.
+    pub(super) changed: Vec<u8>,
     /// When frames are likely.
     pub(super) expected: Expected,
     /// What may be spent on being awake for them.
@@ -95,12 +99,13 @@ impl Hosts {
         let Self { ports, buffers, incoming, intake, nodes, epoch, expected, .. } = self;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
+                // What came before the run was sent to try the way, not to be carried.
+                let at = epoch.run_time(frame.at).filter(|at| *at >= RunTime::ZERO)?;
                 intake.frames += 1;
                 let headers = Headers::read(frame.bytes)?;
                 let sequence = headers.probe.map_or(0, |probe| probe.sequence);
                 let place = buffers.keep(frame.bytes, sequence);
                 intake.lost += u64::from(place.is_none());
-                let at = epoch.run_time(frame.at)?;
                 Some(Incoming { node: nodes[frame.port], at, place: place?, headers })
             });
             match came {
@@ -156,9 +161,10 @@ impl Sink for Hosts {
         let left = clock::realtime();
         let bytes = self.buffers.bytes(place);
         let sent = if is_damaged || frame.class == TrafficClass::RateConstrained {
-            let mut changed = bytes.to_vec();
-            change(&mut changed, frame, is_damaged);
-            self.ports.send(port, &changed)
+            self.changed.clear();
+            self.changed.extend_from_slice(bytes);
+            change(&mut self.changed, frame, is_damaged);
+            self.ports.send(port, &self.changed)
         } else {
             self.ports.send(port, bytes)
         };

@@ -14,7 +14,7 @@ use wg_sim::{SimError, SimReport};
 use super::error::Release;
 use super::expected::Expected;
 use super::files::Files;
-use super::outside::{FRAMES, Hosts, Intake};
+use super::outside::{FRAMES, Hosts, Intake, LONGEST};
 use crate::control::grants;
 use crate::control::role::{
     ActiveRole, Fault, OpenError, Role, RoleReport, RunContext, Setup, Timetable, spawn,
@@ -70,6 +70,7 @@ impl Role for NetworkBetween {
             releases: vec![Release::default(); interfaces.len()],
             intake: Intake::default(),
             incoming: VecDeque::with_capacity(FRAMES as usize),
+            changed: Vec::with_capacity(LONGEST),
             expected,
             budget: if cores > FEW_CORES { Budget::new(0, 1) } else { Budget::of_small_host(0) },
         };
