@@ -12,7 +12,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # The kernels run with the tests of their crates, which build them.
-PARTS = ("round_trip", "generator", "log_processor", "ns3.compare", "judging", "robot_modes", "host_model")
+PARTS = (
+    "round_trip",
+    "generator",
+    "log_processor",
+    "ns3.compare",
+    "judging",
+    "robot_modes",
+    "host_model",
+    "live_network",
+)
 
 
 @pytest.mark.parametrize("part", PARTS)
