@@ -8,7 +8,7 @@ from wiregauge.plan import Network, Node, Plan
 
 __all__ = ["NETWORK_SPACE", "SWITCHES", "Order", "Switches", "Task", "network_port", "space_name"]
 
-Task = Literal["build", "shape", "return"]
+Task = Literal["build", "shape", "return", "remove"]
 
 Switches = Literal["kernel", "model"]
 """Who plays the switches: bridges of the kernel, or the simulator's engine, driven in real time by frames."""

@@ -90,10 +90,17 @@ class NetnsBench:
         self.hold_s: float | None = None
         self._interfaces: dict[str, str] = {}
 
-    def is_for(self, campaign: Campaign) -> bool:
+    def is_for(self, campaign: Campaign, switches: Switches) -> bool:
         """Whether a campaign needs just the network that this is, or less of the ways that are entered in it."""
-        same = (campaign.network, _chosen(campaign)) == (self._network, self._chosen)
+        needed = (campaign.network, _chosen(campaign), switches)
+        same = needed == (self._network, self._chosen, self._switches)
         return same and _pairs(campaign) <= set(self._pairs)
+
+    def remove(self) -> None:
+        """Makes room for another network. Nothing may be open on this one."""
+        if self._built:
+            self._work_on_network("remove")
+            self._built = False
 
     def build(self) -> None:
         """Builds the network, unless it stands."""

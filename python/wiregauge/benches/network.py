@@ -53,6 +53,11 @@ def main() -> int:
     """Does the one task it is given."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     try:
+        if order.task == "remove":
+            for name in netns.listnetns():
+                if not name.startswith("."):  # that is where agents listen
+                    netns.remove(name)
+            return 0
         if order.switches == "model":
             if order.task == "build":
                 _build_around_model(order)

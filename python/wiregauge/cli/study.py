@@ -28,7 +28,7 @@ from wiregauge.terminal import (
 if TYPE_CHECKING:
     from wiregauge.config import Loaded
     from wiregauge.runner import Bench
-    from wiregauge.studies import Carried, ItemResult, ListedShown, Pace, Size, Study
+    from wiregauge.studies import Beside, Carried, ItemResult, ListedShown, Pace, Size, Study
 
 __all__ = ["study"]
 
@@ -72,6 +72,15 @@ def study(
             show_default=False,
         ),
     ] = None,
+    beside: Annotated[
+        Path | None,
+        typer.Option(
+            "--beside",
+            metavar="DIR",
+            help="A directory of the same study, carried out elsewhere or by the simulator: its figures stand beside.",
+            show_default=False,
+        ),
+    ] = None,
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -99,7 +108,10 @@ def study(
 
     size = _size(quick=quick, full=full)
     if name is None:
-        for option, given in (("--bench", bench), ("--out", out), ("--resume", resume), ("--jobs", jobs)):
+        for option, given in (
+            *(("--bench", bench), ("--out", out), ("--resume", resume), ("--beside", beside)),
+            ("--jobs", jobs),
+        ):
             if given is not None:
                 fail(f"{option} has no effect without the name of a study; name one", BAD_INPUT)
         if size is not None or sensitivity:
@@ -122,6 +134,7 @@ def study(
                 opened = _opened(bench or "sim", jobs)
                 directory.check_free(directory.place)
                 carried = None
+            other = StudyDirectory(beside).beside(chosen) if beside is not None else None
             from wiregauge.runner import Simulated
 
             if sensitivity and not isinstance(opened, Simulated):
@@ -130,7 +143,14 @@ def study(
                     BAD_INPUT,
                 )
             code = _carry_out(
-                chosen, opened, directory, carried, size or "usual", as_json=as_json, sensitivity=sensitivity
+                chosen,
+                opened,
+                directory,
+                carried,
+                size or "usual",
+                beside=other,
+                as_json=as_json,
+                sensitivity=sensitivity,
             )
         except StudyError as error:
             fail(str(error), BAD_INPUT)
@@ -185,6 +205,7 @@ def _carry_out(
     carried: Carried | None,
     size: Size,
     *,
+    beside: Beside | None,
     as_json: bool,
     sensitivity: bool,
 ) -> int:
@@ -201,6 +222,7 @@ def _carry_out(
     bench.enter()
     if carried is None:
         carried = directory.begin(chosen, size, bench.name)
+    carried.beside = beside
     directory.save(studies.study_json(carried, ()))
     console = make_console(stderr=True)
     going = _View(console)
@@ -213,7 +235,12 @@ def _carry_out(
         directory.save(studies.study_json(carried, items))
         if sensitivity and carried.state == "complete":
             _move(carried, items, loaded, bench, console, troubles)
-        moved = studies.find_sensitivity(chosen, carried.size, directory.place, chosen.folder)
+        modelled = carried.results.modelled
+        moved = (
+            studies.find_sensitivity(chosen, carried.size, directory.place, chosen.folder)
+            if modelled
+            else None
+        )
         shown = studies.study_json(carried, items, moved)
         directory.save(shown)
         own = chosen.figures(carried.results) if chosen.figures is not None else {}

@@ -34,7 +34,7 @@ class Live(Bench):
     is between the end systems. With two `interfaces` of this host frames leave by the one and arrive at the other, and
     nothing here is between them. Raises BenchError for interfaces that are not to be had.
 
-    The network stands until the process ends, so trials on it follow one another only where they need the same one.
+    The network stands until a trial needs another one; between interfaces that are lent there is one for the process.
     """
 
     name = "netns"
@@ -120,11 +120,16 @@ class Live(Bench):
         run_on_agents(directory, network, observer, one_clock=one_clock, lookout=self._lookout)
 
     def _made_for(self, campaign: Campaign) -> NetnsBench:
+        if self._network is not None and not self._network.is_for(campaign, self._switches):
+            if self.lent is not None:
+                raise BenchError(
+                    "the network that stands here is another one; begin a command for each network"
+                )
+            self._network.remove()
+            self._network = None
         if self._network is None:
             if self.lent is None:
                 self._network = NetnsBench(campaign, realtime=self._realtime, switches=self._switches)
             else:
                 self._network = InterfacesBench(campaign, self.lent, realtime=self._realtime)
-        elif not self._network.is_for(campaign):
-            raise BenchError("the network that stands here is another one; begin a command for each network")
         return self._network

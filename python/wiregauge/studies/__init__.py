@@ -5,6 +5,7 @@ A study of one's own is a folder with a `study.py`; docs/how-to/studies.md shows
 
 from __future__ import annotations
 
+from wiregauge.studies.beside import Beside
 from wiregauge.studies.carrying import Carried, Going, Pace, carry_out, load_parts
 from wiregauge.studies.declaring import Cells, Item, Key, Parameter, Part, Picture, Study
 from wiregauge.studies.drawing import against_rarity, as_counts, over_time, with_extremes
@@ -34,6 +35,7 @@ from wiregauge.studies.text import study_text
 
 __all__ = [
     "SIZES",
+    "Beside",
     "Carried",
     "Cells",
     "Course",

@@ -16,6 +16,7 @@ from wiregauge.measures import Judgement
 from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs, recover
 from wiregauge.records.directory import utc_now
 from wiregauge.runner import Bench, DiskError, NothingRunError, Observer, Trials
+from wiregauge.studies.beside import Beside
 from wiregauge.studies.declaring import Part, Study
 from wiregauge.studies.results import Results
 from wiregauge.studies.size import Size, StudyError
@@ -43,6 +44,8 @@ class Carried:
     judgements: dict[str, Judgement] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    beside: Beside | None = None
+    """Figures of the same study from elsewhere that are shown beside its own."""
 
     @property
     def results(self) -> Results:
@@ -70,7 +73,7 @@ def load_parts(study: Study, size: Size, bench: str) -> dict[str, Loaded]:
         if part.left_out(bench, size):
             continue
         try:
-            loaded[part.name] = load(study.folder / part.test, part.settings.get(size, ()))
+            loaded[part.name] = load(study.folder / part.test, part.settings_of(bench, size))
         except TestError as error:
             raise StudyError(f"study {study.name}, part {part.name}: {error}") from None
     return loaded

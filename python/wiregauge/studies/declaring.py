@@ -35,9 +35,9 @@ class Key:
 class Part:
     """One test of the study; its run directory is `runs/NAME` of the study directory.
 
-    `settings` are those of `--set`, by size; a size without an entry runs the file as it is. `not_on` says why a bench
-    does not carry it: its cells are listed with that reason, and never left out silently. A size of `not_in` leaves the
-    part out likewise.
+    `settings` are those of `--set`, by size; a size without an entry runs the file as it is. `settings_on` has those of
+    a bench that wants others. `not_on` says why a bench does not carry it: its cells are listed with that reason, and
+    never left out silently. A size of `not_in` leaves the part out likewise.
     """
 
     name: str
@@ -46,6 +46,12 @@ class Part:
     settings: Mapping[Size, Sequence[str]] = field(default_factory=dict)
     not_on: Mapping[str, str] = field(default_factory=dict)
     not_in: Mapping[Size, str] = field(default_factory=dict)
+    settings_on: Mapping[str, Mapping[Size, Sequence[str]]] = field(default_factory=dict)
+    """By bench and size, in place of `settings`."""
+
+    def settings_of(self, bench: str, size: Size) -> Sequence[str]:
+        """What is set beside the file on this bench in this size."""
+        return self.settings_on.get(bench, {}).get(size, self.settings.get(size, ()))
 
     def left_out(self, bench: str, size: Size) -> str:
         """Why it does not run on this bench, or in this size; empty where it does."""

@@ -9,6 +9,7 @@ from wiregauge.files import ForeignFileError, cure_for, write_whole
 from wiregauge.measures import json_text
 from wiregauge.records import RunDirectory, RunDirectoryError, check_contained, read_json
 from wiregauge.records.directory import utc_now
+from wiregauge.studies.beside import Beside, beside_of
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.declaring import Study
 from wiregauge.studies.shown import StudyShown
@@ -59,6 +60,16 @@ class StudyDirectory:
                     f"{self.place}: its {what} is {here}, not {asked}; leave that out or name another directory"
                 )
         return Carried(study, kept["size"], kept["bench"], self.place, kept["started"])
+
+    def beside(self, study: Study) -> Beside:
+        """What is kept here of the same study, to stand beside another. Raises StudyError where there is none."""
+        kept = self._kept()
+        if kept["study"] != study.name:
+            raise StudyError(f"{self.place}: it is of the study {kept['study']}, not of {study.name}")
+        found = beside_of(kept)
+        if not found.figures:
+            raise StudyError(f"{self.place}: it has no figure yet; go on with it by --resume first")
+        return found
 
     def _kept(self) -> Any:
         path = self.place / FILE

@@ -108,7 +108,7 @@ def key_of(study: Study, size: Size, files: Files) -> str:
             name: etree.tostring(root, method="c14n", with_comments=False).decode()
             for name, root in files.items()
         },
-        "settings": {part.name: list(part.settings.get(size, ())) for part in study.parts},
+        "settings": {part.name: list(part.settings_of("sim", size)) for part in study.parts},
         "left out": [part.name for part in study.parts if part.left_out("sim", size)],
         "cells": [
             [str(one.key), one.text, one.unit, one.criterion.written]

@@ -9,6 +9,7 @@ from pathlib import Path
 from wiregauge.figures.model import Figure
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 from wiregauge.report.write import render, store
+from wiregauge.studies.beside import Beside
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.effects import Effect, effects_of, row_effects, row_sentence
 from wiregauge.studies.laying import ItemResult, Laid
@@ -39,7 +40,9 @@ def write_page(
     sensitivity: Sensitivity | None = None,
 ) -> Path:
     """Writes the page into the study directory; returns its path. Raises RunDirectoryError when it cannot."""
-    drawn = {item.item.number: _figures(item, own.get(item.item.number, ())) for item in items}
+    drawn = {
+        item.item.number: _figures(item, own.get(item.item.number, ()), carried.beside) for item in items
+    }
     text = render(
         "study.html.j2",
         [figure for figures in drawn.values() for figure in figures],
@@ -60,7 +63,7 @@ def write_page(
                     *map(row_sentence, row_effects(item.cells, sensitivity)),
                     *dependence_text(item),
                 ],
-                "table": cell_table(item, sensitivity),
+                "table": cell_table(item, sensitivity, carried.beside),
                 "moves": move_table(item, sensitivity),
                 "figures": [figure.id for figure in drawn[item.item.number]],
             }
@@ -77,30 +80,33 @@ def write_page(
     return path
 
 
-def _figures(item: ItemResult, own: Sequence[Figure]) -> list[Figure]:
-    picture = picture_of(item)
+def _figures(item: ItemResult, own: Sequence[Figure], beside: Beside | None) -> list[Figure]:
+    picture = picture_of(item, beside)
     return [*([picture] if picture is not None else []), *own]
 
 
-def cell_table(item: ItemResult, sensitivity: Sensitivity | None = None) -> Table:
+def cell_table(
+    item: ItemResult, sensitivity: Sensitivity | None = None, beside: Beside | None = None
+) -> Table:
     """The cells of an item that have a number, the paper's or ours."""
     shown = [cell for cell in item.cells if cell.ours is not None or (cell.published and cell.published.text)]
     sections: dict[str, list[list[Cell]]] = {}
     for cell in shown:
-        sections.setdefault(cell.key.series, []).append(_row(cell, sensitivity))
+        sections.setdefault(cell.key.series, []).append(_row(cell, sensitivity, beside))
     heads = [
         *text_heads("cell", "statistic"),
         Head("published"),
         Head("ours"),
         Head("95 % interval"),
         Head("n"),
+        *([Head(beside.name)] if beside is not None else []),
         Head("difference"),
         *text_heads("role", "criterion", "result", "moved most by"),
     ]
     return Table(item.item.number, heads, [Section(name, rows) for name, rows in sections.items()], lead=2)
 
 
-def _row(cell: Laid, sensitivity: Sensitivity | None) -> list[Cell]:
+def _row(cell: Laid, sensitivity: Sensitivity | None, beside: Beside | None) -> list[Cell]:
     theirs = cell.published
     criterion = theirs.criterion.written if theirs is not None and theirs.criterion is not None else ""
     word = {"holds": "pass", "fails": "fail", "undecided": "undecided"}.get(cell.result, "faint")
@@ -111,6 +117,7 @@ def _row(cell: Laid, sensitivity: Sensitivity | None) -> list[Cell]:
         Cell(number(cell.ours, cell.unit), cell.source),
         Cell(interval_of(cell)),
         Cell(str(cell.n) if cell.n else ""),
+        *([Cell(number(*beside.shown(cell)))] if beside is not None else []),
         Cell(deviation_text(cell)),
         Cell(cell.role, cell.statement, kind="text short"),
         Cell(criterion, kind="text short"),
@@ -151,7 +158,7 @@ def parameter_table(carried: Carried, sensitivity: Sensitivity | None) -> Table:
             Cell("; ".join(changes.get(one.name, one.moved)), kind="text"),
             Cell(one.because, kind="text"),
         ]
-        for one in carried.study.parameters
+        for one in (carried.study.parameters if carried.results.modelled else ())
     ]
     return Table(
         "Parameters", text_heads("parameter", "basis", "moved to", "why so far"), [Section("", rows)]
@@ -189,7 +196,7 @@ def part_table(carried: Carried) -> Table:
         rows.append(
             [
                 Cell(part.name, kind="text short"),
-                Cell(part.test, ", ".join(part.settings.get(carried.size, ())), "text short"),
+                Cell(part.test, ", ".join(part.settings_of(carried.bench, carried.size)), "text short"),
                 Cell(str(len(judgement.runs)) if judgement is not None else NONE),
                 Cell(judgement.state if judgement is not None else "not run", kind="text short"),
                 Cell(judgement.validity.word if judgement is not None else NONE, kind="text short"),

@@ -1,4 +1,4 @@
-"""Items as pictures: the paper's numbers and ours in two panels that share their axes."""
+"""Items as pictures: the paper's numbers, ours and those that stand beside, in panels that share their axes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Band, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import side
+from wiregauge.studies.beside import Beside
 from wiregauge.studies.laying import ItemResult, Laid
 
 __all__ = ["identifier", "picture_of"]
@@ -20,7 +21,7 @@ def identifier(number: str, beside: str = "") -> str:
     return "-".join(filter(None, (re.sub(r"\W+", "-", number.lower()).strip("-"), beside)))
 
 
-def picture_of(result: ItemResult) -> Figure | None:
+def picture_of(result: ItemResult, beside: Beside | None = None) -> Figure | None:
     """The item drawn; None where it asks for no picture, or there is nothing to draw."""
     item, picture = result.item, result.item.picture
     if picture is None:
@@ -32,8 +33,16 @@ def picture_of(result: ItemResult) -> Figure | None:
     ]
     series = list(dict.fromkeys(cell.key.series for cell in cells))
     theirs = [_published(name, cells, k, lines=picture.lines) for k, name in enumerate(series)]
-    ours = [trace for k, name in enumerate(series) for trace in _ours(name, cells, k, lines=picture.lines)]
-    panels = [("published", [trace for trace in theirs if trace is not None]), ("Wiregauge", ours)]
+    least = _least(cells) if picture.log_y else -np.inf
+    ours = [
+        trace for k, name in enumerate(series) for trace in _ours(name, cells, k, least, lines=picture.lines)
+    ]
+    also = [_beside(name, cells, k, beside, lines=picture.lines) for k, name in enumerate(series)]
+    panels = [
+        ("published", [trace for trace in theirs if trace is not None]),
+        ("Wiregauge", ours),
+        (f"Wiregauge, {beside.name}" if beside is not None else "", [one for one in also if one is not None]),
+    ]
     ticks = sorted({(place, cell.key.x) for cell in cells if (place := _place(cell)) is not None})
     made = [
         Panel(
@@ -62,6 +71,12 @@ def _place(cell: Laid) -> float | None:
     return float(found[0]) if found else None
 
 
+def _least(cells: Sequence[Laid]) -> float:
+    """Where intervals end on a logarithmic axis that reach zero or below: under every figure that is drawn."""
+    figures = [one for cell in cells for one in (cell.ours, cell.published and cell.published.value) if one]
+    return min((one for one in figures if one > 0), default=1.0) / 2
+
+
 def _column(values: Sequence[float | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([value if value is not None else np.nan for value in values], dtype=np.float64)
 
@@ -81,7 +96,14 @@ def _published(name: str, cells: Sequence[Laid], k: int, *, lines: bool) -> Trac
     return _drawn(name, x, y, k, lines=lines) if found else None
 
 
-def _ours(name: str, cells: Sequence[Laid], k: int, *, lines: bool) -> list[Trace]:
+def _beside(name: str, cells: Sequence[Laid], k: int, beside: Beside | None, *, lines: bool) -> Trace | None:
+    found = [(cell, beside.of(cell)) for cell in _sorted(name, cells)] if beside is not None else []
+    drawn = [(cell, figure) for cell, figure in found if figure is not None]
+    x, y = _column([_place(cell) for cell, _ in drawn]), _column([figure for _, figure in drawn])
+    return _drawn(name, x, y, k, lines=lines) if drawn else None
+
+
+def _ours(name: str, cells: Sequence[Laid], k: int, least: float, *, lines: bool) -> list[Trace]:
     found = [cell for cell in _sorted(name, cells) if cell.ours is not None]
     if not found:
         return []
@@ -93,7 +115,7 @@ def _ours(name: str, cells: Sequence[Laid], k: int, *, lines: bool) -> list[Trac
             _column(column)
             for column in zip(*((_place(cell), cell.low, cell.high) for cell in wide), strict=True)
         )
-        traces.append(Band(f"{name}, 95 %", at, low, high, side(k)))
+        traces.append(Band(f"{name}, 95 %", at, np.maximum(low, least), high, side(k)))
     return [*traces, _drawn(name, x, _column([cell.ours for cell in found]), k, lines=lines)]
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from msgspec import Meta
 
 from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Verdict, filled, json_schema
+from wiregauge.studies.beside import Beside
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.effects import effects_of, moved_most, rests_on
 from wiregauge.studies.laying import ItemResult, Laid
@@ -50,6 +51,9 @@ class CellShown(TypedDict):
     ours: Figure
     low: Annotated[Figure, Meta(description="of our 95 % interval")]
     high: Figure
+    beside: Annotated[
+        Figure, Meta(description="the figure of the study that stands beside, in the same unit")
+    ]
     n: Annotated[
         int, Meta(ge=0, description="values behind ours; 0: it follows from the test, or there is none")
     ]
@@ -134,6 +138,12 @@ class ProgramShown(TypedDict):
     version: str
 
 
+class BesideShown(TypedDict):
+    bench: str
+    size: Annotated[str, Meta(extra_json_schema={"enum": ["quick", "usual", "full"]})]
+    version: Annotated[str, Meta(description="of the program that made it")]
+
+
 class StudyShown(TypedDict):
     schema: Literal[1]
     study: str
@@ -149,6 +159,9 @@ class StudyShown(TypedDict):
     reason: str | None
     verdict: Verdict
     standings: list[StandingShown]
+    beside: Annotated[
+        BesideShown | None, Meta(description="the study whose figures stand beside; null: none does")
+    ]
     sensitivity: Annotated[
         SensitivityShown | None, Meta(description="null: not found of these tests; --sensitivity finds it")
     ]
@@ -197,9 +210,10 @@ def study_json(
         "reason": carried.reason,
         "verdict": verdict_of(carried, items),
         "standings": [filled(StandingShown, one) for one in standings(items)],
+        "beside": filled(BesideShown, carried.beside) if carried.beside is not None else None,
         "sensitivity": _sensitivity(carried, sensitivity),
         "parts": [_part(carried, index) for index in range(len(study.parts))],
-        "items": [_item(item, sensitivity) for item in items],
+        "items": [_item(item, sensitivity, carried.beside) for item in items],
     }
 
 
@@ -212,7 +226,7 @@ def _part(carried: Carried, index: int) -> PartShown:
     return {
         "name": part.name,
         "test": part.test,
-        "settings": list(part.settings.get(carried.size, ())),
+        "settings": list(part.settings_of(carried.bench, carried.size)),
         "directory": f"{RUNS}/{part.name}" if judgement is not None else None,
         "state": state,
         "validity": judgement.validity.word if judgement is not None else None,
@@ -227,20 +241,24 @@ def _sensitivity(carried: Carried, found: Sensitivity | None) -> SensitivityShow
     return {"size": found.size, "version": found.version, "parameters": parameters}
 
 
-def _item(item: ItemResult, sensitivity: Sensitivity | None) -> ItemShown:
+def _item(item: ItemResult, sensitivity: Sensitivity | None, beside: Beside | None) -> ItemShown:
     return filled(
         ItemShown,
         item,
         needs=[filled(NeedShown, need) for need in item.needs],
-        cells=[_cell(cell, sensitivity) for cell in item.cells],
+        cells=[_cell(cell, sensitivity, beside) for cell in item.cells],
     )
 
 
-def _cell(cell: Laid, sensitivity: Sensitivity | None) -> CellShown:
+def _cell(cell: Laid, sensitivity: Sensitivity | None, beside: Beside | None) -> CellShown:
     effects = effects_of(cell, sensitivity)
     moving = [one for some in moved_most(effects, len(effects)) for one in some]
     return filled(
-        CellShown, cell, rests_on=rests_on(effects), moves=[filled(MoveShown, one) for one in moving]
+        CellShown,
+        cell,
+        beside=beside.of(cell) if beside is not None else None,
+        rests_on=rests_on(effects),
+        moves=[filled(MoveShown, one) for one in moving],
     )
 
 

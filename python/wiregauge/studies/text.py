@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from wiregauge.measures.definitions.units import significant
+from wiregauge.studies.beside import Beside
 from wiregauge.studies.carrying import Carried
 from wiregauge.studies.effects import effects_of, moved_most, rests_on, row_effects, row_sentence
 from wiregauge.studies.laying import ItemResult, Laid
@@ -103,9 +104,11 @@ def study_text(
         for line in needs_text(item):
             say(f"  {line}")
         alone = len({cell.key.statistic for cell in item.cells}) == 1
-        rows = [_row(cell, alone=alone) for cell in item.cells]
+        beside = carried.beside
+        rows = [_row(cell, beside, alone=alone) for cell in item.cells]
         if rows:
-            heads = ["cell", "published", "ours", "95 %", "n", "differs", "role", "result"]
+            more = [beside.name] if beside is not None else []
+            heads = ["cell", "published", "ours", "95 %", "n", *more, "differs", "role", "result"]
             print_table(heads, rows, console)
         for line in (
             *map(row_sentence, row_effects(item.cells, sensitivity)),
@@ -122,6 +125,8 @@ def _note(item: ItemResult) -> list[str]:
 
 def basis_text(carried: Carried, found: Sensitivity | None) -> str:
     """By how much what is not the paper's was moved, or that it was not."""
+    if not carried.results.modelled:
+        return "The hosts are this machine's and no model, so there is nothing of theirs to move."
     if not carried.study.parameters:
         return "How results move with the model is not known: the study declares no parameters."
     if found is None:
@@ -148,7 +153,7 @@ def moved_text(cell: Laid, found: Sensitivity | None, most: int = 1) -> str:
     return "; ".join(filter(None, (moving, rests_on(effects))))
 
 
-def _row(cell: Laid, *, alone: bool) -> list[str]:
+def _row(cell: Laid, beside: Beside | None, *, alone: bool) -> list[str]:
     """`alone`: the item has one statistic, which needs no name."""
     theirs = cell.published
     criterion = (
@@ -160,6 +165,7 @@ def _row(cell: Laid, *, alone: bool) -> list[str]:
         number(cell.ours, cell.unit),
         interval_of(cell),
         str(cell.n or ""),
+        *([number(*beside.shown(cell))] if beside is not None else []),
         deviation_text(cell),
         cell.role,
         f"{cell.result}{criterion}",

@@ -17,6 +17,7 @@ from wiregauge.studies import (
     Part,
     Picture,
     Results,
+    Size,
     Study,
     as_counts,
     difference,
@@ -31,7 +32,11 @@ from wiregauge.studies import (
     with_extremes,
 )
 
-NO_CARD = "namespaces have no card that timestamps frames to 10 ns: the part needs its model"
+NO_LINE_RATE = "no application sends 201 613 frames a second evenly: the part needs the card's generator"
+NO_SPIKES = "real hosts scatter more than the 672 ns that a frame of the switch's own delays another"
+PACE = "period=2ms"
+"""Of frames between real hosts, whose own scatter is what there is to see."""
+ByBench = Mapping[str, Mapping[Size, Sequence[str]]]
 
 FLOW, LEARNING = 10, 20
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 100)
@@ -231,8 +236,22 @@ def _each(count: str) -> list[str]:
     return [f"send.{length}.count={count}" for length in LENGTHS]
 
 
-def _part(name: str, quick: Sequence[str], full: Sequence[str] = ()) -> Part:
-    return Part(name, f"{name}.xml", {"quick": quick, "full": full}, not_on={"netns": NO_CARD})
+def _on_hosts(quick: str, usual: str, *settings: str, flows: Sequence[int] = (FLOW,)) -> ByBench:
+    """Real hosts in place of the card's ports: so many frames of each flow, at a pace that leaves them time."""
+    sizes: dict[Size, str] = {"quick": quick, "usual": usual, "full": usual}
+    return {
+        "netns": {
+            size: (*settings, *(f"send.{flow}.{what}" for flow in flows for what in (PACE, f"count={count}")))
+            for size, count in sizes.items()
+        }
+    }
+
+
+def _part(name: str, quick: Sequence[str], full: Sequence[str] = (), on_hosts: ByBench | str = "") -> Part:
+    """`on_hosts`: what is set between real hosts, or why they do not carry it."""
+    refused = {"netns": on_hosts} if isinstance(on_hosts, str) else {}
+    settings_on = on_hosts if not isinstance(on_hosts, str) else {}
+    return Part(name, f"{name}.xml", {"quick": quick, "full": full}, refused, settings_on=settings_on)
 
 
 STUDY = Study(
@@ -241,17 +260,26 @@ STUDY = Study(
     paper="A test bed for active measurements of Ethernet switches with a Napatech NT4E, for in-car networks",
     question="How exact is a test bed that timestamps frames in hardware, and what does it see of a switch?",
     parts=[
-        _part("deviation", ("repeat.times=2", "send.10.count=100000"), ("repeat.times=600",)),
-        _part("repetitions", ("send.10.count=20000",)),
+        _part(
+            "deviation",
+            ("repeat.times=2", "send.10.count=100000"),
+            ("repeat.times=600",),
+            _on_hosts("2000", "10000", "repeat.times=2"),
+        ),
+        _part("repetitions", ("send.10.count=20000",), on_hosts=_on_hosts("2000", "10000")),
         Part(
             "cables",
             "cables.xml",
             {"quick": _each("4000"), "usual": _each("100000"), "full": _each("1000000")},
-            not_on={"netns": NO_CARD},
+            settings_on=_on_hosts("500", "10000", flows=LENGTHS),
         ),
-        _part("line-rate", ("send.10.count=100000",)),
-        _part("gap", ("send.10.count=100000",)),
-        _part("switch", ("send.10.count=200000", "own-frames.period=98ms", "own-frames.offset=80ms")),
+        _part("line-rate", ("send.10.count=100000",), on_hosts=NO_LINE_RATE),
+        _part("gap", ("send.10.count=100000",), on_hosts={"netns": {"quick": ("send.10.count=20000",)}}),
+        _part(
+            "switch",
+            ("send.10.count=200000", "own-frames.period=98ms", "own-frames.offset=80ms"),
+            on_hosts=NO_SPIKES,
+        ),
     ],
     items=[
         Item("Section III-A", "Greatest deviation of a traversal time"),

@@ -1,0 +1,47 @@
+"""What another study directory holds, to stand beside ours: mostly the simulator's beside that of real frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wiregauge.studies.declaring import Key
+from wiregauge.studies.laying import Laid
+
+__all__ = ["Beside", "beside_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The figures of a study that was carried out elsewhere, by cell, in the unit that the paper prints."""
+
+    bench: str
+    size: str
+    version: str
+    figures: Mapping[Key, tuple[float, str]]
+
+    @property
+    def name(self) -> str:
+        """Of the column that holds it."""
+        return f"{self.bench}, {self.size}"
+
+    def of(self, cell: Laid) -> float | None:
+        """Its figure of a cell; None where it has none in the unit of the cell. What ours lacks may have no unit."""
+        figure, unit = self.shown(cell)
+        return figure if unit == cell.unit else None
+
+    def shown(self, cell: Laid) -> tuple[float | None, str]:
+        """Its figure of a cell in its own unit, for the eye."""
+        return self.figures.get(cell.key, (None, ""))
+
+
+def beside_of(kept: Mapping[str, Any]) -> Beside:
+    """Of the objects of a `study.json`."""
+    figures = {
+        Key(item["item"], cell["series"], cell["x"], cell["statistic"]): (cell["ours"], cell["unit"])
+        for item in kept["items"]
+        for cell in item["cells"]
+        if cell["ours"] is not None
+    }
+    return Beside(kept["bench"], kept["size"], kept["program"]["version"], figures)
