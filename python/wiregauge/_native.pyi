@@ -116,12 +116,26 @@ def simulate_offsets(
     `passages` (flow, sequence, node, port, time in ps, length in bytes), empty unless asked for. Raises NativeError.
     """
 
-def store_truth(
+def replay_run(
+    network_json: str,
+    run_json: str,
+    crossings: str | PathLike[str],
+    spool: str | PathLike[str],
+    progress: Callable[[float], object] | None = None,
+) -> str:
+    """What the network between the hosts of a run did, done once more from what they sent, which `crossings` holds.
+
+    Records and truth as of a simulation; in `spool/crossings.arrows` what was handed out. Returns JSON: `until_ps`, and
+    `is_whole`: the crossings have their end. `progress` as there. Raises NativeError.
+    """
+
+def store_beside(
+    kind: Literal["truth", "crossings"],
     run_index: int,
     spooled: str | PathLike[str],
-    truth_out: str | PathLike[str],
+    out: str | PathLike[str],
 ) -> str:
-    """Stores what was true of a run beside its records, from the bench's stream to Parquet.
+    """Stores a table beside the records of a run, from the bench's stream to Parquet.
 
     Returns JSON: null, or what was wrong with the spooled file, whose rows up to there are stored. Raises NativeError.
     """

@@ -115,7 +115,7 @@ def simulate(text: str, place: Path, run: int = 0) -> Simulated:
     records, messages = place / "records.parquet", place / "messages.parquet"
     summary = json.loads(_native.process_run(network, planned, segments, records, *tables(place)))
     truth = place / "truth.parquet"
-    _native.store_truth(plan.runs[run].index, str(place / "spool" / "truth.arrows"), str(truth))
+    _native.store_beside("truth", plan.runs[run].index, str(place / "spool" / "truth.arrows"), str(truth))
     return Simulated(
         plan,
         report,

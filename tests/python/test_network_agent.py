@@ -192,7 +192,7 @@ def test_what_the_network_leaves_comes_to_the_places_of_a_simulation(tmp_path: P
     of_agent.parent.mkdir()
     of_agent.touch()
     assert directory.segments(0) == sorted([spool / "simulator" / "000000.arrows", of_agent])
-    assert directory.spooled_truth(0) == spool / "truth.arrows"
+    assert directory.spooled_beside("truth", 0) == spool / "truth.arrows"
     assert directory.capture_files(0) == {"sw1.pcapng": spool / "captures" / "sw1.pcapng"}
     assert directory.spooled_by(spool) == NETWORK
 

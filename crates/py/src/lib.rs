@@ -25,8 +25,8 @@ use wg_capture::{Files, passive};
 use wg_plan::host_tsn::commands;
 use wg_plan::quantity::{self, Kind};
 use wg_plan::{Network, Run};
-use wg_record::Gap;
-use wg_record::RecordError;
+use wg_record::{Crossing, Gap, RecordError, Row, TableWriter, Truth};
+use wg_sim::live::Replayed;
 use wg_sim::{SimError, SimReport, Spool, Watched};
 use wg_track::Tables;
 use wg_track::tracking::RunSummary;
@@ -44,8 +44,8 @@ mod _native {
     #[pymodule_export]
     use super::{
         NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table,
-        process_run, read_quantity, retrack, simulate_offsets, simulate_run, store_truth, take_captures,
-        track_part, tsn_commands, version,
+        process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run, store_beside,
+        take_captures, track_part, tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -270,15 +270,28 @@ fn track_part(
     })
 }
 
-/// Stores what was true of a run beside its records.
+/// Stores a table beside the records of a run: what was true (`"truth"`), or what crossed between hosts and a network that was
+/// played (`"crossings"`).
 ///
-/// Reads `spooled` (an Arrow stream of the bench), writes `truth_out` (Parquet) and returns JSON: null, or what was
-/// wrong with the spooled file, whose rows up to there are stored. Raises NativeError.
+/// Reads `spooled` (an Arrow stream of the bench), writes `out` (Parquet) and returns JSON: null, or what was wrong with
+/// the spooled file, whose rows up to there are stored. Raises NativeError.
 #[pyfunction]
-fn store_truth(py: Python<'_>, run_index: u32, spooled: PathBuf, truth_out: PathBuf) -> PyResult<String> {
-    let damage = py
-        .detach(|| wg_track::store_truth(&spooled, &truth_out, run_index))
-        .map_err(|e| NativeError::new_err(e.to_string()))?;
+fn store_beside(
+    py: Python<'_>,
+    kind: &str,
+    run_index: u32,
+    spooled: PathBuf,
+    out: PathBuf,
+) -> PyResult<String> {
+    let store = match kind {
+        Truth::KIND => wg_track::store_table::<Truth>,
+        Crossing::KIND => wg_track::store_table::<Crossing>,
+        other => {
+            return Err(NativeError::new_err(format!("{other} is no table beside the records of a run")));
+        }
+    };
+    let damage =
+        py.detach(|| store(&spooled, &out, run_index)).map_err(|e| NativeError::new_err(e.to_string()))?;
     serde_json::to_string(&damage).map_err(|e| NativeError::new_err(e.to_string()))
 }
 
@@ -309,10 +322,45 @@ fn simulate_run(
     spool: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    let report = watched(py, progress, |watch| {
+        let (network, run) = parse_plan(network_json, run_json)?;
+        Ok(simulate_into(&network, &run, &spool, watch))
+    })?;
+    serde_json::to_string(&report).map_err(|e| NativeError::new_err(e.to_string()))
+}
+
+/// What the network between the hosts of a run did, done once more from what they sent.
+///
+/// Reads `crossings` (Parquet). Writes records and truth as [`simulate_run`], and in `spool/crossings.arrows` what was
+/// handed out. Returns JSON: `until_ps`, and `is_whole`: the crossings have their end. `progress` as there. Raises NativeError.
+#[pyfunction]
+#[pyo3(signature = (network_json, run_json, crossings, spool, progress = None))]
+fn replay_run(
+    py: Python<'_>,
+    network_json: &str,
+    run_json: &str,
+    crossings: PathBuf,
+    spool: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let replayed = watched(py, progress, |watch| {
+        let (network, run) = parse_plan(network_json, run_json)?;
+        let rows = wg_track::read_stored(&crossings).map_err(|e| NativeError::new_err(e.to_string()))?;
+        Ok(replay_into(&network, &run, &rows, &spool, watch))
+    })?;
+    let told = serde_json::json!({"until_ps": replayed.until.as_picos(), "is_whole": replayed.is_whole});
+    Ok(told.to_string())
+}
+
+/// Simulates on this thread, watched by `progress`; what that raises ends the simulation and is raised here.
+fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    simulate: impl FnOnce(&mut dyn FnMut(f64) -> bool) -> PyResult<Result<T, SimError>> + Send,
+) -> PyResult<T> {
     let mut raised = None;
     let simulated = py.detach(|| {
-        let (network, run) = parse_plan(network_json, run_json)?;
-        let watch = |share: f64| {
+        let mut watch = |share: f64| {
             let told = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
@@ -320,12 +368,12 @@ fn simulate_run(
             raised = told.err();
             raised.is_none()
         };
-        Ok::<_, PyErr>(simulate_into(&network, &run, &spool, watch))
+        simulate(&mut watch)
     })?;
     match (raised, simulated) {
         (Some(error), _) => Err(error),
         (None, Err(error)) => Err(NativeError::new_err(error.to_string())),
-        (None, Ok(report)) => serde_json::to_string(&report).map_err(|e| NativeError::new_err(e.to_string())),
+        (None, Ok(simulated)) => Ok(simulated),
     }
 }
 
@@ -361,6 +409,25 @@ fn simulate_into(
     // What was simulated before a stop is whole, and is kept.
     watched.sink.finish()?;
     simulated
+}
+
+fn replay_into(
+    network: &Network,
+    run: &Run,
+    crossings: &[Crossing],
+    spool: &Path,
+    watch: impl FnMut(f64) -> bool,
+) -> Result<Replayed, SimError> {
+    let plain = Run { captures: Vec::new(), ..run.clone() };
+    let mut watched = Watched { sink: Spool::create(spool, network, &plain)?, watch };
+    let replayed = wg_sim::live::replay(network, &plain, crossings, &mut watched)?;
+    watched.sink.finish()?;
+    let mut left = TableWriter::create(spool, run.index)?;
+    for row in &replayed.left {
+        left.push(*row)?;
+    }
+    left.finish()?;
+    Ok(replayed)
 }
 
 /// Reads a quantity as the test language does, exactly or not at all: the one parser of `50ns`, `1Gbit/s` and `0.1%`.

@@ -7,7 +7,7 @@
 //! - [`segment`] is where an agent keeps them while a run is going on.
 //! - [`Gap`] is a stretch in which some may be missing.
 //! - [`Sketch`] is a distribution in bounded memory.
-//! - [`TruthWriter`] keeps what was true beside the records; nothing that judges reads it.
+//! - [`TableWriter`] keeps what is beside the records: [`Truth`], which nothing that judges reads, and [`Crossing`]s.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -15,6 +15,7 @@
 )]
 
 pub mod columns;
+mod crossing;
 mod error;
 mod gap;
 mod guard;
@@ -22,12 +23,14 @@ mod regular;
 mod schema;
 pub mod segment;
 mod sketch;
+mod table;
 mod truth;
 
+pub use crossing::{Crossing, CrossingKind};
 pub use error::RecordError;
 pub use gap::Gap;
 pub use guard::guarded;
 pub use regular::open_regular;
 pub use schema::*;
 pub use sketch::{Bucket, Sketch};
-pub use truth::{TRUTH_FILE, TRUTH_SCHEMA, TruthWriter, read_truth, truth_batch, truth_schema};
+pub use table::{Row, TableWriter, read_table};

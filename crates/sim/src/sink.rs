@@ -10,7 +10,7 @@ use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
-use wg_record::{Record, RecordError, Truth, TruthWriter};
+use wg_record::{Record, RecordError, TableWriter, Truth};
 
 use crate::error::SimError;
 use crate::live::Outgoing;
@@ -76,7 +76,7 @@ pub trait Sink {
 /// nodes there are. Memory: one batch, whatever the length of the run.
 pub struct Spool {
     writer: SegmentWriter,
-    truth: TruthWriter,
+    truth: TableWriter<Truth>,
     captures: BTreeMap<NodeIndex, CaptureFile>,
     failed: Option<SimError>,
 }
@@ -94,7 +94,7 @@ impl Spool {
             epoch_realtime_ns: 0,
         };
         let writer = SegmentWriter::create(&spool.join("simulator"), info)?;
-        let truth = TruthWriter::create(spool, run.index)?;
+        let truth = TableWriter::create(spool, run.index)?;
         let mut captures = BTreeMap::new();
         for capture in &run.captures {
             let Some(node) = network.nodes.get(usize::from(capture.on)) else { continue };

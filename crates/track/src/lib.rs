@@ -9,6 +9,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+mod beside;
 mod exchange;
 pub mod parquet;
 mod pipeline;
@@ -16,8 +17,7 @@ mod process;
 mod sighting;
 mod sorting;
 pub mod tracking;
-mod truth;
 
+pub use beside::{read_stored, store_table};
 pub use exchange::label_table;
 pub use process::{Tables, process_run, retrack, summarise, track_part};
-pub use truth::store_truth;

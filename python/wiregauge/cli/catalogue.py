@@ -99,6 +99,11 @@ COMMANDS: Final = {
         "Compare every file of a run directory with its hash; exit code 4 names what is damaged, missing or "
         "foreign.",
     ),
+    "replay": Entry(
+        _JUDGE,
+        "replaying:replay",
+        "Play the network of a run between real hosts once more: did it do what its model does?",
+    ),
     "export": Entry(
         _HAND_ON,
         "exporting:export",

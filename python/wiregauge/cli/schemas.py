@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "bounds": "bounds/bounds.schema.json",
     "identify": "calibrate/switch.schema.json",
     "verify": "records/verify.schema.json",
+    "replay": "replay/replay.schema.json",
     "tsn": "plan/tsn.schema.json",
     "schedule": "scheduling/schedule.schema.json",
     "doctor": "benches/doctor.schema.json",

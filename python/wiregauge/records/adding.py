@@ -32,7 +32,7 @@ _TABLES: Final = ("messages", "passages", "sketches")
 def files_of(directory: RunDirectory, index: int) -> Iterable[Path]:
     yield from directory.record_files(index)
     yield from directory.derived(index)
-    yield from (directory.truth(index), directory.clocks(index), directory.noise(index))
+    yield from directory.measured_beside(index)
     yield from directory.captures(index).glob("*")
 
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from wiregauge.files import indented, move_folder, write_whole
 from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, OtherPlanError, PlanError, decode
@@ -39,7 +39,10 @@ _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
 WHOLE: Final = ".whole"
 """In the spool of a node whose records came from another host: all of them are there."""
-_TRUTH: Final = "truth.arrows"
+Beside = Literal["truth", "crossings"]
+
+BESIDE: Final[Mapping[Beside, str]] = {"truth": "truth.arrows", "crossings": "crossings.arrows"}
+"""Tables beside the records of a run, and what they are in its spool while it goes on."""
 _OWN_FOLDERS: Final = ("records", "messages", "spool")
 
 
@@ -239,9 +242,7 @@ class RunDirectory:
         files: Mapping[str, Any] = self.manifest.get("files", {})
         test = {"test.xml": files["test.xml"]["sha256"]} if "test.xml" in files else {}
         measured = [
-            self.truth(index),
-            self.clocks(index),
-            self.noise(index),
+            *self.measured_beside(index),
             *sorted(self.captures(index).glob("*")),
         ]
         # Records that are listed were checked before they were tracked again.
@@ -366,7 +367,7 @@ class RunDirectory:
         """Segment files of a run, in a stable order."""
         places = [self.spool(run), self._spooled_network(run)]
         found = {path for place in places for path in place.glob("*/*.arrows")}
-        return sorted(path for path in found if path.name != _TRUTH)
+        return sorted(path for path in found if path.name not in BESIDE.values())
 
     def records(self, run: int) -> Path:
         """Every record of a run."""
@@ -394,14 +395,22 @@ class RunDirectory:
         own = self.spool(run).glob("*/capture.pcapng")
         return found | {f"{self.spooled_by(path.parent)}.pcapng": path for path in own}
 
-    def spooled_truth(self, run: int) -> Path:
-        """What was true of a run, while it goes on; only a simulation knows it, or one that is the network."""
-        of_network = self._spooled_network(run) / _TRUTH
-        return of_network if of_network.exists() else self.spool(run) / _TRUTH
+    def spooled_beside(self, kind: Beside, run: int) -> Path:
+        """A table beside the records of a run while it goes on: of a simulation, or of an agent that is the network."""
+        of_network = self._spooled_network(run) / BESIDE[kind]
+        return of_network if of_network.exists() else self.spool(run) / BESIDE[kind]
+
+    def beside(self, kind: Beside, run: int) -> Path:
+        """The same for good."""
+        return self.root / kind / f"run-{run:04d}.parquet"
 
     def truth(self, run: int) -> Path:
         """What was true of a run beside its records; missing where nobody could know it."""
-        return self.root / "truth" / f"run-{run:04d}.parquet"
+        return self.beside("truth", run)
+
+    def crossings(self, run: int) -> Path:
+        """Frames that crossed between hosts and a network that was played; missing where none was."""
+        return self.beside("crossings", run)
 
     def clocks(self, run: int) -> Path:
         """What synchronisation programs said of the clocks of a run; missing where none ran."""
@@ -410,6 +419,10 @@ class RunDirectory:
     def noise(self, run: int) -> Path:
         """What else the hosts of a run did; missing where no host took part."""
         return self.root / "noise" / f"run-{run:04d}.parquet"
+
+    def measured_beside(self, run: int) -> tuple[Path, ...]:
+        """All that is measured of a run beside its records and captures; any may be missing."""
+        return (*(self.beside(kind, run) for kind in BESIDE), self.clocks(run), self.noise(run))
 
     def messages(self, run: int) -> Path:
         """One row per message of a run."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wiregauge.plan import Run
-from wiregauge.records.directory import RunDirectory
+from wiregauge.records.directory import BESIDE, RunDirectory
 
 __all__ = ["gaps_of"]
 
@@ -40,8 +40,8 @@ def _torn(damaged: Iterable[Mapping[str, Any]], nodes: Sequence[str]) -> Iterato
     """Segments are in a directory of the name of their end system; those of the simulator are of all."""
     for damage in damaged:
         file = Path(str(damage.get("file", "")))
-        # What was true of a run is beside its records and says nothing of them.
-        if file.suffix != ".arrows" or file.name == "truth.arrows":
+        # Tables beside the records of a run say nothing of them.
+        if file.suffix != ".arrows" or file.name in BESIDE.values():
             continue
         node = nodes.index(file.parent.name) if file.parent.name in nodes else None
         yield {

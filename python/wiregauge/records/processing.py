@@ -13,7 +13,7 @@ from wiregauge import _native
 from wiregauge.files import put_in_place
 from wiregauge.plan import as_json
 from wiregauge.records.contained import check_names
-from wiregauge.records.directory import SCHEMA, RunDirectory
+from wiregauge.records.directory import BESIDE, SCHEMA, RunDirectory
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 from wiregauge.records.gaps import gaps_of
 from wiregauge.records.integrity import describe, read_json
@@ -78,11 +78,12 @@ def track_run(
             # Who lost what is known only now; it is rare enough to look at the records twice.
             told = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
             summary = _tracked_again(directory, index, directory.record_files(index), gaps) | told
-        spooled = directory.spooled_truth(index)
-        if spooled.exists():
-            damage = json.loads(_native.store_truth(index, str(spooled), str(directory.truth(index))))
-            if damage is not None:
-                summary["damaged_segments"].append(damage)
+        for kind in BESIDE:
+            spooled, stored = directory.spooled_beside(kind, index), directory.beside(kind, index)
+            if spooled.exists():
+                damage = json.loads(_native.store_beside(kind, index, str(spooled), str(stored)))
+                if damage is not None:
+                    summary["damaged_segments"].append(damage)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
     keep_captures(directory, index)

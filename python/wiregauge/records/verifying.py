@@ -31,6 +31,7 @@ _DATA: Final = (
     "sketches",
     "extremes",
     "truth",
+    "crossings",
     "clocks",
     "noise",
     "captures",

@@ -15,6 +15,7 @@ use wg_record::{Record, Truth};
 use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
 use wg_sim::{SimError, Sink};
 
+use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
 use super::files::Piece;
@@ -63,6 +64,7 @@ pub(super) struct Hosts {
     pub(super) buffers: Buffers,
     pub(super) records: RecordProducer,
     pub(super) files: Sender<Piece>,
+    pub(super) crossings: Crossings,
     pub(super) epoch: Epoch,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) counters: Arc<Counters>,
@@ -140,6 +142,10 @@ impl Sink for Hosts {
         let _ = self.files.send(Piece::Blocks(node, blocks.to_vec(), is_frame));
     }
 
+    fn keep(&mut self, bytes: &[u8], sequence: u32) -> Option<u32> {
+        self.buffers.keep(bytes, sequence)
+    }
+
     #[inline]
     fn sequence(&self, place: u32) -> u32 {
         self.buffers.sequence(place)
@@ -156,7 +162,7 @@ impl Sink for Hosts {
     }
 
     fn deliver(&mut self, outgoing: &Outgoing<'_>) {
-        let &Outgoing { node, at, frame, place, is_damaged } = outgoing;
+        let &Outgoing { node, at, frame, place, is_damaged, .. } = outgoing;
         let Some(port) = self.port_of.get(usize::from(node)).copied().flatten() else { return };
         let left = clock::realtime();
         let bytes = self.buffers.bytes(place);
@@ -169,6 +175,8 @@ impl Sink for Hosts {
             self.ports.send(port, bytes)
         };
         let late = self.time(left) - at;
+        let sequence = self.buffers.sequence(place);
+        self.crossings.push(outgoing.crossing(sequence, late, sent));
         let release = &mut self.releases[port];
         if sent {
             release.add(late.as_picos());
@@ -224,6 +232,7 @@ impl Outside for Hosts {
             self.intake.moved += 1;
             self.intake.most_moved_ps = self.intake.most_moved_ps.max(moved);
         }
+        self.crossings.push(incoming.crossing(at));
     }
 }
 

@@ -8,9 +8,11 @@ use std::thread::JoinHandle;
 
 use wg_frame::time::{Epoch, RunTime, WallNanos};
 use wg_net::{Interface, PacketPorts};
+use wg_record::Crossing;
 use wg_sim::live::{Buffers, carry};
 use wg_sim::{SimError, SimReport};
 
+use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
 use super::files::Files;
@@ -61,6 +63,7 @@ impl Role for NetworkBetween {
             ports: PacketPorts::open(&interfaces)?,
             buffers: Buffers::new(FRAMES),
             records: run.record_ring(0, u64::MAX, 1),
+            crossings: Crossings::new(files.pieces.clone(), files.waiting),
             files: files.pieces,
             epoch: Epoch::new(WallNanos::new(0)),
             stop: Arc::clone(&run.stop),
@@ -81,6 +84,10 @@ impl Role for NetworkBetween {
             let _ = granted.send(grants::of_servicing_thread(priority, core));
             hosts.epoch = gate.wait()?;
             let outcome = carry(&network, &plan, &mut hosts);
+            if let Ok(done) = &outcome {
+                hosts.crossings.push(Crossing::ended(RunTime::from_picos(done.simulated_ps)));
+            }
+            hosts.crossings.hand_on();
             Some(Played { hosts, outcome })
         })?;
         run.add_grants(grants.recv().unwrap_or_default());

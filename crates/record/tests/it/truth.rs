@@ -4,7 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 use wg_frame::time::RunTime;
-use wg_record::{RecordError, RecordFlags, TRUTH_FILE, Truth, TruthKind, TruthWriter, read_truth};
+use wg_record::{RecordError, RecordFlags, Row, TableWriter, Truth, TruthKind, read_table};
 
 use crate::support::Scratch;
 
@@ -30,7 +30,7 @@ fn truth() -> impl Strategy<Value = Truth> {
 }
 
 fn write(scratch: &Scratch, rows: &[Truth], run: u32) {
-    let mut writer = TruthWriter::create(scratch.path(), run).expect("a writer");
+    let mut writer = TableWriter::create(scratch.path(), run).expect("a writer");
     for row in rows {
         writer.push(*row).expect("room");
     }
@@ -44,9 +44,9 @@ proptest! {
     fn what_goes_in_comes_out(rows in prop::collection::vec(truth(), 0..200), run in any::<u32>()) {
         let scratch = Scratch::new();
         write(&scratch, &rows, run);
-        let path = scratch.path().join(TRUTH_FILE);
-        prop_assert_eq!(read_truth(&path, run).unwrap(), (rows, None));
-        let of_another = matches!(read_truth(&path, run ^ 1), Err(RecordError::Foreign { .. }));
+        let path = scratch.path().join(Truth::FILE);
+        prop_assert_eq!(read_table(&path, run).unwrap(), (rows, None));
+        let of_another = matches!(read_table::<Truth>(&path, run ^ 1), Err(RecordError::Foreign { .. }));
         prop_assert!(of_another);
     }
 
@@ -66,10 +66,10 @@ proptest! {
             .collect();
         let scratch = Scratch::new();
         write(&scratch, &rows, 0);
-        let path = scratch.path().join(TRUTH_FILE);
+        let path = scratch.path().join(Truth::FILE);
         let whole = fs::read(&path).unwrap();
         fs::write(&path, &whole[..(whole.len() as f64 * share) as usize]).unwrap();
-        match read_truth(&path, 0) {
+        match read_table::<Truth>(&path, 0) {
             Ok((read, damage)) => {
                 prop_assert!(damage.is_some());
                 prop_assert_eq!(read.len() % 4096, 0);

@@ -4,7 +4,7 @@ use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_core::port::Life;
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::RunTime;
-use wg_record::{Crc, DropReason, FLOW_FOREIGN};
+use wg_record::{Crc, DropReason, FLOW_FOREIGN, RecordFlags};
 
 use super::Engine;
 use super::hosts::is_sound;
@@ -23,7 +23,7 @@ impl<O: Outside> Engine<'_, O> {
             self.sink.wait(due)
         } {
             while let Some(incoming) = self.sink.next_incoming() {
-                self.go_on_to(incoming.at)?;
+                self.go_on_to(incoming.at.max(self.now))?;
                 self.sink.entered(&incoming, self.now);
                 self.enter_card(&incoming);
             }
@@ -151,7 +151,9 @@ impl<S: Sink> Engine<'_, S> {
         if let Some(place) = message.bytes_at() {
             let node = self.world.hosts[at].node;
             let is_damaged = message.flags.has(Flags::DAMAGED);
-            self.sink.deliver(&Outgoing { node, at: self.now, frame, place, is_damaged });
+            let flags = RecordFlags::from_bits(message.flags.of_message());
+            let flow = message.flow;
+            self.sink.deliver(&Outgoing { node, at: self.now, frame, place, flow, flags, is_damaged });
             self.sink.release(place);
         }
     }

@@ -84,6 +84,8 @@ impl<S: Sink> Engine<'_, S> {
         let (number, channel) = (own.number, own.channel());
         if own.preempts {
             let earlier = own.stats.begun.replace((*frame, self.now));
+            // Its record is written when it is certain that nothing cuts it off.
+            self.retain(frame);
             self.settle(node, number, earlier);
         } else {
             self.note(frame, node, number, Point::SwitchOut, self.now);
@@ -155,8 +157,11 @@ impl<S: Sink> Engine<'_, S> {
         let own = &mut self.world.switches[at].ports[port];
         own.frames -= 1;
         own.bytes -= u64::from(frame.length);
-        own.stats.begun = None;
+        let begun = own.stats.begun.take();
         let (number, channel) = (own.number, own.channel());
+        if let Some((frame, _)) = begun {
+            self.release(&frame);
+        }
         self.ptp_cut_short(node, frame);
         self.cut_short(channel, frame);
         if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
@@ -170,6 +175,7 @@ impl<S: Sink> Engine<'_, S> {
     fn settle(&mut self, node: u16, number: u16, begun: Option<(Frame, RunTime)>) {
         if let Some((frame, began)) = begun {
             self.note(&frame, node, number, Point::SwitchOut, began);
+            self.release(&frame);
         }
     }
 

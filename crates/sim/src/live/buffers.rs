@@ -3,23 +3,88 @@
 /// Bytes of a place: the longest frame with tags fits.
 const ROOM: usize = 2_048;
 
-/// What is known of the bytes at a place.
+/// In the place of a number: the frame has ended.
+const GONE: u32 = u32::MAX;
+
+/// What is known of a frame at a place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     /// Copies of the frame that have not ended.
     copies: u32,
     /// The number of its message.
     sequence: u32,
-    /// Bytes, FCS left out.
-    length: u16,
+}
+
+/// Places of frames.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+impl Places {
+    /// `count` places, all free.
+    fn new(count: u32) -> Self {
+        Self { places: vec![Place::default(); count as usize], free: (0..count).rev().collect() }
+    }
+
+    /// A place for one copy of a frame whose message has the number `sequence`. `None`: none is free.
+    #[inline]
+    fn take(&mut self, sequence: u32) -> Option<u32> {
+        let place = self.free.pop()?;
+        self.places[place as usize] = Place { copies: 1, sequence };
+        Some(place)
+    }
+
+    /// Likewise; where none is free, there is one more. `None`: there are 2³².
+    pub(super) fn take_or_add(&mut self, sequence: u32) -> Option<u32> {
+        if self.free.is_empty() {
+            self.free.push(u32::try_from(self.places.len()).ok()?);
+            self.places.push(Place::default());
+        }
+        self.take(sequence)
+    }
+
+    /// The number of the message at a place.
+    #[inline]
+    pub(super) fn sequence(&self, place: u32) -> u32 {
+        self.places[place as usize].sequence
+    }
+
+    /// There are so many copies more.
+    #[inline]
+    pub(super) fn retain(&mut self, place: u32, more: u32) {
+        let copies = &mut self.places[place as usize].copies;
+        debug_assert!(*copies > 0, "a frame that has ended is copied");
+        *copies += more;
+    }
+
+    /// A copy has ended.
+    #[inline]
+    pub(super) fn release(&mut self, place: u32) {
+        let own = &mut self.places[place as usize];
+        debug_assert!(own.copies > 0, "a frame ends once more than it was copied");
+        own.copies = own.copies.saturating_sub(1);
+        if own.copies == 0 {
+            // Whoever asks from now on is not told of another frame.
+            own.sequence = GONE;
+            self.free.push(place);
+        }
+    }
+
+    /// Places in use.
+    pub(super) fn used(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
 }
 
 /// Places for the bytes of frames.
 #[derive(Debug)]
 pub struct Buffers {
     memory: Box<[[u8; ROOM]]>,
-    places: Box<[Place]>,
-    free: Vec<u32>,
+    /// Of each place: bytes of its frame, FCS left out.
+    lengths: Box<[u16]>,
+    places: Places,
 }
 
 impl Buffers {
@@ -27,8 +92,8 @@ impl Buffers {
     pub fn new(count: u32) -> Self {
         Self {
             memory: vec![[0; ROOM]; count as usize].into_boxed_slice(),
-            places: vec![Place::default(); count as usize].into_boxed_slice(),
-            free: (0..count).rev().collect(),
+            lengths: vec![0; count as usize].into_boxed_slice(),
+            places: Places::new(count),
         }
     }
 
@@ -37,9 +102,9 @@ impl Buffers {
     #[inline]
     pub fn keep(&mut self, bytes: &[u8], sequence: u32) -> Option<u32> {
         let length = u16::try_from(bytes.len()).ok().filter(|length| usize::from(*length) <= ROOM)?;
-        let place = self.free.pop()?;
+        let place = self.places.take(sequence)?;
         self.memory[place as usize][..bytes.len()].copy_from_slice(bytes);
-        self.places[place as usize] = Place { copies: 1, sequence, length };
+        self.lengths[place as usize] = length;
         Some(place)
     }
 
@@ -47,44 +112,30 @@ impl Buffers {
     #[inline]
     pub fn bytes(&self, place: u32) -> &[u8] {
         let at = place as usize;
-        &self.memory[at][..usize::from(self.places[at].length)]
-    }
-
-    /// The same, to be changed.
-    #[inline]
-    pub fn bytes_mut(&mut self, place: u32) -> &mut [u8] {
-        let at = place as usize;
-        &mut self.memory[at][..usize::from(self.places[at].length)]
+        &self.memory[at][..usize::from(self.lengths[at])]
     }
 
     /// The number of the message at a place.
     #[inline]
     pub fn sequence(&self, place: u32) -> u32 {
-        self.places[place as usize].sequence
+        self.places.sequence(place)
     }
 
     /// There are so many copies more.
     #[inline]
     pub fn retain(&mut self, place: u32, more: u32) {
-        let copies = &mut self.places[place as usize].copies;
-        debug_assert!(*copies > 0, "a frame that has ended is copied");
-        *copies += more;
+        self.places.retain(place, more);
     }
 
     /// A copy has ended.
     #[inline]
     pub fn release(&mut self, place: u32) {
-        let copies = &mut self.places[place as usize].copies;
-        debug_assert!(*copies > 0, "a frame ends once more than it was copied");
-        *copies = copies.saturating_sub(1);
-        if *copies == 0 {
-            self.free.push(place);
-        }
+        self.places.release(place);
     }
 
     /// Places in use.
     pub fn used(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.places.used()
     }
 }
 

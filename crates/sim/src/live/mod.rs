@@ -10,16 +10,20 @@
 //! hop's delay would be that of a host.
 
 mod buffers;
+mod crossing;
 mod headers;
+mod replay;
 
 use wg_core::Deadline;
 use wg_core::clock::DisciplinedClock;
 use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
+use wg_record::RecordFlags;
 
 pub use buffers::Buffers;
 pub use headers::Headers;
+pub use replay::{Replayed, replay};
 
 use crate::SimError;
 use crate::clocks::NodeClock;
@@ -50,6 +54,10 @@ pub struct Outgoing<'a> {
     pub frame: &'a Frame,
     /// Where its bytes are kept.
     pub place: u32,
+    /// Flow of its message; [`FLOW_FOREIGN`](wg_record::FLOW_FOREIGN) without one.
+    pub flow: u16,
+    /// Leg and phase of its message.
+    pub flags: RecordFlags,
     /// A fault has altered its content.
     pub is_damaged: bool,
 }

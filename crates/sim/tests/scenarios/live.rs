@@ -7,8 +7,8 @@ use wg_core::Deadline;
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{FaultKind, Flow, HostModel, IncidentKind, Network, NodeIndex, NodeKind, Run};
-use wg_record::{DropReason, Point, Record, RecordFlags};
-use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside, carry};
+use wg_record::{Crossing, CrossingKind, DropReason, Point, Record, RecordFlags};
+use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside, carry, replay};
 use wg_sim::{SimError, Sink, simulate};
 
 /// A simulation in true time.
@@ -34,6 +34,7 @@ struct Scripted {
     to_come: VecDeque<(RunTime, NodeIndex, Vec<u8>)>,
     end: RunTime,
     delivered: Vec<(NodeIndex, RunTime, u32)>,
+    crossings: Vec<Crossing>,
 }
 
 impl Sink for Scripted {
@@ -58,7 +59,9 @@ impl Sink for Scripted {
         self.buffers.release(place);
     }
     fn deliver(&mut self, outgoing: &Outgoing<'_>) {
-        self.delivered.push((outgoing.node, outgoing.at, self.buffers.sequence(outgoing.place)));
+        let sequence = self.buffers.sequence(outgoing.place);
+        self.delivered.push((outgoing.node, outgoing.at, sequence));
+        self.crossings.push(outgoing.crossing(sequence, Span::ZERO, true));
     }
     fn on_line(&self, place: u32, _frame: &wg_core::frame::Frame) -> Vec<u8> {
         self.buffers.bytes(place).to_vec()
@@ -89,6 +92,7 @@ impl Outside for Scripted {
     }
     fn entered(&mut self, incoming: &Incoming, at: RunTime) {
         assert_eq!(incoming.at, at, "the model went on too far");
+        self.crossings.push(incoming.crossing(at));
     }
 }
 
@@ -141,6 +145,19 @@ fn is_comparable(network: &Network, run: &Run) -> bool {
     hosts && plain
 }
 
+/// From what crossed alone the network does the same again.
+fn is_replayed(network: &Network, run: &Run, outside: &Scripted) {
+    let mut again = True::default();
+    let replayed = replay(network, run, &outside.crossings, &mut again).expect("a sound plan");
+    assert!(replayed.is_whole);
+    let left = outside.crossings.iter().filter(|row| row.kind == CrossingKind::Left);
+    assert!(left.eq(&replayed.left), "what leaves again is not what left");
+    assert_eq!(again.0.len(), outside.records.len());
+    for (ours, theirs) in again.0.iter().zip(&outside.records) {
+        assert_eq!(ours, theirs, "the replay and what it replays part here");
+    }
+}
+
 /// What of a record both know: when, where, what, of which message.
 type Seen = (RunTime, NodeIndex, u16, Point, u16, u32, u16, DropReason);
 
@@ -177,8 +194,11 @@ pub(crate) fn is_the_same(network: &Network, run: &Run) {
         to_come: to_come.into(),
         end: end + Span::from_millis(3_000),
         delivered: Vec::new(),
+        crossings: Vec::new(),
     };
-    carry(network, run, &mut outside).expect("a sound plan");
+    let report = carry(network, run, &mut outside).expect("a sound plan");
+    outside.crossings.push(Crossing::ended(RunTime::from_picos(report.simulated_ps)));
+    is_replayed(network, run, &outside);
     // What the network makes in the place of a host has no order with what hosts send at that instant.
     if run.incidents.iter().any(|one| matches!(one.kind, IncidentKind::Babble { .. })) {
         let came = simulated.iter().filter(|one| one.point == Point::DriverReceive).count();

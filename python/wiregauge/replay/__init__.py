@@ -1,0 +1,26 @@
+"""What a network that was played between real hosts did, done once more, and beside a simulation."""
+
+from __future__ import annotations
+
+from wiregauge.replay.playing import (
+    CannotReplayError,
+    Compared,
+    Handed,
+    Otherwise,
+    Released,
+    Replay,
+    replay_run,
+)
+from wiregauge.replay.text import replay_json, replay_text
+
+__all__ = [
+    "CannotReplayError",
+    "Compared",
+    "Handed",
+    "Otherwise",
+    "Released",
+    "Replay",
+    "replay_json",
+    "replay_run",
+    "replay_text",
+]

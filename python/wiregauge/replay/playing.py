@@ -1,0 +1,352 @@
+"""Plays the network of a run once more and compares what it did, row by row.
+
+The network decides at instants of its model. What came from hosts is stored with the instant at which the model took
+it, and all that is drawn is drawn by the seed of the run: so from the plan and the stored frames every decision
+follows. A difference means that the network of the run did something else than the model says, or that its records are
+not what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from wiregauge import _native
+from wiregauge.plan import Run, as_json
+from wiregauge.records import RunDirectory, RunDirectoryError
+from wiregauge.records.directory import BESIDE
+from wiregauge.records.processing import checked_records
+
+__all__ = [
+    "LISTED",
+    "CannotReplayError",
+    "Compared",
+    "Handed",
+    "Otherwise",
+    "Released",
+    "Replay",
+    "replay_run",
+]
+
+LISTED: Final = 1000
+"""Rows that are named at most; all are counted."""
+BY_HOSTS: Final = ("planted-fault", "send-refused", "ring-full", "corrupt-at-relay")
+"""Reasons for which hosts, not their cards, drop messages."""
+_MESSAGE: Final = ("flow", "sequence", "returning", "warm_up")
+_FOREIGN: Final = 65_535
+_TABLES: Final = ("messages", "passages", "sketches")
+Row = dict[str, Any]
+Progress = Callable[[float], object]
+
+
+class CannotReplayError(Exception):
+    """There is nothing to replay, or not what it takes; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Rows of the run and of its replay: those on one side only are where they differ."""
+
+    run: int
+    """Rows of the run."""
+    differing: int
+    rows: tuple[Row, ...]
+    """Those that differ, by time, the first of them; `side`: where each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Towards an end system: how much later than the model wanted frames were handed out, ns."""
+
+    end_system: str
+    frames: int
+    p50_ns: float | None
+    p99_ns: float | None
+    p999_ns: float | None
+    """None where there are fewer frames than it leaves one out of."""
+    max_ns: float | None
+    refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """Messages between hosts and network, by the records of both."""
+
+    sent: int
+    """Copies that hosts say they sent, …"""
+    entered: int
+    """… and messages that came from them."""
+    left: int
+    """Messages that were handed to hosts, …"""
+    unreceived: int
+    """… and of these, those of which the host has no record."""
+    rows: tuple[Row, ...]
+    """Those, the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """Messages whose outcome is another in a simulation of the same run."""
+
+    messages: int
+    """Of how many."""
+    differing: int
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run and its replay."""
+
+    index: int
+    point: Mapping[str, str]
+    until_ns: float
+    """Up to when, from the start of the run."""
+    missing: str
+    """What the replay could not know; empty where it knew all."""
+    decisions: Compared
+    truth: Compared
+    departures: Compared
+    releases: tuple[Released, ...]
+    handed: Handed
+    otherwise: Otherwise
+
+    @property
+    def equal(self) -> bool:
+        """Whether the network of the run did what the model does."""
+        return not (self.decisions.differing or self.truth.differing or self.departures.differing)
+
+
+def replay_run(directory: RunDirectory, index: int, progress: Progress | None = None) -> Replay:
+    """Raises CannotReplayError, RunDirectoryError, DamagedError; what `progress` raises."""
+    entry = next((run for run in directory.runs if run["index"] == index), None)
+    if entry is None:
+        raise CannotReplayError(f"{directory.root}: run {index} was not made")
+    if directory.traits.switches != "model":
+        cure = "a run of bench netns whose switches are the model's can be (`--switches model`)"
+        raise CannotReplayError(
+            f"{directory.root}: no network was played between its hosts, so none can be replayed; {cure}"
+        )
+    crossings = directory.inventory.find(directory.crossings(index))
+    if crossings is None:
+        raise CannotReplayError(
+            f"{directory.crossings(index)}: is missing: what crossed between hosts and network was not stored; "
+            "run the test again"
+        )
+    plan = directory.plan
+    run = plan.runs[index]
+    network_json, run_json = as_json(plan.network), as_json(run)
+    with tempfile.TemporaryDirectory(prefix="wiregauge-replay-") as temporary:
+        place = Path(temporary)
+        try:
+            told = json.loads(
+                _native.replay_run(network_json, run_json, str(crossings), str(place / "replay"), progress)
+            )
+            replayed = _processed(network_json, run_json, place / "replay")
+            simulated = _simulated(network_json, run_json, place / "simulation")
+        except _native.NativeError as error:
+            raise RunDirectoryError(str(error)) from error
+        stored = {kind: _stored(place / "replay", kind, index) for kind in BESIDE}
+        end_systems = list(plan.network.end_systems)
+        until = int(told["until_ps"])
+        own = _plain(checked_records(directory, index))
+        rows = _plain([crossings])
+        return Replay(
+            index=index,
+            point=run.point,
+            until_ns=until / 1e3,
+            missing=_missing(entry, whole=bool(told["is_whole"]), until_ns=until / 1e3),
+            decisions=_compared(
+                _of_network(own, end_systems, until),
+                _of_network(replayed, end_systems, until),
+                plan.network.names,
+            ),
+            truth=_compared(
+                _truth(directory, index, until), _until(stored["truth"], until), plan.network.names
+            ),
+            departures=_compared(_departures(rows), _departures(stored["crossings"]), plan.network.names),
+            releases=_releases(rows, plan.network.names, end_systems),
+            handed=_handed(rows, own, end_systems, plan.network.names),
+            otherwise=_otherwise(directory, run, simulated),
+        )
+
+
+def _missing(entry: Mapping[str, Any], *, whole: bool, until_ns: float) -> str:
+    network = entry.get("network") or {}
+    dropped = int(network.get("records_dropped", 0) or 0)
+    told = []
+    if not whole:
+        told.append(f"what crossed is stored up to {until_ns / 1e6:.3f} ms; what came later is not compared")
+    if dropped:
+        told.append(f"the network lost {dropped} of its records, which the replay has")
+    return "; ".join(told)
+
+
+def _plain(paths: list[Path]) -> pl.DataFrame:
+    """Words as text: each file has a dictionary of its own."""
+    return pl.read_parquet(paths, glob=False).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+
+
+def _stored(spool: Path, kind: Any, index: int) -> pl.DataFrame:
+    out = spool / f"{kind}.parquet"
+    _native.store_beside(kind, index, str(spool / BESIDE[kind]), str(out))
+    return _plain([out])
+
+
+def _processed(network_json: str, run_json: str, spool: Path, table: str = "records") -> pl.DataFrame:
+    segments = [str(path) for path in sorted(spool.glob("*/*.arrows"))]
+    out = {name: spool / f"{name}.parquet" for name in ("records", *_TABLES)}
+    _native.process_run(
+        network_json, run_json, segments, str(out["records"]), *(str(out[name]) for name in _TABLES)
+    )
+    return _plain([out[table]])
+
+
+def _simulated(network_json: str, run_json: str, spool: Path) -> pl.DataFrame:
+    _native.simulate_run(network_json, run_json, str(spool))
+    return _processed(network_json, run_json, spool, "messages")
+
+
+def _until(rows: pl.DataFrame, until: int) -> pl.DataFrame:
+    return rows.filter(pl.col("time") <= until)
+
+
+def _of_network(records: pl.DataFrame, end_systems: Sequence[int], until: int) -> pl.DataFrame:
+    """Records of devices, and what cards dropped."""
+    at_host = pl.col("node").is_in(list(end_systems))
+    by_card = (pl.col("point") == "drop") & ~pl.col("reason").is_in(BY_HOSTS)
+    return _until(records, until).filter(~at_host | by_card)
+
+
+def _truth(directory: RunDirectory, index: int, until: int) -> pl.DataFrame:
+    path = directory.inventory.find(directory.truth(index))
+    if path is None:
+        raise RunDirectoryError(
+            f"{directory.truth(index)}: is missing; without it a replay has nothing to compare with"
+        )
+    return _until(_plain([path]), until)
+
+
+def _departures(rows: pl.DataFrame) -> pl.DataFrame:
+    """What was due at which host when."""
+    gone = rows.filter(pl.col("kind").is_in(["left", "refused"]))
+    return gone.select("time", "node", "flow", "sequence", "length", "returning", "warm_up")
+
+
+def _compared(run: pl.DataFrame, replay: pl.DataFrame, names: Sequence[str]) -> Compared:
+    columns = list(run.columns)
+    both = (
+        run.group_by(columns)
+        .len("run")
+        .join(replay.select(columns).group_by(columns).len("replay"), on=columns, how="full", coalesce=True)
+        .with_columns(pl.col("run", "replay").fill_null(0).cast(pl.Int64))
+        .filter(pl.col("run") != pl.col("replay"))
+        .sort("time", "node")
+    )
+    differing = int(both.select((pl.col("run") - pl.col("replay")).abs().sum()).item() or 0)
+    return Compared(
+        run.height,
+        differing,
+        tuple(
+            _named(row, names) | {"side": "run" if row["run"] > row["replay"] else "replay"}
+            for row in both.head(LISTED).iter_rows(named=True)
+        ),
+    )
+
+
+def _named(row: Mapping[str, Any], names: Sequence[str]) -> Row:
+    """A row as it is told: times in ns, nodes by name, what says nothing left out."""
+    told: Row = {"time_ns": row["time"] / 1e3, "node": names[row["node"]]}
+    for key in ("port", "point", "reason", "kind", "value", "length"):
+        if row.get(key) not in (None, 0, "none"):
+            told[key] = row[key]
+    if row["flow"] != _FOREIGN:
+        told |= {key: row[key] for key in _MESSAGE}
+    return told
+
+
+def _releases(rows: pl.DataFrame, names: Sequence[str], end_systems: Sequence[int]) -> tuple[Released, ...]:
+    found = []
+    for node in end_systems:
+        own = rows.filter(pl.col("node") == node)
+        late = own.filter(pl.col("kind") == "left")["late"].sort()
+        p50, p99, p999, most = (_rank(late, thousandths) for thousandths in (500, 990, 999, 1000))
+        refused = own.filter(pl.col("kind") == "refused").height
+        found.append(Released(names[node], late.len(), p50, p99, p999, most, refused))
+    return tuple(found)
+
+
+def _rank(late: pl.Series, thousandths: int) -> float | None:
+    """The least that this share of values is not above, ns; None where it would leave out less than one."""
+    count = late.len()
+    if not count or (thousandths < 1000 and count * (1000 - thousandths) < 1000):
+        return None
+    return float(late[-(-count * thousandths // 1000) - 1]) / 1e3
+
+
+def _handed(
+    rows: pl.DataFrame, records: pl.DataFrame, end_systems: Sequence[int], names: Sequence[str]
+) -> Handed:
+    of_messages = rows.filter(pl.col("flow") != _FOREIGN)
+    at_host = records.filter(pl.col("node").is_in(list(end_systems)))
+    key = ("node", *_MESSAGE)
+    left = of_messages.filter(pl.col("kind") == "left")
+    got = at_host.filter(pl.col("point") == "application-receive").select(key).unique()
+    missed = left.join(got, on=list(key), how="anti").sort("time")
+    return Handed(
+        sent=at_host.filter(pl.col("point") == "application-send").height,
+        entered=of_messages.filter(pl.col("kind") == "entered").height,
+        left=left.height,
+        unreceived=missed.height,
+        rows=tuple(_named(row, names) for row in missed.head(LISTED).drop("kind").iter_rows(named=True)),
+    )
+
+
+def _otherwise(directory: RunDirectory, run: Run, simulated: pl.DataFrame) -> Otherwise:
+    path = directory.inventory.find(directory.messages(run.index))
+    if path is None:
+        raise RunDirectoryError(
+            f"{directory.messages(run.index)}: is missing; `wiregauge track {directory.root}` makes it"
+        )
+    names = directory.plan.network.names
+    key = ["flow", "to", "sequence", "warm_up", "life"]
+    kept = [*key, "outcome", "last_node", "drop_reason"]
+    live = _plain([path])
+    both = (
+        live.select(*kept, sent_late=pl.col("tx_app") - pl.col("intended"), intended="intended")
+        .join(simulated.select(kept), on=key, how="full", coalesce=True, suffix="_simulated")
+        .filter(pl.col("outcome").ne_missing(pl.col("outcome_simulated")))
+        .sort("intended", "flow", "sequence")
+    )
+    return Otherwise(
+        live.height,
+        both.height,
+        tuple(
+            {
+                "flow": row["flow"],
+                "to": names[row["to"]],
+                "sequence": row["sequence"],
+                "warm_up": row["warm_up"],
+                "run": _outcome(row, "", names),
+                "simulation": _outcome(row, "_simulated", names),
+                "sent_late_ns": None if row["sent_late"] is None else row["sent_late"] / 1e3,
+            }
+            for row in both.head(LISTED).iter_rows(named=True)
+        ),
+    )
+
+
+def _outcome(row: Mapping[str, Any], side: str, names: Sequence[str]) -> str:
+    outcome = row[f"outcome{side}"]
+    if outcome is None:
+        return "not sent"
+    reason, node = row[f"drop_reason{side}"], row[f"last_node{side}"]
+    if reason in (None, "none"):
+        return str(outcome)
+    return f"{outcome}: {reason}" + (f" at {names[node]}" if node is not None else "")
