@@ -58,6 +58,21 @@ impl PortConfig {
         Self { own_buffer: true, ..config }
     }
 
+    /// A queue for each traffic class, and the two above them for rate-constrained frames, but for those of a priority that
+    /// `critical` has a class for. Only the two have a buffer of their own.
+    pub fn converged(
+        line: LineRate,
+        limit: Capacity,
+        classes: [u8; PRIORITIES],
+        critical: [Option<u8>; PRIORITIES],
+    ) -> Self {
+        let Self { queue_of_rate_constrained: above, .. } = Self::critical(line, limit);
+        let rc: [u8; PRIORITIES] =
+            core::array::from_fn(|priority| critical[priority].unwrap_or(above[priority]));
+        let own_buffer = rc.iter().any(|queue| usize::from(*queue) >= PRIORITIES);
+        Self { own_buffer, ..Self::new(line, limit, classes, rc) }
+    }
+
     const fn new(line: LineRate, limit: Capacity, others: [u8; PRIORITIES], rc: [u8; PRIORITIES]) -> Self {
         Self {
             line,
@@ -587,6 +602,8 @@ impl<S: TransmissionSelection> Port<S> {
             let transmission = self.cut_off(now);
             self.selection.handle_abort(&moment!(self, now, device), queue, &again);
             effect(Effect::Abort { frame, transmission });
+        } else {
+            self.interrupt(now, device, effect);
         }
     }
 

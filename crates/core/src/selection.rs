@@ -16,7 +16,7 @@
 //! - preemption that sends a frame again overrides [`gives_way`](TransmissionSelection::gives_way), one that sends it in
 //!   fragments [`interrupts`](TransmissionSelection::interrupts).
 //!
-//! [`StrictPriority`] is the one to copy from; [`TimeTriggered`] uses all there is.
+//! [`StrictPriority`] is the one to copy from; [`TimeTriggered`] uses all there is, and stands in front of another one.
 //!
 //! # Order of events
 //! Each frame that `handle_enqueue` took leaves by `handle_begin` or `handle_discard`, also when it begins without waiting.
@@ -41,7 +41,7 @@ pub use asynchronous::{AsynchronousConfig, SchedulerConfig};
 pub use credit_course::{Credit, CreditCourse, CreditPoint};
 pub use gates::{GateEntry, GateError, GateList, Gates, HoldAdvances, MacOperation};
 pub use strict_priority::StrictPriority;
-pub use time_triggered::{Missed, TimeTriggered, WindowConfig};
+pub use time_triggered::{Around, Missed, TimeTriggered, WindowConfig};
 pub use traffic_classes::{Cyclic, Guard, Preemption, TrafficClassConfig, TrafficClasses};
 
 use crate::cause::Cause;
@@ -102,11 +102,7 @@ pub trait TransmissionSelection {
     /// The queue whose first frame begins at the moment; the line is free.
     #[inline]
     fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
-        let admitted = |queue: &usize| {
-            let head = at.queues.head(*queue);
-            head.is_some_and(|frame| self.admission(at, *queue, frame) == Admission::Now)
-        };
-        at.queues.occupied().find(admitted)
+        first_admitted(at, |at, queue, frame| self.admission(at, queue, frame))
     }
 
     /// When [`select`](Self::select) will give something, or the selection wants to be told that time has passed. The line is
@@ -258,14 +254,35 @@ pub fn next_admission<C: LocalClock>(
     selection: &(impl TransmissionSelection + ?Sized),
     at: &Moment<'_, C>,
 ) -> Deadline {
-    let admissions = at.queues.occupied().filter_map(|queue| {
-        match selection.admission(at, queue, at.queues.head(queue)?) {
+    earliest(at, |at, queue, frame| selection.admission(at, queue, frame))
+}
+
+/// The same, where `admission` says when.
+#[inline]
+fn earliest<C: LocalClock>(
+    at: &Moment<'_, C>,
+    admission: impl Fn(&Moment<'_, C>, usize, &Frame) -> Admission,
+) -> Deadline {
+    let admissions =
+        at.queues.occupied().filter_map(|queue| match admission(at, queue, at.queues.head(queue)?) {
             Admission::Now => Some(at.now),
             Admission::NotBefore(instant) => Some(instant.max(at.now)),
             Admission::Never => None,
-        }
-    });
+        });
     admissions.min().into()
+}
+
+/// The most urgent queue every port has whose first frame `admission` admits at the moment.
+#[inline]
+fn first_admitted<C: LocalClock>(
+    at: &Moment<'_, C>,
+    admission: impl Fn(&Moment<'_, C>, usize, &Frame) -> Admission,
+) -> Option<usize> {
+    let admitted = |queue: &usize| {
+        let head = at.queues.head(*queue);
+        head.is_some_and(|frame| admission(at, *queue, frame) == Admission::Now)
+    };
+    at.queues.occupied().find(admitted)
 }
 
 /// Every algorithm there is, for devices whose ports have different ones.
@@ -277,6 +294,8 @@ pub enum Selection {
     TimeTriggered(Box<TimeTriggered>),
     /// Some queues by credit, or all behind gates.
     TrafficClasses(Box<TrafficClasses>),
+    /// By schedule, and around its windows some queues by credit, or all others behind gates.
+    Converged(Box<TimeTriggered<TrafficClasses>>),
 }
 
 /// Most ports by far have strict priority, whose answers are a few instructions where they are asked for; those of the
@@ -287,6 +306,7 @@ macro_rules! each {
             Selection::StrictPriority($of) => $what,
             Selection::TimeTriggered($of) => out_of_line(move || $what),
             Selection::TrafficClasses($of) => out_of_line(move || $what),
+            Selection::Converged($of) => out_of_line(move || $what),
         }
     };
 }

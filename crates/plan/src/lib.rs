@@ -47,7 +47,8 @@ pub use ip_stream::{HeaderField, IpHeaders};
 pub use measures::measures;
 pub use network::*;
 pub use port_tsn::{
-    AsynchronousShaper, CyclicQueuing, FlowScheduler, MOST_PORT_ENTRIES, PortClass, PortSchedule, PortTsn,
+    AsynchronousShaper, CyclicQueuing, FlowScheduler, LinkPriority, MOST_PORT_ENTRIES, PortClass,
+    PortSchedule, PortTsn,
 };
 pub use stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
 pub use sweep::AXES;

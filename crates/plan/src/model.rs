@@ -15,7 +15,7 @@ use crate::diagnostic::{Findings, Place};
 use crate::imperfections::SendingThreads;
 use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
-use crate::statements::{Carriage, Course, Pace, ReplayStatement, Shaping, Statements};
+use crate::statements::{Carriage, Course, CycleOffset, Pace, ReplayStatement, Shaping, Statements};
 use crate::topology::Topology;
 pub(crate) use resolver::Resolver;
 
@@ -129,6 +129,7 @@ pub(crate) struct SendModel {
     pub(crate) fill: Maybe<Fill>,
     pub(crate) count: Option<Maybe<u32>>,
     pub(crate) offset: Maybe<Span>,
+    pub(crate) cycle_offset: Option<Maybe<CycleOffset>>,
     pub(crate) exponential: bool,
     pub(crate) burst: Maybe<u32>,
     pub(crate) spacing: Maybe<Span>,

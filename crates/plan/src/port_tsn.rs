@@ -9,11 +9,11 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::rtag;
 use wg_frame::time::Span;
 
-use crate::campaign::{Flow, FlowId, Run};
+use crate::campaign::{Flow, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::host_tsn::{GateEntry, HostTsn, Shaper};
-use crate::network::{Attachment, Network, NodeIndex};
+use crate::network::{Attachment, Integration, Network, NodeIndex, NodeKind, SwitchKind};
 use crate::quantity;
 use crate::statements::{NodeStatement, SwitchTsnStatement, What};
 use crate::stream_filters::{self, StreamFilter};
@@ -60,6 +60,9 @@ pub struct PortTsn {
 pub struct PortClass {
     /// Priorities of its frames, ascending.
     pub priorities: Vec<u8>,
+    /// Virtual links whose frames wait in it as well, ascending; those that no class has go before all classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub virtual_links: Vec<LinkPriority>,
     /// Bandwidth of a credit-based shaper, of frames with preamble and gap; absent: strict priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_slope_bps: Option<u64>,
@@ -72,6 +75,23 @@ pub struct PortClass {
     /// Asynchronous shaping of its streams; absent: frames are eligible at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asynchronous: Option<AsynchronousShaper>,
+}
+
+/// The two priorities that switches of ARINC 664 part 7 know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkPriority {
+    /// Of virtual links with priority 0 to 3.
+    Low,
+    /// Of virtual links with priority 4 to 7.
+    High,
+}
+
+impl LinkPriority {
+    /// That of a virtual link with this priority.
+    pub const fn of(priority: u8) -> Self {
+        if priority < 4 { Self::Low } else { Self::High }
+    }
 }
 
 /// Asynchronous shaping (IEEE Std 802.1Q-2022, 8.6.11). Frames of flows without a scheduler are eligible at once.
@@ -191,6 +211,29 @@ impl PortTsn {
         self.classes.iter().position(|class| class.priorities.contains(&priority))
     }
 
+    /// The class that frames of virtual links of this priority wait in; `None`: they go before all classes.
+    pub fn class_of_link(&self, priority: LinkPriority) -> Option<usize> {
+        self.classes.iter().position(|class| class.virtual_links.contains(&priority))
+    }
+
+    /// The class that the frames of a flow wait in at a port of a switch; `None`: they go before all classes, in a window or as a
+    /// virtual link.
+    pub fn class_of_flow(&self, flow: &Flow) -> Option<usize> {
+        match (flow.protocol, &flow.virtual_link) {
+            (Protocol::Tt, _) => None,
+            (Protocol::Rc, Some(link)) => self.class_of_link(LinkPriority::of(link.priority)),
+            _ => self.class_of(flow.vlan.map_or(0, |tag| tag.priority)),
+        }
+    }
+
+    /// By priority of a virtual link: its class.
+    pub fn classes_of_links(&self) -> [Option<u8>; PRIORITIES] {
+        core::array::from_fn(|priority| {
+            let priority = LinkPriority::of(u8::try_from(priority).ok()?);
+            self.class_of_link(priority).and_then(|class| u8::try_from(class).ok())
+        })
+    }
+
     /// The class of each priority.
     pub fn classes_of_priorities(&self) -> [u8; PRIORITIES] {
         core::array::from_fn(|priority| {
@@ -208,6 +251,7 @@ impl HostTsn {
         }
         let class = |class: &crate::host_tsn::TrafficClass| PortClass {
             priorities: class.priorities.clone(),
+            virtual_links: Vec::new(),
             idle_slope_bps: match class.shaper {
                 Some(Shaper::Cbs { idle_slope_bps, .. }) => Some(idle_slope_bps),
                 Some(Shaper::Etf { .. }) | None => None,
@@ -315,6 +359,7 @@ impl Site<'_> {
         if self.tsn().classes.is_empty() {
             return;
         }
+        self.check_preemption(run, found);
         self.check_named(run, found);
         let known = found.count();
         self.check_gates(run, found);
@@ -323,7 +368,7 @@ impl Site<'_> {
         }
         for (port, line) in self.lines().into_iter().filter(|(port, _)| self.applies(*port)) {
             let line = run.link_rate.unwrap_or(line);
-            if !self.check_slopes(port, line, found) {
+            if !self.check_slopes(port, line, found) || !self.check_room(port, line, run, found) {
                 return;
             }
             let whose = format!("port {port} of \"{}\"", self.name());
@@ -331,6 +376,69 @@ impl Site<'_> {
             self.check_flows(port, line, run, found);
             self.check_schedulers(port, run, found);
         }
+    }
+
+    /// A port that cuts off whole frames for windows sends none in fragments.
+    fn check_preemption(&self, run: &Run, found: &mut Findings) {
+        let NodeKind::Switch(switch) = &self.network.nodes[usize::from(self.node)].kind else { return };
+        let integration = run.switches.integration.unwrap_or(switch.integration);
+        let aborts = switch.kind == SwitchKind::MixedCriticality && integration == Integration::Preemption;
+        let preemptable = self.tsn().classes.iter().position(|class| class.preemptable);
+        if let Some(class) = preemptable.filter(|_| aborts) {
+            let message = format!(
+                "\"{}\" cuts off whole frames for windows and sends them again, which the MAC of fragments cannot",
+                self.name()
+            );
+            let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
+            let cure = "write integration=\"timely-block\" or \"shuffling\", or remove preemptable";
+            found.error(place, message, "1 kind of preemption at a port", cure);
+        }
+    }
+
+    /// What windows and virtual links before all classes leave of the line is enough for the shaped classes.
+    fn check_room(&self, port: u16, line: LineRate, run: &Run, found: &mut Findings) -> bool {
+        let sum =
+            self.tsn().classes.iter().filter_map(|class| class.idle_slope_bps).fold(0, u64::saturating_add);
+        let (rate, before) = (line.bits_per_second(), self.taken_before(port, line, run));
+        if sum == 0 || before == 0 || u128::from(sum) + before <= u128::from(rate) {
+            return true;
+        }
+        let shown = |rate: u128| quantity::show_rate(u64::try_from(rate).unwrap_or(u64::MAX));
+        let message = format!(
+            "the idle slopes of port {port} of \"{}\" add up to {}, and its windows and virtual links before all classes take {}",
+            self.name(),
+            shown(u128::from(sum)),
+            shown(before)
+        );
+        let cure = "lower an idle-slope, shorten windows, or have a class take virtual-links";
+        let limit = format!("the {} of its link", quantity::show_rate(rate));
+        found.error(&self.statement.place, message, limit, cure);
+        false
+    }
+
+    /// Bits per second of a port that go by windows, or by virtual links that no class has.
+    fn taken_before(&self, port: u16, line: LineRate, run: &Run) -> u128 {
+        let at = Attachment { node: self.node, port };
+        let picos = |span: Span| u128::from(span.as_picos().unsigned_abs());
+        let mut taken = 0;
+        for flow in &run.flows {
+            for window in
+                flow.schedule.iter().flat_map(|schedule| &schedule.windows).filter(|one| one.at == at)
+            {
+                let period = flow.schedule.as_ref().map_or(Span::ZERO, |schedule| schedule.period);
+                taken += u128::from(line.bits_per_second()) * picos(window.length) / picos(period).max(1);
+            }
+            let Some(link) = flow.virtual_link.filter(|_| self.tsn().class_of_flow(flow).is_none()) else {
+                continue;
+            };
+            let comes_back = run.relays.iter().any(|relay| relay.flow == flow.id);
+            let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+            if hops.any(|hop| hop.from == at || comes_back && hop.to == at) {
+                let bits = 8 * u128::from(u32::from(link.contract.lmax()) + AROUND_FRAME);
+                taken += bits * 1_000_000_000_000 / picos(link.contract.bag().span()).max(1);
+            }
+        }
+        taken
     }
 
     /// Flows that leave by these ports find gates that open.
@@ -342,8 +450,7 @@ impl Site<'_> {
             hops.any(|hop| is_here(&hop.from) || returns(flow.id) && is_here(&hop.to))
         };
         let used = |class: usize| {
-            let of_class =
-                |flow: &&Flow| self.tsn().class_of(flow.vlan.map_or(0, |tag| tag.priority)) == Some(class);
+            let of_class = |flow: &&Flow| self.tsn().class_of_flow(flow) == Some(class);
             run.flows.iter().filter(of_class).find(|flow| leaves(flow)).map(|flow| flow.id)
         };
         let whose = format!("\"{}\"", self.name());
@@ -405,8 +512,7 @@ impl Site<'_> {
         for (class, one) in self.tsn().classes.iter().enumerate() {
             let Some(shaper) = &one.asynchronous else { continue };
             let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
-            let is_here =
-                |flow: &Flow| self.tsn().class_of(flow.vlan.map_or(0, |tag| tag.priority)) == Some(class);
+            let is_here = |flow: &Flow| self.tsn().class_of_flow(flow) == Some(class);
             for scheduler in &shaper.schedulers {
                 // A flow may pass another port that the settings are for.
                 let Some(flow) = passing.iter().find(|flow| flow.id == scheduler.flow) else { continue };
@@ -480,7 +586,7 @@ impl Site<'_> {
         let passes =
             |flow: &&Flow| flow.routes.iter().any(|route| route.hops.iter().any(|hop| hop.from == at));
         for flow in run.flows.iter().filter(passes) {
-            let Some(class) = self.tsn().class_of(flow.vlan.map_or(0, |tag| tag.priority)) else { continue };
+            let Some(class) = self.tsn().class_of_flow(flow) else { continue };
             let Some(length) = longest_frame(run, flow) else { continue };
             let place = self.statement.classes.get(class).unwrap_or(&self.statement.place);
             let whose = format!("flow {} in class {class} at port {port} of \"{}\"", flow.id, self.name());

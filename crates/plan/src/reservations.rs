@@ -13,7 +13,7 @@ use wg_frame::time::Span;
 use crate::campaign::{Flow, FlowId, Pattern, Run, Send};
 use crate::diagnostic::{Findings, Place};
 use crate::host_tsn::{HostTsn, Shaper, TrafficClass};
-use crate::network::{Attachment, Network, NodeKind, SwitchKind, SwitchModel};
+use crate::network::{Attachment, Network, NodeKind, SwitchModel};
 use crate::port_tsn::{PortClass, PortTsn};
 use crate::quantity;
 use crate::statements::{ReservationStatement, Statements};
@@ -288,16 +288,12 @@ fn shape_switch(
     (name, place): (&str, &Place),
     found: &mut Findings,
 ) {
-    if model.kind != SwitchKind::Cots {
-        let message = format!("\"{name}\" has no shapers");
-        found.error(place, message, "switches of kind cots", "write kind=\"cots\" at the switch");
-        return;
-    }
     if model.tsn_of(port.port).is_some() {
         return own_classes(&format!("{name}:{}", port.port), place, found);
     }
     let shape = |(priorities, class): (Vec<u8>, Option<StreamClass>)| PortClass {
         priorities,
+        virtual_links: Vec::new(),
         idle_slope_bps: class.map(|class| granted.bps[&class]),
         longest_frame: None,
         preemptable: false,

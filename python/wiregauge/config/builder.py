@@ -308,6 +308,7 @@ class Test:
         count: int | None = None,
         offset: str | None = None,
         offset_step: str | None = None,
+        cycle_offset: str | None = None,
         distribution: str | None = None,
         burst: int | None = None,
         spacing: str | None = None,

@@ -71,7 +71,7 @@ class CyclicQueuing:
 
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """A traffic class; `priorities` with spaces between."""
+    """A traffic class; `priorities` and `virtual_links` with spaces between."""
 
     number: int
     priorities: str
@@ -79,6 +79,7 @@ class TrafficClass:
     shaper: Cbs | Etf | Ats | None = None
     longest_frame: str | None = None
     preemptable: str | None = None
+    virtual_links: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

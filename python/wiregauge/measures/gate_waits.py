@@ -10,7 +10,7 @@ import numpy as np
 
 from wiregauge.measures.gate_course import GateCourse
 from wiregauge.measures.gate_view import lists_of
-from wiregauge.measures.metrics.credits import changes_priority
+from wiregauge.measures.metrics.credits import changes_priority, class_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
 from wiregauge.plan import Switch
@@ -38,8 +38,8 @@ def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None)
         lists = lists_of(campaign, (node, port))
         if settings is None or not lists:
             continue
-        own = next(at for at, one in enumerate(settings.classes) if flow.priority in one.priorities)
-        if all(own in entry.open for one in lists for entry in one.entries):
+        own = class_of(settings.classes, flow)
+        if own is None or all(own in entry.open for one in lists for entry in one.entries):
             continue
         left = through.out[rows]
         ready = left - through.residence[rows] + kind.processing_delay

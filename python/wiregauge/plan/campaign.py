@@ -28,6 +28,7 @@ from wiregauge.plan.tasks import (
     Restart,
     Send,
 )
+from wiregauge.plan.tsn import LinkPriority
 
 __all__ = [
     "Axis",
@@ -123,6 +124,11 @@ class VirtualLink(Plan, frozen=True):
     jitter: Picoseconds
     priority: int = written(4)
     number_within: bool = False
+
+    @property
+    def switch_priority(self) -> LinkPriority:
+        """Which of the two priorities of switches it has."""
+        return "low" if self.priority < 4 else "high"
 
 
 class TtWindow(Plan, frozen=True):

@@ -101,6 +101,8 @@ class Send(Plan, frozen=True):
     launch: bool | None = None
     transmit_time: int | None = None
     replay: Replay | None = None
+    before_dispatch: Picoseconds | None = None
+    """Where `offset` follows from the dispatch of the flow: how long before it."""
 
 
 class Receive(Plan, frozen=True):

@@ -12,6 +12,7 @@ __all__ = [
     "Etf",
     "HostTsn",
     "IngressRule",
+    "LinkPriority",
     "PortClass",
     "PortSchedule",
     "PortTsn",
@@ -142,10 +143,16 @@ class CyclicQueuing(Plan, frozen=True):
     base_time: Picoseconds
 
 
+LinkPriority = Literal["low", "high"]
+"""The two priorities that virtual links have at switches."""
+
+
 class PortClass(Plan, frozen=True):
     """A traffic class of a port of a switch: `wg_plan::port_tsn`."""
 
     priorities: tuple[int, ...]
+    virtual_links: tuple[LinkPriority, ...] = ()
+    """Priorities of virtual links whose frames wait in it as well."""
     idle_slope_bps: int | None = None
     """None: strict priority."""
     longest_frame: int | None = None

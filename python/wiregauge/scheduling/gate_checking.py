@@ -445,6 +445,7 @@ class _Judge:
         uses = [(0, hop) for route in loads for hop in route.hops]
         for flow in run.flows:
             priority = flow.vlan.priority if flow.vlan else 0
+            self._refuse_critical(flow, ports)
             if flow.id not in scheduled:
                 uses += [(priority, hop) for route in flow.routes for hop in route.hops]
         leave = [(priority, Attachment(hop.from_, hop.from_port)) for priority, hop in uses]
@@ -456,6 +457,17 @@ class _Judge:
             if at in ports:
                 line = self._lines[at]
                 line.others.add(line.class_of.get(priority, 0))
+
+    def _refuse_critical(self, flow: Flow, ports: set[Attachment]) -> None:
+        """Virtual links and windows go before the classes of a port: what they leave of it is not known here."""
+        if flow.virtual_link is None and flow.schedule is None:
+            return
+        for at in (Attachment(hop.from_, hop.from_port) for route in flow.routes for hop in route.hops):
+            if at in ports and self._lines[at].gates:
+                raise ProblemError(
+                    f"flow {flow.id} has protocol {flow.protocol} and takes {self._lines[at].name}, whose gates do not "
+                    "hold it; play it, and look at the measure gates"
+                )
 
     def _leave_room(self, ports: set[Attachment], scheduled: set[int]) -> None:
         """What others may take of the buffers of ports is not there for scheduled frames."""

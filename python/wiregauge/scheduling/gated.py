@@ -342,6 +342,7 @@ def _rewrite_flows(root: etree._Element, priorities: Mapping[int, int], talkers:
         number = int(node.get("flow", "0"))
         if number in talkers:
             _without(node, "offset-step")
+            _without(node, "cycle-offset")
             node.set("offset", time_text(talkers[number]))
 
 

@@ -106,6 +106,8 @@ class Demand:
     deadline: int | None
     receive_cost: int = 0
     """The most that receiving costs the host."""
+    steady_wait: int | None = None
+    """How long messages wait for their dispatch, where they are made so long before it wherever it is."""
     fixed: tuple[int, ...] | None = None
     """Openings that are not to be moved, in the order of `windows`."""
 
@@ -143,9 +145,14 @@ class Demand:
     def wait(self, dispatch: int) -> int:
         """The longest that a message waits for its dispatch."""
         if self.release is None:
-            return self.period
+            return self.free_wait
         step, ready = self.release.step, self.release.phase + self.release.cost
         return self.period - step + self.release.cost + (dispatch - ready) % step
+
+    @property
+    def free_wait(self) -> int:
+        """The longest that a message waits for a dispatch that may be at any time."""
+        return self.period if self.steady_wait is None else self.steady_wait
 
     def slack(self, precision: int) -> int | None:
         """The most that waiting may take, for dispatch and at switches together; None without a deadline."""
@@ -157,7 +164,7 @@ class Demand:
     @property
     def _least_wait(self) -> int:
         if self.release is None:
-            return self.period
+            return self.free_wait
         return self.period - self.release.step + self.release.cost
 
 
@@ -344,6 +351,7 @@ class _Builder:
             None if deadline is None else deadline // self._grid,
             self._up(receiving),
             fixed,
+            self._steady_wait(runs),
         )
 
     def _up(self, time_ps: int) -> int:
@@ -438,7 +446,7 @@ class _Builder:
         found: set[Release] = set()
         for run, flow in runs:
             send = run.send_of.get(flow.id)
-            if send is None or not _even(send):
+            if send is None or not _even(send) or send.before_dispatch is not None:
                 return None
             step = math.gcd(send.period, period_ps)
             if step % self._grid:
@@ -448,6 +456,12 @@ class _Builder:
             cost = self._up(times.most + phase % self._grid)
             found.add(Release(phase // self._grid, step // self._grid, cost, self._up(times.varies)))
         return found.pop() if len(found) == 1 else None
+
+    def _steady_wait(self, runs: Sequence[tuple[Run, Flow]]) -> int | None:
+        """How long before their dispatch messages are made, at most, if they are by that in every run."""
+        sends = [run.send_of.get(flow.id) for run, flow in runs]
+        before = [send.before_dispatch for send in sends if send is not None and send.before_dispatch is not None]
+        return self._up(max(before)) if before and len(before) == len(sends) else None
 
     def _receive_cost(self, run: Run, flow: Flow) -> int:
         size = run.send_of[flow.id].payload if flow.id in run.send_of else 1500

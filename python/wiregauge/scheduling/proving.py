@@ -316,7 +316,7 @@ class _Model:
         if demand.deadline is None:
             return
         z3, root = self.z3, self.opens[demand.flow, demand.roots[0]]
-        wait: Any = z3.IntVal(demand.period)
+        wait: Any = z3.IntVal(demand.free_wait)
         if demand.release is not None:
             step, ready = demand.release.step, demand.release.phase + demand.release.cost
             since = z3.Int(f"w{demand.flow}")

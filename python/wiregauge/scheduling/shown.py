@@ -103,7 +103,9 @@ def _flow(problem: Problem, opens: Opens, flow: int) -> dict[str, Any]:
         "latency_ns": problem.nanos(latency),
         "latency_most_ns": problem.nanos(demand.worst_network_latency(at, problem.precision)),
         "waits_ns": problem.nanos(latency - demand.network_latency(demand.at_once())),
-        "dispatch_wait_ns": None if demand.release is None else problem.nanos(demand.wait(at[0])),
+        "dispatch_wait_ns": None
+        if demand.release is None and demand.steady_wait is None
+        else problem.nanos(demand.wait(at[0])),
         "deadline_ns": None if demand.deadline is None else problem.nanos(demand.deadline),
         "windows": [
             {

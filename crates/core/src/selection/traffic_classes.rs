@@ -46,7 +46,7 @@ use super::credit_based::{Credits, Since};
 use super::credit_course::CreditCourse;
 use super::gates::Gates;
 use super::gates::{GateEntry, GateList, HoldAdvances, MacOperation};
-use super::{Admission, Moment, Newcomer, TransmissionSelection, next_admission};
+use super::{Admission, Around, Moment, Newcomer, TransmissionSelection, next_admission};
 use crate::cause::Cause;
 use crate::clock::{LocalClock, LocalTime};
 use crate::deadline::Deadline;
@@ -390,41 +390,16 @@ impl TransmissionSelection for TrafficClasses {
         if closes == FOREVER || at.now + needs <= closes { Admission::Now } else { not_before(closes) }
     }
 
-    /// A frame that was cut comes after all express ones, and before the other preemptable ones.
     #[inline]
     fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
-        let Some((cut, _)) = self.cut else {
-            return at.queues.occupied().find(|queue| self.is_admitted(at, *queue));
-        };
-        let express = |queue: &usize| !self.is_preemptable(*queue) && self.is_admitted(at, *queue);
-        at.queues.occupied().find(express).or((!self.view.held).then_some(cut))
+        self.select_by(at, |at, queue, frame| self.admission(at, queue, frame))
     }
 
     #[inline]
     fn next_deadline<C: LocalClock>(&self, at: &Moment<'_, C>) -> Deadline {
+        let admission = |at: &Moment<'_, C>, queue, frame: &Frame| self.admission(at, queue, frame);
         let next = next_admission(self, at);
-        if self.preemption.is_none() || self.sending == 0 {
-            return next;
-        }
-        // While a preemptable frame is on the wire, an express one whose time comes makes it give way.
-        let seen = Moment { now: self.seen, ..*at };
-        let express =
-            at.queues.occupied().filter(|queue| !self.is_preemptable(*queue)).filter_map(|queue| match self
-                .admission(&seen, queue, at.queues.head(queue)?)
-            {
-                Admission::NotBefore(instant) => Some(instant),
-                Admission::Now | Admission::Never => None,
-            });
-        // So does a hold that begins before it is through; that it is through is not told.
-        let hold = if self.uncut || !self.holds || at.now <= self.seen {
-            FOREVER
-        } else if self.view.held {
-            self.view.since
-        } else {
-            self.view.told
-        };
-        let hold = if hold < at.now { Deadline::at(hold) } else { Deadline::NEVER };
-        next.min(express.min().into()).min(hold)
+        if self.may_cut() { next.min(self.next_cut(at, admission)) } else { next }
     }
 
     #[inline]
@@ -524,22 +499,13 @@ impl TransmissionSelection for TrafficClasses {
         queue: usize,
         since: RunTime,
     ) -> Option<RunTime> {
-        if self.sending == 0 || !self.is_preemptable(queue) {
-            return None;
-        }
-        let Some((until, left)) = self.cut_at(at.now, since, at.line) else {
-            self.uncut = true;
-            return None;
-        };
-        let then = Moment { now: until, ..*at };
-        let waits = |queue: &usize| {
-            !self.is_preemptable(*queue) && self.is_admitted(at, *queue) && self.is_admitted(&then, *queue)
-        };
-        if !self.view.held {
-            at.queues.occupied().find(waits)?;
-        }
-        (self.sending, self.cut) = (0, Some((queue, left + FRAGMENT_CHECK)));
-        Some(until)
+        self.cut(at, queue, since, |own, until| {
+            let then = Moment { now: until, ..*at };
+            let waits = |queue: &usize| {
+                own.is_express(*queue) && own.is_admitted(at, *queue) && own.is_admitted(&then, *queue)
+            };
+            at.queues.occupied().any(|queue| waits(&queue))
+        })
     }
 
     #[inline]
@@ -569,6 +535,82 @@ impl TransmissionSelection for TrafficClasses {
             }
         }
         None
+    }
+}
+
+impl Around for TrafficClasses {
+    /// A frame that was cut comes after all express ones, and before the other preemptable ones.
+    #[inline]
+    fn select_by<C: LocalClock>(
+        &self,
+        at: &Moment<'_, C>,
+        admission: impl Fn(&Moment<'_, C>, usize, &Frame) -> Admission,
+    ) -> Option<usize> {
+        let admitted = |queue: &usize| {
+            let head = at.queues.head(*queue);
+            head.is_some_and(|frame| admission(at, *queue, frame) == Admission::Now)
+        };
+        let Some((cut, _)) = self.cut else { return at.queues.occupied().find(admitted) };
+        let express = at.queues.occupied().find(|queue| self.is_express(*queue) && admitted(queue));
+        express.or_else(|| Some(cut).filter(admitted))
+    }
+
+    fn next_cut<C: LocalClock>(
+        &self,
+        at: &Moment<'_, C>,
+        admission: impl Fn(&Moment<'_, C>, usize, &Frame) -> Admission,
+    ) -> Deadline {
+        if !self.may_cut() {
+            return Deadline::NEVER;
+        }
+        // While a preemptable frame is on the wire, an express one whose time comes makes it give way.
+        let seen = Moment { now: self.seen, ..*at };
+        let waiting = at.queues.occupied().filter(|queue| self.is_express(*queue));
+        let express = waiting.filter_map(|queue| match admission(&seen, queue, at.queues.head(queue)?) {
+            Admission::NotBefore(instant) => Some(instant),
+            Admission::Now | Admission::Never => None,
+        });
+        // So does a hold that begins before it is through; that it is through is not told.
+        let hold = if self.uncut || !self.holds || at.now <= self.seen {
+            FOREVER
+        } else if self.view.held {
+            self.view.since
+        } else {
+            self.view.told
+        };
+        let hold = if hold < at.now { Deadline::at(hold) } else { Deadline::NEVER };
+        Deadline::from(express.min()).min(hold)
+    }
+
+    fn cut<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        queue: usize,
+        since: RunTime,
+        waits: impl Fn(&Self, RunTime) -> bool,
+    ) -> Option<RunTime> {
+        if self.sending == 0 || self.is_express(queue) {
+            return None;
+        }
+        let Some((until, left)) = self.cut_at(at.now, since, at.line) else {
+            self.uncut = true;
+            return None;
+        };
+        if !self.view.held && !waits(self, until) {
+            return None;
+        }
+        (self.sending, self.cut) = (0, Some((queue, left + FRAGMENT_CHECK)));
+        Some(until)
+    }
+
+    #[inline]
+    fn is_express(&self, queue: usize) -> bool {
+        !self.is_preemptable(queue)
+    }
+
+    #[inline]
+    fn may_cut(&self) -> bool {
+        self.preemption.is_some() && self.sending > 0
     }
 }
 

@@ -33,6 +33,9 @@ pub struct Send {
     pub period: Span,
     /// Intended send of message 0, after the end of the warm-up.
     pub offset: Span,
+    /// Where `offset` follows from the dispatch of a time-triggered flow: how long before it messages are released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_dispatch: Option<Span>,
     /// Payload in bytes: UDP payload, or payload of the Ethernet frame; the probe header is its first part.
     pub payload: u32,
     /// Its content after the probe header.
@@ -98,6 +101,7 @@ impl Send {
             flow,
             period,
             offset: Span::ZERO,
+            before_dispatch: None,
             payload,
             fill: Fill::Sequential,
             count,

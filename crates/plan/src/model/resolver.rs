@@ -152,6 +152,7 @@ impl Resolver<'_> {
             fill: statement.fill.clone(),
             count: statement.count.clone(),
             offset: statement.offset.clone(),
+            cycle_offset: statement.cycle_offset.clone(),
             exponential: statement.exponential,
             burst: statement.burst.clone(),
             spacing: statement.spacing.clone(),

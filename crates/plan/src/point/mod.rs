@@ -12,6 +12,7 @@ mod drifting;
 mod faults;
 mod frer;
 mod ptp;
+mod releases;
 mod replays;
 mod senders;
 mod tables;

@@ -87,6 +87,7 @@ impl PointCheck<'_> {
                 written: file.written.clone(),
                 place: file.place.clone(),
             },
+            before_dispatch: None,
             offset: send.offset.as_ref()?.value,
             frame: longest,
             wire_bits: bits / frames,

@@ -29,6 +29,8 @@ pub(super) struct WholeSend<'a> {
     pub(super) pace: Named,
     pub(super) payload: Sourced<u32>,
     pub(super) offset: Span,
+    /// Where it follows from the dispatch of its flow: how long before that.
+    pub(super) before_dispatch: Option<Span>,
     /// Destination address to FCS.
     pub(super) frame: u32,
     pub(super) wire_bits: u64,
@@ -117,13 +119,16 @@ impl PointCheck<'_> {
         let wire_bits = wire_bits(sized, tag, payload.value);
         let (period, pace) =
             self.pace(flow, send.pace.as_ref()?, u128::from(wire_bits) * u128::from(burst), found)?;
+        let frame = frame_length(sized, tag, payload.value);
+        let (offset, before_dispatch) = self.release(send, period, frame, found)?;
         let whole = WholeSend {
             send,
             period,
             pace,
             ramp_to: self.ramp_end(flow, send, u128::from(wire_bits), found)?,
-            offset: send.offset.as_ref()?.value,
-            frame: frame_length(sized, tag, payload.value),
+            offset,
+            before_dispatch,
+            frame,
             payload,
             wire_bits,
             burst,
@@ -367,6 +372,7 @@ impl PointCheck<'_> {
                 flow,
                 period: whole.period,
                 offset: whole.offset,
+                before_dispatch: whole.before_dispatch,
                 payload: whole.payload.value,
                 fill: fill.value,
                 count,

@@ -27,8 +27,8 @@ use crate::network::{Attachment, ForwardingMode, Integration, NodeKind};
 use crate::reader::Sourced;
 use crate::topology::on_line;
 
-/// What a derived window is longer than its frame.
-const SLACK: Span = Span::from_micros(2);
+/// What a derived window is longer than its frame: what clocks and hosts are off by.
+pub(super) const SLACK: Span = Span::from_micros(2);
 /// More lateness than any window has room for.
 const ENDLESS: Span = Span::from_millis(1_000_000);
 /// How early a frame of full length is accepted where nothing is written.

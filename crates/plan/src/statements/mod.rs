@@ -43,8 +43,8 @@ pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use switch_tsn::SwitchTsnStatement;
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
-    CaptureStatement, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
-    RemoteLogStatement, SendStatement, TURNS,
+    CaptureStatement, CycleOffset, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement,
+    RelayStatement, RemoteLogStatement, SendStatement, TURNS,
 };
 
 #[derive(Clone, Debug)]

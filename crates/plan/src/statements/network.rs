@@ -459,9 +459,12 @@ fn tsn(element: &Element, kind: SwitchKind, found: &mut Findings) -> Vec<SwitchT
     let all = element.all("switch-tsn").take(usize::from(MOST_PORTS));
     let all: Vec<SwitchTsnStatement> = all.map(|child| switch_tsn(child, found)).collect();
     for (number, one) in all.iter().enumerate() {
-        if kind != SwitchKind::Cots {
-            let message = "a switch that knows virtual links or windows has classes of its own";
-            found.error(&one.place, message, "kind=\"cots\"", "remove <switch-tsn> or write kind=\"cots\"");
+        let takes = one.tsn.classes.iter().position(|class| !class.virtual_links.is_empty());
+        if let Some(class) = takes.filter(|_| kind == SwitchKind::Cots) {
+            let message = "a switch of kind \"cots\" knows no virtual links";
+            let limit = "arinc664 and mixed-criticality switches";
+            let place = one.classes.get(class).unwrap_or(&one.place);
+            found.error(place, message, limit, "remove virtual-links or write another kind");
         }
         for other in &all[..number] {
             let shared = one.tsn.ports.iter().find(|port| other.tsn.ports.contains(port));

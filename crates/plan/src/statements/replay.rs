@@ -52,6 +52,7 @@ pub(super) fn replay(element: &Element, captures: &dyn Captures, found: &mut Fin
         course: course(&mut reader, false),
         fill: reader.choice("fill", "sequential", &FILLS),
         count: element.get("count").map(|w| reader.whole("count", w, 1, u64::from(u32::MAX))),
+        cycle_offset: None,
         offset: reader.time_or("offset", "0s"),
         exponential: false,
         burst: None,

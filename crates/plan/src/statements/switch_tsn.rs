@@ -11,7 +11,8 @@ use super::host_tsn::{
 use super::network::SMALLEST_TO_LARGEST;
 use crate::diagnostic::{Findings, Place};
 use crate::port_tsn::{
-    AsynchronousShaper, CyclicQueuing, FlowScheduler, MOST_PORT_ENTRIES, PortClass, PortSchedule, PortTsn,
+    AsynchronousShaper, CyclicQueuing, FlowScheduler, LinkPriority, MOST_PORT_ENTRIES, PortClass,
+    PortSchedule, PortTsn,
 };
 use crate::quantity::{self, Kind};
 use crate::reader::Reader;
@@ -81,6 +82,7 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
         let lists = lists.map(|(schedule, place)| (&schedule.entries[..], place)).collect();
         check_preemption(tsn.classes.iter().map(|class| class.preemptable), preemption, lists, &place, found);
         check_schedules(&tsn, &schedule_places, &place, found);
+        check_virtual_links(&tsn, &places, found);
     }
     let whole = found.count() == clean;
     SwitchTsnStatement {
@@ -145,6 +147,7 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
     };
     let longest_frame = longest_frame.and_then(|bytes| u16::try_from(bytes).ok());
     let preemptable = preemptable(&mut reader);
+    let virtual_links = virtual_links(&mut reader)?;
     let ats = super::network::only(element, "ats", reader.found);
     if let (Some(ats), Some(_)) = (ats, idle_slope_bps) {
         let message = "the class has two shapers";
@@ -155,7 +158,46 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         Some(ats) => Some(asynchronous(ats, reader.found)?),
     };
     let (number, priorities) = class_of(&mut reader, MOST_CLASSES)?;
-    Some((number, PortClass { priorities, idle_slope_bps, longest_frame, preemptable, asynchronous }))
+    let class =
+        PortClass { priorities, virtual_links, idle_slope_bps, longest_frame, preemptable, asynchronous };
+    Some((number, class))
+}
+
+/// Priorities of virtual links whose frames wait in a class.
+const LINK_PRIORITIES: [(&str, LinkPriority); 2] = [("low", LinkPriority::Low), ("high", LinkPriority::High)];
+
+fn virtual_links(reader: &mut Reader<'_>) -> Option<Vec<LinkPriority>> {
+    let mut all = Vec::new();
+    for word in reader.element.get("virtual-links").unwrap_or("").split_whitespace().take(8) {
+        all.push(reader.choice("virtual-links", word, &LINK_PRIORITIES)?.value);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
+}
+
+/// Virtual links of either priority wait in one place, and those of the higher one behind none of the lower.
+fn check_virtual_links(tsn: &PortTsn, places: &[Place], found: &mut Findings) {
+    for priority in [LinkPriority::Low, LinkPriority::High] {
+        let mut of =
+            tsn.classes.iter().zip(places).filter(|(class, _)| class.virtual_links.contains(&priority));
+        if let (Some(_), Some((_, second))) = (of.next(), of.next()) {
+            let message = "two classes take the same virtual links";
+            found.error(second, message, "1 class for each priority", "keep one of them");
+            return;
+        }
+    }
+    let [low, high] = [LinkPriority::Low, LinkPriority::High].map(|priority| tsn.class_of_link(priority));
+    if let Some(class) = high
+        && low.is_none_or(|low| low > class)
+        && let Some(place) = places.get(class)
+    {
+        let message = format!(
+            "virtual links of low priority would go before those of high priority, which wait in class {class}"
+        );
+        let cure = "write virtual-links=\"low high\", or low at a class with a smaller number";
+        found.error(place, message, "low in no class above that of high", cure);
+    }
 }
 
 fn asynchronous(element: &Element, found: &mut Findings) -> Option<AsynchronousShaper> {

@@ -23,6 +23,8 @@ pub(crate) struct SendStatement {
     /// Outer `None`: no count was written.
     pub(crate) count: Option<Maybe<u32>>,
     pub(crate) offset: Maybe<Span>,
+    /// Where in a cycle its messages are released; outer `None`: the offset says when.
+    pub(crate) cycle_offset: Option<Maybe<CycleOffset>>,
     pub(crate) exponential: bool,
     pub(crate) burst: Maybe<u32>,
     pub(crate) spacing: Maybe<Span>,
@@ -34,6 +36,15 @@ pub(crate) struct SendStatement {
     pub(crate) course: Course,
     /// What gives its gaps and sizes in place of `pace` and `payload`.
     pub(crate) replay: Option<ReplayStatement>,
+}
+
+/// Where in the cycle of the network a message is released, by the clock of its end system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CycleOffset {
+    /// So early that its flow's dispatch finds it ready.
+    Dispatch,
+    /// So long after a cycle begins.
+    At(Span),
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +125,7 @@ pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
     let course = course(&mut reader, uneven);
     let (payload, of_frame) = size(&mut reader, None);
     SendStatement {
+        cycle_offset: cycle_offset(&mut reader),
         flow: reader.flow_id("flow"),
         pace: pace(&mut reader),
         payload,
@@ -130,6 +142,36 @@ pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
         replay: None,
         place: reader.place,
     }
+}
+
+/// What keeps a sender from being at one place in each cycle.
+const OFF_THE_CYCLE: [(&str, Option<&str>); 6] = [
+    ("offset", None),
+    ("distribution", Some("exponential")),
+    ("ramp-to", None),
+    ("rate-limit", None),
+    ("active", None),
+    ("pacing", Some("gap")),
+];
+
+fn cycle_offset(reader: &mut Reader<'_>) -> Option<Maybe<CycleOffset>> {
+    let written = reader.element.get("cycle-offset")?;
+    let contradicts = OFF_THE_CYCLE.iter().find(|(attribute, value)| {
+        let set = reader.element.get(attribute);
+        set.is_some_and(|set| value.is_none_or(|value| set == value))
+    });
+    if let Some((attribute, _)) = contradicts {
+        let message = format!(
+            "{attribute} takes its messages off the place that cycle-offset gives them in each cycle"
+        );
+        reader.found.error(&reader.place, message, "1 of the two", "remove one of the two");
+        return Some(None);
+    }
+    if written == "dispatch" {
+        return Some(Some(reader.sourced("cycle-offset", written, CycleOffset::Dispatch)));
+    }
+    let at = reader.quantity("cycle-offset", written, Kind::Time, quantity::time);
+    Some(at.map(|at| reader.sourced("cycle-offset", written, CycleOffset::At(at.value))))
 }
 
 fn exponential(reader: &mut Reader<'_>) -> bool {

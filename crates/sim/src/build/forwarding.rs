@@ -243,18 +243,18 @@ pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filt
     let egress = own.iter().map(|&(number, channel)| {
         let line = world.channels[channel].line;
         let at = Attachment { node, port: number };
-        if let Some(tsn) = model.tsn_of(number) {
-            let limit = model.port_buffer;
-            let queue = model.queue_buffer.unwrap_or(limit);
-            let (config, selection) = traffic_classes::port(tsn, &streams, at, line, limit, queue)?;
-            return Ok(Port::new(config, selection));
-        }
-        let selection = if can.windows {
-            selection(site.tables.windows(at), at, line, model.integration, model.raster)?
-        } else {
-            Selection::StrictPriority(StrictPriority)
+        let (config, others) = match model.tsn_of(number) {
+            None => (port_config(model, line), Selection::StrictPriority(StrictPriority)),
+            Some(tsn) => {
+                let limit = model.port_buffer;
+                let queue = model.queue_buffer.unwrap_or(limit);
+                let port = traffic_classes::port(tsn, &streams, at, line, limit, queue)?;
+                (traffic_classes::critical(port.0, tsn, can), port.1)
+            }
         };
-        Ok(Port::new(port_config(model, line), selection))
+        let windows = if can.windows { site.tables.windows(at) } else { &[] };
+        let raster = model.raster.filter(|_| can.windows);
+        Ok(Port::new(config, selection(windows, at, line, (model.integration, raster), others)?))
     });
     let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
     let clock = world.nodes[usize::from(node)].shared_clock();
@@ -382,19 +382,19 @@ pub(super) fn acceptance(
         .map_err(|error| SimError::plan(format!("critical-traffic identifier {}: {error}", schedule.id)))
 }
 
-/// What a port selects by: its windows, where it has any.
+/// What a port selects by: its windows, where it has any, and what others go by around them.
 pub(super) fn selection(
     windows: &[Window],
     at: Attachment,
     line: LineRate,
-    integration: Integration,
-    raster: Option<DeltaRaster>,
+    (integration, raster): (Integration, Option<DeltaRaster>),
+    others: Selection,
 ) -> Result<Selection, SimError> {
     let named = |error: &dyn std::fmt::Display| {
         SimError::plan(format!("port {} of node {}: {error}", at.port, at.node))
     };
     if windows.is_empty() && raster.is_none() {
-        return Ok(Selection::StrictPriority(StrictPriority));
+        return Ok(others);
     }
     let cycle = windows.iter().try_fold(None, |cycle: Option<i64>, window| {
         let period = window.period.as_picos();
@@ -409,7 +409,12 @@ pub(super) fn selection(
     let schedule = PortSchedule::new(cycle, windows.to_vec(), line.bits_per_second())
         .map_err(|faults| faults.first().map_or_else(|| named(&"no schedule"), |fault| named(fault)))?;
     let windows = WindowConfig { schedule, integration, raster, frames: 1, missed: Missed::Keep };
-    Ok(Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))))
+    Ok(match others {
+        Selection::TrafficClasses(classes) => {
+            Selection::Converged(Box::new(TimeTriggered::with(windows, *classes)))
+        }
+        _ => Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))),
+    })
 }
 
 fn least_common_multiple(a: i64, b: i64) -> Option<i64> {

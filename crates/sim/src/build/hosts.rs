@@ -7,7 +7,7 @@ use wg_core::end_system::Host;
 use wg_core::frame::NetworkId;
 use wg_core::port::Port;
 use wg_core::queue::Capacity;
-use wg_core::selection::Selection;
+use wg_core::selection::{Selection, StrictPriority};
 use wg_core::tte::dispatch::{Instants, PortMode};
 use wg_core::virtual_link_layer::{
     IncomingLink, IncomingSchedule, Networks, OutgoingLink, OutgoingSchedule, VirtualLinkLayer,
@@ -64,10 +64,10 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Opt
             return Ok((network, Port::new(config, selection)));
         }
         let config = host_port_config(model, line, layer.is_some());
-        Ok((
-            network,
-            Port::new(config, selection(site.tables.windows(at), at, line, Integration::TimelyBlock, None)?),
-        ))
+        let others = Selection::StrictPriority(StrictPriority);
+        let windows = site.tables.windows(at);
+        let selection = selection(windows, at, line, (Integration::TimelyBlock, None), others)?;
+        Ok((network, Port::new(config, selection)))
     });
     let ports = ports.collect::<Result<Vec<_>, SimError>>()?;
     Ok(Host::new(config, ports, layer, clock))

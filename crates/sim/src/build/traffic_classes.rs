@@ -15,6 +15,7 @@ use wg_plan::host_tsn;
 use wg_plan::{AsynchronousShaper, Attachment, FlowId, FlowScheduler, PortClass, PortSchedule, PortTsn};
 
 use crate::error::SimError;
+use crate::models::Capabilities;
 
 /// Queues and selection of a port, each queue of which holds `queue` within a buffer of `limit`.
 pub(super) fn port(
@@ -62,6 +63,16 @@ pub(super) fn port(
         TrafficClassConfig { idle_slopes, longest_frames, gates, guard, preemption, asynchronous, cyclic };
     let classes = TrafficClasses::new(config_of_classes);
     Ok((config, Selection::TrafficClasses(Box::new(classes))))
+}
+
+/// The queues of virtual links at a port of a switch that knows them: those of their classes, or above all classes.
+pub(super) fn critical(classes: PortConfig, tsn: &PortTsn, can: Capabilities) -> PortConfig {
+    if !can.virtual_links {
+        return classes;
+    }
+    let PortConfig { line, limit, queue_of_priority, queue_limits, .. } = classes;
+    let converged = PortConfig::converged(line, limit, queue_of_priority, tsn.classes_of_links());
+    PortConfig { queue_limits, ..converged }
 }
 
 /// The flows that pass a switch, by number.

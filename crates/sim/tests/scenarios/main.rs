@@ -5,6 +5,7 @@ mod captures;
 mod clocks;
 #[path = "../../../core/tests/contracts/pacing.rs"]
 mod contract;
+mod converged;
 mod critical;
 mod disturbances;
 mod frer;

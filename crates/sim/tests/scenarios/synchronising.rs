@@ -170,6 +170,34 @@ fn a_cluster_synchronises_over_busy_links_under_each_single_fault() {
     assert!((20 * 180..20 * 200).contains(&delivered), "{delivered}");
 }
 
+/// An application on the cycle releases its message as long before its dispatch as it is told to, by a clock that a cluster sets
+/// and corrects; one with a period of its own is at any place of the cycle.
+#[test]
+fn an_application_on_the_cycle_follows_the_clock_of_its_cluster() {
+    let waits = |offset, period| {
+        let (network, mut run) = loaded(3, Behaviour::Early(Span::from_micros(3)), Integrity::Standard);
+        run.sends = vec![Send { offset, ..Send::periodic(4, period, 482, 190) }];
+        let (kept, report) = simulated(&network, &run);
+        assert_eq!(problem(&report), None);
+        let released = at(&kept, Point::ApplicationSend);
+        // What was released before the cluster had started was dropped, or met a clock that was set.
+        let sent = at(&kept, Point::WireSend).into_iter().filter(|record| record.flow == 4).skip(2);
+        let waits: Vec<i64> = sent
+            .filter_map(|sent| {
+                let released = released.iter().find(|released| released.sequence == sent.sequence)?;
+                Some((sent.time - released.time).as_picos())
+            })
+            .collect();
+        assert!(waits.len() > 150, "{}", waits.len());
+        (waits.iter().min().copied().unwrap_or(0), waits.iter().max().copied().unwrap_or(0))
+    };
+    let (least, most) = waits(Span::from_micros(990), Span::from_millis(4));
+    // Corrections between release and dispatch are those of a cycle.
+    assert!(least > 9_000_000 && most < 11_000_000, "{least} to {most}");
+    let (least, most) = waits(Span::from_micros(990), Span::from_micros(4_013));
+    assert!(least < 100_000_000 && most > 1_900_000_000, "{least} to {most}");
+}
+
 #[test]
 fn the_judges_see_a_link_that_delays_frames_behind_the_back_of_the_transparent_clock() {
     let (network, mut run) = loaded(1, Behaviour::Correct, Integrity::Standard);

@@ -10,7 +10,7 @@ from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.plan import Network, Switch
 from wiregauge.plan.tsn import PortClass, TrafficClass, settings_of
 
-__all__ = ["CreditMet", "CreditResult", "changes_priority", "credit_met", "credits_of"]
+__all__ = ["CreditMet", "CreditResult", "changes_priority", "class_of", "credit_met", "credits_of"]
 
 PICO = 10**12
 """Of a bit in what is reported: credits are whole numbers of 10^-12 bits."""
@@ -71,7 +71,7 @@ def credit_met(network: Network, flow: FlowPlan, shaped: Sequence[CreditResult])
         place = network.nodes[node]
         if isinstance(place.kind, Switch) and changes_priority(place.kind, flow.id):
             return None
-        own = _class_of(_classes(network, node, port), flow.priority)
+        own = class_of(_classes(network, node, port), flow)
         credit = known.get((place.name, port, own)) if own is not None else None
         found += [credit] if credit is not None else []
     if not found:
@@ -92,8 +92,15 @@ def _classes(network: Network, node: int, port: int) -> Sequence[PortClass | Tra
     return place.tsn.classes if place.tsn is not None else ()
 
 
-def _class_of(classes: Sequence[PortClass | TrafficClass], priority: int) -> int | None:
-    return next((at for at, one in enumerate(classes) if priority in one.priorities), None)
+def class_of(classes: Sequence[PortClass | TrafficClass], flow: FlowPlan) -> int | None:
+    """The class a flow's frames wait in at a port; None at a switch that sends them before all classes."""
+
+    def takes(one: PortClass | TrafficClass) -> bool:
+        if isinstance(one, TrafficClass) or flow.protocol not in ("rc", "tt"):
+            return flow.priority in one.priorities
+        return flow.link_priority in one.virtual_links
+
+    return next((at for at, one in enumerate(classes) if takes(one)), None)
 
 
 def changes_priority(switch: Switch, flow: int) -> bool:

@@ -12,6 +12,7 @@ from wiregauge.measures.metrics.port_plan import Port, PortPlan, least_ns, port_
 from wiregauge.plan import Campaign, ClockStep, Cut, Flow, Network, Run, Synchronise
 from wiregauge.plan.campaign import TtWindow
 from wiregauge.plan.tasks import Periodic, Send
+from wiregauge.plan.tsn import LinkPriority
 
 __all__ = [
     "LATE_DIVISOR",
@@ -118,6 +119,8 @@ class FlowPlan:
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
     priority: int = 0
     """Of its tag; 0 without one."""
+    link_priority: LinkPriority | None = None
+    """Which priority switches give its frames, where they are a virtual link's."""
     least_ns: float = 0.0
     """What the links on its way take alone, whatever lies between them."""
     is_periodic: bool = False
@@ -334,6 +337,7 @@ def _flow(
         link_bps=run.link_rate_bps or campaign.network.first_rate(flow.from_),
         schedule=_schedule(flow, receiver),
         priority=flow.vlan.priority if flow.vlan is not None else 0,
+        link_priority=link.switch_priority if link else None,
         frames=replay.frames if replay else None,
         least_ns=least_ns(
             campaign.network,

@@ -69,6 +69,20 @@ impl Reading<'_> {
                 found.insert(("credit-based shapers behind gates", "bound the port with either of them"));
             }
         }
+        if let NodeKind::Switch(switch) = &described.kind {
+            let has_classes = |at: Attachment| at.node == node && switch.tsn_of(at.port).is_some();
+            let relayed = |flow: &PlannedFlow| self.run.relays.iter().any(|relay| relay.flow == flow.id);
+            let critical =
+                self.run.flows.iter().filter(|flow| flow.virtual_link.is_some() || flow.schedule.is_some());
+            let mut leave = critical.flat_map(|flow| {
+                let hops = flow.routes.iter().flat_map(|route| &route.hops);
+                hops.map(|hop| (hop.from, relayed(flow).then_some(hop.to)))
+            });
+            if leave.any(|(out, back)| has_classes(out) || back.is_some_and(has_classes)) {
+                let cure = "leave <switch-tsn> out of the ports that rc and tt flows take";
+                found.insert(("virtual links or windows beside traffic classes", cure));
+            }
+        }
         let classes = described.tsn.iter().flat_map(|tsn| &tsn.classes);
         if classes.into_iter().any(|class| matches!(class.shaper, Some(Shaper::Etf { .. }))) {
             found.insert(("a class whose frames name their time", "leave the etf shaper out"));

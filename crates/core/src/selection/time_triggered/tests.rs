@@ -14,6 +14,8 @@ use crate::port::{Effect, NodeShared, Port, PortConfig};
 use crate::queue::Capacity;
 use crate::tte::schedule::Window;
 
+mod converged;
+
 /// A longest frame with preamble and gap at 100 Mbit/s.
 const LONGEST: Span = Span::from_nanos(123_040);
 /// The same of a shortest one.
