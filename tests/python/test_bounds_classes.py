@@ -176,3 +176,22 @@ def test_shapers_do_not_go_with_any_order(tmp_path: Path) -> None:
     for method in ("tfa", "sfa", "pmoo"):
         with pytest.raises(TestError, match="holds frames back while the line is free"):
             bounds.bound(source, method, multiplexing="arbitrary")
+
+
+def test_virtual_links_beside_classes_are_refused_where_they_meet(tmp_path: Path) -> None:
+    def read(ports: str) -> None:
+        tsn = SwitchTsn(ports=ports, classes=[TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7")])
+        test = Test("links", host="ideal").switch("sw", kind="arinc664", tsn=[tsn], delay="0ns")
+        for host in ("a", "b", "c"):
+            test.end_system(host).link(host, "sw", rate="100Mbit/s")
+        test.flow(1, protocol="rc", from_="a", to="b", bag="2ms", lmax="200B")
+        test.send(1, period="4ms", payload="100B").receive(1)
+        test.flow(2, protocol="be", from_="a", to="c").send(2, period="4ms", payload="100B").receive(2)
+        file = tmp_path / "n.xml"
+        file.write_text(test.timing(duration="20ms").to_xml(), encoding="utf-8")
+        bounds.bound(bounds.read(file), "tfa")
+
+    read("3")
+    with pytest.raises(TestError, match="virtual links or windows beside traffic classes") as caught:
+        read("2")
+    assert "leave <switch-tsn> out of the ports that rc and tt flows take" in str(caught.value)

@@ -55,7 +55,7 @@ STATED = {"SwitchModel": {"processing_delay", "drawn_delay"}, "Link": {"delay"}}
 IMPLIED = {
     "SwitchModel": {"policing", "integration", "raster"},  # kinds other than cots are refused
     "Flow": {"network", "virtual_link", "schedule"},  # network B, rc, tt
-    "Send": {"sub_link"},  # rc
+    "Send": {"sub_link", "before_dispatch"},  # rc; tt
 }
 
 

@@ -301,7 +301,8 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         clock=clock,
         vlans={5: range(1, 4), 0: [1, 2, 3]},
     )
-    test.switch("sw2", kind="mixed-criticality")
+    links = SwitchTsn([TrafficClass(0, "0 1 2 3 4 5 6 7", virtual_links="low high")])
+    test.switch("sw2", kind="mixed-criticality", tsn=[links])
     test.switch("sw3", tsn=switch_tsn())
     test.end_system("e3", tsn=preempting()).end_system("f3").link("e3", "sw3", rate="1Gbit/s").link(
         "sw3", "f3", rate="1Gbit/s"
@@ -368,7 +369,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     }
     window = Window("sw1:2", "2ms", "200us")
     test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
-    test.send(4, period="10ms", payload="64B").receive(4)
+    test.send(4, period="10ms", payload="64B", cycle_offset="dispatch").receive(4)
     bounds: dict[str, Any] = {"precision": "30us", "max_drift": "100ppm"}
     gate: dict[str, Any] = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
     exchange = Exchange(period="20ms", to="sensor", protocol="raw")

@@ -87,6 +87,44 @@ def test_mixed_criticality(example: Shown) -> None:
     assert 12 * 80_000 < spread(5) <= occupation(frame(1_472, "udp"), 10**8)
 
 
+def test_on_the_cycle(example: Shown) -> None:
+    run = example("on-the-cycle")
+
+    def waits(flow: int) -> list[int]:
+        released, sent = run.times("application-send", flow), run.times("wire-send", flow)
+        return [sent[k] - released[k] for k in sent]
+
+    free, synced = waits(10), waits(20)
+    assert len(free) == len(synced) == 250
+    # A timer of its own is at any place of the cycle of 2 ms; the other is ready 2 us before its dispatch, by a clock
+    # that is corrected meanwhile by less than a nanosecond.
+    assert min(free) < 20 * US < 1_980 * US < max(free) < 2_000 * US
+    assert 2 * US - 1_000 < min(synced) <= max(synced) < 2 * US + 1_000
+    # Two frames and the switch, whose window opens by a clock of its own, tens of nanoseconds away.
+    wire = 2 * sending(frame(256, "tt"), 10**8) + 4 * US
+    for flow in (10, 20):
+        assert all(abs(latency - wire) < 100_000 for latency in run.latencies(flow))
+    came, released = run.times("application-receive", 20), run.times("application-send", 20)
+    assert max(came[k] - released[k] for k in came) < wire + 3 * US
+
+
+def test_converged(example: Shown) -> None:
+    run = example("converged")
+    wire = 2 * sending(frame(256, "tt"), 10**8) + 4 * US
+    assert set(run.latencies(10)) == {wire}
+    assert [lost(run, flow) for flow in (10, 20, 21, 30)] == [0, 0, 0, 0] < [lost(run, 40)]
+    assert run.dropped("buffer-full") == lost(run, 40)
+    # The gate of class 2, which takes virtual links of low priority, is open in the second half of each millisecond.
+    out = run.at("switch-out", 21)["time"]
+    assert min(time % MS for time in out) >= 500 * US
+    assert min(time % MS for time in run.at("switch-out", 20)["time"]) < 500 * US
+    # Behind a fragment, the window with what is blocked before it, and a frame of the other virtual link.
+    undisturbed = min(run.latencies(20))
+    assert max(run.latencies(20)) - undisturbed < 100 * US
+    # 480 us of video are 1066 B on the wire: 17.8 Mbit/s of the 20 it has.
+    assert max(run.latencies(30)) < 400 * US
+
+
 def test_raster(example: Shown) -> None:
     run = example("raster")
     for flow in (20, 30):

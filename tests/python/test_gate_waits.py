@@ -86,3 +86,28 @@ def test_a_flow_that_no_gate_can_hold_has_no_such_measure(tmp_path: Path) -> Non
     file.write_text(gated(sends("500us", 200, 10)).replace('open="0"', 'open="0 1"'))
     (flow,) = trial(file, tmp_path / "out").runs[0].flows
     assert not flow.gates
+
+
+def test_virtual_links_meet_the_gate_of_the_class_that_takes_them(tmp_path: Path) -> None:
+    def of(virtual_links: str) -> str:
+        lists = (
+            f'<gate-schedule><gate-entry open="1" for="{OPEN}us"/>'
+            f'<gate-entry open="0" for="{CYCLE - OPEN}us"/></gate-schedule>'
+        )
+        network = (
+            '<end-system name="a"/><end-system name="d"/><switch name="s" kind="arinc664" delay="3us"><switch-tsn>'
+            '<traffic-class number="0" priorities="0 1 2 3 4 5 6"/>'
+            f'<traffic-class number="1" priorities="7"{virtual_links}/>'
+            f'{lists}</switch-tsn></switch><link between="a s" rate="1Gbit/s"/>'
+            '<link between="s d" rate="100Mbit/s"/>'
+        )
+        flows = '<flow id="1" protocol="rc" from="a" to="d" bag="1ms" lmax="300B"/>'
+        return written(network, flows, sends("1013us", 200, 300))
+
+    text = of(' virtual-links="low high"')
+    assert counted(text, tmp_path / "taken") == expected(text, tmp_path / "taken-records")
+    text = of("")
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above" / "t.xml").write_text(text)
+    (flow,) = trial(tmp_path / "above" / "t.xml", tmp_path / "out").runs[0].flows
+    assert not flow.gates

@@ -106,10 +106,10 @@ class Demand:
     deadline: int | None
     receive_cost: int = 0
     """The most that receiving costs the host."""
-    steady_wait: int | None = None
-    """How long messages wait for their dispatch, where they are made so long before it wherever it is."""
     fixed: tuple[int, ...] | None = None
     """Openings that are not to be moved, in the order of `windows`."""
+    steady_wait: int | None = None
+    """How long messages wait for their dispatch, where they are made so long before it wherever it is."""
 
     @property
     def roots(self) -> tuple[int, ...]:
@@ -460,7 +460,9 @@ class _Builder:
     def _steady_wait(self, runs: Sequence[tuple[Run, Flow]]) -> int | None:
         """How long before their dispatch messages are made, at most, if they are by that in every run."""
         sends = [run.send_of.get(flow.id) for run, flow in runs]
-        before = [send.before_dispatch for send in sends if send is not None and send.before_dispatch is not None]
+        before = [
+            send.before_dispatch for send in sends if send is not None and send.before_dispatch is not None
+        ]
         return self._up(max(before)) if before and len(before) == len(sends) else None
 
     def _receive_cost(self, run: Run, flow: Flow) -> int:

@@ -33,9 +33,6 @@ pub struct Send {
     pub period: Span,
     /// Intended send of message 0, after the end of the warm-up.
     pub offset: Span,
-    /// Where `offset` follows from the dispatch of a time-triggered flow: how long before it messages are released.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before_dispatch: Option<Span>,
     /// Payload in bytes: UDP payload, or payload of the Ethernet frame; the probe header is its first part.
     pub payload: u32,
     /// Its content after the probe header.
@@ -74,6 +71,9 @@ pub struct Send {
     /// The frames of a capture, with its gaps and sizes. `period` is then the mean gap, `payload` that of the longest frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
+    /// Where `offset` follows from the dispatch of a time-triggered flow: how long before it messages are released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_dispatch: Option<Span>,
 }
 
 /// A message is late that is sent more than its sender's period divided by this after its intended instant: a tenth of the period
