@@ -4,7 +4,7 @@
 # make t CRATE=core, make t PY=tests/python/test_quantity.py  tests of one crate, or of some files
 # make lint   formatting, lints and types; make hooks  formats and lints before each commit
 # make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
-# make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab, one test file on two benches, ten minutes at 20 000 messages a second with flat memory, 2000 series of each family against its intervals (within 6 h on two idle cores)
+# make nightly  campaigns against the whole program: 100 kills, 10^6 frames between real hosts with planted faults, 40 strikes at a network that the model plays, run directories damaged in 1000 ways, 200 faults of a lab, one test file on two benches, ten minutes at 20 000 messages a second with flat memory, 2000 series of each family against its intervals (within 6 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make agent-static deb  the agent as one file that needs nothing of its host, and as a Debian package, in dist/; make check-deploy tries package, static agent and wheel on clean hosts
@@ -170,6 +170,8 @@ fuzz:
 
 nightly: developer
 	cd tests && ../$(BIN)/python -m campaigns.kills
+	cd tests && ../$(BIN)/python -m campaigns.live_faults
+	cd tests && ../$(BIN)/python -m campaigns.live_strikes
 	cd tests && nice ../$(BIN)/python -m campaigns.damage
 	cd tests && ../$(BIN)/python -m campaigns.lab_faults
 	cd tests && ../$(BIN)/python -m campaigns.lab_sweep

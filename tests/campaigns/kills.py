@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,12 +80,12 @@ TARGETS = (
 )
 
 
-def strikes(count: int, seed: int) -> list[Strike]:
+def strikes(count: int, seed: int, targets: Sequence[tuple[str, str]] = TARGETS) -> list[Strike]:
     """The same for the same seed; every way comes before one comes again."""
     draw = random.Random(seed)
     ways: list[tuple[str, str]] = []
     while len(ways) < count:
-        ways += draw.sample(TARGETS, len(TARGETS))
+        ways += draw.sample(targets, len(targets))
     return [
         Strike(number, *way, draw.random() - (draw.random() < _EARLY and way[0] != "disk"))
         for number, way in enumerate(ways[:count])
@@ -124,7 +124,7 @@ def _processes(fits: Callable[[list[str]], bool]) -> list[int]:
     return sorted(found)
 
 
-def _mine(folder: Path, *words: str) -> list[int]:
+def mine(folder: Path, *words: str) -> list[int]:
     """Processes whose command line has all these words and which belong to the campaign of this folder."""
     own = {str(folder / "r"), str(folder / "small" / "r"), str(folder)}
     return _processes(
@@ -154,12 +154,16 @@ def _await_record(process: subprocess.Popen[str], place: Path) -> None:
         time.sleep(0.02)
 
 
-def strike_once(one: Strike, course: Course) -> None:
-    """Runs a campaign, strikes it, and looks at what is left."""
+Hit = Callable[[Strike, subprocess.Popen[str], Path], None]
+"""Strikes the campaign of a folder, whose command is this process."""
+
+
+def strike_once(one: Strike, course: Course, test: str = TEST, hit: Hit | None = None) -> None:
+    """Runs a campaign, strikes it, and looks at what is left. `hit` is the blow itself, where it is none of these."""
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder, mark = Path(name), Path(name).name
         before = left_behind(mark)
-        (folder / "t.xml").write_text(TEST)
+        (folder / "t.xml").write_text(test)
         out = folder / ("small/r" if one.target == "disk" else "r")
         words = [str(COMMAND), "run", str(folder / "t.xml"), "--out", str(out)]
         if one.target == "disk":
@@ -188,7 +192,7 @@ def strike_once(one: Strike, course: Course) -> None:
                 _await_record(process, out)
                 time.sleep(one.at * course.after_s)
             struck_ns = time.time_ns()
-            _strike(one, process, folder)
+            (hit or strike)(one, process, folder)
         try:
             _, err = process.communicate(timeout=END_S)
         except subprocess.TimeoutExpired:
@@ -203,9 +207,10 @@ def strike_once(one: Strike, course: Course) -> None:
     one.faults += [f"left behind: {a} became {b}" for a, b in zip(before, now, strict=True) if a != b]
 
 
-def _strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
+def strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
+    """Kills, stops or cuts what `one` says."""
     if one.target == "link":
-        for agent in _mine(folder, "wiregauge-agent", "serve")[:1]:
+        for agent in mine(folder, "wiregauge-agent", "serve")[:1]:
             subprocess.run(
                 ["nsenter", f"--net=/proc/{agent}/ns/net", "ip", "link", "set", "eth0", "down"],
                 capture_output=True,
@@ -214,8 +219,8 @@ def _strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
         return
     struck = {
         "command": [process.pid],
-        "testmaster": _mine(folder, "-m", "wiregauge", "run")[-1:],
-        "agent": _mine(folder, "wiregauge-agent", "serve")[-1:],
+        "testmaster": mine(folder, "-m", "wiregauge", "run")[-1:],
+        "agent": mine(folder, "wiregauge-agent", "serve")[-1:],
     }[one.target]
     number = signal.Signals[f"SIG{'STOP' if one.how == 'STAY' else one.how}"]
     for pid in struck:
@@ -299,11 +304,11 @@ def _tell(text: str) -> None:
     sys.stdout.flush()
 
 
-def undisturbed() -> Course:
+def undisturbed(test: str = TEST) -> Course:
     """How long a campaign takes that nobody strikes. Raises RuntimeError where it cannot be run."""
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         place = Path(name) / "r"
-        (Path(name) / "t.xml").write_text(TEST)
+        (Path(name) / "t.xml").write_text(test)
         begin = time.monotonic()
         process = subprocess.Popen(
             [str(COMMAND), "run", "t.xml", "--out", "r"],
@@ -321,27 +326,32 @@ def undisturbed() -> Course:
         return Course(recorded - begin, time.monotonic() - recorded)
 
 
-def main() -> int:
+def main(
+    count: int = 100,
+    targets: Sequence[tuple[str, str]] = TARGETS,
+    test: str = TEST,
+    hit: Hit | None = None,
+) -> int:
     """Strikes, tells of each, and sums up; 1 where something was silent, lost or left."""
     parser = argparse.ArgumentParser(description="kill campaigns at seeded instants")
-    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=count)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="begin with this one")
     options = parser.parse_args()
     if shutil.which("tc") is None:
         _tell("kills: needs tc (Debian: apt-get install iproute2)")
         return 1
-    course = undisturbed()
-    struck = strikes(options.kills, options.seed)[options.first :]
+    course = undisturbed(test)
+    struck = strikes(options.kills, options.seed, targets)[options.first :]
     _tell(
         f"kills: {len(struck)} of seed {options.seed}; undisturbed, a campaign has its first record after "
         f"{course.before_s:.1f} s and ends {course.after_s:.1f} s later"
     )
     begin = time.monotonic()
     for one in struck:
-        strike_once(one, course)
+        strike_once(one, course, test, hit)
         mark = "; ".join(one.faults) or "clean"
-        _tell(f"{one.number:4d}  {one.target:10s} {one.how:4s} at {one.at:4.0%}  {one.ended}: {mark}")
+        _tell(f"{one.number:4d}  {one.target:10s} {one.how:7s} at {one.at:4.0%}  {one.ended}: {mark}")
     bad = [one for one in struck if one.faults]
     _tell(f"kills: {dict(Counter(f'{one.target} {one.how}' for one in struck))}")
     _tell(f"kills: {len(struck) - len(bad)} clean, {len(bad)} not, in {time.monotonic() - begin:.0f} s")
