@@ -73,3 +73,11 @@ def test_the_reason_names_the_port_and_both_counts() -> None:
     assert one.text == "port sw1:3 saw 7 of 1000 frames handed over"
     (one,) = entries(agents(1000, 0), {})
     assert one.text == "the receiver e1 saw 0 of 1000 frames handed over"
+
+
+def test_a_network_that_is_played_saw_no_more_than_it_took() -> None:
+    for taken, share in ((1000, 1.0), (900, 0.9), (0, 0.0)):
+        (one,) = entries(agents(1000), {**seen(1000), "network": {"intake": {"frames": taken}}})
+        assert one.share == pytest.approx(share)
+    (one,) = entries(agents(1000), {**seen(0), "network": {"intake": {"frames": 1000}}})
+    assert one.text == "port sw1:3 saw 0 of 1000 frames handed over", "others' frames are none of its own"
