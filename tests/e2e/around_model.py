@@ -29,11 +29,12 @@ def main() -> None:
     for space in sorted(place.name for place in Path("/run/netns").iterdir()):
         if space.startswith("."):
             continue
-        links = json.loads(within(space, "ip", "-json", "addr"))
+        links = json.loads(within(space, "ip", "-json", "-details", "addr"))
         told[space] = {
             link["ifname"]: {
                 "flags": link["flags"],
                 "mtu": link["mtu"],
+                "longest_made": link["gro_max_size"],
                 "queue": link["qdisc"],
                 "mac": link.get("address"),
                 "addresses": [one["local"] for one in link["addr_info"]],

@@ -49,7 +49,11 @@ def test_every_end_system_has_one_whole_link_to_the_network_and_nobody_speaks_th
         for link in space.values():
             assert (link["queue"], link["mtu"]) == ("noqueue", 1600)
             # A checksum, a tag or a segment that is left to an interface is wrong behind a packet socket.
-            assert set(link["offloads"]) <= {"highdma"}
+            assert set(link["offloads"]) <= {"highdma", "generic-receive-offload"}
+    # They poll, so that XDP frames come to them, and put no frames together.
+    for port in told["network"].values():
+        assert "generic-receive-offload" in port["offloads"]
+        assert port["longest_made"] == 1
 
 
 CAPTURED = """<tasks><send flow="10" period="2ms" payload="64B" count="200"/><receive flow="10"/>
@@ -84,6 +88,26 @@ def test_a_test_runs_through_the_model_and_leaves_what_a_simulation_leaves(
     checks = {check["name"]: check for check in shown["checks"]}
     assert "n = 200" in checks["network-error"]["observed"]
     assert checks["captures"]["grade"] == "ok"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="XDP frames need root")
+def test_load_by_xdp_frames_passes_through_the_model(tmp_path: Path, wiregauge: Runner) -> None:
+    inject = '<inject on="mac" to="sensor" load="2%" frame="66B" burst="1" backend="xdp-live"/>'
+    flow = '<send flow="10" period="5ms" payload="64B"/><receive flow="10"/>'
+    (tmp_path / "t.xml").write_text(scenario(f'<tasks duration="300ms">{flow}{inject}</tasks>'))
+    done = wiregauge("run", "t.xml", "--switches", "model", "--out", "r")
+    place = tmp_path / "r"
+    assert_measured(done, place)
+    (run,) = json.loads((place / "manifest.json").read_text(encoding="utf-8"))["runs"]
+    ((sent,), (got,)) = (run["agents"][name]["streams"] for name in ("mac", "sensor"))
+    assert (sent["kind"], sent["backend"], got["kind"]) == ("inject", "xdp-live", "absorb")
+    account = got["figures"]["account"]
+    assert 5_000 < account["distinct"] <= sent["figures"]["offered"]
+    assert account["corrupted"] == account["duplicates"] == 0
+    (release,) = (one for one in run["network"]["releases"] if one["end_system"] == "sensor")
+    assert release["frames"] >= account["distinct"]
+    assert release["access"] == "af_xdp"
+    assert "given to them by af_xdp" in (place / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def test_what_the_network_leaves_comes_to_the_places_of_a_simulation(tmp_path: P
 
 
 def test_a_report_says_of_the_network_what_only_the_network_has() -> None:
-    release = pb.PortRelease(end_system="a", frames=3, p999_ns=4000, max_ns=5000)
+    release = pb.PortRelease(end_system="a", frames=3, p999_ns=4000, max_ns=5000, access="af_xdp")
     report = report_as_dict(pb.AgentReport(releases=[release], intake=pb.ArrivalIntake(frames=4, moved=1)))
     assert report["intake"] == {"frames": 4, "moved": 1, "most_moved_ns": 0, "lost": 0}
     assert report["releases"] == [
@@ -210,6 +210,7 @@ def test_a_report_says_of_the_network_what_only_the_network_has() -> None:
             "p999_ns": 4000,
             "max_ns": 5000,
             "undelivered": 0,
+            "access": "af_xdp",
         }
     ]
     assert not {"releases", "intake"} & report_as_dict(pb.AgentReport()).keys()

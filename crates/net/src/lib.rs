@@ -29,6 +29,7 @@ pub mod netfilter;
 mod netlink;
 mod packet_ports;
 mod phc;
+mod port_sender;
 
 mod qdisc;
 pub mod realtime;
@@ -49,6 +50,7 @@ pub use interface::{
 };
 pub use packet_ports::{PacketPorts, PortFrame};
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
+pub use port_sender::{PortSender, PortsLeft};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
 pub use socket::{
     MacRange, Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitTimestamp,

@@ -1,12 +1,16 @@
 //! Many interfaces as the ports of one program: every frame that any of them receives, in the order it came and with the time
-//! at which it did, out of one ring; and frames out of any of them (packet socket, `TPACKET_V2`; packet_mmap in the
-//! kernel's networking documentation).
+//! at which it did, out of one ring (packet socket, `TPACKET_V2`; packet_mmap in the kernel's networking documentation). The other way
+//! is `port_sender`'s.
 //!
 //! One ring for all, because its reader then waits at one place, however many there are, and frames of different
 //! interfaces lie in the order of their times. Of the layouts the second is the one that hands over each frame at once.
+//!
+//! Road not taken: `AF_XDP`. Frames of a host's stack are socket buffers, which a virtual link first copies into memory that a
+//! program may see; that costs the host that sends three times as much as the ring, and the memory shared with the kernel
+//! would save this side a copy of some 10 ns.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use wg_frame::time::WallNanos;
@@ -15,9 +19,7 @@ use crate::error::NetError;
 use crate::interface::Interface;
 use crate::memory::Mapping;
 use crate::socket::PACKET_IGNORE_OUTGOING;
-use crate::sys::{
-    Plain, bind, get_option, length_of, link_address, set_option, short, socket, wait_readable_for,
-};
+use crate::sys::{Plain, bind, get_option, link_address, set_option, short, socket, wait_readable_for};
 
 /// Bytes of a frame's place in the ring, its header in front.
 const PLACE: usize = 2_048;
@@ -57,10 +59,8 @@ pub struct PortFrame<'a> {
 #[derive(Debug)]
 pub struct PacketPorts {
     fd: OwnedFd,
-    transmit: OwnedFd,
     memory: Mapping,
     next: usize,
-    interfaces: Vec<u32>,
     /// By index of the kernel's: which port, from 1; 0: none.
     ports: Vec<u16>,
     /// Where a frame is put together with its tag.
@@ -77,9 +77,8 @@ impl PacketPorts {
         let what = "cannot open the ports of the network";
         let plain = |e| NetError::of(what, "", e);
         let right = "packet sockets need root or CAP_NET_RAW";
-        let new = || socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(|e| NetError::of(what, right, e));
-        // Protocol 0: nothing arrives before ring and binding are in place, and at the other never.
-        let (fd, transmit) = (new()?, new()?);
+        // Protocol 0: nothing arrives before ring and binding are in place.
+        let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(|e| NetError::of(what, right, e))?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version).map_err(plain)?;
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1).map_err(plain)?;
@@ -94,24 +93,13 @@ impl PacketPorts {
             .map_err(|e| NetError::of(what, cure, e))?;
         let memory =
             Mapping::of(fd.as_fd(), PLACE * PLACES as usize, 0).map_err(|e| NetError::of(what, cure, e))?;
-        // Not by a queueing discipline, which would only be one more place to wait at.
-        set_option(transmit.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1).map_err(plain)?;
         let most = interfaces.iter().map(|one| one.index).max().unwrap_or(0) as usize;
         let mut ports = vec![0; most + 1];
         for (port, interface) in (1..).zip(interfaces) {
             ports[interface.index as usize] = port;
         }
         bind(fd.as_fd(), &link_address(0, ETH_P_ALL)).map_err(plain)?;
-        Ok(Self {
-            fd,
-            transmit,
-            memory,
-            next: 0,
-            interfaces: interfaces.iter().map(|one| one.index).collect(),
-            ports,
-            tagged: Box::new([0; PLACE]),
-            dropped: 0,
-        })
+        Ok(Self { fd, memory, next: 0, ports, tagged: Box::new([0; PLACE]), dropped: 0 })
     }
 
     /// Hands the next frame that came to `take`; what that returns. `None`: there is none.
@@ -151,25 +139,6 @@ impl PacketPorts {
     /// The socket is unusable.
     pub fn wait(&self, ns: i64) -> io::Result<()> {
         if ns <= 0 || self.has_come() { Ok(()) } else { wait_readable_for(self.fd.as_fd(), ns) }
-    }
-
-    /// Sends a frame without FCS out of a port; false: the interface did not take it.
-    #[inline]
-    pub fn send(&self, port: usize, bytes: &[u8]) -> bool {
-        let Some(&interface) = self.interfaces.get(port) else { return false };
-        let address = link_address(interface, 0);
-        // SAFETY: `bytes` and `address` live across the call and are described by their lengths.
-        let sent = unsafe {
-            libc::sendto(
-                self.transmit.as_raw_fd(),
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                libc::MSG_DONTWAIT,
-                std::ptr::from_ref(&address).cast(),
-                length_of::<libc::sockaddr_ll>(),
-            )
-        };
-        sent >= 0
     }
 
     /// Frames the ring had no room for, since it was opened.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use enclosed::ip;
 use wg_net::receive::FrameFilter;
 use wg_net::xdp::{FramePool, XdpConfig, XdpFrame, XdpPort, XdpProgram};
-use wg_net::{Interface, PacketRing, Protocols, RETIRE_MS, Socket, clock, namespace};
+use wg_net::{Interface, PacketRing, PortSender, PortsLeft, Protocols, RETIRE_MS, Socket, clock, namespace};
 
 /// IEEE Std 802 local experimental EtherType 1.
 const ETHER_TYPE: u16 = 0x88B5;
@@ -25,6 +25,8 @@ fn main() -> ExitCode {
             one_port_returns_every_frame_and_its_pool_is_whole,
         ),
         ("two_ports_share_memory_and_forward_both_ways", two_ports_share_memory_and_forward_both_ways),
+        ("frames_for_many_hosts_leave_by_af_xdp", frames_for_many_hosts_leave_by_af_xdp),
+        ("frames_for_many_hosts_leave_by_a_packet_socket", frames_for_many_hosts_leave_by_a_packet_socket),
         ("a_queue_that_is_not_there_is_named", a_queue_that_is_not_there_is_named),
         (
             "what_loopback_carries_comes_out_of_the_ring_timestamped_between_before_and_after",
@@ -189,6 +191,86 @@ fn two_ports_share_memory_and_forward_both_ways() {
         assert_in_order(&came);
     }
     assert_whole(&mut pool, &mut ports, 2 * RING as usize);
+}
+
+/// Frames for two hosts in turns, until each has got [`SENT`] of them.
+fn frames_for_many_hosts_leave_by_their_ports(open: impl Fn(&[Interface]) -> PortSender, access: &str) {
+    add_host(1);
+    add_host(2);
+    let ready = Arc::new(Barrier::new(3));
+    let hosts = [1, 2].map(|own| collect(own, &ready));
+    let mut sender = open(&[interface("p1"), interface("p2")]);
+    assert_eq!(sender.access(), access);
+    ready.wait();
+    let (mut taken, mut refused) = ([0; 2], 0);
+    let mut note = |left: PortsLeft| {
+        taken[left.port] += left.frames.taken;
+        refused += left.frames.refused;
+    };
+    for number in 0..SENT {
+        for port in 0..2 {
+            let bytes = frame(9, port + 1, number);
+            assert!(sender.push(usize::from(port), &bytes), "there is room");
+            if sender.is_full() {
+                sender.flush(&mut note);
+            }
+        }
+    }
+    assert!(!sender.push(2, &frame(9, 1, 0)), "there is no such port");
+    sender.flush(&mut note);
+    assert_eq!((taken, refused), ([SENT as usize; 2], 0));
+    for host in hosts {
+        let came = host.join().expect("the host goes on to the end");
+        assert!(came.iter().copied().eq(0..SENT), "each once and in order: {came:?}");
+    }
+    // Nobody takes what leaves towards an interface that is down, and nothing waits for it.
+    ip("-n h1 link set eth0 down");
+    for _ in 0..40 {
+        sender.push(0, &frame(9, 1, 0));
+    }
+    let mut lost = 0;
+    sender.flush(|left| lost += left.frames.refused);
+    assert!(lost > 0, "what nobody took was refused");
+}
+
+const SENT: u32 = 1_000;
+
+/// The numbers of [`SENT`] frames that come to a host.
+fn collect(own: u8, ready: &Arc<Barrier>) -> JoinHandle<Vec<u32>> {
+    let ready = Arc::clone(ready);
+    std::thread::spawn(move || {
+        namespace::enter_network(Path::new(&format!("/run/netns/h{own}"))).expect("it was made");
+        let eth0 = interface("eth0");
+        let mut ring = wg_net::PacketPorts::open(&[eth0]).expect("root may open packet sockets");
+        ready.wait();
+        let mut came = Vec::new();
+        let begin = Instant::now();
+        while came.len() < SENT as usize && begin.elapsed() < LIMIT {
+            let number = |frame: wg_net::PortFrame<'_>| {
+                assert_eq!(frame.bytes.len(), 60);
+                u32::from_be_bytes(*frame.bytes[14..].first_chunk().expect("four bytes"))
+            };
+            while let Some(number) = ring.receive(number) {
+                came.push(number);
+            }
+            ring.wait(1_000_000).expect("the socket is open");
+        }
+        came
+    })
+}
+
+fn frames_for_many_hosts_leave_by_af_xdp() {
+    let open = |ports: &[Interface]| {
+        let (sender, why) = PortSender::open(ports).expect("root may open sockets");
+        assert!(why.is_none(), "{why:?}");
+        sender
+    };
+    frames_for_many_hosts_leave_by_their_ports(open, "af_xdp");
+}
+
+fn frames_for_many_hosts_leave_by_a_packet_socket() {
+    let open = |ports: &[Interface]| PortSender::packet(ports).expect("root may open sockets");
+    frames_for_many_hosts_leave_by_their_ports(open, "packet");
 }
 
 fn a_queue_that_is_not_there_is_named() {

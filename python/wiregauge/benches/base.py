@@ -69,6 +69,7 @@ class AgentPlace:
     fix: bool = False  # its host is set for measuring while the test goes on
     machine: str = ""  # what tells the kernel of its host from others; empty: that of this host
 
+    own_core: bool = False  # no servicing thread of another agent has its core
     card: bool = False  # at the other end of its link the network plays its interface card
     # Of the network: each end system with the interface at the other end of its link.
     network_ports: tuple[tuple[str, str], ...] = ()

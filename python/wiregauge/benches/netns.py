@@ -238,6 +238,7 @@ class NetnsBench:
                     servicing_core=own,
                     fifo_priority=_NETWORK_PRIORITY if self._realtime else 0,
                     shares_run_directory=True,
+                    own_core=apart,
                     network_ports=tuple(
                         (node.name, network_port(number)) for number, node in systems.items()
                     ),
@@ -382,7 +383,7 @@ def _facts_of_model(realtime: bool) -> Sequence[Fact]:
         Fact(
             "network",
             "switches, links and interface cards played by the simulator's engine in real time",
-            "one process between the namespaces of the end systems, with packet sockets on their veth pairs",
+            "one process between the namespaces of the end systems, at the other ends of their veth pairs",
         ),
         Fact(
             "line",

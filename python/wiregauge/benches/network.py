@@ -195,7 +195,7 @@ class _Builder:
 def _build_around_model(order: Order) -> None:
     """A namespace for each end system and one for the network, where each end system's link ends.
 
-    The model has the lines: nothing is shaped here. It takes and gives frames by packet sockets, so each must be whole,
+    The model has the lines: nothing is shaped here. It takes and gives frames past every stack, so each must be whole,
     with its checksum and its tag, and nobody may answer for the network or speak into it.
     """
     nodes = order.network.end_systems
@@ -210,6 +210,7 @@ def _build_around_model(order: Order) -> None:
         _unload(NETWORK_SPACE, port)
         network = spaces[NETWORK_SPACE]
         far = network.link_lookup(ifname=port)[0]
+        _poll(network, NETWORK_SPACE, far, port)
         network.link("set", index=far, flags=_IFF_NOARP, change=_IFF_NOARP)
         network.link("set", index=far, state="up")
         near = space.link_lookup(ifname="eth0")[0]
@@ -247,6 +248,26 @@ def _unload(space: str, interface: str) -> None:
         raise OSError(
             f"{interface} in {space} keeps the offload {kept[0]}, which would leave frames unfinished"
         )
+
+
+def _poll(space: NetNS, name: str, index: int, interface: str) -> None:
+    """Has an interface poll its ring, as it must to take XDP frames from its other end, and make no frame of several.
+
+    A veth polls while it has GRO on, and GRO puts no frames together that would be longer than the most it may make.
+    """
+    try:
+        space.link("set", index=index, **{"IFLA_GRO_MAX_SIZE": 1})
+        with _within(name):
+            driver = IoctlEthtool(interface)
+            try:
+                features = driver.get_features()
+                features.set_value("rx-gro", value=True)
+                driver.set_features(features)
+            finally:
+                driver.close()
+    except (NetlinkError, NotSupportedError):
+        # Without it (before Linux 5.19) XDP frames do not come, which their sender notices when it tries.
+        return
 
 
 def _unfinished(features: EthtoolFeaturesList) -> list[str]:

@@ -221,6 +221,7 @@ class Agent:
             count=self._plans,
             capture_hold_ms=0 if hold_s is None else round(1000 * hold_s),
             card=self.place.card,
+            own_core=self.place.own_core,
             network_ports=[
                 pb.NetworkPort(end_system=name, interface=interface)
                 for name, interface in self.place.network_ports

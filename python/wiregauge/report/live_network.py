@@ -32,9 +32,11 @@ def network_table(judgement: Judgement) -> Table:
 
 def _title(network: NetworkResult) -> str:
     moved = f", by {micro(network.most_moved_ns)} µs at most" if network.moved else ""
+    ways = " and ".join(sorted({one.access for one in network.releases if one.access}))
+    given = f"; given to them by {ways}" if ways else ""
     return (
         f"{network.frames} frames taken from end systems: {network.moved} came late into the model{moved}; "
-        f"{network.lost} found no room"
+        f"{network.lost} found no room{given}"
     )
 
 

@@ -62,6 +62,7 @@ pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
             .filter_map(|one| Some((Backend::named(&one.backend)?, one.seen)))
             .collect(),
         servicing_core: usize::try_from(request.servicing_core).ok(),
+        own_core: request.own_core,
         fifo_priority: request.fifo_priority,
         hold: (request.capture_hold_ms > 0)
             .then(|| Duration::from_millis(u64::from(request.capture_hold_ms))),

@@ -74,6 +74,8 @@ pub struct Setup {
     pub distrusted: Vec<(Backend, String)>,
     /// Core for servicing threads.
     pub servicing_core: Option<usize>,
+    /// No servicing thread of another agent of the run has that core.
+    pub own_core: bool,
     /// Their SCHED_FIFO priority; 0: ordinary scheduling.
     pub fifo_priority: u32,
     /// How long a capture holds frames back before it drops those that nobody asked for; `None`: it keeps all.

@@ -386,7 +386,7 @@ impl Starter<'_> {
         if self.assignment.loads_to_here.is_empty() {
             return Ok(LoadSinkThread::None);
         }
-        let sink = match LoadSink::open(&self.assignment, self.interface) {
+        let sink = match LoadSink::open(&self.assignment, self.interface, self.setup.card) {
             Ok(sink) => sink,
             Err(why) => return Ok(LoadSinkThread::Refused(why)),
         };

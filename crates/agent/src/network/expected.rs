@@ -12,8 +12,8 @@ use wg_plan::schedule::{Schedule, ScheduleError};
 use wg_plan::wire::{frame_length, sized_as};
 use wg_plan::{FlowId, Run};
 
-/// So long before a message is due the thread is awake.
-const LEAD: Span = Span::from_micros(60);
+/// Hosts may send so long before a message is due.
+const EARLY: Span = Span::from_micros(60);
 /// So long after it the thread waits for its frame: sending takes a host a while.
 const TAIL: Span = Span::from_micros(120);
 
@@ -62,13 +62,13 @@ impl Expected {
         self.last
     }
 
-    /// From when on the thread is to be awake for the next frame, which may be past; none where nothing more is expected.
-    pub(super) fn awake_from(&mut self, now: RunTime) -> Option<RunTime> {
+    /// When the next frame is likely, which may be past; none where nothing more is expected.
+    pub(super) fn next(&mut self, now: RunTime) -> Option<RunTime> {
         while let Some(&Reverse((at, number))) = self.next.peek() {
             if self.senders[number].due != Some(at) {
                 self.next.pop();
             } else if at + TAIL >= now {
-                return Some(at - LEAD);
+                return Some(at);
             } else {
                 self.next.pop();
                 self.go_on(number);
@@ -79,7 +79,7 @@ impl Expected {
 
     /// A message of `flow` has come at `now`: nobody has to stay awake for it any more.
     pub(super) fn came(&mut self, flow: FlowId, now: RunTime) {
-        let is_due = |number: &usize| self.senders[*number].due.is_some_and(|due| due <= now + LEAD);
+        let is_due = |number: &usize| self.senders[*number].due.is_some_and(|due| due <= now + EARLY);
         if let Some(number) = self.of_flow.get(&flow).into_iter().flatten().copied().find(|one| is_due(one)) {
             self.go_on(number);
         }
@@ -98,20 +98,20 @@ mod tests {
     use wg_plan::{Flow, Protocol, Route, Send};
 
     #[test]
-    fn it_is_awake_round_each_message_and_not_between() {
+    fn each_message_is_likely_round_its_instant_until_it_has_come() {
         let send = Send::periodic(1, Span::from_millis(1), 64, 3);
         let flow = Flow::plain(1, Protocol::Udp, Route::default());
         let run = Run { flows: vec![flow], sends: vec![send], ..Run::default() };
         let mut expected = Expected::of(&run).expect("a schedule");
         let at = |us: i64| RunTime::ZERO + Span::from_micros(us);
         assert_eq!(expected.last(), Some(at(2_000)));
-        assert_eq!(expected.awake_from(at(0)), Some(at(-60)));
-        assert_eq!(expected.awake_from(at(119)), Some(at(-60)));
-        assert_eq!(expected.awake_from(at(121)), Some(at(940)));
+        assert_eq!(expected.next(at(0)), Some(at(0)));
+        assert_eq!(expected.next(at(119)), Some(at(0)));
+        assert_eq!(expected.next(at(121)), Some(at(1_000)));
         expected.came(2, at(950));
-        assert_eq!(expected.awake_from(at(950)), Some(at(940)));
+        assert_eq!(expected.next(at(950)), Some(at(1_000)));
         expected.came(1, at(950));
-        assert_eq!(expected.awake_from(at(950)), Some(at(1_940)));
-        assert_eq!(expected.awake_from(at(2_121)), None);
+        assert_eq!(expected.next(at(950)), Some(at(2_000)));
+        assert_eq!(expected.next(at(2_121)), None);
     }
 }

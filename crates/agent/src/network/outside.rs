@@ -7,9 +7,9 @@ use std::sync::mpsc::Sender;
 
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
-use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::{ethernet, probe};
-use wg_net::{PacketPorts, PortFrame, clock};
+use wg_net::{PacketPorts, PortFrame, PortSender, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Record, Truth};
 use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
@@ -23,6 +23,7 @@ use crate::control::role::Counters;
 use crate::end_system::servicing::spin::Budget;
 use crate::proto;
 use crate::recording::record_ring::RecordProducer;
+use crate::stream::lead::Lead;
 
 /// Frames that may be under way at a time: 64 MiB.
 pub(super) const FRAMES: u32 = 1 << 15;
@@ -32,7 +33,7 @@ pub(super) const LONGEST: usize = 2_048;
 const ROUND: usize = 256;
 /// Headers of IPv4, without options, and UDP.
 const IPV4_UDP: usize = 28;
-/// So long before something is due the thread stays awake, ns: waking up takes as long, and varies.
+/// So long before something is due the thread stays awake whatever it has left to spend on that, ns.
 const AWAKE_NS: i64 = 50_000;
 /// Longest sleep, ns: nobody wakes it to stop.
 const LONGEST_SLEEP_NS: i64 = 10_000_000;
@@ -61,6 +62,7 @@ impl Intake {
 /// The hosts, by the ports that lead to them.
 pub(super) struct Hosts {
     pub(super) ports: PacketPorts,
+    pub(super) sender: PortSender,
     pub(super) buffers: Buffers,
     pub(super) records: RecordProducer,
     pub(super) files: Sender<Piece>,
@@ -80,8 +82,12 @@ pub(super) struct Hosts {
     pub(super) changed: Vec<u8>,
     /// When frames are likely.
     pub(super) expected: Expected,
+    /// How long before something is due, or likely, to be awake: waking up takes as long, and varies.
+    pub(super) lead: Lead,
     /// What may be spent on being awake for them.
     pub(super) budget: Budget,
+    /// When the budget was last told, unless the thread has slept since.
+    pub(super) awake_since: Option<RunTime>,
 }
 
 impl Hosts {
@@ -89,9 +95,46 @@ impl Hosts {
         self.epoch.run_time(at).unwrap_or(RunTime::ZERO)
     }
 
+    /// Hands the kernel what is to leave.
+    fn send(&mut self) {
+        let Self { sender, releases, epoch, counters, crossings, .. } = self;
+        sender.flush(|left| {
+            let at = epoch.run_time(left.at).unwrap_or(RunTime::ZERO);
+            releases[left.port].leave(at, left.frames, |row| crossings.push(row));
+            (0..left.frames.taken).for_each(|_| Counters::count(&counters.received));
+        });
+    }
+
+    /// What the kernel has not taken by the end of the run it has refused.
+    pub(super) fn end(&mut self) {
+        self.send();
+        let Self { releases, crossings, .. } = self;
+        for release in releases {
+            while release.refuse_last(|row| crossings.push(row)) {}
+        }
+    }
+
     /// How long from `now` until a frame is likely, ns; not above 0: at any moment.
     fn likely_in(&mut self, now: RunTime) -> i64 {
-        self.expected.awake_from(now).map_or(i64::MAX, |from| (from - now).as_nanos_floor())
+        self.expected.next(now).map_or(i64::MAX, |at| (at - now).as_nanos_floor() - self.lead.ns())
+    }
+
+    /// Sleeps so long from `now`, or until frames come, and learns how late that ends.
+    fn sleep(&mut self, now: RunTime, ns: i64) {
+        // A socket that cannot be waited for shows itself by frames that do not come.
+        let _ = self.ports.wait(ns);
+        self.awake_since = None;
+        let late = (self.time(clock::realtime()) - now).as_nanos_floor() - ns;
+        if late > 0 && !self.ports.has_come() {
+            self.lead.learn(late);
+        }
+    }
+
+    /// Everything since the last call was spent awake, unless the thread has slept.
+    fn account(&mut self, now: RunTime) {
+        let passed = self.awake_since.map_or(0, |since| (now - since).as_nanos_floor());
+        self.budget.account((now - RunTime::ZERO).as_nanos_floor(), passed, 0);
+        self.awake_since = Some(now);
     }
 
     /// Takes the frames that have come, a round of them at most; up to when there are no others.
@@ -162,27 +205,25 @@ impl Sink for Hosts {
     }
 
     fn deliver(&mut self, outgoing: &Outgoing<'_>) {
-        let &Outgoing { node, at, frame, place, is_damaged, .. } = outgoing;
+        let &Outgoing { node, frame, place, is_damaged, .. } = outgoing;
         let Some(port) = self.port_of.get(usize::from(node)).copied().flatten() else { return };
-        let left = clock::realtime();
         let bytes = self.buffers.bytes(place);
-        let sent = if is_damaged || frame.class == TrafficClass::RateConstrained {
+        let has_room = if is_damaged || frame.class == TrafficClass::RateConstrained {
             self.changed.clear();
             self.changed.extend_from_slice(bytes);
             change(&mut self.changed, frame, is_damaged);
-            self.ports.send(port, &self.changed)
+            self.sender.push(port, &self.changed)
         } else {
-            self.ports.send(port, bytes)
+            self.sender.push(port, bytes)
         };
-        let late = self.time(left) - at;
-        let sequence = self.buffers.sequence(place);
-        self.crossings.push(outgoing.crossing(sequence, late, sent));
-        let release = &mut self.releases[port];
-        if sent {
-            release.add(late.as_picos());
-            Counters::count(&self.counters.received);
-        } else {
-            release.undelivered += 1;
+        let row = outgoing.crossing(self.buffers.sequence(place), Span::ZERO, true);
+        self.releases[port].wait(row);
+        if !has_room {
+            let Self { releases, crossings, .. } = self;
+            releases[port].refuse_last(|row| crossings.push(row));
+        }
+        if self.sender.is_full() {
+            self.send();
         }
     }
 
@@ -191,6 +232,7 @@ impl Sink for Hosts {
     }
 
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        self.send();
         Ok(())
     }
 }
@@ -202,23 +244,20 @@ impl Outside for Hosts {
                 return None;
             }
             let known = self.take();
+            self.account(known);
             if !self.incoming.is_empty() || due.is_due(known) {
                 return Some(known);
             }
-            let due_in = due.instant().map_or(i64::MAX, |at| (at - known).as_nanos_floor() - AWAKE_NS);
-            let likely_in = self.likely_in(known);
-            let spins = due_in <= 0 || likely_in <= 0 && self.budget.allows();
-            let mut awake = 0;
+            let due_in = due.instant().map_or(i64::MAX, |at| (at - known).as_nanos_floor());
+            let wake_in = [due_in.saturating_sub(self.lead.ns()), self.likely_in(known)];
+            let spins = due_in <= AWAKE_NS || wake_in.iter().any(|ns| *ns <= 0) && self.budget.allows();
             if spins {
                 std::hint::spin_loop();
-                awake = (self.time(clock::realtime()) - known).as_nanos_floor();
             } else {
-                let longest = due_in.min(LONGEST_SLEEP_NS);
-                let longest = if likely_in > 0 { longest.min(likely_in) } else { longest };
-                // A socket that cannot be waited for shows itself by frames that do not come.
-                let _ = self.ports.wait(longest);
+                // Without budget what would be waited for awake is slept towards.
+                let ahead = wake_in.into_iter().filter(|ns| *ns > 0);
+                self.sleep(known, ahead.fold(LONGEST_SLEEP_NS.min(due_in - AWAKE_NS), i64::min));
             }
-            self.budget.account((known - RunTime::ZERO).as_nanos_floor(), awake, 0);
         }
     }
 

@@ -1,13 +1,12 @@
 //! The role: opens ports, starts the thread that plays the network, reports what it did.
 
 use std::collections::VecDeque;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use wg_frame::time::{Epoch, RunTime, WallNanos};
-use wg_net::{Interface, PacketPorts};
+use wg_net::{Interface, PacketPorts, PortSender};
 use wg_record::Crossing;
 use wg_sim::live::{Buffers, carry};
 use wg_sim::{SimError, SimReport};
@@ -23,9 +22,10 @@ use crate::control::role::{
 };
 use crate::control::supervision::defect;
 use crate::end_system::servicing::spin::Budget;
+use crate::stream::lead::Lead;
 
-/// With so many cores the network has none to itself.
-const FEW_CORES: usize = 2;
+/// How long before something is due the thread wakes up, until it has learnt how long that takes, ns.
+const LEAD_NS: i64 = 100_000;
 
 /// Plays everything between the end systems.
 #[derive(Clone, Copy, Debug)]
@@ -57,9 +57,14 @@ impl Role for NetworkBetween {
         for (port, own) in setup.network_ports.iter().enumerate() {
             port_of[usize::from(own.node)] = Some(port);
         }
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let files = Files::begin(&setup.spool, network, plan)?;
+        let (sender, why) = PortSender::open(&interfaces)?;
+        let access = match why {
+            None => sender.access().to_owned(),
+            Some(why) => format!("{}: {why}", sender.access()),
+        };
         let mut hosts = Hosts {
+            sender,
             ports: PacketPorts::open(&interfaces)?,
             buffers: Buffers::new(FRAMES),
             records: run.record_ring(0, u64::MAX, 1),
@@ -75,7 +80,9 @@ impl Role for NetworkBetween {
             incoming: VecDeque::with_capacity(FRAMES as usize),
             changed: Vec::with_capacity(LONGEST),
             expected,
-            budget: if cores > FEW_CORES { Budget::new(0, 1) } else { Budget::of_small_host(0) },
+            lead: if setup.own_core { Lead::cautious(LEAD_NS) } else { Lead::new(LEAD_NS) },
+            budget: if setup.own_core { Budget::new(0, 1) } else { Budget::of_small_host(0) },
+            awake_since: None,
         };
         let (network, plan) = (network.clone(), plan.clone());
         let (gate, priority, core) = (Arc::clone(&run.gate), setup.fifo_priority, setup.servicing_core);
@@ -84,6 +91,7 @@ impl Role for NetworkBetween {
             let _ = granted.send(grants::of_servicing_thread(priority, core));
             hosts.epoch = gate.wait()?;
             let outcome = carry(&network, &plan, &mut hosts);
+            hosts.end();
             if let Ok(done) = &outcome {
                 hosts.crossings.push(Crossing::ended(RunTime::from_picos(done.simulated_ps)));
             }
@@ -91,13 +99,16 @@ impl Role for NetworkBetween {
             Some(Played { hosts, outcome })
         })?;
         run.add_grants(grants.recv().unwrap_or_default());
-        run.access_points = interfaces.iter().map(|one| format!("packet {}", one.name)).collect();
-        Ok(Box::new(ActiveNetwork { setup: setup.clone(), thread, files: files.thread }))
+        run.access_points =
+            interfaces.iter().map(|one| format!("packet in, {access} out {}", one.name)).collect();
+        Ok(Box::new(ActiveNetwork { setup: setup.clone(), access, thread, files: files.thread }))
     }
 }
 
 struct ActiveNetwork {
     setup: Setup,
+    /// By what frames leave.
+    access: String,
     thread: JoinHandle<Option<Played>>,
     files: JoinHandle<Result<(), String>>,
 }
@@ -110,8 +121,9 @@ impl ActiveRole for ActiveNetwork {
                 let dropped = hosts.ports.dropped().unwrap_or(0);
                 report.intake = Some(hosts.intake.report(dropped));
                 let named = self.setup.network_ports.iter().zip(&hosts.releases);
-                report.releases =
-                    named.map(|(port, release)| release.report(self.setup.name(port.node))).collect();
+                let told =
+                    named.map(|(port, release)| release.report(self.setup.name(port.node), &self.access));
+                report.releases = told.collect();
                 match outcome {
                     Ok(done) => report.simulation = serde_json::to_string(&done).unwrap_or_default(),
                     Err(error) => report.incomplete = Some(error.to_string()),

@@ -7,14 +7,21 @@ pub const LONGEST_SPIN: i64 = 200_000;
 #[derive(Clone, Debug)]
 pub struct Lead {
     ns: i64,
+    /// What part of a step up a step down is.
+    fall: i64,
 }
 
 impl Lead {
     const LEAST: i64 = 20_000;
 
-    /// The lead to begin with, ns.
+    /// The lead to begin with, ns; it settles above most wake-ups.
     pub const fn new(ns: i64) -> Self {
-        Self { ns }
+        Self { ns, fall: 16 }
+    }
+
+    /// The same for whoever may not be late once in a hundred times, and has a core for it.
+    pub const fn cautious(ns: i64) -> Self {
+        Self { ns, fall: 256 }
     }
 
     /// The present lead, ns.
@@ -22,10 +29,10 @@ impl Lead {
         self.ns
     }
 
-    /// Learns from a sleep that ended `late` ns after it should have: rises quickly, falls slowly, so that it settles above most of them.
+    /// Learns from a sleep that ended `late` ns after it should have: rises quickly, falls slowly.
     pub fn learn(&mut self, late: i64) {
         let wanted = (late + late / 4 + 5_000).clamp(Self::LEAST, LONGEST_SPIN);
-        let step = if wanted > self.ns { (wanted - self.ns) / 4 } else { (wanted - self.ns) / 64 };
+        let step = if wanted > self.ns { (wanted - self.ns) / 4 } else { (wanted - self.ns) / 4 / self.fall };
         self.ns = (self.ns + step).clamp(Self::LEAST, LONGEST_SPIN);
     }
 }

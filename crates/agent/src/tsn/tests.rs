@@ -117,6 +117,7 @@ fn setup(folder: &Path) -> Setup {
         agents_on_host: 1,
         distrusted: Vec::new(),
         servicing_core: None,
+        own_core: false,
         fifo_priority: 0,
         hold: None,
         planted_hardware: None,

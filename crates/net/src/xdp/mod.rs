@@ -27,6 +27,8 @@ use crate::transmit::Flushed;
 
 /// The least ring; the kernel insists on some, whether they are used or not.
 const LEAST_RING: u32 = 64;
+/// Calls of one flush that does not wait.
+const ATTEMPTS: usize = 4;
 /// How long the interface may take nothing at all before it counts as dead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -200,6 +202,33 @@ impl XdpPort {
         }
         reap(&mut self.completed, pool);
         Ok(Flushed { taken: count.saturating_sub(refused), refused })
+    }
+
+    /// As [`flush`](Self::flush), but never waits: frames that the kernel does not take now stay for the next flush.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn flush_some(&mut self, pool: &mut FramePool) -> io::Result<Flushed> {
+        let Some(transmit) = &self.transmit else { return Ok(Flushed::default()) };
+        self.unflushed = 0;
+        let before = transmit.untaken() as usize;
+        transmit.publish();
+        let mut refused = 0;
+        for _ in 0..ATTEMPTS {
+            if transmit.untaken() == 0 {
+                break;
+            }
+            let Err(error) = self.socket.kick() else { continue };
+            match error.raw_os_error() {
+                Some(libc::EBUSY) => refused += 1,
+                Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS) => reap(&mut self.completed, pool),
+                _ => return Err(error),
+            }
+        }
+        reap(&mut self.completed, pool);
+        // A frame that the interface drops has left the ring, too.
+        let gone = before - transmit.untaken() as usize;
+        Ok(Flushed { taken: gone.saturating_sub(refused), refused })
     }
 
     /// Takes back frames that have left.

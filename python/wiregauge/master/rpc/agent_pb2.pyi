@@ -162,7 +162,7 @@ class HelloReply(_message.Message):
     def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature", "capture_hold_ms", "card", "network_ports")
+    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature", "capture_hold_ms", "card", "network_ports", "own_core")
     NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
     RUN_JSON_FIELD_NUMBER: _ClassVar[int]
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
@@ -176,6 +176,7 @@ class PrepareRequest(_message.Message):
     CAPTURE_HOLD_MS_FIELD_NUMBER: _ClassVar[int]
     CARD_FIELD_NUMBER: _ClassVar[int]
     NETWORK_PORTS_FIELD_NUMBER: _ClassVar[int]
+    OWN_CORE_FIELD_NUMBER: _ClassVar[int]
     network_json: bytes
     run_json: bytes
     end_system: str
@@ -189,7 +190,8 @@ class PrepareRequest(_message.Message):
     capture_hold_ms: int
     card: bool
     network_ports: _containers.RepeatedCompositeFieldContainer[NetworkPort]
-    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ..., capture_hold_ms: _Optional[int] = ..., card: _Optional[bool] = ..., network_ports: _Optional[_Iterable[_Union[NetworkPort, _Mapping]]] = ...) -> None: ...
+    own_core: bool
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ..., capture_hold_ms: _Optional[int] = ..., card: _Optional[bool] = ..., network_ports: _Optional[_Iterable[_Union[NetworkPort, _Mapping]]] = ..., own_core: _Optional[bool] = ...) -> None: ...
 
 class NetworkPort(_message.Message):
     __slots__ = ("end_system", "interface")
@@ -428,7 +430,7 @@ class AgentReport(_message.Message):
     def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ..., simulation_json: _Optional[str] = ...) -> None: ...
 
 class PortRelease(_message.Message):
-    __slots__ = ("end_system", "frames", "p50_ns", "p99_ns", "p999_ns", "max_ns", "undelivered")
+    __slots__ = ("end_system", "frames", "p50_ns", "p99_ns", "p999_ns", "max_ns", "undelivered", "access")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     P50_NS_FIELD_NUMBER: _ClassVar[int]
@@ -436,6 +438,7 @@ class PortRelease(_message.Message):
     P999_NS_FIELD_NUMBER: _ClassVar[int]
     MAX_NS_FIELD_NUMBER: _ClassVar[int]
     UNDELIVERED_FIELD_NUMBER: _ClassVar[int]
+    ACCESS_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     frames: int
     p50_ns: int
@@ -443,7 +446,8 @@ class PortRelease(_message.Message):
     p999_ns: int
     max_ns: int
     undelivered: int
-    def __init__(self, end_system: _Optional[str] = ..., frames: _Optional[int] = ..., p50_ns: _Optional[int] = ..., p99_ns: _Optional[int] = ..., p999_ns: _Optional[int] = ..., max_ns: _Optional[int] = ..., undelivered: _Optional[int] = ...) -> None: ...
+    access: str
+    def __init__(self, end_system: _Optional[str] = ..., frames: _Optional[int] = ..., p50_ns: _Optional[int] = ..., p99_ns: _Optional[int] = ..., p999_ns: _Optional[int] = ..., max_ns: _Optional[int] = ..., undelivered: _Optional[int] = ..., access: _Optional[str] = ...) -> None: ...
 
 class ArrivalIntake(_message.Message):
     __slots__ = ("frames", "moved", "most_moved_ns", "lost")

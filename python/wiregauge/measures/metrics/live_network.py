@@ -29,6 +29,8 @@ class ReleaseResult:
     max_ns: int
     undelivered: int
     """Frames that the kernel did not take."""
+    access: str = ""
+    """By what the kernel was given them; empty in runs from before it was reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,13 @@ def network_of(entry: Mapping[str, object]) -> NetworkResult | None:
         releases=tuple(
             ReleaseResult(
                 str(one.get("end_system", "")),
-                *(
-                    number(one, key)
-                    for key in ("frames", "p50_ns", "p99_ns", "p999_ns", "max_ns", "undelivered")
-                ),
+                number(one, "frames"),
+                number(one, "p50_ns"),
+                number(one, "p99_ns"),
+                number(one, "p999_ns"),
+                number(one, "max_ns"),
+                number(one, "undelivered"),
+                str(one.get("access", "")),
             )
             for one in parts(report, "releases")
         ),
