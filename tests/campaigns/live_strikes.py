@@ -22,6 +22,8 @@ from campaigns import kills
 from campaigns.kills import Strike
 
 COUNT: Final = 40
+WITHIN_S: Final = 3.2
+"""While there is traffic, and a little beyond: what comes later `kills` strikes."""
 TEST: Final = f"""<test xmlns="urn:wiregauge:test:2" name="live-strikes" seed="1" bench="netns">
   <network><end-system name="mac"/><end-system name="sensor"/><switch name="sw1"/><switch name="sw2"/>
     <link between="mac sw1" rate="1Gbit/s"/><link between="sw1 sw2" rate="1Gbit/s"/>
@@ -101,4 +103,4 @@ def hit(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(kills.main(COUNT, TARGETS, TEST, hit))
+    sys.exit(kills.main(COUNT, TARGETS, TEST, hit, WITHIN_S))

@@ -30,7 +30,7 @@ def test_every_planted_fault_is_found_and_none_is_invented(tmp_path: Path, thoro
 
 
 def test_whatever_is_struck_of_a_run_over_the_model_nothing_is_silent_lost_or_left(thorough: bool) -> None:
-    course = kills.undisturbed(live_strikes.TEST)
+    course = kills.undisturbed(live_strikes.TEST, live_strikes.WITHIN_S)
     struck = kills.strikes(len(live_strikes.TARGETS) if thorough else 4, 2, live_strikes.TARGETS)
     for one in struck:
         kills.strike_once(one, course, live_strikes.TEST, live_strikes.hit)

@@ -76,3 +76,16 @@ def test_hosts_and_switch_of_a_live_run_predict_the_next_through_the_same_switch
         for run in ("second", "again")
     )
     assert simulated == live
+
+
+def test_what_a_model_would_be_too_slow_for_is_said_of_simulated_hosts_alone(
+    wiregauge: Runner, tmp_path: Path
+) -> None:
+    models = '<host-model name="slow" like="ideal" receive="9ms"/>'
+    hosts = {"mac": "", "sensor": ' host="slow"', "third": ""}
+    test = written(tmp_path / "t.xml", NETWORK.format(models=models, switch="", **hosts), "2ms", "64B")
+    notes = {
+        bench: "by its host model" in wiregauge("run", test, "--bench", bench, "--out", bench).err
+        for bench in ("sim", "netns")
+    }
+    assert notes == {"sim": True, "netns": False}
