@@ -67,6 +67,8 @@ class Strike:
     target: str
     how: str
     at: float
+    met_nobody: bool = False
+    """What was to be struck was not there yet, or no longer."""
     ended: str = ""
     faults: list[str] = field(default_factory=list)
 
@@ -223,6 +225,7 @@ def strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
         "agent": mine(folder, "wiregauge-agent", "serve")[-1:],
     }[one.target]
     number = signal.Signals[f"SIG{'STOP' if one.how == 'STAY' else one.how}"]
+    one.met_nobody = not struck
     for pid in struck:
         try:
             os.kill(pid, number)
@@ -356,7 +359,7 @@ def main(
     begin = time.monotonic()
     for one in struck:
         strike_once(one, course, test, hit)
-        mark = "; ".join(one.faults) or "clean"
+        mark = ("; ".join(one.faults) or "clean") + (", and met nobody" if one.met_nobody else "")
         _tell(f"{one.number:4d}  {one.target:10s} {one.how:7s} at {one.at:4.0%}  {one.ended}: {mark}")
     bad = [one for one in struck if one.faults]
     _tell(f"kills: {dict(Counter(f'{one.target} {one.how}' for one in struck))}")

@@ -83,6 +83,7 @@ def hit(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
         kills.strike(one, process, folder)
         return
     struck = _process(one.target, folder)
+    one.met_nobody = struck is None
     if struck is None:
         return
     if one.target == "port":
