@@ -281,6 +281,26 @@ def test_what_has_a_schedule_stays_and_again_moves_it(tmp_path: Path) -> None:
     assert 'offset="30' not in stripped.replace('offset="5us"', "")
 
 
+def test_a_sender_on_the_cycle_waits_for_no_period_wherever_its_flow_is_dispatched(tmp_path: Path) -> None:
+    """Its message is ready as its flow is dispatched: a deadline far below the period can be met at any dispatch."""
+
+    def problem(release: str) -> Problem:
+        text = f"""<test xmlns="urn:wiregauge:test:2" name="cycle"><network host="ideal">
+          <end-system name="a"/><end-system name="b"/><switch name="s" kind="mixed-criticality" delay="2us"/>
+          <link between="a s" rate="100Mbit/s"/><link between="b s" rate="100Mbit/s"/></network>
+          <flows><flow id="1" protocol="tt" from="a" to="b" period="1ms" deadline="100us"/></flows>
+          <tasks warm-up="7.7ms"><send flow="1" period="2ms" payload="100B" count="9"{release}/><receive flow="1"/>
+          </tasks></test>"""
+        return problem_of(load_bytes(text.encode(), Path("cycle.xml"), (), "open").campaign)
+
+    (demand,) = problem(' cycle-offset="dispatch"').demands
+    assert (demand.release, demand.steady_wait) == (None, 0)
+    assert {demand.wait(dispatch) for dispatch in (0, 123_456, 999_000)} == {0}
+    assert solve(problem(' cycle-offset="dispatch"'), seconds=SHORT).opens is not None
+    (late,) = problem(' offset="1us"').demands
+    assert len({late.wait(dispatch) for dispatch in (0, 123_456, 999_000)}) == 3
+
+
 def test_windows_by_hand_are_written_where_they_are_needed(tmp_path: Path) -> None:
     """Precision shortens windows, so every one says its length; the plan, the judge and the simulator agree."""
     file, out = two(tmp_path), tmp_path / "out"

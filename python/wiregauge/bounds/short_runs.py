@@ -184,6 +184,7 @@ def _shortened(root: etree._Element, file: str, longest: int, network: str | Non
     end = critical + 2 * max((sender.period for sender in senders), default=0) + window
     for node, count, sender in zip(sends, counts, senders, strict=True):
         node.attrib.pop("offset-step", "")
+        node.attrib.pop("cycle-offset", "")
         node.set("count", str(count))
         node.set("offset", _nanos(critical))
         end = max(end, critical + longest + (count // sender.burst + 1) * sender.period)

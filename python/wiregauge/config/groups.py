@@ -199,11 +199,14 @@ def _grow(group: _Group) -> None:
 
 
 def _put_off(member: etree._Element, by_ps: int) -> None:
+    attribute = "cycle-offset" if member.get("cycle-offset") is not None else "offset"
     try:
-        offset = time_ps(" ".join(member.get("offset", "0s").split())) + by_ps
+        offset = time_ps(" ".join(member.get(attribute, "0s").split())) + by_ps
     except QuantityError:
-        return  # the plan says what is wrong with it
-    member.set("offset", f"{offset // 1000}.{offset % 1000:03}ns" if offset % 1000 else f"{offset // 1000}ns")
+        return  # the plan says what is wrong with it, and a dispatch is put off with its flow
+    member.set(
+        attribute, f"{offset // 1000}.{offset % 1000:03}ns" if offset % 1000 else f"{offset // 1000}ns"
+    )
 
 
 class _Survey:
