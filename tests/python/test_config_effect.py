@@ -83,6 +83,8 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
         </ingress>
         <ingress flow="97" max-sdu="1500B"/>
     </switch-tsn></switch>
+    <switch name="r3" kind="arinc664"><switch-tsn><traffic-class number="0" priorities="0 1 2 3 4 5 6 7"/>
+    </switch-tsn></switch>
     <end-system name="q1"/><end-system name="q2"/><end-system name="q3"/><switch name="bc"/><switch name="tc"/>
     <hub name="hub"/>
     <link between="mac sw1" rate="1Gbit/s"/>
@@ -99,6 +101,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <link between="r1:3 r2:3" rate="1Gbit/s"/>
     <link between="q1 bc" rate="1Gbit/s"/><link between="q2 tc" rate="1Gbit/s"/>
     <link between="q3 tc" rate="1Gbit/s"/><link between="bc tc" rate="1Gbit/s"/>
+    <link between="r3 sw3" rate="1Gbit/s"/>
   </network>
   <flows>
     <flow id="10" protocol="raw" from="mac" to="sensor"/>
@@ -273,6 +276,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "queues": {"queues": "3"},
         "longest-frame": {"longest-frame": "1000B"},
         "preemptable": {"preemptable": "on"},
+        "virtual-links": {"virtual-links": "low high"},
     },
     "frer": {
         "recovery": {"recovery": "match"},
@@ -531,6 +535,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "count": {"count": "100"},
         "offset": {"offset": "1ms"},
         "offset-step": {"offset-step": "1ms"},
+        "cycle-offset": {"cycle-offset": "3ms"},
         "distribution": {"burst": None, "distribution": "exponential"},
         "burst": {"burst": "3"},
         "spacing": {"spacing": "10us"},
@@ -654,6 +659,8 @@ WHICH: dict[tuple[str, str], int] = {
     ("traffic-class", "queues"): 2,
     ("traffic-class", "longest-frame"): 6,
     ("traffic-class", "preemptable"): 2,
+    ("traffic-class", "virtual-links"): 11,
+    ("send", "cycle-offset"): 3,
     ("gate-schedule", "cycle-extension"): 3,
     ("gate-entry", "mac"): 5,
     **{("host-tsn", name): 3 for name in ("shortest-fragment", "hold-advance", "release-advance")},
