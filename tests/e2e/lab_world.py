@@ -8,7 +8,7 @@ ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 and eth2 on 
 is an order, answered by a line when it is done:
 
     kill HOST | start HOST [CLOCK] | stop HOST | continue HOST | down HOST PORT | up HOST PORT
-    unplug HOST | boot HOST | small HOST KILOBYTES | large HOST
+    unplug HOST | boot HOST | small HOST KILOBYTES | large HOST | wire HOST INTERFACE ADDRESS OTHER INTERFACE
 
 Unplugged, a host is gone with its interfaces; it boots with new ones, and its kernel calls it another boot until the
 agent is started again. Small makes the disk of a host's records so small, for an agent that is started then; large
@@ -24,6 +24,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -78,6 +79,24 @@ def unplug(number: int, host: str) -> None:
     ip("netns", "del", host)
 
 
+def wire(end: tuple[str, str, str], other: tuple[str, str]) -> None:
+    """A cable from one host to another, which has no address at its end of it."""
+    (host, inside, address), (there, outside) = end, other
+    ip("-n", host, "link", "add", inside, "type", "veth", "peer", "name", outside, "netns", there)
+    quiet = f"echo 1 > /proc/sys/net/ipv6/conf/{outside}/disable_ipv6"
+    subprocess.run(["ip", "netns", "exec", there, "sh", "-c", quiet], check=False)
+    ip("-n", host, "addr", "add", address, "dev", inside)
+    ip("-n", host, "link", "set", inside, "up")
+    ip("-n", there, "link", "set", outside, "up")
+    # The kernel looks at carriers once a second.
+    for space, interface in ((host, inside), (there, outside)):
+        look = ["ip", "-json", "-n", space, "link", "show", "dev", interface]
+        while (
+            json.loads(subprocess.run(look, capture_output=True, check=True).stdout)[0]["operstate"] != "UP"
+        ):
+            time.sleep(0.05)
+
+
 def serve(
     host: str, number: int, folder: Path, agent: str, clock: str, *, booted: bool = False
 ) -> subprocess.Popen[str]:
@@ -127,7 +146,7 @@ def said_by(name: str, process: subprocess.Popen[str]) -> list[str]:
     return said.split()
 
 
-def main() -> None:  # noqa: C901 - one case an order
+def main() -> None:  # noqa: C901, PLR0912 - one case an order
     folder, agent, *named = sys.argv[1:]
     hosts = {name: (number, clock) for number, (name, _, clock) in enumerate(map(parted, named), 1)}
     build(list(hosts))
@@ -164,6 +183,8 @@ def main() -> None:  # noqa: C901 - one case an order
                 options = f"size={kilobytes}k,mode=700"
                 place = str(Path(folder) / name / "spool")
                 subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True)
+            case ["wire", name, inside, address, other, there]:
+                wire((name, inside, address), (other, there))
             case ["large", name]:
                 subprocess.run(["umount", str(Path(folder) / name / "spool")], check=True)
             case [("down" | "up") as state, name, port]:

@@ -17,6 +17,7 @@
 extern crate std;
 
 pub mod arinc664;
+pub mod arp;
 mod bytes;
 mod checksum;
 pub mod classify;

@@ -18,7 +18,7 @@ use wg_frame::time::WallNanos;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::memory::Mapping;
-use crate::socket::PACKET_IGNORE_OUTGOING;
+use crate::socket::{PACKET_IGNORE_OUTGOING, see_all};
 use crate::sys::{Plain, bind, get_option, link_address, set_option, short, socket, wait_readable_for};
 
 /// Bytes of a frame's place in the ring, its header in front.
@@ -34,6 +34,8 @@ const ADDRESS_AT: usize = 32;
 const INTERFACE_AT: usize = ADDRESS_AT + 4;
 const ETH_P_ALL: u16 = short(libc::ETH_P_ALL as i64);
 const TPID: [u8; 2] = [0x81, 0x00];
+/// `TP_STATUS_CSUMNOTREADY`
+const STATUS_CHECKSUM_OPEN: u32 = 1 << 3;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
 const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 /// Bytes of addresses, behind which a tag lies.
@@ -53,6 +55,8 @@ pub struct PortFrame<'a> {
     pub at: WallNanos,
     /// Its bytes without FCS, its tag among them.
     pub bytes: &'a [u8],
+    /// Its sender left the checksum of its datagram to an interface, and none of this machine's has computed it.
+    pub is_checksum_open: bool,
 }
 
 /// Interfaces of one network namespace.
@@ -97,6 +101,9 @@ impl PacketPorts {
         let mut ports = vec![0; most + 1];
         for (port, interface) in (1..).zip(interfaces) {
             ports[interface.index as usize] = port;
+        }
+        for interface in interfaces {
+            see_all(fd.as_fd(), interface).map_err(plain)?;
         }
         bind(fd.as_fd(), &link_address(0, ETH_P_ALL)).map_err(plain)?;
         Ok(Self { fd, memory, next: 0, ports, tagged: Box::new([0; PLACE]), dropped: 0 })
@@ -186,7 +193,8 @@ fn read<'a>(
         tagged[ADDRESSES + 4..end].copy_from_slice(rest);
         &tagged[..end]
     };
-    Some(PortFrame { port, at: WallNanos::new(at), bytes })
+    let is_checksum_open = status & STATUS_CHECKSUM_OPEN != 0;
+    Some(PortFrame { port, at: WallNanos::new(at), bytes, is_checksum_open })
 }
 
 #[cfg(test)]
@@ -219,7 +227,9 @@ mod tests {
         let status = 1 | STATUS_VLAN_VALID;
         let tagged = place(2, status, &bytes);
         let frame = read(&tagged, status, &ports, &mut room).expect("a frame");
-        assert_eq!((frame.port, frame.bytes.len()), (1, 64));
+        assert_eq!((frame.port, frame.bytes.len(), frame.is_checksum_open), (1, 64, false));
+        let open = place(2, 1 | STATUS_CHECKSUM_OPEN, &bytes);
+        assert!(read(&open, 1 | STATUS_CHECKSUM_OPEN, &ports, &mut room).expect("a frame").is_checksum_open);
         assert_eq!(&frame.bytes[10..18], &[10, 11, 0x81, 0x00, 0x20, 0x05, 12, 13]);
         assert!(read(&place(1, 1, &bytes), 1, &ports, &mut room).is_none(), "another interface's");
         assert!(read(&place(9, 1, &bytes), 1, &ports, &mut room).is_none());

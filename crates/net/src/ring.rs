@@ -17,7 +17,7 @@ use crate::error::NetError;
 use crate::interface::Interface;
 use crate::memory::Mapping;
 use crate::receive::FrameFilter;
-use crate::socket::{PACKET_IGNORE_OUTGOING, attach_filter};
+use crate::socket::{PACKET_IGNORE_OUTGOING, attach_filter, see_all};
 use crate::sys::{Plain, bind, get_option, link_address, set_option, short, socket, wait_readable};
 
 /// Bytes of a block: some thousand short frames.
@@ -148,13 +148,7 @@ impl PacketRing {
     /// # Errors
     /// The driver refuses.
     pub fn see_all(&self, interface: &Interface) -> io::Result<()> {
-        let membership = libc::packet_mreq {
-            mr_ifindex: interface.index.cast_signed(),
-            mr_type: short(libc::PACKET_MR_PROMISC as i64),
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
+        see_all(self.fd.as_fd(), interface)
     }
 
     /// Hands the frames of the next block to `take`, then the block back to the kernel. Returns how many there were;

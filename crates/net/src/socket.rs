@@ -17,6 +17,7 @@ use wg_frame::time::WallNanos;
 use crate::ancillary::{ControlBuffer, read_ancillary};
 use crate::bpf::classic;
 use crate::error::NetError;
+use crate::interface::Interface;
 use crate::sys::{bind, check, get_option, length_of, link_address, set_option, short, socket};
 use crate::wake::Wake;
 
@@ -71,6 +72,17 @@ pub struct Target {
 
 /// Addresses of one socket up to which a card is told of each; beyond, it is to pass every frame.
 const MOST_MEMBERSHIPS: u64 = 64;
+
+/// Has a packet socket see all frames on the wire of an interface, not only those addressed to it, as long as it is open.
+pub(crate) fn see_all(fd: BorrowedFd<'_>, interface: &Interface) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: interface.index.cast_signed(),
+        mr_type: short(libc::PACKET_MR_PROMISC as i64),
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
+}
 
 /// What a card that filters addresses by itself must let pass; the host's own it does already.
 fn memberships(interface: u32, macs: &[MacRange]) -> Vec<libc::packet_mreq> {

@@ -6,6 +6,7 @@ from wiregauge.benches.base import Access, AgentBench, AgentPlace, BenchError, F
 from wiregauge.benches.capabilities import (
     beyond_hosts,
     beyond_namespaces,
+    beyond_played,
     beyond_simulator,
     needs_bridges,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "agent_program",
     "beyond_hosts",
     "beyond_namespaces",
+    "beyond_played",
     "beyond_simulator",
     "enclose",
     "examine",

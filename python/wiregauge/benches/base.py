@@ -80,6 +80,11 @@ class AgentPlace:
         return self.end_system == NETWORK
 
     @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Those in the network under test; at least one."""
+        return tuple(interface for _, interface in self.network_ports) or (self.interface,)
+
+    @property
     def called(self) -> str:
         """What it is called in a sentence."""
         return NETWORK if self.is_network else f"the agent of {self.end_system}"

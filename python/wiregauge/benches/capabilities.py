@@ -25,7 +25,7 @@ from wiregauge.plan import (
 from wiregauge.plan.ethernet import GAP
 from wiregauge.plan.tsn import HostTsn
 
-__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_simulator", "needs_bridges"]
+__all__ = ["beyond_hosts", "beyond_namespaces", "beyond_played", "beyond_simulator", "needs_bridges"]
 
 _PROTOCOLS = {
     "rc": "virtual links need an end system and a switch that know them",
@@ -114,15 +114,23 @@ def _keeps_clocks(campaign: Campaign) -> bool:
     return asked is not None and (asked.ptp is not None or bool(asked.chrony))
 
 
-def _beyond_model(campaign: Campaign) -> list[str]:
-    """The same where the simulator's engine plays the network in real time."""
-    network = campaign.network
-    found = [*beyond_simulator(campaign), *_too_many("end systems", len(network.end_systems))]
+def beyond_played(campaign: Campaign, elsewhere: str = "use switches of metal") -> list[str]:
+    """The same where the simulator's engine plays the network in real time; `elsewhere`: who carries more."""
+    found = beyond_simulator(campaign)
     if _keeps_clocks(campaign):
         found.append(
-            "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; use "
-            "--switches kernel"
+            "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; "
+            f"{elsewhere}"
         )
+    return found
+
+
+def _beyond_model(campaign: Campaign) -> list[str]:
+    network = campaign.network
+    found = [
+        *beyond_played(campaign, "use --switches kernel"),
+        *_too_many("end systems", len(network.end_systems)),
+    ]
     for run in campaign.runs:
         found.extend(
             _launches(run, network, "the interfaces of namespaces have no hardware clock to launch by")

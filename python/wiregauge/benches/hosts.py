@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from wiregauge.benches.base import SILENCE_S, Access, AgentPlace, BenchError, Fact, Reach
-from wiregauge.plan import Campaign, Run
+from wiregauge.benches.names import NETWORK_PRIORITY
+from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, Run
 
-__all__ = ["Described", "HostsBench", "LabInterface", "Neighbour", "fitting"]
+__all__ = ["Described", "HostsBench", "LabInterface", "Neighbour", "between", "fitting"]
 
 
 _MAC: Final = 6
@@ -104,10 +105,12 @@ class Described:
     """Of its other interfaces."""
     place: str = ""
     """Its name, with the interface where several of it are under test."""
+    leads_to: str = ""
+    """The end system at the other end of its cable, where the host is the network between end systems."""
 
 
 def unfit(host: Described) -> str | None:
-    """Why no end system can be on this host; None where one can."""
+    """Why no end system can be on this host, or the network cannot lead to one by it; None where one can."""
     interface = host.interface
     if host.trouble or host.in_use:
         return host.trouble or host.in_use
@@ -118,9 +121,44 @@ def unfit(host: Described) -> str | None:
         (not interface.allowed, f"its configuration does not allow tests on {name}"),
         (not interface.up, f"{name} is down"),
         (len(interface.mac) != _MAC, f"{name} is no Ethernet interface"),
-        (not interface.ipv4, f"{name} has no IPv4 address"),
+        (not interface.ipv4 and not host.leads_to, f"{name} has no IPv4 address"),
+        (
+            bool(interface.ipv4 and host.leads_to),
+            f"{name} has the address {', '.join(interface.ipv4)}, and its kernel would answer frames that are for the "
+            "network; take it away",
+        ),
     )
     return next((why for at_fault, why in faults if at_fault), None)
+
+
+def between(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Described]:
+    """By end system the interface that leads to it, where a host is the network between them; empty where none is.
+
+    Raises BenchError where it does not lead to all of them, or cannot.
+    """
+    leading = {host.leads_to: host for host in hosts if host.leads_to}
+    ends = [node.name for node in campaign.network.end_systems.values()]
+    found = {end: leading[end] for end in ends if end in leading}
+    if not found:
+        return {}
+    missing = [end for end in ends if end not in found]
+    first = next(iter(found.values()))
+    if missing:
+        raise BenchError(
+            f"{first.name} is the network between end systems, and no interface leads to {missing[0]}; write "
+            f'leads-to = "{missing[0]}" to the one that does'
+        )
+    others = sorted({host.name for host in found.values()} - {first.name})
+    if others:
+        raise BenchError(
+            f"interfaces of {first.name} and of {others[0]} lead to end systems of this test: one process is the "
+            "network; have all their cables at one host"
+        )
+    for end, host in found.items():
+        why = unfit(host)
+        if why is not None:
+            raise BenchError(f"{host.place} leads to {end} and cannot be used: {why}")
+    return found
 
 
 def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Described]:
@@ -128,6 +166,7 @@ def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Describ
 
     Raises BenchError with the reason of every host where they do not suffice.
     """
+    hosts = [host for host in hosts if not host.leads_to]
     reasons = {host.place: unfit(host) for host in hosts}
     named = {end: host for host in hosts for end in host.end_systems}
     ends = list(campaign.network.end_systems.values())
@@ -183,7 +222,8 @@ def _taken(host: Described, on: Mapping[str, str]) -> str:
 class HostsBench:
     """End systems on hosts, which `placed` says. With `fix` they are set for measuring while the test goes on.
 
-    `failures` tells, by end system, why an agent that is a process of this host is gone; None while it runs.
+    `failures` tells, by end system, why an agent that is a process of this host is gone; None while it runs. `led` are
+    the interfaces that lead to end systems, where a host is the network between them.
     """
 
     def __init__(
@@ -194,9 +234,11 @@ class HostsBench:
         realtime: bool = True,
         fix: bool = False,
         failures: Mapping[str, Callable[[], str | None]] | None = None,
+        led: Mapping[str, Described] | None = None,
     ) -> None:
         self._campaign = campaign
         self._placed = placed
+        self._led = led or {}
         self._realtime = realtime
         self._fix = fix
         self._failures = failures or {}
@@ -221,8 +263,8 @@ class HostsBench:
     def open(self, spool: Path) -> Sequence[AgentPlace]:
         """The agents, which write where they are."""
         del spool
-        places = []
         on_machine: Counter[str] = Counter()
+        places = self._network_place(on_machine) if self._led else []
         for number, node in self._campaign.network.end_systems.items():
             host = self._placed[node.name]
             assert host.interface is not None
@@ -245,9 +287,34 @@ class HostsBench:
                     patience_s=SILENCE_S if host.access is None else _PATIENCE_S,
                     fix=self._fix,
                     machine=machine,
+                    card=bool(self._led),
                 )
             )
         return places
+
+    def _network_place(self, on_machine: Counter[str]) -> list[AgentPlace]:
+        """The agent that is the network."""
+        host = next(iter(self._led.values()))
+        machine = host.facts.get("boot-id") or host.address
+        on_machine[machine] += 1
+        return [
+            AgentPlace(
+                NETWORK,
+                NETWORK_NODE,
+                host.address,
+                "",
+                servicing_core=int(host.facts.get("cores", "1") or 1) - 1,
+                fifo_priority=NETWORK_PRIORITY if self._realtime else 0,
+                shares_run_directory=False,
+                access=host.access,
+                own_clock=not host.same_host,
+                patience_s=_PATIENCE_S,
+                machine=machine,
+                network_ports=tuple(
+                    (end, one.interface.name) for end, one in self._led.items() if one.interface is not None
+                ),
+            )
+        ]
 
     def look(self, reach: Reach) -> Sequence[Fact]:
         """Whether end systems that exchange frames reach one another, with frames of the test's length.
@@ -265,6 +332,8 @@ class HostsBench:
                     f"an MTU of {host.interface.mtu}: raise it there, or send less"
                 )
             asked.append((name, sorted(names[peer] for peer in peers), size))
+        if self._led:
+            return self._look_at_cables(asked)
         with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
             answered = pool.map(
                 lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked
@@ -275,6 +344,18 @@ class HostsBench:
         return [
             Fact("reachability", "every receiver answers its senders", "asked by ARP with the longest frames")
         ]
+
+    def _look_at_cables(self, asked: Sequence[tuple[str, Sequence[str], int]]) -> Sequence[Fact]:
+        """The network is there when a run is: until then nobody answers."""
+        for name, _, size in asked:
+            interface = self._led[name].interface
+            if interface is not None and size > interface.mtu:
+                raise BenchError(
+                    f"{name} sends frames of {size} bytes after the header; {interface.name} of "
+                    f"{self._led[name].name}, which leads to it, has an MTU of {interface.mtu}: raise it there, or "
+                    "send less"
+                )
+        return [Fact("reachability", "not asked", "the network is played while a run goes on, and only then")]
 
     def _check_answers(
         self,
@@ -336,8 +417,10 @@ class HostsBench:
         )
 
     def prepare(self, run: Run, captures: Path) -> None:
-        """Captures of switches are no agent's."""
+        """Captures of switches are no agent's, unless one is the network."""
         del captures
+        if self._led:
+            return
         names = self._campaign.network.names
         beyond = [
             names[one.on] for one in run.captures if not self._campaign.network.nodes[one.on].is_end_system
@@ -360,13 +443,7 @@ class HostsBench:
 
     def facts(self) -> Sequence[Fact]:
         """What a reader must know: which host each end system is on, and how what is seen differs from the test."""
-        found = [
-            Fact(
-                "network",
-                "the lab's own",
-                "switches and cables of the test file are not built: they are what is there",
-            )
-        ]
+        found = [*self._network_facts()]
         rates = {
             self._campaign.network.names[end.node]: link.rate_bps
             for link in self._campaign.network.links
@@ -377,7 +454,7 @@ class HostsBench:
             assert interface is not None
             notes = [interface.timestamps] if interface.timestamps else []
             planned, seen = rates.get(name), interface.rate_bps
-            if seen is not None and planned is not None and seen != planned:
+            if seen is not None and planned is not None and seen != planned and not self._led:
                 notes.insert(0, f"its link has {seen / 1e6:g} Mbit/s, {planned / 1e6:g} Mbit/s in the test")
             if host.control_shares:
                 notes.append("control shares the interface under test")
@@ -401,6 +478,36 @@ class HostsBench:
             clock,
             Fact("control", f"TLS, {control}", "no call is made while messages are measured but to look on"),
         ]
+
+    def _network_facts(self) -> Iterator[Fact]:
+        if not self._led:
+            yield Fact(
+                "network",
+                "the lab's own",
+                "switches and cables of the test file are not built: they are what is there",
+            )
+            return
+        host = next(iter(self._led.values()))
+        cables = ", ".join(
+            f"{one.interface.name} to {end}" for end, one in self._led.items() if one.interface is not None
+        )
+        yield Fact(
+            "network",
+            "switches, links and interface cards played by the simulator's engine in real time",
+            f"by the agent of {host.name}, with packet sockets on {cables}",
+        )
+        yield Fact(
+            "line",
+            "modelled at the rate of the test, behind a cable",
+            "what the cable and the cards at its ends take comes on top of every latency; by how much frames left the "
+            "model late is measured and stated with every run",
+        )
+        if not host.same_host:
+            yield Fact(
+                "times at switches",
+                f"by the clock of {host.name}",
+                "between two switches they are exact; beside those of end systems they carry the offset of its clock",
+            )
 
     def _miscabled(self) -> list[str]:
         """How what neighbours say of themselves differs from the test; nothing is said of what is not known."""

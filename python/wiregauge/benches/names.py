@@ -6,7 +6,16 @@ from typing import Final, Literal
 
 from wiregauge.plan import Network, Node, Plan
 
-__all__ = ["NETWORK_SPACE", "SWITCHES", "Order", "Switches", "Task", "network_port", "space_name"]
+__all__ = [
+    "NETWORK_PRIORITY",
+    "NETWORK_SPACE",
+    "SWITCHES",
+    "Order",
+    "Switches",
+    "Task",
+    "network_port",
+    "space_name",
+]
 
 Task = Literal["build", "shape", "return", "remove"]
 
@@ -15,6 +24,9 @@ Switches = Literal["kernel", "model"]
 
 SWITCHES: Final[Switches] = "model"
 """Unless somebody chooses."""
+
+NETWORK_PRIORITY: Final = 60
+"""SCHED_FIFO priority of the network where the model plays it: above that of agents, whose frames it has to carry."""
 
 NETWORK_SPACE: Final = "network"
 """Namespace of the one agent that is the network between the end systems, where the model plays it."""

@@ -35,6 +35,7 @@ from wiregauge.benches.base import (
     agent_program,
 )
 from wiregauge.benches.names import (
+    NETWORK_PRIORITY,
     NETWORK_SPACE,
     SWITCHES,
     Order,
@@ -61,8 +62,6 @@ _NODE_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 2.0
 _PRIORITY: Final = 50
 """SCHED_FIFO priority of the threads of agents that send and receive."""
-_NETWORK_PRIORITY: Final = 60
-"""That of the network: a frame that it takes late, or gives late, is late for everybody."""
 
 
 @dataclass
@@ -236,7 +235,7 @@ class NetnsBench:
                     self._listening(NETWORK),
                     "",
                     servicing_core=own,
-                    fifo_priority=_NETWORK_PRIORITY if self._realtime else 0,
+                    fifo_priority=NETWORK_PRIORITY if self._realtime else 0,
                     shares_run_directory=True,
                     own_core=apart,
                     network_ports=tuple(
@@ -403,7 +402,7 @@ def _facts_of_model(realtime: bool) -> Sequence[Fact]:
         ),
         Fact(
             "priority of the network",
-            f"SCHED_FIFO {_NETWORK_PRIORITY}" if realtime else "ordinary scheduling",
+            f"SCHED_FIFO {NETWORK_PRIORITY}" if realtime else "ordinary scheduling",
             "above that of the agents" if realtime else "as the command asked",
         ),
         Fact("clock", "one clock for all end systems", "one-way latencies carry no synchronisation error"),

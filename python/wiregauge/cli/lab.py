@@ -174,7 +174,8 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
         for host in hosts:
             why = unfit(host)
             one = host.interface
-            about = f"{one.name} {', '.join(one.ipv4)}" if one is not None else "-"
+            about = " ".join([one.name, ", ".join(one.ipv4)]).rstrip() if one is not None else "-"
+            about += f", leads to {host.leads_to}" if host.leads_to else ""
             if one is not None:
                 about += "".join(f", {neighbour.text}" for neighbour in one.neighbours)
             usable = "[green]yes[/]" if why is None else f"[yellow]{escape(why)}[/]"
@@ -365,6 +366,7 @@ def _as_json(host: Described) -> dict[str, Any]:
         "in_use": host.in_use,
         "same_host": host.same_host,
         "end_systems": list(host.end_systems),
+        "leads_to": host.leads_to or None,
         "interface": asdict(host.interface) if host.interface is not None else None,
         "facts": dict(host.facts),
     }

@@ -39,7 +39,12 @@ def describe_all(hosts: Sequence[Host], member: Member) -> list[Described]:
 def _ask(host: Host, member: Member) -> list[Described]:
     told = _described(host.name, target_of(host.address), SecureAccess(member, host.name))
     return [
-        told.at(one.name, end_systems=one.end_systems, several=len(host.under_test) > 1)
+        told.at(
+            one.name,
+            end_systems=one.end_systems,
+            several=len(host.under_test) > 1,
+            leads_to=one.leads_to or "",
+        )
         for one in host.under_test
     ]
 
@@ -73,11 +78,18 @@ class _Told:
         reached_at: str = "",
         end_systems: Sequence[str] = (),
         several: bool = False,
+        leads_to: str = "",
     ) -> Described:
         """The host with one interface of it: the one named, or the one that has the address it was reached at."""
         place = f"{self.name}/{interface}" if several else self.name
         made = partial(
-            Described, self.name, self.address, self.access, end_systems=tuple(end_systems), place=place
+            Described,
+            self.name,
+            self.address,
+            self.access,
+            end_systems=tuple(end_systems),
+            place=place,
+            leads_to=leads_to,
         )
         told = self.reply
         if told is None:

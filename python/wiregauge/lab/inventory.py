@@ -16,6 +16,18 @@ name = "eth1"
 end-systems = ["camera"]
 [[host.interfaces]]
 name = "eth2"
+
+A host that is the network between the end systems says of each interface which of them its cable leads to:
+
+[[host]]
+name = "gamma"
+address = "192.0.2.13"
+[[host.interfaces]]
+name = "eth1"
+leads-to = "sensor"
+[[host.interfaces]]
+name = "eth2"
+leads-to = "camera"
 """
 
 from __future__ import annotations
@@ -43,6 +55,8 @@ class HostInterface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
     name: str | None
     end_systems: tuple[str, ...] = ()
+    leads_to: str | None = None
+    """The end system at the other end of its cable: the host is the network between it and others."""
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -79,16 +93,24 @@ def read_inventory(file: Path) -> Sequence[Host]:
         raise LabError(f"{file}: {error.strerror}; `wiregauge lab init` makes a lab") from error
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LabError(
-            f"{file}: {error}; a host has name, address, interface and end-systems, or interfaces"
+            f"{file}: {error}; a host has name, address, interface and end-systems, or interfaces with name, "
+            "end-systems or leads-to"
         ) from error
     for host in hosts:
         if host.interfaces and (host.interface is not None or host.end_systems):
             raise LabError(
                 f"{file}: {host.name} has interfaces as well as interface or end-systems; say it with interfaces alone"
             )
+        if any(one.leads_to for one in host.interfaces) and any(one.end_systems for one in host.interfaces):
+            raise LabError(
+                f"{file}: {host.name} has end systems, and interfaces that lead to some: it is one of both; leave "
+                "end-systems or leads-to out"
+            )
     ends = [name for host in hosts for one in host.under_test for name in one.end_systems]
+    led = [one.leads_to for host in hosts for one in host.under_test if one.leads_to is not None]
     _check_once(file, "host", [host.name for host in hosts])
     _check_once(file, "end system", ends)
+    _check_once(file, "leads-to", led)
     for host in hosts:
         _check_once(file, f"{host.name}: interface", [one.name or "" for one in host.interfaces])
     for host in hosts:

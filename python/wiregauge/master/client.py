@@ -181,7 +181,9 @@ class Agent:
             master_version=master_version, lease_ms=lease_ms, plan_schema=OURS[0], record_schema=OURS[1]
         )
         if self.place.access is not None:
-            request.campaign, request.interface = campaign, self.place.interface
+            request.campaign = campaign
+            request.interface, *more = self.place.interfaces
+            request.more_interfaces.extend(more)
         reply = self._call("Hello", request, pb.HelloReply, wait=True)
         self._session = reply.session
         if self.place.own_clock:

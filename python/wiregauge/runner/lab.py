@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts
-from wiregauge.benches.hosts import Described, HostsBench, fitting
+from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts, beyond_played
+from wiregauge.benches.hosts import Described, HostsBench, between, fitting
 from wiregauge.master import AlarmLimit, Lookout, Observer
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
@@ -41,10 +41,13 @@ class OnHosts(Bench):
         self._fix = fix
         self._failures = failures
         self._placed: Mapping[str, Described] = {}
+        self._led: Mapping[str, Described] = {}
 
     def carried(self, campaign: Campaign) -> Campaign:
         """With the addresses of the hosts' interfaces. Raises BenchError where hosts do not suffice."""
-        beyond = [*beyond_hosts(campaign), *_beyond_lab(campaign)]
+        played = self._plays(campaign)
+        by_agents = beyond_played(campaign) if played else beyond_hosts(campaign)
+        beyond = [*by_agents, *_beyond_lab(campaign, played=played)]
         if beyond:
             raise BeyondBenchError(beyond)
         self._placed = self._place(campaign)
@@ -55,8 +58,15 @@ class OnHosts(Bench):
         drivers = sorted(
             {host.interface.name for host in self._placed.values() if host.interface is not None}
         )
-        self.traits = Traits(one_clock=together, driver=f"hosts: {', '.join(drivers)}")
+        who = "model" if self._led else ""
+        together = together and all(host.same_host for host in self._led.values())
+        self.traits = Traits(one_clock=together, driver=f"hosts: {', '.join(drivers)}", switches=who)
         return HostsBench.with_addresses(campaign, self._placed)
+
+    def _plays(self, campaign: Campaign) -> bool:
+        """Whether a host is the network between the others."""
+        del campaign
+        return False
 
     @property
     def interfaces(self) -> Mapping[str, str]:
@@ -84,7 +94,12 @@ class OnHosts(Bench):
 
     def _made_for(self, campaign: Campaign) -> HostsBench:
         return HostsBench(
-            campaign, self._placed, realtime=self._realtime, fix=self._fix, failures=self._failures
+            campaign,
+            self._placed,
+            realtime=self._realtime,
+            fix=self._fix,
+            failures=self._failures,
+            led=self._led,
         )
 
 
@@ -127,6 +142,16 @@ class LabBench(OnHosts):
             return True, f"{len(hosts)} hosts in {file}", ""
         return False, f"no hosts in {file}", "`wiregauge lab init`, then `wiregauge lab enrol HOST CODE`"
 
+    def _plays(self, campaign: Campaign) -> bool:
+        from wiregauge.lab import read_inventory, usual_lab
+
+        led = {
+            one.leads_to
+            for host in read_inventory(self._file or usual_lab() / "lab.toml")
+            for one in host.under_test
+        }
+        return any(node.name in led for node in campaign.network.end_systems.values())
+
     def _fitting(self, campaign: Campaign) -> Mapping[str, Described]:
         from wiregauge.lab import Lab, read_inventory, usual_lab
         from wiregauge.lab.hosts import describe_all
@@ -139,6 +164,7 @@ class LabBench(OnHosts):
         while True:
             described = describe_all(hosts, member)
             try:
+                self._led = between(campaign, described)
                 return fitting(campaign, described)
             except BenchError:
                 if not any(host.in_use for host in described) or time.monotonic() > end:
@@ -160,9 +186,9 @@ def _steered_together(campaign: Campaign, placed: Mapping[str, Described]) -> st
     return ""
 
 
-def _beyond_lab(campaign: Campaign) -> list[str]:
+def _beyond_lab(campaign: Campaign, *, played: bool) -> list[str]:
     """What the present hosts cannot do although agents elsewhere can."""
     found = []
-    if any(run.link_rate_bps is not None for run in campaign.runs):
+    if not played and any(run.link_rate_bps is not None for run in campaign.runs):
         found.append("the sweep sets the rate of links: cables of a lab have the rate they have")
     return found

@@ -41,12 +41,12 @@ pub(super) fn may_have(caller: Option<&Caller>, owner: &str) -> bool {
     caller.is_none_or(|caller| caller.name == owner || caller.right >= Right::Administrator)
 }
 
-/// A session has one interface.
+/// A session has the interfaces that it was begun for.
 pub(super) fn of_session(session: &Session, interface: &str) -> Result<(), Status> {
     match &session.holder {
-        Some(holder) if holder.interface != interface => Err(Status::permission_denied(format!(
+        Some(holder) if !session.is_on(interface) => Err(Status::permission_denied(format!(
             "this session is for {}, not for {interface}",
-            holder.interface
+            holder.interfaces.join(", ")
         ))),
         _ => Ok(()),
     }
@@ -63,31 +63,33 @@ fn existing(interface: &str) -> Result<(), String> {
 }
 
 impl AgentService {
-    /// A session for `who` on the interface it names, unless that is in use. One of the same campaign is taken over: its
+    /// A session for `who` on the interfaces it names, unless one is in use. One of the same campaign is taken over: its
     /// testmaster has begun again.
     pub(super) async fn hold(&self, who: Caller, asked: proto::HelloRequest) -> Result<Arc<Session>, Status> {
         let campaign = named(&asked.campaign)?;
-        let interface = asked.interface;
+        let interfaces: Vec<String> =
+            std::iter::once(asked.interface).chain(asked.more_interfaces).collect();
         if let Some(rules) = &self.remote {
             if let Some(drained) = rules.drain.described() {
                 return Err(Status::failed_precondition(format!("this host is {drained}")));
             }
-            if !rules.allowance.has_interface(&interface) {
-                return Err(Status::permission_denied(rules.allowance.refusal(&interface)));
-            }
-            // One that the host's owner has named may be plugged in later.
-            if !rules.allowance.names_interfaces()
-                && let Err(refusal) = existing(&interface)
-            {
-                return Err(Status::failed_precondition(refusal));
+            for interface in &interfaces {
+                if !rules.allowance.has_interface(interface) {
+                    return Err(Status::permission_denied(rules.allowance.refusal(interface)));
+                }
+                // One that the host's owner has named may be plugged in later.
+                if !rules.allowance.names_interfaces()
+                    && let Err(refusal) = existing(interface)
+                {
+                    return Err(Status::failed_precondition(refusal));
+                }
             }
         }
-        let before = lock(&self.shared.remote).iter().find(|one| one.is_on(&interface)).cloned();
-        if let Some(before) = before {
+        for (before, interface) in self.users_of(&interfaces) {
             let same = before.campaign.as_ref() == Some(&campaign)
                 && before.holder.as_ref().is_some_and(|holder| holder.caller.fingerprint == who.fingerprint);
             if !same {
-                return Err(in_use(&before, &interface));
+                return Err(in_use(&before, interface));
             }
             self.end(&before).await;
         }
@@ -98,14 +100,24 @@ impl AgentService {
             })
         });
         sending::in_time(claim).await?;
-        let session = Arc::new(Session::new(Some(Holder::new(who, interface.clone())?), Some(campaign)));
-        let mut remote = lock(&self.shared.remote);
+        let session = Arc::new(Session::new(Some(Holder::new(who, interfaces.clone())?), Some(campaign)));
         // Somebody may have come between.
-        if let Some(other) = remote.iter().find(|one| one.is_on(&interface)) {
-            return Err(in_use(other, &interface));
+        let mut remote = lock(&self.shared.remote);
+        for interface in &interfaces {
+            if let Some(other) = remote.iter().find(|one| one.is_on(interface)) {
+                return Err(in_use(other, interface));
+            }
         }
         remote.push(Arc::clone(&session));
+        drop(remote);
         Ok(session)
+    }
+
+    /// Sessions on any of these interfaces, each once, with one that it is on.
+    fn users_of<'a>(&self, interfaces: &'a [String]) -> Vec<(Arc<Session>, &'a str)> {
+        let remote = lock(&self.shared.remote);
+        let on = |one: &Arc<Session>| interfaces.iter().find(|interface| one.is_on(interface));
+        remote.iter().filter_map(|one| Some((Arc::clone(one), on(one)?.as_str()))).collect()
     }
 
     /// The session that a call belongs to.
@@ -151,7 +163,7 @@ impl AgentService {
         if let Some(holder) = others.filter_map(|one| one.holder.as_ref()).next() {
             return Err(Status::failed_precondition(format!(
                 "{} of this host is {}; try again when that test is over",
-                holder.interface,
+                holder.interfaces.join(", "),
                 holder.described()
             )));
         }
@@ -163,8 +175,9 @@ impl AgentService {
 
     /// What a run of this session sends at most, bit/s, where the host allows it beside what it sends already.
     pub(super) fn permitted(&self, session: &Arc<Session>, setup: &Setup) -> Result<u64, Status> {
-        for port in &setup.ports {
-            of_session(session, &port.interface)?;
+        let interfaces: Vec<&str> = setup.interfaces().collect();
+        for interface in &interfaces {
+            of_session(session, interface)?;
         }
         let Some(rules) = &self.remote else { return Ok(0) };
         let others = self.sessions();
@@ -172,7 +185,7 @@ impl AgentService {
             others.iter().filter(|one| !Arc::ptr_eq(one, session)).map(|one| one.planned_bps()).sum();
         rules
             .allowance
-            .check(&setup.network, &setup.run, setup.node, &setup.ports, others_bps)
+            .check(&setup.network, &setup.run, &setup.played(), &interfaces, others_bps)
             .map_err(Status::permission_denied)
     }
 

@@ -38,7 +38,7 @@ impl AgentService {
         let sessions = lock(&self.shared.remote).clone();
         let holders = sessions.iter().filter_map(|session| session.holder.as_ref());
         let in_use: Vec<(String, String)> =
-            holders.map(|holder| (holder.interface.clone(), holder.described())).collect();
+            holders.flat_map(|holder| holder.interfaces.iter().map(|one| (one.clone(), holder.described()))).collect();
         let of_all = in_use.iter().map(|(interface, used)| format!("{interface} is {used}"));
         let of_all = of_all.collect::<Vec<_>>().join(", ");
         let (interfaces, host) = tokio::task::spawn_blocking(move || {

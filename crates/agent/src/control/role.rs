@@ -25,6 +25,7 @@ use crate::recording::packet_capture::CaptureError;
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::recording::record_ring::{RecordConsumer, RecordProducer, record_ring};
 use crate::recording::remote_log::RemoteLog;
+use crate::remote::allowance::Played;
 use crate::timestamps::planted::PlantedHardware;
 use crate::timestamps::{HardwareStats, PhcTracker, TimestampInfo};
 
@@ -97,6 +98,21 @@ impl Setup {
     /// Whether this agent is the network between the end systems.
     pub fn is_network(&self) -> bool {
         !self.network_ports.is_empty()
+    }
+
+    /// Every interface that it uses.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        let own = self.ports.iter().map(|port| port.interface.as_str());
+        own.chain(self.network_ports.iter().map(|port| port.interface.as_str()))
+    }
+
+    /// For whom it sends.
+    pub fn played(&self) -> Played {
+        if self.is_network() {
+            Played { nodes: self.network_ports.iter().map(|port| port.node).collect(), with_interfaces: false }
+        } else {
+            Played { nodes: vec![self.node], with_interfaces: !self.card }
+        }
     }
 
     /// The name of a node, or of the network.

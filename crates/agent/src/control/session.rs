@@ -56,18 +56,18 @@ struct Lease {
 pub(super) struct Holder {
     /// Who called Hello.
     pub(super) caller: Caller,
-    /// The interface.
-    pub(super) interface: String,
+    /// The interface; several of the network between end systems.
+    pub(super) interfaces: Vec<String>,
     /// What plans are bound to and calls have to name.
     pub(super) challenge: Mutex<Challenge>,
     since: WallNanos,
 }
 
 impl Holder {
-    pub(super) fn new(caller: Caller, interface: String) -> Result<Self, Status> {
+    pub(super) fn new(caller: Caller, interfaces: Vec<String>) -> Result<Self, Status> {
         let challenge = Challenge::draw()
             .map_err(|_| Status::internal("the kernel has no random numbers for a session"))?;
-        Ok(Self { caller, interface, challenge: Mutex::new(challenge), since: clock::realtime() })
+        Ok(Self { caller, interfaces, challenge: Mutex::new(challenge), since: clock::realtime() })
     }
 
     /// In words.
@@ -138,7 +138,7 @@ impl Session {
 
     /// Whether it is for this interface.
     pub(super) fn is_on(&self, interface: &str) -> bool {
-        self.holder.as_ref().is_some_and(|holder| holder.interface == interface)
+        self.holder.as_ref().is_some_and(|holder| holder.interfaces.iter().any(|own| own == interface))
     }
 
     /// From now on the testmaster has to give a sign of life this often; `None`: it need not.

@@ -5,6 +5,7 @@
 //! - [`outside`]: what the engine sees of the hosts: frames, their bytes, time.
 //! - [`files`]: what is written beside the records, by a thread that nothing waits for.
 
+mod addresses;
 mod crossings;
 mod error;
 mod expected;

@@ -8,13 +8,14 @@ use std::sync::mpsc::Sender;
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
-use wg_frame::{ethernet, probe};
+use wg_frame::{arp, ethernet, ipv4, probe, udp};
 use wg_net::{PacketPorts, PortFrame, PortSender, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Record, Truth};
 use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
 use wg_sim::{SimError, Sink};
 
+use super::addresses::Addresses;
 use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
@@ -80,6 +81,8 @@ pub(super) struct Hosts {
     pub(super) incoming: VecDeque<Incoming>,
     /// Where a frame is changed before it is handed out: other copies of it stay as they are.
     pub(super) changed: Vec<u8>,
+    /// Those of the hosts.
+    pub(super) addresses: Addresses,
     /// When frames are likely.
     pub(super) expected: Expected,
     /// How long before something is due, or likely, to be awake: waking up takes as long, and varies.
@@ -141,21 +144,34 @@ impl Hosts {
     fn take(&mut self) -> RunTime {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
-        let Self { ports, buffers, incoming, intake, nodes, epoch, expected, .. } = self;
+        let Self { ports, buffers, incoming, intake, nodes, epoch, expected, addresses, .. } = self;
+        let mut answer = None;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
                 // What came before the run was sent to try the way, not to be carried.
                 let at = epoch.run_time(frame.at).filter(|at| *at >= RunTime::ZERO)?;
+                // Whose address is whose the plan says; a host that asks is no part of the test.
+                if let Some(question) = arp::Message::read(frame.bytes) {
+                    answer = addresses.answer(&question).map(|answer| (frame.port, answer));
+                    return None;
+                }
                 intake.frames += 1;
                 let headers = Headers::read(frame.bytes)?;
                 let sequence = headers.probe.map_or(0, |probe| probe.sequence);
                 let place = buffers.keep(frame.bytes, sequence);
                 intake.lost += u64::from(place.is_none());
+                if let Some(place) = place.filter(|_| frame.is_checksum_open) {
+                    close_checksum(buffers.bytes_mut(place));
+                }
                 Some(Incoming { node: nodes[frame.port], at, place: place?, headers })
             });
             match came {
                 None => return known,
-                Some(None) => {}
+                Some(None) => {
+                    if let Some((port, answer)) = answer.take() {
+                        ports.send(port, &answer);
+                    }
+                }
                 Some(Some(frame)) => {
                     if let Some(probe) = frame.headers.probe {
                         expected.came(probe.flow, frame.at);
@@ -275,6 +291,20 @@ impl Outside for Hosts {
     }
 }
 
+/// Computes the checksum of the datagram in a frame that its host left to its interface.
+fn close_checksum(bytes: &mut [u8]) {
+    let tag = if bytes.get(12..14) == Some(&[0x81, 0x00]) { 4 } else { 0 };
+    let Some(packet) = bytes.get_mut(ethernet::HEADER_LEN + tag..) else { return };
+    let Ok(mut packet) = ipv4::Packet::new_checked(packet) else { return };
+    if packet.protocol() != ipv4::PROTOCOL_UDP {
+        return;
+    }
+    let pseudo = udp::PseudoHeader { source: packet.source(), destination: packet.destination() };
+    if let Ok(mut datagram) = udp::Datagram::new_checked(packet.payload_mut()) {
+        datagram.fill_checksum(&pseudo);
+    }
+}
+
 /// What the network has changed in a frame that it hands to a host: the number of its virtual link, and what a fault
 /// has altered.
 fn change(bytes: &mut [u8], frame: &Frame, is_damaged: bool) {
@@ -333,7 +363,24 @@ mod tests {
     use super::*;
     use wg_frame::layout::{self, Carrier, Envelope};
     use wg_frame::probe::Probe;
-    use wg_frame::{ethernet::MacAddress, udp};
+    use wg_frame::ethernet::MacAddress;
+
+    #[test]
+    fn a_checksum_that_was_left_to_an_interface_is_right_afterwards() {
+        let at = |port| std::net::SocketAddrV4::new([10, 0, 0, 1].into(), port);
+        for tag in [None, Some(layout::Tag::default())] {
+            let (destination, source) = (MacAddress([2; 6]), MacAddress([4; 6]));
+            let envelope = Envelope { destination, source, tag, carrier: Carrier::udp(at(1), at(2)) };
+            let mut buffer = [0; 128];
+            let begin = envelope.header_len();
+            probe::seal(&mut buffer[begin..begin + 18], Probe::default()).expect("a message");
+            let frame = envelope.close(&mut buffer, 18).expect("a frame");
+            frame[begin - 2..begin].copy_from_slice(&[0x12, 0x34]);
+            assert_eq!(layout::find(frame).expect("a message").udp_checksum, udp::Checksum::Wrong);
+            close_checksum(frame);
+            assert_eq!(layout::find(frame).expect("a message").udp_checksum, udp::Checksum::Right);
+        }
+    }
 
     #[test]
     fn a_damaged_message_is_known_still_and_its_host_hands_it_on() {

@@ -30,7 +30,6 @@ use wg_plan::{Flow, FlowId, Network, NodeIndex, Pattern, Protocol, Run, Send, qu
 use wg_record::open_regular;
 
 use super::connections::Bounds;
-use crate::control::role::PortInterface;
 
 /// RFC 1918, 3927 and 2544 (benchmarks), and loopback for tests of the instrument.
 const PRIVATE: [&str; 6] =
@@ -250,25 +249,28 @@ impl Allowance {
         &self,
         network: &Network,
         run: &Run,
-        node: NodeIndex,
-        ports: &[PortInterface],
+        played: &Played,
+        interfaces: &[&str],
         others_bps: u64,
     ) -> Result<u64, String> {
-        for port in ports {
-            if !self.has_interface(&port.interface) {
-                return Err(self.refusal(&port.interface));
+        for interface in interfaces {
+            if !self.has_interface(interface) {
+                return Err(self.refusal(interface));
             }
         }
-        for peer in peers(run, node) {
-            let Some(peer) = network.nodes.get(usize::from(peer)) else { continue };
-            self.check_address(&peer.name, peer.ipv4.into())?;
+        for node in &played.nodes {
+            for peer in peers(run, *node) {
+                let Some(peer) = network.nodes.get(usize::from(peer)) else { continue };
+                self.check_address(&peer.name, peer.ipv4.into())?;
+            }
         }
-        for flow in run.flows.iter().filter(|flow| flow.from == node) {
+        for flow in run.flows.iter().filter(|flow| played.nodes.contains(&flow.from)) {
             if let Some(chosen) = flow.addresses.ipv4.destination {
                 self.check_address(&format!("flow {}", flow.id), chosen.into())?;
             }
         }
-        if commands::settings(network, node).is_some() && !self.tsn {
+        let set = |node: &NodeIndex| commands::settings(network, *node).is_some();
+        if played.with_interfaces && played.nodes.iter().any(set) && !self.tsn {
             return Err(
                 "this host allows no TSN settings of its interfaces; tsn = true in its configuration allows them"
                     .to_owned(),
@@ -278,7 +280,8 @@ impl Allowance {
         if length > self.duration {
             return Err(format!("the run takes {}; {}", seconds(length), self.longest()));
         }
-        let planned = planned_bps(run, node);
+        let sent = played.nodes.iter().map(|node| planned_bps(run, *node));
+        let planned = sent.fold(0, u64::saturating_add);
         let together = planned.saturating_add(others_bps);
         if together > self.rate_bps {
             return Err(format!(
@@ -288,7 +291,7 @@ impl Allowance {
             ));
         }
         // After the rate, which bounds how many messages there are to look at.
-        for send in sent_by(run, node) {
+        for send in played.nodes.iter().flat_map(|node| sent_by(run, *node)) {
             self.check_end(run, send)?;
         }
         Ok(planned)
@@ -324,6 +327,15 @@ impl Allowance {
         }
         Err(format!("{whose} has the address {address}; this host allows {}", self.described()[1]))
     }
+}
+
+/// For whom an agent sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// End systems: itself, or all whose frames it carries as the network between them.
+    pub nodes: Vec<NodeIndex>,
+    /// Its interfaces are theirs, and are set as the plan has them.
+    pub with_interfaces: bool,
 }
 
 fn seconds(span: Span) -> String {
@@ -433,7 +445,7 @@ mod tests {
         };
         let allowance =
             Allowance::of("addresses = [\"0.0.0.0/0\"]\nrate = \"1Mbit/s\"\nduration = \"1s\"").unwrap();
-        let check = |send: Send| allowance.check(&network, &sends(send), 0, &[], 0);
+        let check = |send: Send| allowance.check(&network, &sends(send), &Played { nodes: vec![0], with_interfaces: true }, &[], 0);
         // 128 B of frame and 20 B around it, a hundred times a second.
         let steady = |count| Send::periodic(10, Span::from_millis(10), 82, count);
         assert_eq!(check(steady(100)), Ok(118_400));

@@ -4,15 +4,10 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use wg_frame::arp::{self, Message, Operation};
+use wg_frame::ethernet::{HEADER_LEN, MacAddress};
 use wg_net::{NetError, NoInterface, Protocols, Socket, hardware_address, interface_named};
 
-/// Its `EtherType`.
-const ARP: u16 = 0x0806;
-/// Bytes of a message for IPv4 over Ethernet.
-const MESSAGE: usize = 28;
-const HEADER: usize = 14;
-const REQUEST: u16 = 1;
-const REPLY: u16 = 2;
 /// Requests for an address: one that gets lost must not count as nobody.
 const TRIES: u32 = 3;
 /// Longest frame that is received whole.
@@ -60,7 +55,7 @@ pub fn ask(
 ) -> Result<Vec<Vec<Mac>>, ReachError> {
     let at = interface_named(interface)?;
     let mac = hardware_address(interface)?.ok_or_else(|| ReachError::NotEthernet(interface.into()))?;
-    let mut socket = Socket::packet(at.index, &[mac.into()], Protocols::Only(ARP))?;
+    let mut socket = Socket::packet(at.index, &[mac.into()], Protocols::Only(arp::ETHER_TYPE))?;
     let mut found: Vec<Vec<Mac>> = vec![Vec::new(); addresses.len()];
     let mut buffer = vec![0; LARGEST];
     for _ in 0..TRIES {
@@ -99,30 +94,17 @@ pub fn ask(
 
 /// A request with `bytes` after the Ethernet header, zeros behind the message.
 fn request(mac: Mac, own: Ipv4Addr, of: Ipv4Addr, bytes: usize) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(HEADER + bytes);
-    frame.extend([0xff; 6]);
-    frame.extend(mac);
-    frame.extend(ARP.to_be_bytes());
-    // Ethernet, IPv4, and the lengths of their addresses.
-    frame.extend([0, 1, 8, 0, 6, 4]);
-    frame.extend(REQUEST.to_be_bytes());
-    frame.extend(mac);
-    frame.extend(own.octets());
-    frame.extend([0; 6]);
-    frame.extend(of.octets());
-    frame.resize(HEADER + bytes.max(MESSAGE), 0);
+    let mut frame = vec![0; HEADER_LEN + bytes.max(arp::LEN)];
+    let nobody = MacAddress([0; 6]);
+    let (sender, target) = ((MacAddress(mac), own.octets()), (nobody, of.octets()));
+    Message { operation: Operation::Request, sender, target }.write(&mut frame);
     frame
 }
 
 /// Whose address a reply is about, and the hardware that answered.
 fn reply(frame: &[u8]) -> Option<(Ipv4Addr, Mac)> {
-    let message = frame.get(HEADER..HEADER + MESSAGE)?;
-    if message[..6] != [0, 1, 8, 0, 6, 4] || message[6..8] != REPLY.to_be_bytes() {
-        return None;
-    }
-    let mac = message[8..14].try_into().ok()?;
-    let of: [u8; 4] = message[14..18].try_into().ok()?;
-    Some((of.into(), mac))
+    let Message { operation, sender: (mac, of), .. } = Message::read(frame)?;
+    (operation == Operation::Reply).then_some((of.into(), mac.0))
 }
 
 #[cfg(test)]
@@ -148,9 +130,9 @@ mod tests {
     fn a_reply_names_the_hardware_of_its_sender() {
         let of = Ipv4Addr::new(10, 0, 0, 2);
         let mut frame = request(PEER, of, Ipv4Addr::new(10, 0, 0, 1), 46);
-        frame[20..22].copy_from_slice(&REPLY.to_be_bytes());
+        frame[20..22].copy_from_slice(&[0, 2]);
         assert_eq!(reply(&frame), Some((of, PEER)));
-        for cut in 0..HEADER + MESSAGE {
+        for cut in 0..HEADER_LEN + arp::LEN {
             assert_eq!(reply(&frame[..cut]), None);
         }
         frame[14] = 1;

@@ -115,6 +115,13 @@ impl Buffers {
         &self.memory[at][..usize::from(self.lengths[at])]
     }
 
+    /// The same, to be changed.
+    #[inline]
+    pub fn bytes_mut(&mut self, place: u32) -> &mut [u8] {
+        let at = place as usize;
+        &mut self.memory[at][..usize::from(self.lengths[at])]
+    }
+
     /// The number of the message at a place.
     #[inline]
     pub fn sequence(&self, place: u32) -> u32 {

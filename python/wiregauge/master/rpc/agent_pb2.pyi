@@ -125,20 +125,22 @@ class Neighbour(_message.Message):
     def __init__(self, chassis: _Optional[str] = ..., name: _Optional[str] = ..., port: _Optional[str] = ..., port_description: _Optional[str] = ..., port_vlan: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
-    __slots__ = ("master_version", "lease_ms", "plan_schema", "record_schema", "campaign", "interface")
+    __slots__ = ("master_version", "lease_ms", "plan_schema", "record_schema", "campaign", "interface", "more_interfaces")
     MASTER_VERSION_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     PLAN_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RECORD_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    MORE_INTERFACES_FIELD_NUMBER: _ClassVar[int]
     master_version: str
     lease_ms: int
     plan_schema: int
     record_schema: int
     campaign: str
     interface: str
-    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., campaign: _Optional[str] = ..., interface: _Optional[str] = ...) -> None: ...
+    more_interfaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., campaign: _Optional[str] = ..., interface: _Optional[str] = ..., more_interfaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HelloReply(_message.Message):
     __slots__ = ("agent_version", "plan_schema", "record_schema", "host", "session")

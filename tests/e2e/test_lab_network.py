@@ -1,0 +1,110 @@
+"""A host of a lab is the network between the others: every protocol between hosts, over cables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab_support import World
+
+TEST = """<test xmlns="urn:wiregauge:test:2" name="between" seed="5">
+  <network>
+    <end-system name="a"/><end-system name="b"/><end-system name="c"/>
+    <switch name="sw1" kind="mixed-criticality"/>
+    <link between="a sw1" rate="100Mbit/s"/><link between="b sw1" rate="100Mbit/s"/>
+    <link between="c sw1" rate="100Mbit/s"/>
+  </network>
+  <flows>
+    <flow id="1" protocol="tt" from="a" to="c" period="10ms" offset="1ms"/>
+    <flow id="2" protocol="rc" from="b" to="c" vl="7" bag="8ms" lmax="300B"/>
+    <flow id="3" protocol="be" from="b" to="c"/>
+    <flow id="4" protocol="raw" from="c" to="a"/>
+    <flow id="5" protocol="udp" from="a" to="b"/>
+  </flows>
+  <tasks warm-up="100ms" drain="200ms">
+    <send flow="1" period="10ms" payload="200B" count="60"/><receive flow="1"/>
+    <send flow="2" period="16ms" payload="200B" count="40"/><receive flow="2"/>
+    <send flow="3" period="10ms" payload="900B" count="60"/><receive flow="3"/>
+    <send flow="4" period="10ms" payload="64B" count="60"/><receive flow="4"/>
+    <send flow="5" period="10ms" payload="64B" count="60"/><receive flow="5"/>
+  </tasks>
+  <faults><loss link="c sw1" flow="4" sequence="20-29"/></faults>
+</test>
+"""
+CONFIG = 'interfaces = ["eth1", "t0", "c1", "c2", "c3"]\naddresses = ["10.88.0.0/23", "10.99.0.0/24"]\n'
+ENDS = {"alpha": "a", "beta": "b", "gamma": "c"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    names = [*ENDS, "delta"]
+    made = World(tmp_path_factory.mktemp("lab"), dict.fromkeys(names, ""), dict.fromkeys(names, CONFIG))
+    try:
+        made.enrol_all()
+        for number, host in enumerate(ENDS, 1):
+            made.order(f"wire {host} t0 10.99.0.{number}/24 delta c{number}")
+        yield made
+    finally:
+        made.close()
+
+
+def inventory(leads: dict[str, str]) -> str:
+    text = "".join(
+        f'[[host]]\nname = "{host}"\naddress = "10.77.0.{number}"\ninterface = "t0"\nend-systems = ["{end}"]\n\n'
+        for number, (host, end) in enumerate(ENDS.items(), 2)
+    )
+    text += '[[host]]\nname = "delta"\naddress = "10.77.0.5"\n'
+    return text + "".join(
+        f'[[host.interfaces]]\nname = "{interface}"\nleads-to = "{end}"\n' for interface, end in leads.items()
+    )
+
+
+def test_every_protocol_crosses_a_network_that_a_host_plays(world: World) -> None:
+    (world.folder / "test.xml").write_text(TEST)
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "c3": "c"}))
+    done = world.run("lab", "status")
+    assert done.code == 0, done.out + done.err
+    assert "leads to a" in " ".join(done.out.split())
+    done = world.run("run", "test.xml", "--bench", "lab", "--out", "r")
+    manifest: dict[str, Any] = json.loads((world.folder / "r" / "manifest.json").read_text())
+    assert manifest["state"] == "complete", done.err
+    assert manifest["traits"]["switches"] == "model"
+    facts = [(fact["name"], fact["note"]) for fact in manifest["bench_facts"]]
+    assert any(name == "network" and "c1 to a, c2 to b, c3 to c" in note for name, note in facts)
+    flows = {
+        flow["flow"]: flow
+        for flow in json.loads((world.folder / "r" / "measures.json").read_text())["runs"][0]["flows"]
+    }
+    # Which time-triggered message a later one overtakes at the card hangs on how late the host sends.
+    assert flows[1]["sent"] == 60
+    assert flows[1]["delivered"] > 0
+    for number, sent, lost in ((2, 40, 0), (3, 60, 0), (4, 60, 10), (5, 60, 0)):
+        assert (flows[number]["sent"], flows[number]["lost"]) == (sent, lost), number
+    replayed = world.run("replay", "r", "--json")
+    (run,) = json.loads(replayed.out)["runs"]
+    assert (replayed.code, run["equal"]) == (0, True), replayed.out
+    assert run["decisions"]["run"] > 400
+
+
+def test_a_network_that_cannot_be_is_told_before_anything_is_sent(world: World) -> None:
+    (world.folder / "test.xml").write_text(TEST)
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b"}))
+    done = world.run("run", "test.xml", "--bench", "lab", "--out", "without")
+    assert done.code == 3
+    assert 'no interface leads to c; write leads-to = "c"' in done.err
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "eth1": "c"}))
+    done = world.run("run", "test.xml", "--bench", "lab", "--out", "addressed")
+    assert done.code == 3
+    assert "eth1 has the address 10.88.0.5" in done.err
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "eth2": "c"}))
+    done = world.run("run", "test.xml", "--bench", "lab", "--out", "forbidden")
+    assert done.code == 3
+    assert "does not allow tests on eth2" in done.err
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "a"}))
+    done = world.run("run", "test.xml", "--bench", "lab", "--out", "twice")
+    assert done.code in (2, 3)
+    assert "leads-to a is listed twice" in done.err
+    assert not (world.folder / "twice").exists()
