@@ -280,13 +280,13 @@ def test_a_network_uses_the_interfaces_of_its_session_alone(
 ) -> None:
     agent, plan = host.agent(), campaign("2ms")
     agent.hello("test", 60_000, CAMPAIGN)
-    agent.place = replace(agent.place, network_ports=(("a", "eth7"), ("b", "eth3")))
+    agent.place = dataclasses.replace(agent.place, network_ports=(("a", "eth7"), ("b", "eth3")))
     assert "this session is for eth7, not for eth3" in prepared(agent, plan)
     agent.release()
     with pytest.raises(AgentLostError, match="no test on its interface eth3; it allows interfaces lo0, eth7"):
         agent.hello("test", 60_000, OTHER)
     # With both of those that are allowed it has both, and nobody else has either.
-    agent.place = replace(agent.place, network_ports=(("a", "eth7"), ("b", "lo0")))
+    agent.place = dataclasses.replace(agent.place, network_ports=(("a", "eth7"), ("b", "lo0")))
     agent.hello("test", 60_000, OTHER)
     another = host.agent()
     for interface in ("eth7", "lo0"):

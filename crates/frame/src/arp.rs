@@ -49,8 +49,7 @@ impl Message {
             return None;
         }
         let code = u16::from_be_bytes(array_at(message, 6));
-        let operation =
-            [Operation::Request, Operation::Reply].into_iter().find(|one| one.code() == code)?;
+        let operation = [Operation::Request, Operation::Reply].into_iter().find(|one| one.code() == code)?;
         let at = |at: usize| (MacAddress(array_at(message, at)), array_at(message, at + 6));
         Some(Self { operation, sender: at(8), target: at(18) })
     }
@@ -93,7 +92,10 @@ mod tests {
             let mut frame = [0xAA; SMALLEST];
             message.write(&mut frame);
             assert_eq!(Message::read(&frame), Some(message));
-            assert_eq!(frame[..6], if operation == Operation::Reply { message.target.0.0 } else { [0xff; 6] });
+            assert_eq!(
+                frame[..6],
+                if operation == Operation::Reply { message.target.0.0 } else { [0xff; 6] }
+            );
             assert!(frame[HEADER_LEN + LEN..].iter().all(|byte| *byte == 0));
             for cut in 0..HEADER_LEN + LEN {
                 assert_eq!(Message::read(&frame[..cut]), None);

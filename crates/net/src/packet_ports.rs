@@ -228,9 +228,9 @@ mod tests {
         let tagged = place(2, status, &bytes);
         let frame = read(&tagged, status, &ports, &mut room).expect("a frame");
         assert_eq!((frame.port, frame.bytes.len(), frame.is_checksum_open), (1, 64, false));
+        assert_eq!(&frame.bytes[10..18], &[10, 11, 0x81, 0x00, 0x20, 0x05, 12, 13]);
         let open = place(2, 1 | STATUS_CHECKSUM_OPEN, &bytes);
         assert!(read(&open, 1 | STATUS_CHECKSUM_OPEN, &ports, &mut room).expect("a frame").is_checksum_open);
-        assert_eq!(&frame.bytes[10..18], &[10, 11, 0x81, 0x00, 0x20, 0x05, 12, 13]);
         assert!(read(&place(1, 1, &bytes), 1, &ports, &mut room).is_none(), "another interface's");
         assert!(read(&place(9, 1, &bytes), 1, &ports, &mut room).is_none());
     }

@@ -67,8 +67,7 @@ impl AgentService {
     /// testmaster has begun again.
     pub(super) async fn hold(&self, who: Caller, asked: proto::HelloRequest) -> Result<Arc<Session>, Status> {
         let campaign = named(&asked.campaign)?;
-        let interfaces: Vec<String> =
-            std::iter::once(asked.interface).chain(asked.more_interfaces).collect();
+        let interfaces: Vec<String> = std::iter::once(asked.interface).chain(asked.more_interfaces).collect();
         if let Some(rules) = &self.remote {
             if let Some(drained) = rules.drain.described() {
                 return Err(Status::failed_precondition(format!("this host is {drained}")));

@@ -37,8 +37,9 @@ impl AgentService {
         let (rules, planted_clock) = (self.remote.clone(), self.planted_clock);
         let sessions = lock(&self.shared.remote).clone();
         let holders = sessions.iter().filter_map(|session| session.holder.as_ref());
-        let in_use: Vec<(String, String)> =
-            holders.flat_map(|holder| holder.interfaces.iter().map(|one| (one.clone(), holder.described()))).collect();
+        let in_use: Vec<(String, String)> = holders
+            .flat_map(|holder| holder.interfaces.iter().map(|one| (one.clone(), holder.described())))
+            .collect();
         let of_all = in_use.iter().map(|(interface, used)| format!("{interface} is {used}"));
         let of_all = of_all.collect::<Vec<_>>().join(", ");
         let (interfaces, host) = tokio::task::spawn_blocking(move || {

@@ -109,7 +109,10 @@ impl Setup {
     /// For whom it sends.
     pub fn played(&self) -> Played {
         if self.is_network() {
-            Played { nodes: self.network_ports.iter().map(|port| port.node).collect(), with_interfaces: false }
+            Played {
+                nodes: self.network_ports.iter().map(|port| port.node).collect(),
+                with_interfaces: false,
+            }
         } else {
             Played { nodes: vec![self.node], with_interfaces: !self.card }
         }

@@ -8,14 +8,14 @@ use std::sync::mpsc::Sender;
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
-use wg_frame::{arp, ethernet, ipv4, probe, udp};
+use wg_frame::{ethernet, ipv4, probe, udp};
 use wg_net::{PacketPorts, PortFrame, PortSender, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Record, Truth};
 use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
 use wg_sim::{SimError, Sink};
 
-use super::addresses::Addresses;
+use super::addresses::Answers;
 use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
@@ -81,8 +81,8 @@ pub(super) struct Hosts {
     pub(super) incoming: VecDeque<Incoming>,
     /// Where a frame is changed before it is handed out: other copies of it stay as they are.
     pub(super) changed: Vec<u8>,
-    /// Those of the hosts.
-    pub(super) addresses: Addresses,
+    /// Tells them of one another's addresses.
+    pub(super) answers: Answers,
     /// When frames are likely.
     pub(super) expected: Expected,
     /// How long before something is due, or likely, to be awake: waking up takes as long, and varies.
@@ -144,15 +144,13 @@ impl Hosts {
     fn take(&mut self) -> RunTime {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
-        let Self { ports, buffers, incoming, intake, nodes, epoch, expected, addresses, .. } = self;
-        let mut answer = None;
+        let Self { ports, buffers, incoming, intake, nodes, epoch, expected, answers, .. } = self;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
                 // What came before the run was sent to try the way, not to be carried.
                 let at = epoch.run_time(frame.at).filter(|at| *at >= RunTime::ZERO)?;
                 // Whose address is whose the plan says; a host that asks is no part of the test.
-                if let Some(question) = arp::Message::read(frame.bytes) {
-                    answer = addresses.answer(&question).map(|answer| (frame.port, answer));
+                if answers.take_up(frame.port, frame.bytes) {
                     return None;
                 }
                 intake.frames += 1;
@@ -167,11 +165,7 @@ impl Hosts {
             });
             match came {
                 None => return known,
-                Some(None) => {
-                    if let Some((port, answer)) = answer.take() {
-                        ports.send(port, &answer);
-                    }
-                }
+                Some(None) => answers.send(),
                 Some(Some(frame)) => {
                     if let Some(probe) = frame.headers.probe {
                         expected.came(probe.flow, frame.at);
@@ -361,9 +355,9 @@ fn on_line(bytes: &[u8], frame: &Frame) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wg_frame::ethernet::MacAddress;
     use wg_frame::layout::{self, Carrier, Envelope};
     use wg_frame::probe::Probe;
-    use wg_frame::ethernet::MacAddress;
 
     #[test]
     fn a_checksum_that_was_left_to_an_interface_is_right_afterwards() {

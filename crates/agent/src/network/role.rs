@@ -11,7 +11,7 @@ use wg_record::Crossing;
 use wg_sim::live::{Buffers, carry};
 use wg_sim::{SimError, SimReport};
 
-use super::addresses::Addresses;
+use super::addresses::Answers;
 use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
@@ -80,7 +80,7 @@ impl Role for NetworkBetween {
             intake: Intake::default(),
             incoming: VecDeque::with_capacity(FRAMES as usize),
             changed: Vec::with_capacity(LONGEST),
-            addresses: Addresses::of(network),
+            answers: Answers::open(network, &interfaces)?,
             expected,
             lead: if setup.own_core { Lead::cautious(LEAD_NS) } else { Lead::new(LEAD_NS) },
             budget: if setup.own_core { Budget::new(0, 1) } else { Budget::of_small_host(0) },

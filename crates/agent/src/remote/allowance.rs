@@ -445,7 +445,9 @@ mod tests {
         };
         let allowance =
             Allowance::of("addresses = [\"0.0.0.0/0\"]\nrate = \"1Mbit/s\"\nduration = \"1s\"").unwrap();
-        let check = |send: Send| allowance.check(&network, &sends(send), &Played { nodes: vec![0], with_interfaces: true }, &[], 0);
+        let check = |send: Send| {
+            allowance.check(&network, &sends(send), &Played { nodes: vec![0], with_interfaces: true }, &[], 0)
+        };
         // 128 B of frame and 20 B around it, a hundred times a second.
         let steady = |count| Send::periodic(10, Span::from_millis(10), 82, count);
         assert_eq!(check(steady(100)), Ok(118_400));
