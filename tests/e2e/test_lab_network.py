@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,3 +109,34 @@ def test_a_network_that_cannot_be_is_told_before_anything_is_sent(world: World) 
     assert done.code in (2, 3)
     assert "leads-to a is listed twice" in done.err
     assert not (world.folder / "twice").exists()
+
+
+def test_a_network_that_is_killed_ends_the_run_and_keeps_what_was_measured(world: World) -> None:
+    (world.folder / "long.xml").write_text(TEST.replace('count="60"', 'count="2000"'))
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "c3": "c"}))
+    running = world.begin("run", "long.xml", "--bench", "lab", "--out", "long")
+    manifest = world.folder / "long" / "manifest.json"
+    end = time.monotonic() + 60
+    while not (manifest.exists() and json.loads(manifest.read_text())["runs"]) and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(3.0)
+    world.order("kill delta")
+    time.sleep(0.5)
+    world.order("start delta")
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 4, out + err
+    told = json.loads(manifest.read_text())
+    assert told["state"] == "failed"
+    assert "the network" in told["reason"]
+    shown = world.run("show", "long", "--json")
+    (run,) = json.loads(shown.out)["runs"]
+    flows = {flow["flow"]: flow for flow in run["flows"]}
+    assert flows[4]["delivered"] > 50
+    # Nobody knows what a network that is gone did with what it held.
+    assert flows[4]["unknown"] > 0
+    assert {flow["lost"] for number, flow in flows.items() if number in (2, 3)} == {0}
+    assert world.run("verify", "long").code == 0
+    again = world.run("run", "test.xml", "--bench", "lab", "--out", "again")
+    assert json.loads((world.folder / "again" / "manifest.json").read_text())["state"] == "complete", (
+        again.err
+    )

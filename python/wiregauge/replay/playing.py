@@ -22,6 +22,7 @@ from wiregauge.plan import Run, as_json
 from wiregauge.records import RunDirectory, RunDirectoryError
 from wiregauge.records.directory import BESIDE
 from wiregauge.records.processing import checked_records
+from wiregauge.stats import samples_needed
 
 __all__ = [
     "LISTED",
@@ -69,7 +70,7 @@ class Released:
     p50_ns: float | None
     p99_ns: float | None
     p999_ns: float | None
-    """None where there are fewer frames than it leaves one out of."""
+    """None where there are too few frames for it."""
     max_ns: float | None
     refused: int
 
@@ -276,18 +277,18 @@ def _releases(rows: pl.DataFrame, names: Sequence[str], end_systems: Sequence[in
     for node in end_systems:
         own = rows.filter(pl.col("node") == node)
         late = own.filter(pl.col("kind") == "left")["late"].sort()
-        p50, p99, p999, most = (_rank(late, thousandths) for thousandths in (500, 990, 999, 1000))
+        p50, p99, p999, most = (_rank(late, q) for q in (0.5, 0.99, 0.999, 1.0))
         refused = own.filter(pl.col("kind") == "refused").height
         found.append(Released(names[node], late.len(), p50, p99, p999, most, refused))
     return tuple(found)
 
 
-def _rank(late: pl.Series, thousandths: int) -> float | None:
-    """The least that this share of values is not above, ns; None where it would leave out less than one."""
+def _rank(late: pl.Series, q: float) -> float | None:
+    """The least that this share of values is not above, ns; None where there are too few values for it."""
     count = late.len()
-    if not count or (thousandths < 1000 and count * (1000 - thousandths) < 1000):
+    if count < (samples_needed(q) if q < 1 else 1):
         return None
-    return float(late[-(-count * thousandths // 1000) - 1]) / 1e3
+    return float(late[-(-count * round(q * 1000) // 1000) - 1]) / 1e3
 
 
 def _handed(

@@ -47,8 +47,8 @@ def _rows(network: NetworkResult, point: Mapping[str, str]) -> list[list[Cell]]:
             Cell(one.end_system, kind="text short"),
             Cell(str(one.frames)),
             *(
-                Cell(micro(late) if one.frames else NONE, f"n = {one.frames}")
-                for late in (one.p50_ns, one.p99_ns, one.p999_ns, one.max_ns)
+                Cell(NONE if late is None else micro(late), f"n = {one.frames}")
+                for late in one.shown_ns.values()
             ),
             Cell(str(one.undelivered), kind="bad" if one.undelivered else ""),
         ]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.stats import samples_needed
 
 __all__ = ["NetworkResult", "ReleaseResult", "network_of"]
 
@@ -31,6 +32,15 @@ class ReleaseResult:
     """Frames that the kernel did not take."""
     access: str = ""
     """By what the kernel was given them; empty in runs from before it was reported."""
+
+    @property
+    def shown_ns(self) -> dict[str, int | None]:
+        """What a reader is told, by its name; None where there are too few frames for it."""
+        quantiles = {"p50": (0.5, self.p50_ns), "p99": (0.99, self.p99_ns), "p99.9": (0.999, self.p999_ns)}
+        told = {
+            name: late if self.frames >= samples_needed(q) else None for name, (q, late) in quantiles.items()
+        }
+        return told | {"max": self.max_ns if self.frames else None}
 
 
 @dataclass(frozen=True, slots=True)

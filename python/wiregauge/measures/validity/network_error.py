@@ -74,11 +74,12 @@ def network_error_text(network: NetworkResult) -> str:
         came += f", by {duration(network.most_moved_ns)} at most"
     if worst is None:
         return f"no frame left; {came}"
-    return (
-        f"late by {duration(worst.p50_ns)} at p50, {duration(worst.p99_ns)} at p99, "
-        f"{duration(worst.p999_ns)} at p99.9, {duration(worst.max_ns)} at most "
-        f"(to {worst.end_system}, n = {worst.frames}); {came}"
+    late = ", ".join(
+        f"{duration(value)} {'at most' if name == 'max' else f'at {name}'}"
+        for name, value in worst.shown_ns.items()
+        if value is not None
     )
+    return f"late by {late} (to {worst.end_system}, n = {worst.frames}); {came}"
 
 
 def _held_against(run: Evidence) -> tuple[float | None, str, float]:
