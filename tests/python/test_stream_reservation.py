@@ -138,7 +138,6 @@ def test_what_is_beyond_the_bandwidth_names_flow_port_and_limit() -> None:
             "",
             "flow 2 has priority 3 at port s:3, that of class A, and no reservation",
         ),
-        (flow(1, 'class="A"'), sent(1, 100), ' kind="arinc664"', "has no shapers"),
         (
             flow(1, 'class="A"'),
             sent(1, 100),

@@ -16,7 +16,7 @@ __all__ = ["FIXES", "MEANINGS", "meant", "with_loudness"]
 FIXES: Final = "offloads, coalescing, EEE, pause frames, reverse-path filter, socket buffers, governor"
 
 MEANINGS: Final = {
-    "--beside": "Another run directory",
+    "--beside": "Another directory",
     "--bench": "Where to run: sim = simulator, netns = real frames between namespaces of this machine",
     "--count": "How many to send",
     "--fix": "Set hosts for measuring",

@@ -94,7 +94,7 @@ def report(
             metavar="DIR",
             help=meant(
                 "--beside",
-                " of the test on the same axis, such as a simulated one; repeatable",
+                " of runs of the test on the same axis, such as simulated ones; repeatable",
                 only="With --bounds",
             ),
             show_default=False,

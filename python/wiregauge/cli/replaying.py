@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir
 from wiregauge.terminal import BAD_INPUT, exit_code, fail, make_console, put_lines
 
@@ -19,7 +20,7 @@ def replay(
     place: RunDir,
     run: Annotated[
         int | None,
-        typer.Option("--run", metavar="N", min=0, help="This run alone.", show_default="all"),
+        typer.Option("--run", metavar="N", min=0, help=meant("--run"), show_default="all"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -77,7 +77,10 @@ def study(
         typer.Option(
             "--beside",
             metavar="DIR",
-            help="A directory of the same study, carried out elsewhere or by the simulator: its figures stand beside.",
+            help=meant(
+                "--beside",
+                " of the same study, carried out elsewhere or by the simulator: its figures stand beside",
+            ),
             show_default=False,
         ),
     ] = None,
