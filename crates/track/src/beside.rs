@@ -34,10 +34,9 @@ pub fn store_table<R: Row>(
 pub fn read_stored<R: Row>(path: &Path) -> Result<Vec<R>, RecordError> {
     let foreign = |problem: String| RecordError::Foreign { path: path.to_owned(), problem };
     let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
-    let batches = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build()).map_err(foreign)?;
+    let mut batches = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build()).map_err(foreign)?;
     let mut rows = Vec::new();
-    for batch in batches {
-        let batch = batch.map_err(|error| foreign(error.to_string()))?;
+    while let Some(batch) = guarded(|| batches.next().transpose()).map_err(foreign)? {
         R::decode(&batch, &mut rows).map_err(foreign)?;
     }
     Ok(rows)

@@ -1,7 +1,7 @@
 //! Fuzz body: every view over the same bytes.
 
 use wg_frame::classify::{Content, classify};
-use wg_frame::{arinc664, ethernet, ipv4, lldp, ptp, rtag, tte, udp, vlan};
+use wg_frame::{arinc664, arp, ethernet, ipv4, lldp, ptp, rtag, tte, udp, vlan};
 
 /// Every view over the same bytes: no accessor panics, and what parses is written back to the bit.
 pub(crate) fn body(data: &[u8]) {
@@ -48,6 +48,12 @@ pub(crate) fn body(data: &[u8]) {
     }
     if let Ok(message) = ptp::Message::new_checked(data) {
         ptp_message(&message, data);
+    }
+    if let Some(message) = arp::Message::read(data) {
+        let mut copy = vec![0; data.len()];
+        message.write(&mut copy);
+        let (from, to) = (ethernet::HEADER_LEN - 2, ethernet::HEADER_LEN + arp::LEN);
+        assert_eq!(copy[from..to], data[from..to]);
     }
     discovery(data);
     classified(data);

@@ -7,17 +7,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use wg_frame::time::RunTime;
 use wg_record::segment::{SegmentInfo, SegmentReader, SegmentWriter, segment_files};
-use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags};
+use wg_record::{Clock, Crc, Crossing, DropReason, Point, Record, RecordFlags, Row, TableWriter};
 use wg_track::parquet::{RecordWriter, read_records};
+use wg_track::{read_stored, store_table};
 
+const RECORDED: &str = "records.parquet";
+const CROSSED: &str = "crossings.parquet";
 /// Records of the whole files; small, so that damage hits something.
 const RECORDS: u32 = 120;
 
 /// The first byte chooses the kind of file, the second whether it is made up or a whole one to be damaged.
 pub(crate) fn body(data: &[u8]) {
     let [kind, made_up, rest @ ..] = data else { return };
-    let (segment, parquet) = whole();
-    let mut bytes = if kind % 2 == 0 { segment.clone() } else { parquet.clone() };
+    let (name, mut bytes) = whole()[usize::from(*kind) % 3].clone();
     if made_up % 8 == 0 {
         bytes = rest.to_vec();
     } else {
@@ -32,12 +34,17 @@ pub(crate) fn body(data: &[u8]) {
         }
     }
     let place = scratch();
-    let name = if kind % 2 == 0 { "000000.arrows" } else { "records.parquet" };
     let path = place.join(name);
     fs::write(&path, &bytes).expect("a temporary file");
-    if kind % 2 == 0 {
-        read_segment(&path);
-    } else if let Err(error) = read_records(&path) {
+    let read = match name {
+        RECORDED => read_records(&path).map(drop),
+        CROSSED => read_stored::<Crossing>(&path).map(drop),
+        _ => {
+            read_segment(&path);
+            Ok(())
+        }
+    };
+    if let Err(error) = read {
         assert!(error.to_string().contains(name), "it names the file: {error}");
     }
     drop(fs::remove_dir_all(place));
@@ -53,9 +60,9 @@ fn read_segment(path: &Path) {
     assert_eq!(read, reader.records_read());
 }
 
-/// A whole segment and a whole Parquet file, made once.
-fn whole() -> &'static (Vec<u8>, Vec<u8>) {
-    static WHOLE: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
+/// A whole segment and whole Parquet files, made once, with their names.
+fn whole() -> &'static [(&'static str, Vec<u8>); 3] {
+    static WHOLE: OnceLock<[(&'static str, Vec<u8>); 3]> = OnceLock::new();
     WHOLE.get_or_init(|| {
         let place = scratch();
         let records: Vec<Record> = (0..RECORDS).map(record).collect();
@@ -67,12 +74,21 @@ fn whole() -> &'static (Vec<u8>, Vec<u8>) {
         }
         writer.finish().expect("a whole segment");
         let segment = segment_files(&place).expect("one file").remove(0);
-        let stored = place.join("records.parquet");
+        let stored = place.join(RECORDED);
         let mut writer = RecordWriter::create(&stored, 3).expect("a file");
         writer.write(&records).and_then(|()| writer.finish()).expect("a whole file");
-        let both = [segment, stored].map(|path| fs::read(path).expect("it was written"));
+        let mut writer = TableWriter::create(&place, 3).expect("a table");
+        for at in 0..RECORDS {
+            let time = RunTime::from_picos(i64::from(at));
+            writer.push(Crossing { sequence: at, ..Crossing::ended(time) }).expect("a row");
+        }
+        writer.finish().expect("a whole table");
+        let crossed = place.join(CROSSED);
+        store_table::<Crossing>(&place.join(Crossing::FILE), &crossed, 3).expect("a file");
+        let files = [("000000.arrows", segment), (RECORDED, stored), (CROSSED, crossed)];
+        let files = files.map(|(name, path)| (name, fs::read(path).expect("it was written")));
         drop(fs::remove_dir_all(place));
-        both.into()
+        files
     })
 }
 
