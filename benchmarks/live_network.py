@@ -370,6 +370,10 @@ def rates(ways: list[Way]) -> None:
             reached=model >= WANTED,
         )  # fmt: skip
         for peer in ("bridge", "redirect"):
+            if not any(found[peer]):
+                # A ratio to nothing says nothing.
+                print(f"  no loss, {sent}: the {peer} lost frames at every rate that was tried", flush=True)
+                continue
             tell(f"no loss, {sent}", found["model"], found[peer], "k/s", 1e3, peer=peer, bar=None)
 
 
