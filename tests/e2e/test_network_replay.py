@@ -109,7 +109,13 @@ def best_effort_a_microsecond_later(directory: RunDirectory) -> None:
         time + 1_000_000 * (kind == "entered" and flow == 2)
         for time, kind, flow in zip(*columns, strict=True)
     ]
-    relisted(directory, rows.set_column(rows.schema.get_field_index("time"), "time", pa.array(times)))
+    later = rows.set_column(rows.schema.get_field_index("time"), "time", pa.array(times))
+    relisted(directory, later.take(sorted(range(len(times)), key=times.__getitem__)))
+
+
+def backwards(directory: RunDirectory) -> None:
+    rows = pq.read_table(directory.crossings(0))
+    relisted(directory, rows.take(list(range(rows.num_rows - 1, -1, -1))))
 
 
 def test_the_network_did_what_the_model_does_and_what_differs_is_found(made: Path) -> None:
@@ -143,6 +149,10 @@ def test_the_network_did_what_the_model_does_and_what_differs_is_found(made: Pat
     assert moved["decisions"]["differing"] + moved["departures"]["differing"] >= 2
 
     assert replayed(altered(made, "cut", without_the_end), 4)["missing"]
+
+    done = asked("replay", altered(made, "backwards", backwards))
+    assert done.exit_code == 2
+    assert "not in the order of time" in " ".join(done.output.split())
 
 
 def test_where_nothing_was_played_there_is_nothing_to_replay(tmp_path: Path) -> None:

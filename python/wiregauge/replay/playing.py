@@ -140,6 +140,11 @@ def replay_run(directory: RunDirectory, index: int, progress: Progress | None = 
             f"{directory.crossings(index)}: is missing: what crossed between hosts and network was not stored; "
             "run the test again"
         )
+    rows = _plain([crossings])
+    if not rows["time"].is_sorted():
+        raise CannotReplayError(
+            f"{crossings}: its rows are not in the order of time, as they were written; restore it from a copy"
+        )
     plan = directory.plan
     run = plan.runs[index]
     network_json, run_json = as_json(plan.network), as_json(run)
@@ -157,12 +162,11 @@ def replay_run(directory: RunDirectory, index: int, progress: Progress | None = 
         end_systems = list(plan.network.end_systems)
         until = int(told["until_ps"])
         own = _plain(checked_records(directory, index))
-        rows = _plain([crossings])
         return Replay(
             index=index,
             point=run.point,
             until_ns=until / 1e3,
-            missing=_missing(entry, whole=bool(told["is_whole"]), until_ns=until / 1e3),
+            missing=_missing(entry, rows, whole=bool(told["is_whole"]), until_ns=until / 1e3),
             decisions=_compared(
                 _of_network(own, end_systems, until),
                 _of_network(replayed, end_systems, until),
@@ -178,10 +182,12 @@ def replay_run(directory: RunDirectory, index: int, progress: Progress | None = 
         )
 
 
-def _missing(entry: Mapping[str, Any], *, whole: bool, until_ns: float) -> str:
+def _missing(entry: Mapping[str, Any], rows: pl.DataFrame, *, whole: bool, until_ns: float) -> str:
     network = entry.get("network") or {}
     dropped = int(network.get("records_dropped", 0) or 0)
     told = []
+    if not (rows["kind"] == "entered").any():
+        told.append("no frame came from a host: there was nothing to do once more")
     if not whole:
         told.append(f"what crossed is stored up to {until_ns / 1e6:.3f} ms; what came later is not compared")
     if dropped:

@@ -81,7 +81,9 @@ def _run(one: Replay) -> Iterator[str]:
 
 
 def _compared(what: str, noun: str, compared: Compared) -> Iterator[str]:
-    told = "equal" if not compared.differing else f"{compared.differing} DIFFER"
+    told = "equal" if compared.run else "nothing to compare"
+    if compared.differing:
+        told = f"{compared.differing} DIFFER"
     yield f"  {what}: {count_of(compared.run, noun)}, {told}"
     yield from _rows(compared.rows, compared.differing)
 
