@@ -8,7 +8,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
+
+use super::lock;
 
 const PREFIX: &str = "campaign-";
 const OWNER: &str = "owner";
@@ -16,6 +19,9 @@ const OWNER: &str = "owner";
 const DIGITS: usize = 32;
 /// Folders looked into for one list, at most.
 const MOST: usize = 10_000;
+/// Sessions of one campaign begin side by side, one for each interface of a host: none may see the name of its owner half
+/// written.
+static CLAIMING: Mutex<()> = Mutex::new(());
 
 /// The name of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,26 +55,7 @@ impl Campaign {
     /// # Errors
     /// It is somebody else's, or the disk refuses.
     pub fn claim(&self, owner: &str) -> io::Result<()> {
-        let folder = self.folder();
-        match fs::DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(OWNER)) {
-            Ok(mut file) => {
-                file.write_all(owner.as_bytes())?;
-                file.sync_all()?;
-                fs::File::open(&folder)?.sync_all()
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let other = self.owner()?;
-                if other == owner {
-                    return Ok(());
-                }
-                Err(io::Error::other(format!("the campaign is {other}'s")))
-            }
-            Err(error) => Err(error),
-        }
+        claim(&self.folder(), owner)
     }
 
     /// Who had it recorded.
@@ -76,7 +63,7 @@ impl Campaign {
     /// # Errors
     /// There is no such campaign.
     pub fn owner(&self) -> io::Result<String> {
-        fs::read_to_string(self.folder().join(OWNER))
+        owner_of(&self.folder())
     }
 
     /// Where the records of a node in a run are.
@@ -98,11 +85,39 @@ impl Campaign {
 
     /// Removes its folder where no records are left in it.
     pub fn tidy(&self) {
+        let _one = lock(&CLAIMING);
         let folder = self.folder();
         if runs(&folder).is_empty() && fs::remove_file(folder.join(OWNER)).is_ok() {
             let _ = fs::remove_dir(&folder);
         }
     }
+}
+
+fn claim(folder: &Path, owner: &str) -> io::Result<()> {
+    let _one = lock(&CLAIMING);
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(OWNER)) {
+        Ok(mut file) => {
+            file.write_all(owner.as_bytes())?;
+            file.sync_all()?;
+            fs::File::open(folder)?.sync_all()
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let other = owner_of(folder)?;
+            if other == owner {
+                return Ok(());
+            }
+            Err(io::Error::other(format!("the campaign is {other}'s")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn owner_of(folder: &Path) -> io::Result<String> {
+    fs::read_to_string(folder.join(OWNER))
 }
 
 /// Where the records of a node in a run are below a folder.
@@ -207,5 +222,21 @@ mod tests {
             let refused = Campaign::named(wrong).unwrap_err();
             assert!(refused.starts_with("the name of a campaign is 32 hexadecimal digits"), "{refused}");
         }
+    }
+    #[test]
+    fn sessions_that_begin_side_by_side_agree_on_the_owner() {
+        let below = std::env::temp_dir().join(format!("wiregauge-campaigns-{}", std::process::id()));
+        fs::create_dir(&below).unwrap();
+        for number in 0..200 {
+            let folder = below.join(number.to_string());
+            let claims = std::thread::scope(|scope| {
+                let claim = || scope.spawn(|| claim(&folder, "operator"));
+                [claim(), claim(), claim()].map(|one| one.join().unwrap())
+            });
+            assert!(claims.iter().all(Result::is_ok), "{claims:?}");
+            let refused = claim(&folder, "somebody").unwrap_err().to_string();
+            assert_eq!(refused, "the campaign is operator's");
+        }
+        fs::remove_dir_all(&below).unwrap();
     }
 }
