@@ -18,7 +18,7 @@ from test_passive import MS, US, Seen, blocks, frame, imported, written
 from wiregauge import measures
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.definition import SENT
-from wiregauge.measures.limits import judge_limits
+from wiregauge.measures.limits import OfRun, judge_limits
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.results import Grade, Judgement
 
@@ -86,7 +86,7 @@ def sides(
 
 def decided(judgement: Judgement, measure: str, value: float, bound: str = "at-most") -> str:
     flows = judgement.runs[0].flows
-    (found,) = judge_limits((LimitPlan(None, measure, bound, value, "", 1),), flows, {})
+    (found,) = judge_limits((LimitPlan(None, measure, bound, value, "", 1),), flows, OfRun())
     return found.result
 
 

@@ -15,7 +15,7 @@ import pytest
 from test_silence import STAR, limit_names, simulated
 from wiregauge import measures
 from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.limits import judge_limits, observe
+from wiregauge.measures.limits import OfRun, judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.instrument import Range, instrument_range, one_way
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
@@ -33,7 +33,9 @@ def drifting(tmp_path_factory: pytest.TempPathFactory) -> tuple[FlowResult, ...]
 
 
 def judged(name: str, bound: str, value: float, flow: FlowResult, *, exact: bool = True) -> LimitResult:
-    (found,) = judge_limits([LimitPlan(flow.plan.id, name, bound, value, "", 1)], [flow], {}, exact=exact)
+    (found,) = judge_limits(
+        [LimitPlan(flow.plan.id, name, bound, value, "", 1)], [flow], OfRun(virtual_time=exact)
+    )
     return found
 
 

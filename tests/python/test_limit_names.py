@@ -112,7 +112,9 @@ def test_every_figure_that_is_shown_has_a_name(free: measures.Judgement) -> None
     # None of its flows has copies, stream filters, gates or shapers: test_frer.py, test_policing.py,
     # test_gate_waits.py, test_credits.py.
     others = ("elimination.", "policing.", "gates.", "credit.")
-    assert {name for name in missing if not name.startswith(others)} == of_runs
+    assert {name for name in missing if not name.startswith(others)} == {
+        name for name in of_runs if not name.endswith(".p99.99")
+    }
 
 
 def test_every_measure_has_names() -> None:

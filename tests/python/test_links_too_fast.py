@@ -10,7 +10,7 @@ import pytest
 from simulation import trial
 from wiregauge.measures import FlowResult
 from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.limits import judge_limits, observe
+from wiregauge.measures.limits import OfRun, judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.instrument import too_fast
 from wiregauge.measures.metrics.line_time import on_the_same_links
@@ -79,8 +79,8 @@ def test_no_limit_is_kept_that_links_could_have_broken(flows: tuple[FlowResult, 
             for bound, room in (("at-most", 1.0), ("at-least", -1.0), ("at-most", -1.0), ("at-least", 1.0)):
                 at = value + room * (1e-6 + abs(value) * 1e-3)
                 limit = LimitPlan(flow.plan.id, name, bound, at, "x", 1)
-                (before,) = judge_limits([limit], [flow], {}, exact=True)
-                (after,) = judge_limits([limit], [fast], {}, exact=True)
+                (before,) = judge_limits([limit], [flow], OfRun(virtual_time=True))
+                (after,) = judge_limits([limit], [fast], OfRun(virtual_time=True))
                 up = bound == "at-most"
                 open_ = links == "either" or (links == "more" and up) or (links == "less" and not up)
                 if before.result == "pass" and open_:
@@ -103,8 +103,8 @@ def test_no_count_is_kept_on_links_that_are_not_those_of_the_plan(
 ) -> None:
     fast = replace(flows[0], line_time=LineTime(too_fast=True, text=""))
     at_most = [LimitPlan(10, name, "at-most", value, "x", 1) for value in (0.0, 1e9)]
-    assert {one.result for one in judge_limits(at_most, [flows[0]], {}, exact=True)} == {"pass"}
-    for one in judge_limits(at_most, [fast], {}, exact=True):
+    assert {one.result for one in judge_limits(at_most, [flows[0]], OfRun(virtual_time=True))} == {"pass"}
+    for one in judge_limits(at_most, [fast], OfRun(virtual_time=True)):
         assert one.result == "undecided"
         assert "would have been lost, late or altered" in one.reason
 

@@ -25,8 +25,10 @@ from wiregauge.master.trial import try_streams
 from wiregauge.master.watching import watch
 from wiregauge.measures import Judgement, judge, show_json
 from wiregauge.measures.comparing.differences import differences
+from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.live_network import NetworkResult, ReleaseResult
+from wiregauge.measures.metrics.percentiles import unsupported
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.text import show_text
 from wiregauge.measures.validity.network_error import network_error
@@ -263,7 +265,8 @@ def test_one_frame_in_ten_thousand_that_was_moved_is_no_error(tmp_path: Path) ->
 
 
 def test_a_limit_is_what_the_error_is_held_against(tmp_path: Path) -> None:
-    network = NetworkResult((ReleaseResult("sensor", 400, 1, 1, 1_200, 1_200, 0),), 400, 0, 0, 0)
+    late = unsupported(QUANTILES)
+    network = NetworkResult((ReleaseResult("sensor", 400, late, 1_200.0, 0),), 400)
     evidence = {"switches": "model", "network": network}
     judgement = judged(tmp_path, late_ns=100)
     run = judgement.runs[0]

@@ -25,7 +25,7 @@ from wiregauge import measures
 from wiregauge.cli import app
 from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.definitions.definition import ARRIVED, SENT
-from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, judge_limits, observe
+from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, OfRun, judge_limits, observe
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.results import FlowResult, LimitResult, RunResult
@@ -75,9 +75,8 @@ def unbreakable() -> Iterator[LimitPlan]:
 
 
 def judged(run: RunResult) -> tuple[LimitResult, ...]:
-    return judge_limits(
-        tuple(unbreakable()), run.flows, run.unplanned, run.clusters, run.ptp_domains, exact=True
-    )
+    of_run = OfRun(run.unplanned, run.clusters, run.ptp_domains, virtual_time=True)
+    return judge_limits(tuple(unbreakable()), run.flows, of_run)
 
 
 def holding(run: RunResult) -> set[tuple[str, str]]:
@@ -162,13 +161,13 @@ def test_of_a_flow_that_sent_nothing_nothing_is_decided(tmp_path: Path) -> None:
     for flow in run.flows:
         of = judge_flow(flow.plan, (nothing, nothing), {}, Offsets(0.0, 0.0), known, None, None)
         (empty,) = together([of])
-        found = judge_limits(tuple(unbreakable()), [empty], {}, exact=True)
+        found = judge_limits(tuple(unbreakable()), [empty], OfRun(virtual_time=True))
         assert {one.measure for one in found if one.holds} <= {"sent"}
 
 
 def figures(run: RunResult, *named: str) -> dict[str, float | None]:
     limits = tuple(LimitPlan(1, name, "at-most", 1e300, "", 1) for name in named)
-    return {one.measure: one.observed for one in judge_limits(limits, run.flows, {}, exact=True)}
+    return {one.measure: one.observed for one in judge_limits(limits, run.flows, OfRun(virtual_time=True))}
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def test_what_a_sender_did_not_send_keeps_no_limit(span: str, healthy: tuple[Run
             better = DEFINITIONS[name.measure].better
             bound = "at-least" if better == "higher" else "at-most"
             limit = LimitPlan(flow.plan.id, str(name), bound, figure.value, "", 1)
-            (found,) = judge_limits([limit], [flow], {}, exact=True)
+            (found,) = judge_limits([limit], [flow], OfRun(virtual_time=True))
             if name.measure in OF_SILENCES and flow.unsent_in_silences:
                 # What it is now includes the silence: what the flow alone keeps is beyond it.
                 continue
@@ -375,7 +374,7 @@ def test_what_no_tap_saw_being_sent_proves_no_silence(
     assert {flow.unsent_in_silences for flow in run.flows} == {flow.plan.is_periodic for flow in run.flows}
     fewer = replace(tapped[0], counts={**tapped[0].counts, "sent": tapped[0].planned - 3})
     (found,) = judge_limits(
-        [LimitPlan(1, "receive_period.max", "at-most", 1e12, "", 1)], [fewer], {}, exact=True
+        [LimitPlan(1, "receive_period.max", "at-most", 1e12, "", 1)], [fewer], OfRun(virtual_time=True)
     )
     assert found.result == "undecided"
     assert "3 messages of the plan have no record of being sent" in found.reason
@@ -414,7 +413,7 @@ def test_a_sampled_flow_is_silent_for_as_long_as_the_whole(dying: Path) -> None:
     ):
         limit = LimitPlan(None, name, bound, value, "", 1)
         results = [
-            {one.result for one in judge_limits([limit], run.flows, {}, exact=True)}
+            {one.result for one in judge_limits([limit], run.flows, OfRun(virtual_time=True))}
             for run in (whole, sampled)
         ]
         assert results == [{"fail"}, {"fail"}], name
@@ -474,8 +473,7 @@ def test_where_nothing_arrives_there_was_no_service(lost: int, up: float, tmp_pa
     text = without_limits(STAR).replace('count="1000"', f'count="{lost}"')
     run = simulated(cut(text, ("a s",), 'from="0s"'), tmp_path)
     for bound in (0.001, 0.5, 1.0):
-        for found in judge_limits(
-            (LimitPlan(None, "availability", "at-least", bound, "", 1),), run.flows, {}, exact=True
-        ):
+        limit = LimitPlan(None, "availability", "at-least", bound, "", 1)
+        for found in judge_limits((limit,), run.flows, OfRun(virtual_time=True)):
             assert found.observed == up
             assert found.result == "fail"

@@ -13,6 +13,7 @@ from wiregauge.measures.gate_view import lists_of
 from wiregauge.measures.metrics.credits import changes_priority, class_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
+from wiregauge.measures.metrics.releases import Errors
 from wiregauge.plan import Switch
 from wiregauge.plan.tsn import settings_of
 
@@ -24,12 +25,19 @@ def has_gates(campaign: CampaignPlan) -> bool:
     return any(isinstance(node.kind, Switch) and node.kind.tsn for node in campaign.network.nodes)
 
 
-def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None) -> dict[str, int]:
+def gate_waits(
+    campaign: CampaignPlan, flow: FlowPlan, through: Passages | None, errors: Errors | None = None
+) -> dict[str, int]:
     """Of the passages by ports whose gate for the flow is not always open: all of them, those that found it closed when
-    they could have left, and those over which it closed before they left. Empty where there is none."""
-    counted = {"passages": 0, "found_closed": 0, "missed": 0}
+    they could have left, those over which it closed before they left, and those whose host got the frame only when it
+    had closed. Empty where there is none.
+
+    `errors` of a network that is played; None where none is, and nothing is handed to a host late.
+    """
+    counted = {"passages": 0, "found_closed": 0, "missed": 0, "released_late": 0}
     if through is None:
         return {}
+    hosts = {} if errors is None else _hosts(campaign)
     for node, port, rows in through.by_port():
         kind = campaign.network.nodes[node].kind
         if not isinstance(kind, Switch) or changes_priority(kind, flow.id):
@@ -47,4 +55,15 @@ def gate_waits(campaign: CampaignPlan, flow: FlowPlan, through: Passages | None)
         counted["passages"] += len(left)
         counted["found_closed"] += int(np.count_nonzero(~gate.is_open(ready)))
         counted["missed"] += int(np.count_nonzero(gate.next_closing(ready) < left))
+        if errors is not None and (node, port) in hosts:
+            late = errors.of_messages(flow.id, hosts[node, port], through.sequence[rows])
+            # A closing at the very instant at which the model is done with the frame is behind it.
+            counted["released_late"] += int(np.count_nonzero(gate.next_closing(left - 1) < left + late))
     return counted if counted["passages"] else {}
+
+
+def _hosts(campaign: CampaignPlan) -> dict[tuple[int, int], int]:
+    """The end systems that ports of switches lead to, by node and number of the port."""
+    nodes = campaign.network.nodes
+    ends = (pair for link in campaign.network.links for pair in (link.ends, link.ends[::-1]))
+    return {(near.node, near.port): far.node for near, far in ends if nodes[far.node].is_end_system}

@@ -17,16 +17,17 @@ from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.extremes import keep
 from wiregauge.measures.gate_waits import gate_waits, has_gates
 from wiregauge.measures.large import are_many, large_run
-from wiregauge.measures.limits import judge_limits
+from wiregauge.measures.limits import OfRun, judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
 from wiregauge.measures.metrics.credits import credit_met, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.line_time import line_time, on_the_same_links
-from wiregauge.measures.metrics.live_network import network_of
+from wiregauge.measures.metrics.live_network import no_network
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.measures.metrics.releases import network_of
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import (
     Check,
@@ -221,6 +222,8 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
         paired=in_full if are_many(plan.flows) and not _limits_pairs(directory.plan.limits) else None,
     )
     gated = has_gates(directory.plan)
+    errors = directory.release_errors(plan.index)
+    played = errors if directory.traits.switches == "model" else None
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False
     for some, table, through in shards(directory, plan, one_in):
@@ -250,7 +253,7 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
                     elimination=elimination.get(flow.id),
                     policing=policing.get(flow.id),
                     credit=credit_met(directory.plan.network, flow, shaped) if shaped else None,
-                    gates=gate_waits(directory.plan, flow, through.get(flow.id))
+                    gates=gate_waits(directory.plan, flow, through.get(flow.id), played)
                     if gated and flow.id not in one_in
                     else None,
                 )
@@ -260,7 +263,8 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
             contradictions += _contradictions(result, _counted(counted, result.plan), clocks)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
-    clusters, ptp_domains, network = clusters_of(entry), ptp_domains_of(entry), network_of(entry)
+    clusters, ptp_domains = clusters_of(entry), ptp_domains_of(entry)
+    network = network_of(entry, errors, names, directory.plan.limits)
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     checks = judge_validity(
         Evidence(
@@ -306,11 +310,15 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
         limits=judge_limits(
             directory.plan.limits,
             flows,
-            strays,
-            clusters,
-            ptp_domains,
+            OfRun(
+                unplanned=strays,
+                clusters=clusters,
+                ptp_domains=ptp_domains,
+                network=network,
+                no_network=no_network(directory.traits.switches, network),
+                virtual_time=directory.traits.virtual_time,
+            ),
             fit=max((check.grade for check in checks), default=Grade.OK) != Grade.INVALID,
-            exact=directory.traits.virtual_time,
         ),
         unplanned=strays,
         agents=agents,

@@ -9,7 +9,7 @@ seen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import isfinite, isinf
 from typing import Literal
 
@@ -22,10 +22,13 @@ from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.instrument import Range, constant_cancels, instrument_range, too_fast
+from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
 from wiregauge.measures.metrics.quantities import NoFigureError, Quantity, flow_quantities, quantity
+from wiregauge.measures.metrics.release_figures import release_quantity
+from wiregauge.measures.metrics.releases import MEASURE as RELEASE_ERROR
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP, UNPAIRED
 from wiregauge.stats.sketch import Sketch
@@ -57,20 +60,26 @@ OF_SILENCES = frozenset({"receive_period", "receive_period_jitter", "goodput"})
 Result = Literal["pass", "fail", "undecided"]
 
 
+@dataclass(frozen=True, slots=True)
+class OfRun:
+    """What limits on a run as a whole are held against."""
+
+    unplanned: Mapping[str, int] = field(default_factory=dict)
+    clusters: Sequence[ClusterResult] = ()
+    ptp_domains: Sequence[PtpDomainResult] = ()
+    network: NetworkResult | None = None
+    no_network: str = ""
+    """Why nothing is known of a network that an agent plays; empty where something is."""
+    virtual_time: bool = False
+    """Timestamps are without error, and nothing is late."""
+
+
 def judge_limits(
-    limits: Sequence[LimitPlan],
-    flows: Sequence[FlowResult],
-    unplanned: Mapping[str, int],
-    clusters: Sequence[ClusterResult] = (),
-    ptp_domains: Sequence[PtpDomainResult] = (),
-    *,
-    fit: bool = True,
-    exact: bool = False,
+    limits: Sequence[LimitPlan], flows: Sequence[FlowResult], of_run: OfRun, *, fit: bool = True
 ) -> tuple[LimitResult, ...]:
     """One result per limit and flow it applies to; a limit on the run as a whole has flow None.
 
     Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
-    `exact`: timestamps are without error (`instrument_range`).
     """
     of_flow: dict[int, list[FlowResult]] = {}
     for flow in flows:
@@ -81,10 +90,7 @@ def judge_limits(
         for result in _judge(
             limit,
             flows if limit.flow is None else of_flow.get(limit.flow, ()),
-            unplanned,
-            clusters,
-            ptp_domains,
-            exact,
+            of_run,
         )
     )
     if fit:
@@ -99,27 +105,32 @@ def _unfit(reason: str) -> str:
 def _judge(
     limit: LimitPlan,
     flows: Sequence[FlowResult],
-    unplanned: Mapping[str, int],
-    clusters: Sequence[ClusterResult],
-    ptp_domains: Sequence[PtpDomainResult],
-    exact: bool,
+    of_run: OfRun,
 ) -> list[LimitResult]:
     """`flows` are those that the limit may be on."""
-    if limit.measure == "unplanned":
-        stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
-        came = sum(unplanned.values()) + sum(flow.counts["delivered"] for flow in flows)
-        unit = DEFINITIONS["unplanned"].unit
-        return [_result(limit, Quantity("unplanned", "", float(stray), unit, came), None)]
-    if _definition(limit.measure.partition(".")[0]).needs == "run":
-        if limit.measure.startswith("ptp_"):
-            return [_result(limit, ptp_quantity(limit.measure, ptp_domains), None)]
-        return [_result(limit, cluster_quantity(limit.measure, clusters), None)]
-    # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
     name = limit.measure.partition(".")[0]
+    if _definition(name).needs == "run":
+        return [_result(limit, _of_run(limit.measure, flows, of_run), None)]
+    # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
     chosen = [flow for flow in flows if limit.flow is not None or _has(flow, name, limit.measure)]
     if not chosen:
         return [_result(limit, _absent(limit.measure, "the run has no messages of such a flow"), None)]
-    return [_result(limit, observe(limit.measure, flow), flow, exact=exact) for flow in chosen]
+    return [_result(limit, observe(limit.measure, flow), flow, exact=of_run.virtual_time) for flow in chosen]
+
+
+def _of_run(measure: str, flows: Sequence[FlowResult], of_run: OfRun) -> Quantity:
+    """The figure of a run as a whole that a limit names."""
+    name = measure.partition(".")[0]
+    if name == "unplanned":
+        stray = sum(count for kind, count in of_run.unplanned.items() if kind != "foreign")
+        came = sum(of_run.unplanned.values()) + sum(flow.counts["delivered"] for flow in flows)
+        return Quantity(name, "", float(stray), DEFINITIONS[name].unit, came)
+    if name == RELEASE_ERROR:
+        simulated = sum(flow.counts["delivered"] for flow in flows) if of_run.virtual_time else None
+        return release_quantity(measure, of_run.network, of_run.no_network, simulated=simulated)
+    if name.startswith("ptp_"):
+        return ptp_quantity(measure, of_run.ptp_domains)
+    return cluster_quantity(measure, of_run.clusters)
 
 
 def _has(flow: FlowResult, name: str, measure: str) -> bool:

@@ -139,10 +139,14 @@ class ClusterShown(TypedDict):
 class ReleaseShown(TypedDict):
     end_system: str
     frames: Count
-    p50_ns: float
-    p99_ns: float
-    p999_ns: float
-    max_ns: float
+    p50_ns: Figure
+    p99_ns: Figure
+    p999_ns: Figure
+    max_ns: Figure
+    intervals_ns: Annotated[
+        dict[str, Interval],
+        Meta(description="95 % intervals of the percentiles by name; without single frames there are none"),
+    ]
     undelivered: Annotated[Count, Meta(description="frames that the kernel did not take")]
 
 

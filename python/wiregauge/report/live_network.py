@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wiregauge.measures.metrics.live_network import NetworkResult
+from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.results import Judgement
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 
@@ -47,10 +48,17 @@ def _rows(network: NetworkResult, point: Mapping[str, str]) -> list[list[Cell]]:
             Cell(one.end_system, kind="text short"),
             Cell(str(one.frames)),
             *(
-                Cell(NONE if late is None else micro(late), f"n = {one.frames}")
-                for late in one.shown_ns.values()
+                Cell(NONE if late.value is None else micro(late.value), _beside(late, one.frames))
+                for late in one.shown.values()
             ),
+            Cell(NONE if one.max_ns is None else micro(one.max_ns), f"n = {one.frames}"),
             Cell(str(one.undelivered), kind="bad" if one.undelivered else ""),
         ]
         for one in network.releases
     ]
+
+
+def _beside(late: Percentile, n: int) -> str:
+    """The interval of a percentile and its n."""
+    low, high = (NONE if edge is None else micro(edge) for edge in (late.low, late.high))
+    return f"n = {n}" if low == high == NONE else f"95 % {low} to {high} µs, n = {n}"

@@ -18,6 +18,7 @@ from wiregauge.measures.definitions.definition import (
 from wiregauge.measures.definitions.of_clusters import OF_CLUSTERS
 from wiregauge.measures.definitions.of_flows import OF_FLOWS
 from wiregauge.measures.definitions.of_messages import TIMES
+from wiregauge.measures.definitions.of_network import OF_NETWORK
 from wiregauge.measures.definitions.of_ptp import OF_PTP
 
 __all__ = [
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 DEFINITIONS: dict[str, Definition] = {
-    definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS, *OF_PTP)
+    definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS, *OF_PTP, *OF_NETWORK)
 }
 
 

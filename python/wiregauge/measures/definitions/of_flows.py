@@ -332,8 +332,10 @@ OF_FLOWS = (
         "messages",
         "IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9.1; this project",
         "All of them (passages); those whose gate was closed when the frame could have left (found_closed); those over "
-        "which it closed before the frame left: the window was missed (missed). A multicast frame counts at each port.",
-        statistics=("passages", "found_closed", "missed"),
+        "which it closed before the frame left: the window was missed (missed); where an agent plays the network "
+        "those whose host was handed the frame when the gate had closed behind it (released_late; 0 in a simulation). "
+        "A multicast frame counts at each port.",
+        statistics=("passages", "found_closed", "missed", "released_late"),
         needs="gates",
         of="passages of gates",
         links="either",

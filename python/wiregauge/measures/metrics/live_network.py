@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.stats import samples_needed
+from wiregauge.measures.metrics.percentiles import Percentile
 
-__all__ = ["NetworkResult", "ReleaseResult", "network_of"]
+__all__ = [
+    "RARE",
+    "NetworkResult",
+    "ReleaseResult",
+    "no_network",
+]
 
-RARE = 0.001
+RARE: Final = 0.001
 """Of what p99.9 leaves out."""
+_SHOWN: Final = ("p50", "p99", "p99.9")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,42 +30,74 @@ class ReleaseResult:
 
     end_system: str
     frames: int
-    p50_ns: int
-    p99_ns: int
-    p999_ns: int
-    max_ns: int
+    percentiles: Mapping[str, Percentile]
+    """By name; without intervals where only the agent's own summary is left."""
+    max_ns: float | None
     undelivered: int
     """Frames that the kernel did not take."""
     access: str = ""
     """By what the kernel was given them; empty in runs from before it was reported."""
 
+    def value(self, statistic: str) -> float | None:
+        """A percentile, or `max`; None where there are too few frames for it."""
+        if statistic == "max":
+            return self.max_ns
+        found = self.percentiles.get(statistic)
+        return found.value if found is not None else None
+
     @property
-    def shown_ns(self) -> dict[str, int | None]:
-        """What a reader is told, by its name; None where there are too few frames for it."""
-        quantiles = {"p50": (0.5, self.p50_ns), "p99": (0.99, self.p99_ns), "p99.9": (0.999, self.p999_ns)}
-        told = {
-            name: late if self.frames >= samples_needed(q) else None for name, (q, late) in quantiles.items()
+    def shown(self) -> dict[str, Percentile]:
+        """The percentiles that a reader is told, by name."""
+        return {name: self.percentiles[name] for name in _SHOWN}
+
+    @property
+    def p50_ns(self) -> float | None:
+        """The median."""
+        return self.value("p50")
+
+    @property
+    def p99_ns(self) -> float | None:
+        """99 % were no later."""
+        return self.value("p99")
+
+    @property
+    def p999_ns(self) -> float | None:
+        """99.9 % were no later."""
+        return self.value("p99.9")
+
+    @property
+    def intervals_ns(self) -> dict[str, tuple[float | None, float | None]]:
+        """The 95 % intervals of the percentiles shown; those that have none are not there."""
+        return {
+            name: (one.low, one.high)
+            for name, one in self.shown.items()
+            if one.low is not None or one.high is not None
         }
-        return told | {"max": self.max_ns if self.frames else None}
+
+    @property
+    def late_ns(self) -> float:
+        """p99.9; of too few frames for that, the greatest."""
+        rare = self.value("p99.9")
+        return rare if rare is not None else self.max_ns or 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkResult:
     """An agent that was the network, in a run."""
 
-    releases: tuple[ReleaseResult, ...]
-    frames: int
+    releases: tuple[ReleaseResult, ...] = ()
+    frames: int = 0
     """Taken from end systems."""
-    moved: int
+    moved: int = 0
     """Of these, frames whose instant the model had passed, and which came into it later by as much."""
-    most_moved_ns: int
-    lost: int
+    most_moved_ns: int = 0
+    lost: int = 0
     """Frames that found no room."""
 
     @property
     def worst(self) -> ReleaseResult | None:
         """The end system towards which one frame in a thousand left latest; None where no frame left."""
-        return max((one for one in self.releases if one.frames), key=lambda one: one.p999_ns, default=None)
+        return max((one for one in self.releases if one.frames), key=lambda one: one.late_ns, default=None)
 
     @property
     def error_ns(self) -> float:
@@ -68,7 +106,7 @@ class NetworkResult:
         What left late and what came in late, where more than one in a thousand did, add up.
         """
         came_late = self.most_moved_ns if self.moved > RARE * self.frames else 0
-        return came_late + (self.worst.p999_ns if self.worst is not None else 0)
+        return came_late + (self.worst.late_ns if self.worst is not None else 0)
 
     @property
     def unseen(self) -> int:
@@ -76,29 +114,10 @@ class NetworkResult:
         return self.lost + sum(one.undelivered for one in self.releases)
 
 
-def network_of(entry: Mapping[str, object]) -> NetworkResult | None:
-    """What the network of a run reports; None where no agent was it, or it left no report."""
-    report = entry.get("network")
-    if not isinstance(report, dict):
-        return None
-    intake = report.get("intake")
-    taken = intake if isinstance(intake, dict) else {}
-    return NetworkResult(
-        releases=tuple(
-            ReleaseResult(
-                str(one.get("end_system", "")),
-                number(one, "frames"),
-                number(one, "p50_ns"),
-                number(one, "p99_ns"),
-                number(one, "p999_ns"),
-                number(one, "max_ns"),
-                number(one, "undelivered"),
-                str(one.get("access", "")),
-            )
-            for one in parts(report, "releases")
-        ),
-        frames=number(taken, "frames"),
-        moved=number(taken, "moved"),
-        most_moved_ns=number(taken, "most_moved_ns"),
-        lost=number(taken, "lost"),
-    )
+def no_network(switches: str, network: NetworkResult | None) -> str:
+    """Why nothing is known of a network that an agent plays; `switches`: who plays them, as the traits have it."""
+    if switches == "model":
+        return "" if network is not None else "the network left no report"
+    if switches == "kernel":
+        return "bridges of the kernel say nothing of how late they are"
+    return "no agent is the network between the end systems"

@@ -12,6 +12,7 @@ import polars as pl
 
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan, judged_plan
+from wiregauge.measures.metrics.releases import Errors, errors_of
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.records import (
     DamagedError,
@@ -112,6 +113,16 @@ class Recorded:
     def truth(self, index: int) -> Path | None:
         """What was true of a run; None where nobody knew it."""
         return self.inventory.find(self.directory.truth(index))
+
+    def release_errors(self, index: int) -> Errors:
+        """How late single frames left a network that was played; of no frame where they were not stored.
+
+        Raises RunDirectoryError for a damaged table.
+        """
+        path = self.inventory.find(self.directory.crossings(index))
+        if path is None:
+            return Errors()
+        return errors_of(path)
 
     def clocks(self, index: int) -> Path | None:
         """What synchronisation programs said of the clocks of a run; None where none ran."""

@@ -7,7 +7,7 @@ from math import inf
 from typing import Final
 
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.measures.metrics.live_network import NetworkResult
+from wiregauge.measures.metrics.live_network import RARE, NetworkResult, no_network
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import (
     LOST_INSIDE,
@@ -33,10 +33,8 @@ def network_error(run: Evidence) -> Iterator[Check]:
     """How late frames were, and whether any were lost, where an agent is the network; else what stands in its place."""
     if not run.switches:
         return
-    nothing = (
-        "" if run.switches == "model" else "bridges of the kernel say nothing of how late they are"
-    ) or ("" if run.network is not None else "the network left no report")
-    network = run.network or NetworkResult((), 0, 0, 0, 0)
+    nothing = no_network(run.switches, run.network)
+    network = run.network or NetworkResult()
     against, what, share = _held_against(run)
     error = network.error_ns
     told = network_error_text(network)
@@ -54,6 +52,7 @@ def network_error(run: Evidence) -> Iterator[Check]:
         "not the modelled network's",
         nothing=nothing,
     )
+    yield _windows(run, nothing)
     lost = network.unseen
     yield check(
         "network-lost",
@@ -62,6 +61,28 @@ def network_error(run: Evidence) -> Iterator[Check]:
         f"{network.lost} without room, {lost - network.lost} refused by the kernel",
         lost_inside(run, lost),
         f"the network itself lost {count_of(lost, 'frame')}, which no device of the test did{own_fault(run)}",
+        nothing=nothing,
+    )
+
+
+def _windows(run: Evidence, nothing: str) -> Check:
+    """Whether hosts were handed their frames before the gates that let them go had closed behind them."""
+    gated = [flow for flow in run.flows if "released_late" in flow.gates]
+    late = sum(flow.gates["released_late"] for flow in gated)
+    came = sum(flow.counts["delivered"] for flow in gated)
+    if not nothing and not gated:
+        nothing = "no gates let frames go"
+    told = (
+        f"{late} of {count_of(came, 'message')} that gates let go came to their hosts when these had closed"
+    )
+    return check(
+        "network-windows",
+        "Frames came to hosts within the windows of their gates",
+        f"at most one message in {1 / RARE:.0f} when the gate had closed behind it",
+        told,
+        Grade.OK if not late else Grade.DEGRADED if late > RARE * came else Grade.NOTE,
+        f"{told}: the windows are shorter than the instants that this host keeps; wider ones, a core for the "
+        "network alone, or a simulation keep them",
         nothing=nothing,
     )
 
@@ -75,10 +96,9 @@ def network_error_text(network: NetworkResult) -> str:
     if worst is None:
         return f"no frame left; {came}"
     late = ", ".join(
-        f"{duration(value)} {'at most' if name == 'max' else f'at {name}'}"
-        for name, value in worst.shown_ns.items()
-        if value is not None
+        f"{duration(one.value)} at {name}" for name, one in worst.shown.items() if one.value is not None
     )
+    late = ", ".join(part for part in (late, f"{duration(worst.max_ns or 0.0)} at most") if part)
     return f"late by {late} (to {worst.end_system}, n = {worst.frames}); {came}"
 
 
