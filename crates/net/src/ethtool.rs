@@ -1,5 +1,5 @@
-//! What drivers are asked and told by `SIOCETHTOOL` (linux/ethtool.h): offloads, interrupt coalescing, energy-efficient
-//! Ethernet, pause frames.
+//! What drivers are asked and told by `SIOCETHTOOL` (linux/ethtool.h): offloads, interrupt coalescing, queues,
+//! energy-efficient Ethernet, pause frames.
 //!
 //! Every structure of that interface is a row of words of 32 bits, and is treated as one.
 
@@ -19,6 +19,7 @@ const GET_STRINGS: u32 = 0x1b;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
+const GET_CHANNELS: u32 = 0x3c;
 const GET_EEE: u32 = 0x44;
 const SET_EEE: u32 = 0x45;
 /// `ETH_SS_FEATURES`, the set of names of features.
@@ -164,6 +165,18 @@ pub fn set_coalescing(interface: &str, wanted: Coalescing) -> io::Result<()> {
     (words[5], words[6]) = (wanted.tx_usecs, wanted.tx_frames);
     (words[10], words[11]) = (u32::from(wanted.adaptive_rx), u32::from(wanted.adaptive_tx));
     call(interface, &mut words).map(drop)
+}
+
+/// Words of `struct ethtool_channels`.
+const CHANNEL_WORDS: usize = 9;
+
+/// Queues by which an interface hands over received frames, each by an interrupt of its own.
+///
+/// # Errors
+/// There is no such interface, or its driver does not tell.
+pub fn receive_queues(interface: &str) -> io::Result<u32> {
+    // Queues of received frames alone, and those of both ways.
+    get::<CHANNEL_WORDS>(interface, GET_CHANNELS).map(|words| words[5] + words[8])
 }
 
 /// Words of `struct ethtool_eee`.

@@ -6,7 +6,7 @@
 //! be used on a servicing thread while a run is going on.
 //!
 //! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network; what is
-//! asked here are two lists).
+//! asked here are three lists).
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(
     not(test),
@@ -25,6 +25,7 @@ pub mod host;
 mod interface;
 mod memory;
 pub mod namespace;
+mod netdev;
 pub mod netfilter;
 mod netlink;
 mod packet_ports;
@@ -48,6 +49,7 @@ pub use interface::{
     Interface, LinkCounters, NoInterface, driver, hardware_address, interface_named, interfaces, line_rate,
     link_counters,
 };
+pub use netdev::{XdpSupport, xdp_support};
 pub use packet_ports::{PacketPorts, PortFrame};
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use port_sender::{PortSender, PortsLeft};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde::Serialize;
+use wg_frame::time::WallNanos;
 use wg_net::{HardwareClock, TimestampSource, clock, host, realtime};
 
 /// One thing the host grants or not.
@@ -29,6 +30,40 @@ pub const NAMES: [&str; 7] = [
     "network-namespaces",
     "user-namespaces",
 ];
+
+/// How late the thread of a sender or of a played network wakes up, ns.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeUps {
+    /// Half of them were no later.
+    pub p50_ns: i64,
+    /// 99 % were no later.
+    pub p99_ns: i64,
+    /// None was later.
+    pub max_ns: i64,
+}
+
+/// Sleeps some 400 times, 0.1 s in all, as such a thread does: on the last core, with real-time priority where it is granted.
+/// `None`: no thread could be had.
+pub fn wake_ups() -> Option<WakeUps> {
+    const TIMES: usize = 400;
+    const PERIOD_NS: i64 = 250_000;
+    const PRIORITY: u32 = 50;
+    let thread = std::thread::Builder::new().spawn(|| {
+        let last = std::thread::available_parallelism().map_or(0, |cores| cores.get() - 1);
+        // What is refused makes it late, which is what is asked.
+        let _ = (realtime::bind_to_core(last), realtime::fifo(PRIORITY), realtime::no_timer_slack());
+        let mut late: Vec<i64> = Vec::with_capacity(TIMES);
+        let mut due = clock::realtime().get();
+        for _ in 0..TIMES {
+            due = clock::realtime().get().max(due) + PERIOD_NS;
+            clock::sleep_until(WallNanos::new(due));
+            late.push(clock::realtime().get() - due);
+        }
+        late.sort_unstable();
+        WakeUps { p50_ns: late[TIMES / 2 - 1], p99_ns: late[TIMES * 99 / 100 - 1], max_ns: late[TIMES - 1] }
+    });
+    thread.ok()?.join().ok()
+}
 
 /// All findings. Changes nothing on the host or of this process: what has to be tried is tried in a thread or process of its own.
 pub fn examine() -> Vec<Finding> {

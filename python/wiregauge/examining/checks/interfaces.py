@@ -87,6 +87,42 @@ def coalescing(look: Look) -> Verdict:
     return degrades(f"{seen}, adaptive" if adaptive else seen, cure)
 
 
+def deferral(look: Look) -> Verdict:
+    """Whether the kernel puts interrupts off and waits for a timer, or for a program that polls."""
+    deferred, timeout_ns = look.number("deferred-interrupts"), look.number("flush-timeout-ns")
+    if deferred == 0 and timeout_ns == 0:
+        return fine("off")
+    cure = "".join(
+        f"echo 0 > /sys/class/net/{look.interface}/{name}{end}"
+        for name, end in (("napi_defer_hard_irqs", " && "), ("gro_flush_timeout", ""))
+    )
+    return degrades(f"{deferred} interrupts put off, flushed after {timeout_ns} ns", cure)
+
+
+def polling_threads(look: Look) -> Verdict:
+    """Whether frames are taken out of the interface by threads that others may hold up."""
+    if not look.truth("polled-by-threads"):
+        return fine("off: they are taken when the interface interrupts")
+    return degrades("on", f"echo 0 > /sys/class/net/{look.interface}/threaded")
+
+
+def receive_queues(look: Look) -> Verdict:
+    """Whether frames of all flows come by one queue, in their order."""
+    queues = look.number("receive-queues")
+    if queues <= 1:
+        return fine(f"{queues}")
+    return degrades(f"{queues}", f"ethtool -L {look.interface} combined 1")
+
+
+def xdp(look: Look) -> Verdict:
+    """Whether XDP programs run in the driver, and sockets share its memory."""
+    if look.truth("xdp-by-driver"):
+        return fine(
+            f"in the driver, {'zero copy' if look.truth('xdp-zero-copy') else 'every frame copied once'}"
+        )
+    return degrades("not in the driver: every frame is copied", "none: choose another interface")
+
+
 def eee(look: Look) -> Verdict:
     """Whether the link sleeps between frames."""
     if not look.truth("eee"):
@@ -165,6 +201,35 @@ CHECKS: Final = (
         coalescing,
         of_interface=True,
         fix="coalescing",
+    ),
+    Check(
+        "interrupt-deferral",
+        "interfaces",
+        "frames wait in the interface until a timer or a program that polls takes them",
+        deferral,
+        of_interface=True,
+    ),
+    Check(
+        "polling-threads",
+        "interfaces",
+        "frames wait for a thread of the kernel, which has no real-time priority unless it was given one",
+        polling_threads,
+        of_interface=True,
+    ),
+    Check(
+        "receive-queues",
+        "interfaces",
+        "flows are taken by several processors, of which one may be the servicing thread's; a played network and "
+        "captures see them in another order",
+        receive_queues,
+        of_interface=True,
+    ),
+    Check(
+        "xdp",
+        "interfaces",
+        "the backends xdp and the ports of a played network send fewer frames a second",
+        xdp,
+        of_interface=True,
     ),
     Check(
         "eee",

@@ -44,7 +44,20 @@ pub(super) fn tried(disturbs: bool) -> Vec<Fact> {
         let note = if finding.granted { String::new() } else { finding.detail };
         Fact::of(finding.name, Ok(finding.granted)).noted(note)
     });
-    untried.into_iter().chain(found).collect()
+    untried.into_iter().chain(found).chain(wake_facts(disturbs.then_some(why))).collect()
+}
+
+fn wake_facts(untried: Option<&str>) -> Vec<Fact> {
+    let told = match untried {
+        Some(why) => Err(why.to_owned()),
+        None => doctor::wake_ups().ok_or_else(|| "no thread could be started".to_owned()),
+    };
+    let of = |pick: fn(&doctor::WakeUps) -> i64| told.as_ref().map(pick).map_err(Clone::clone);
+    vec![
+        Fact::of("wake-late-p50-ns", of(|told| told.p50_ns)),
+        Fact::of("wake-late-p99-ns", of(|told| told.p99_ns)),
+        Fact::of("wake-late-max-ns", of(|told| told.max_ns)),
+    ]
 }
 
 fn signed(number: u64) -> i64 {

@@ -26,6 +26,7 @@ pub(super) fn facts(tree: &Tree, name: &str) -> Vec<Fact> {
     let mut facts = link_facts(tree, name, &shown);
     facts.extend(timestamp_facts(name));
     facts.extend(driver_facts(name));
+    facts.extend(queue_facts(tree, name, &shown));
     facts.extend(kernel_facts(tree, name, &shown));
     facts.into_iter().map(|fact| fact.on(name)).collect()
 }
@@ -108,6 +109,29 @@ fn driver_facts(name: &str) -> Vec<Fact> {
         Fact::of("pause-transmit", of(|told| told.tx.into())),
     ]);
     facts
+}
+
+/// By how many queues frames come, when the kernel takes them out of these, and what XDP programs and sockets find there.
+fn queue_facts(tree: &Tree, name: &str, shown: &Result<(), String>) -> Vec<Fact> {
+    let set = |what: &str| {
+        shown.clone().and_then(|()| {
+            let path = format!("/sys/class/net/{name}/{what}");
+            tree.number(&path).map_err(|why| format!("{why} (older kernels have no such setting)"))
+        })
+    };
+    let xdp = wg_net::xdp_support(name).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => "this kernel does not tell what drivers have for XDP".into(),
+        _ => refusal(&error),
+    });
+    let queues = ethtool::receive_queues(name).map(i64::from).map_err(|error| refusal(&error));
+    vec![
+        Fact::of("receive-queues", queues),
+        Fact::of("deferred-interrupts", set("napi_defer_hard_irqs")),
+        Fact::of("flush-timeout-ns", set("gro_flush_timeout")),
+        Fact::of("polled-by-threads", set("threaded").map(|told| told != 0)),
+        Fact::of("xdp-by-driver", xdp.as_ref().map(|has| has.by_driver).map_err(Clone::clone)),
+        Fact::of("xdp-zero-copy", xdp.map(|has| has.zero_copy)),
+    ]
 }
 
 fn feature(called: &'static str, kernel: &str, features: &io::Result<BTreeMap<String, Feature>>) -> Fact {
