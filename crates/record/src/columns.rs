@@ -166,3 +166,70 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
         self.meaning[usize::from(self.keys[row])]
     }
 }
+
+/// A column of a table beside the records: told once, for its schema, for writing and for reading.
+pub struct Cells<R> {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub data_type: fn() -> DataType,
+    /// The cells of rows; the array is the dictionary of their kinds.
+    pub write: fn(&[R], &ArrayRef) -> Result<ArrayRef, ArrowError>,
+    /// Sets what the cells of the column of this name say, or what is wrong with it.
+    pub read: fn(&RecordBatch, &str, &mut [R]) -> Result<(), String>,
+}
+
+/// [`Cells`] of numbers: name, type of Arrow, how a row has the number and how it is given it.
+macro_rules! number_cells {
+    ($name:literal, $arrow:ty, $get:expr, $set:expr) => {
+        $crate::columns::Cells {
+            name: $name,
+            data_type: || <$arrow as ::arrow_array::types::ArrowPrimitiveType>::DATA_TYPE,
+            write: |rows, _| Ok($crate::columns::numbers::<Self, $arrow>(rows, $get)),
+            read: |batch, name, rows| {
+                let set: fn(&mut Self, <$arrow as ::arrow_array::types::ArrowPrimitiveType>::Native) = $set;
+                let cells = $crate::columns::number_column::<$arrow>(batch, name)?;
+                rows.iter_mut().zip(cells).for_each(|(row, cell)| set(row, *cell));
+                Ok(())
+            },
+        }
+    };
+}
+
+/// [`Cells`] of the kinds of rows, which have a field `kind` of this vocabulary.
+macro_rules! kind_cells {
+    ($kind:ty) => {
+        $crate::columns::Cells {
+            name: "kind",
+            data_type: $crate::columns::vocabulary_type,
+            write: |rows, kinds| $crate::columns::codes(rows, kinds, |row: &Self| row.kind.code()),
+            read: |batch, name, rows| {
+                let cells = $crate::columns::CodeColumn::<$kind>::of(batch, name)?;
+                rows.iter_mut().enumerate().for_each(|(at, row)| row.kind = cells.at(at));
+                Ok(())
+            },
+        }
+    };
+}
+
+/// [`Cells`] of one of the flags of rows, which have a field `flags`.
+macro_rules! flag_cells {
+    ($name:literal, $flag:expr) => {
+        $crate::columns::Cells {
+            name: $name,
+            data_type: || ::arrow_schema::DataType::Boolean,
+            write: |rows, _| Ok($crate::columns::bits(rows, |row: &Self| row.flags.has($flag))),
+            read: |batch, name, rows| {
+                let cells = $crate::columns::bit_column(batch, name)?;
+                for (row, is_set) in rows.iter_mut().zip(cells.values()) {
+                    if is_set {
+                        row.flags = row.flags.with($flag);
+                    }
+                }
+                Ok(())
+            },
+        }
+    };
+}
+
+pub(crate) use {flag_cells, kind_cells, number_cells};

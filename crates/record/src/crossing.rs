@@ -1,19 +1,13 @@
 //! Frames that crossed between hosts and a network that was played between them: what came in, and what was handed out. With
 //! the plan it is all that the network was told, so that what it did can be done again.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
+use arrow_array::ArrayRef;
 use arrow_array::types::{Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::coded;
-use crate::columns::{
-    CodeColumn, bit_column, bits, codes, number_column, numbers, vocabulary, vocabulary_type,
-};
+use crate::columns::{Cells, flag_cells, kind_cells, number_cells, vocabulary};
 use crate::schema::{FLOW_FOREIGN, RecordFlags};
 use crate::table::Row;
 
@@ -43,7 +37,7 @@ pub struct Crossing {
     pub destination: MacAddress,
     /// Where it comes from, likewise.
     pub source: MacAddress,
-    /// Number of its message; 0 without one.
+    /// Number of its message. Of a frame without one: of the background load that it is of, from 1; 0: of none.
     pub sequence: u32,
     /// Flow of its message; [`FLOW_FOREIGN`] without one.
     pub flow: u16,
@@ -99,84 +93,39 @@ impl Row for Crossing {
     const KIND: &'static str = "crossings";
     const SCHEMA: u32 = 1;
     const GROWING: &'static [&'static str] = &["time", "late"];
+    const COLUMNS: &'static [Cells<Self>] = &[
+        number_cells!("time", Int64Type, |row| row.time.as_picos(), |row, cell| {
+            row.time = RunTime::from_picos(cell);
+        }),
+        kind_cells!(CrossingKind),
+        number_cells!("late", Int64Type, |row| row.late.as_picos(), |row, cell| {
+            row.late = Span::from_picos(cell);
+        }),
+        number_cells!("flow", UInt16Type, |row| row.flow, |row, cell| row.flow = cell),
+        number_cells!("sequence", UInt32Type, |row| row.sequence, |row, cell| row.sequence = cell),
+        number_cells!("node", UInt16Type, |row| row.node, |row, cell| row.node = cell),
+        number_cells!("length", UInt16Type, |row| row.length, |row, cell| row.length = cell),
+        number_cells!("destination", UInt64Type, |row| number(row.destination), |row, cell| {
+            row.destination = address(cell);
+        }),
+        number_cells!("source", UInt64Type, |row| number(row.source), |row, cell| row.source = address(cell)),
+        number_cells!("tag", Int32Type, |row| row.tag.map_or(UNTAGGED, i32::from), |row, cell| {
+            row.tag = u16::try_from(cell).ok();
+        }),
+        number_cells!("last", UInt8Type, |row| row.last, |row, cell| row.last = cell),
+        flag_cells!("returning", RecordFlags::RETURN),
+        flag_cells!("warm_up", RecordFlags::WARM_UP),
+    ];
+
+    fn blank() -> Self {
+        Self::ended(RunTime::ZERO)
+    }
 
     fn time(&self) -> RunTime {
         self.time
     }
 
-    fn schema(metadata: HashMap<String, String>) -> SchemaRef {
-        let field = |name: &str, data_type| Field::new(name, data_type, false);
-        let fields = vec![
-            field("time", DataType::Int64),
-            field("kind", vocabulary_type()),
-            field("late", DataType::Int64),
-            field("flow", DataType::UInt16),
-            field("sequence", DataType::UInt32),
-            field("node", DataType::UInt16),
-            field("length", DataType::UInt16),
-            field("destination", DataType::UInt64),
-            field("source", DataType::UInt64),
-            field("tag", DataType::Int32),
-            field("last", DataType::UInt8),
-            field("returning", DataType::Boolean),
-            field("warm_up", DataType::Boolean),
-        ];
-        Arc::new(Schema::new(fields).with_metadata(metadata))
-    }
-
     fn kinds() -> ArrayRef {
         vocabulary::<CrossingKind>()
-    }
-
-    fn batch(rows: &[Self], schema: &SchemaRef, kinds: &ArrayRef) -> Result<RecordBatch, ArrowError> {
-        RecordBatch::try_new(
-            schema.clone(),
-            vec![
-                numbers::<Self, Int64Type>(rows, |one| one.time.as_picos()),
-                codes(rows, kinds, |one| one.kind.code())?,
-                numbers::<Self, Int64Type>(rows, |one| one.late.as_picos()),
-                numbers::<Self, UInt16Type>(rows, |one| one.flow),
-                numbers::<Self, UInt32Type>(rows, |one| one.sequence),
-                numbers::<Self, UInt16Type>(rows, |one| one.node),
-                numbers::<Self, UInt16Type>(rows, |one| one.length),
-                numbers::<Self, UInt64Type>(rows, |one| number(one.destination)),
-                numbers::<Self, UInt64Type>(rows, |one| number(one.source)),
-                numbers::<Self, Int32Type>(rows, |one| one.tag.map_or(UNTAGGED, i32::from)),
-                numbers::<Self, UInt8Type>(rows, |one| one.last),
-                bits(rows, |one| one.flags.has(RecordFlags::RETURN)),
-                bits(rows, |one| one.flags.has(RecordFlags::WARM_UP)),
-            ],
-        )
-    }
-
-    fn decode(batch: &RecordBatch, into: &mut Vec<Self>) -> Result<(), String> {
-        let time = number_column::<Int64Type>(batch, "time")?;
-        let kind = CodeColumn::<CrossingKind>::of(batch, "kind")?;
-        let late = number_column::<Int64Type>(batch, "late")?;
-        let flow = number_column::<UInt16Type>(batch, "flow")?;
-        let sequence = number_column::<UInt32Type>(batch, "sequence")?;
-        let node = number_column::<UInt16Type>(batch, "node")?;
-        let length = number_column::<UInt16Type>(batch, "length")?;
-        let destination = number_column::<UInt64Type>(batch, "destination")?;
-        let source = number_column::<UInt64Type>(batch, "source")?;
-        let tag = number_column::<Int32Type>(batch, "tag")?;
-        let last = number_column::<UInt8Type>(batch, "last")?;
-        let returning = bit_column(batch, "returning")?;
-        let warm_up = bit_column(batch, "warm_up")?;
-        into.extend((0..batch.num_rows()).map(|row| Self {
-            time: RunTime::from_picos(time[row]),
-            late: Span::from_picos(late[row]),
-            destination: address(destination[row]),
-            source: address(source[row]),
-            sequence: sequence[row],
-            flow: flow[row],
-            node: node[row],
-            length: length[row],
-            tag: u16::try_from(tag[row]).ok(),
-            last: last[row],
-            flags: RecordFlags::from_bits(u8::from(returning.value(row)) | u8::from(warm_up.value(row)) << 1),
-            kind: kind.at(row),
-        }));
-        Ok(())
     }
 }

@@ -8,13 +8,15 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use wg_frame::time::RunTime;
 
+use crate::columns::Cells;
 use crate::error::RecordError;
 use crate::guard::guarded;
 use crate::regular::open_regular;
@@ -24,7 +26,7 @@ use crate::segment::{Damage, Messages};
 const BATCH: usize = 4096;
 
 /// A row of a table beside the records.
-pub trait Row: Copy {
+pub trait Row: Copy + 'static {
     /// Name of the table of a run in its spool.
     const FILE: &'static str;
     /// What its files call themselves; stored as `wiregauge.kind`.
@@ -33,27 +35,46 @@ pub trait Row: Copy {
     const SCHEMA: u32;
     /// Columns that grow from row to row, which Parquet stores by their differences.
     const GROWING: &'static [&'static str];
+    /// Its columns, in their order.
+    const COLUMNS: &'static [Cells<Self>];
+
+    /// A row whose cells are to be read yet.
+    fn blank() -> Self;
 
     /// When.
     fn time(&self) -> RunTime;
 
-    /// Its columns, and what their file says of itself.
-    fn schema(metadata: HashMap<String, String>) -> SchemaRef;
-
     /// The words of its kinds of row.
     fn kinds() -> ArrayRef;
+
+    /// Its columns, and what their file says of itself.
+    fn schema(metadata: HashMap<String, String>) -> SchemaRef {
+        let fields = Self::COLUMNS.iter().map(|own| Field::new(own.name, (own.data_type)(), false));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()).with_metadata(metadata))
+    }
 
     /// `rows` in the columns of [`schema`](Self::schema); `kinds` are those of [`kinds`](Self::kinds).
     ///
     /// # Errors
     /// Of Arrow, where `schema` is another.
-    fn batch(rows: &[Self], schema: &SchemaRef, kinds: &ArrayRef) -> Result<RecordBatch, ArrowError>;
+    fn batch(rows: &[Self], schema: &SchemaRef, kinds: &ArrayRef) -> Result<RecordBatch, ArrowError> {
+        let columns = Self::COLUMNS.iter().map(|own| (own.write)(rows, kinds));
+        RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
+    }
 
     /// Appends the rows of a batch.
     ///
     /// # Errors
     /// What is wrong with it.
-    fn decode(batch: &RecordBatch, into: &mut Vec<Self>) -> Result<(), String>;
+    fn decode(batch: &RecordBatch, into: &mut Vec<Self>) -> Result<(), String> {
+        let begin = into.len();
+        into.resize(begin + batch.num_rows(), Self::blank());
+        let read = Self::COLUMNS.iter().try_for_each(|own| (own.read)(batch, own.name, &mut into[begin..]));
+        if read.is_err() {
+            into.truncate(begin);
+        }
+        read
+    }
 }
 
 /// Writes a table of one run to [`Row::FILE`] in its spool.
