@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,17 +15,18 @@ from wiregauge.clocks import PtpRelation
 from wiregauge.config import Ptp, Test
 from wiregauge.master.client import ClockRelation
 from wiregauge.master.clock_relations import ClockRelations
+from wiregauge.measures.metrics.clocks import RunClocks
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.results import Grade
 from wiregauge.measures.validity.clock_methods import agreeing
-from wiregauge.plan import Campaign
+from wiregauge.plan import NETWORK, Campaign
 
 
 class PlantedAgent:
     """An agent whose clock the control connection sees as it was told."""
 
     def __init__(self, name: str, offset: int, uncertainty: int, *, own_clock: bool = True) -> None:
-        self.place = SimpleNamespace(end_system=name, own_clock=own_clock)
+        self.place = SimpleNamespace(end_system=name, own_clock=own_clock, is_network=False)
         self.seen = self.clock = ClockRelation(offset, uncertainty)
 
     def relate_clock(self) -> ClockRelation:
@@ -142,3 +144,32 @@ def test_exchanges_that_contradict_ptp_degrade_a_run(offset_ns: float, grade: Gr
     assert (found.name, found.grade) == ("clock-methods", grade)
     bare: Any = SimpleNamespace(entry={"clock_offsets": {}}, clocks=[compared(offset_ns)])
     assert list(agreeing(bare)) == []
+
+
+def test_a_host_that_plays_the_network_is_related_as_end_systems_are(plan: Campaign) -> None:
+    mac, sensor = PlantedAgent("mac", 0, 100), PlantedAgent("sensor", 0, 100)
+    network = PlantedAgent(NETWORK, 7_000, 250)
+    network.place = SimpleNamespace(end_system=NETWORK, own_clock=True, is_network=True)
+    agents: Any = [mac, sensor, network]
+    relations = ClockRelations(agents, None, plan)
+    assert relations.choose() is None
+    assert NETWORK not in relations.after(entry()), "it left no report"
+    after = relations.after(entry() | {"network": {}})
+    assert after[NETWORK]["method"] == "control-connection"
+    assert after[NETWORK]["uncertainty_ns"] >= 500
+    network.place.own_clock = False
+    assert relations.after(entry() | {"network": {}})[NETWORK]["uncertainty_ns"] == 0
+
+
+def test_times_at_switches_are_by_a_clock_of_their_own() -> None:
+    switches = frozenset({"sw1", "sw2"})
+    clocks = RunClocks({"a": (0.0, 10.0), "b": (0.0, 20.0)}, {}, played=switches, played_ns=40.0)
+    assert clocks.apart_ns("a", "b") == 30.0
+    assert clocks.apart_ns("a", "sw1") == 50.0
+    assert clocks.apart_ns("sw1", "sw2") == clocks.apart_ns("a", "a") == 0.0
+    assert clocks.apart_ns("sw1", "c") is None, "an end system that nobody compared"
+    unknown = replace(clocks, played_ns=None)
+    assert unknown.apart_ns("a", "sw1") is None
+    assert unknown.apart_ns("sw1", "sw2") == 0.0
+    # Between namespaces, and in a simulation, all go by one clock.
+    assert RunClocks({"a": (0.0, 0.0)}, {}).apart_ns("a", "sw1") == 0.0

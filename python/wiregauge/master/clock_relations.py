@@ -34,8 +34,10 @@ class ClockRelations:
         """Relates every agent's clock by what is known best now; why PTP and connections contradict each other."""
         self._ptp = {}
         told = self._keeper.relations() if self._keeper is not None else {}
-        by_name = {agent.place.end_system: agent for agent in self._agents}
-        own = [agent for agent in self._agents if agent.place.own_clock]
+        # A network that a host plays is none of those whose clocks programs compare.
+        ends = [agent for agent in self._agents if not agent.place.is_network]
+        by_name = {agent.place.end_system: agent for agent in ends}
+        own = [agent for agent in ends if agent.place.own_clock]
         if self._keeper is not None:
             # Programs may have set clocks since they were compared.
             for agent in own:
@@ -57,7 +59,7 @@ class ClockRelations:
                     "clocks"
                 )
         # A start that some take by this host's clock, and the reference by its own, PTP knows nothing of.
-        if len(own) < len(self._agents) and by_name[self._reference].place.own_clock:
+        if len(own) < len(ends) and by_name[self._reference].place.own_clock:
             return None
         ptp = max(one.uncertainty_ns for one in told.values())
         if ptp >= max(one.uncertainty_ns for one in connected.values()):
@@ -79,9 +81,14 @@ class ClockRelations:
         if by_ptp:
             return by_ptp
         found = {}
+        apart = any(agent.place.own_clock for agent in self._agents)
         for agent in self._agents:
             name, before = agent.place.end_system, agent.clock
-            if not agent.place.own_clock or name not in entry["agents"]:
+            there = "network" in entry if agent.place.is_network else name in entry["agents"]
+            if agent.place.is_network and there and apart and not agent.place.own_clock:
+                # Its times are by the clock that starts are announced by.
+                found[name] = _offset(0, "same-clock")
+            if not agent.place.own_clock or not there:
                 continue
             with contextlib.suppress(AgentLostError):
                 after = agent.relate_clock()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wiregauge.figures.explained import figure_id
 from wiregauge.measures.definitions.units import duration, p_text
 from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
-from wiregauge.measures.explaining.sentences import LEAST_NS, chance
+from wiregauge.measures.explaining.sentences import LEAST_NS, chance, took_text
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
 
 MOST_FLOWS = 8
@@ -100,7 +100,7 @@ def _message(message: WorstMessage) -> list[Cell]:
         micro(near.value) if near.value is not None else near.outcome for near in message.neighbours
     )
     numbers = ", ".join(str(near.sequence) for near in message.neighbours)
-    steps = "; ".join(f"{step.title} {duration(step.took, 3)}" for step in message.steps if step.took)
+    steps = "; ".join(f"{step.title} {took_text(step, 3)}" for step in message.steps if step.took)
     around = "; ".join(f"{event.node}: {event.text}" for event in message.events)
     why = message.sentence.split(": ", 1)[1] if ": " in message.sentence else message.sentence
     return [

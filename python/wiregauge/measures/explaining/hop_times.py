@@ -16,6 +16,7 @@ import polars as pl
 
 from wiregauge.measures.explaining.results import Step
 from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.clocks import RunClocks
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
 
@@ -276,6 +277,7 @@ def steps_of(
     ways: Sequence[Way],
     campaign: CampaignPlan,
     usual: Mapping[tuple[int, int, int], tuple[float, int]],
+    clocks: RunClocks,
 ) -> tuple[tuple[Step, ...], float]:
     """The steps of one message from its rows of `ladders`, on the way whose copy came first.
 
@@ -302,7 +304,10 @@ def steps_of(
     ).iter_rows():
         kind, title, node, port = _named(way.rungs[start], way.rungs[end], campaign)
         normal, n = usual.get((way.number, start, end), (None, 0))
-        found.append(Step(kind, title, node, port, begun / 1e3, took / 1e3, normal, n))
+        ends = (campaign.network.nodes[way.rungs[place].node].name for place in (start, end))
+        found.append(
+            Step(kind, title, node, port, begun / 1e3, took / 1e3, normal, n, clocks.apart_ns(*ends))
+        )
     totals = {other.number: _total(other, usual) for other in ways}
     known = [total for total in totals.values() if total is not None]
     mine_usually = totals[way.number]

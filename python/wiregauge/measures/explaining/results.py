@@ -52,6 +52,9 @@ class Step:
     took: float
     usual: float | None
     usual_n: int
+    apart: float | None = 0.0
+    """By how much the clocks of its two ends may be apart; None where nobody compared them: then how long it took is
+    not determined, and how much longer than usual only as far as neither clock drifts."""
 
     @property
     def excess(self) -> float:

@@ -163,7 +163,7 @@ def cause_of(
         "network": f"{top.title} took {much}; nothing between them keeps records",
         "relay": f"{top.title} took {much}: the relay's application",
     }
-    return top.kind, told[top.kind] + _known(events)
+    return top.kind, told[top.kind] + _between_clocks(top) + _known(events)
 
 
 def _waited(
@@ -205,6 +205,23 @@ def _behind(own: FlowPlan, holders: Sequence[Holder]) -> str:
     frames = count_of(sum(one.frames for one in rest), "frame")
     took = duration(sum(one.blocked for one in rest), 3)
     return f"{', '.join(named)} and {frames} of {count_of(len(rest), 'more flow')} ({took})"
+
+
+def took_text(step: Step, digits: int = 4) -> str:
+    """How long a step took, with what the clocks of its ends leave open."""
+    took = duration(step.took, digits)
+    if step.apart is None:
+        return f"{took}, clocks not compared"
+    return f"{took} ± {duration(step.apart, 3)}" if step.apart else took
+
+
+def _between_clocks(step: Step) -> str:
+    """What the clocks of the two ends of a step leave open, as a clause of its own; empty where they leave nothing."""
+    if step.apart is None:
+        return "; nobody compared the clocks of its two ends, so a drift of theirs may be in that"
+    if step.apart >= HALF * step.excess:
+        return f"; the clocks of its two ends may be {duration(step.apart, 3)} apart, which may be in that"
+    return ""
 
 
 def _known(events: Sequence[Event]) -> str:

@@ -89,6 +89,11 @@ class StepShown(TypedDict):
     took_ns: float
     usual_ns: Figure
     usual_n: int
+    clocks_ns: Annotated[
+        Figure,
+        From("apart"),
+        Meta(description="by how much the clocks of its ends may be apart; null: nobody compared them"),
+    ]
 
 
 class PartnerShown(TypedDict):

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, WorstMessage
+from wiregauge.measures.explaining.sentences import took_text
 
 SHOWN = 3
 """Worst messages per flow that are told at a terminal; all are in JSON."""
@@ -56,5 +57,5 @@ def _ladder(message: WorstMessage) -> Table:
     for step in message.steps:
         if step.took or step.usual:
             more = duration(step.excess, 3) if step.usual is not None else "-"
-            table.add_row(escape(step.title), duration(step.took), duration(step.usual), more)
+            table.add_row(escape(step.title), took_text(step), duration(step.usual), more)
     return table

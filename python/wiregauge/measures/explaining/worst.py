@@ -189,7 +189,9 @@ def _steps(
         messages = here.partition_by("sequence", as_dict=True)
         for sequence in rows["sequence"].to_list():
             message = messages.get((sequence,), here.clear())
-            found[flow.id, flow.receiver, int(sequence)] = steps_of(message, mine, directory.plan, usual)
+            found[flow.id, flow.receiver, int(sequence)] = steps_of(
+                message, mine, directory.plan, usual, around.estimated
+            )
     return found
 
 

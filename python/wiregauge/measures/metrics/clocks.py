@@ -23,6 +23,7 @@ from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.series import Offsets
+from wiregauge.plan import NETWORK
 from wiregauge.stats import OffsetTrack
 
 __all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clocks", "watched_clocks"]
@@ -64,6 +65,21 @@ class RunClocks:
     """Of nodes with PTP clocks the domain, and the most they were off from its grandmaster, ns."""
     once: frozenset[str] = frozenset()
     """Nodes whose clocks have one estimate of their offset for the whole run, which says nothing of how they drift."""
+    played: frozenset[str] = frozenset()
+    """Switches and hubs that a host plays whose clock is none of the end systems': their times are by it."""
+    played_ns: float | None = None
+    """Uncertainty of that clock against those of end systems, ns; None: nobody compared it."""
+
+    def apart_ns(self, one: str, other: str) -> float | None:
+        """By how much the clocks of two nodes may be apart beyond what was taken out of their times, ns; None where
+        nobody knows."""
+        if one == other:
+            return 0.0
+        own = sum(self.offsets.get(name, (0.0, 0.0))[1] for name in (one, other))
+        if (one in self.played) == (other in self.played):
+            return own
+        end = other if one in self.played else one
+        return None if self.played_ns is None or end not in self.offsets else own + self.played_ns
 
     def moved(self, flow: FlowPlan) -> bool:
         """Whether timestamps of the flow were corrected one by one."""
@@ -162,7 +178,30 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
         _moved(entry),
         together,
         frozenset(name for name in _by_method(entry, _ONCE) if name not in compared),
+        *_played(directory, entry, bool(tracks)),
     )
+
+
+def _played(
+    directory: Recorded, entry: Mapping[str, object], exchanged: bool
+) -> tuple[frozenset[str], float | None]:
+    """Devices whose times are by the clock of the host that plays them, and how well that is known."""
+    campaign, traits = directory.plan, directory.traits
+    if traits.switches != "model" or traits.one_clock or traits.virtual_time:
+        return frozenset(), None
+    ends = {node.name for node in campaign.network.end_systems.values()}
+    devices = frozenset(set(campaign.network.names) - ends)
+    known = clock_offsets(entry)
+    if NETWORK not in known:
+        return devices, None
+    bound = known[NETWORK][1]
+    if exchanged and campaign.synchronise is not None:
+        # End systems are then known against one of them, and it against the testmaster, as the network's host is.
+        reference = campaign.network.names[campaign.synchronise.reference]
+        if reference not in known:
+            return devices, None
+        bound += known[reference][1]
+    return devices, bound
 
 
 def _by_method(entry: Mapping[str, object], method: str) -> list[str]:
