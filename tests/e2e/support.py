@@ -61,14 +61,32 @@ def scenario(
     )
 
 
+def _options(data: bytes) -> dict[int, bytes]:
+    """Options of a block by their codes."""
+    found, at = {}, 0
+    while at + 4 <= len(data):
+        code, length = struct.unpack_from("<HH", data, at)
+        found[code] = data[at + 4 : at + 4 + length]
+        at += 4 + -(-length // 4) * 4
+    return found
+
+
 def frame_times(capture: Path, epoch_ns: int) -> list[float]:
-    """When the frames of a capture were seen, s of the run's time: enhanced packet blocks, in nanoseconds."""
+    """When the frames of a capture were seen, s of the run's time: enhanced packet blocks.
+
+    Times of the kernel are nanoseconds, those of the model picoseconds from a second that its interfaces state.
+    """
     data, at, found = capture.read_bytes(), 0, []
+    unit, offset = 1.0, 0
     while at < len(data):
         kind, length = struct.unpack_from("<II", data, at)
+        if kind == 1:
+            options = _options(data[at + 16 : at + length - 4])
+            unit = 10.0 ** (9 - options[9][0])
+            (offset,) = struct.unpack("<q", options.get(14, bytes(8)))
         if kind == 6:
             high, low = struct.unpack_from("<II", data, at + 12)
-            found.append(((high << 32 | low) - epoch_ns) / 1e9)
+            found.append(((high << 32 | low) * unit + offset * 1_000_000_000 - epoch_ns) / 1e9)
         at += length
     return found
 

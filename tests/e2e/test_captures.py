@@ -40,13 +40,14 @@ HEARD = 100 + 3 * 100 + 5 + 2 * 5
 """Frames at a port: flow 10 once, flow 20 there and back, and their warm-ups."""
 
 
-@pytest.fixture(scope="module", params=["sim", "netns"])
+@pytest.fixture(scope="module", params=["sim", "model", "kernel"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run directory with three captures, of either bench."""
+    """A run directory with three captures: of a simulation, or between namespaces, by who plays the switch."""
+    bench = ["sim"] if request.param == "sim" else ["netns", "--switches", request.param]
     folder = tmp_path_factory.mktemp("captures")
     (folder / "t.xml").write_text(scenario(TASKS, flows=FLOWS))
     done = subprocess.run(
-        [str(COMMAND), "run", "t.xml", "--bench", request.param, "--out", "r"],
+        [str(COMMAND), "run", "t.xml", "--bench", *bench, "--out", "r"],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -128,9 +129,13 @@ def test_taps_judge_the_run_they_saw(place: Path, wiregauge: Runner, tmp_path: P
     if simulated:
         # 18 B of UDP make 64 B; first octet in to first octet out: the frame, 2 µs to decide, the preamble again.
         assert flows[10]["latency_ns"]["min"] == flows[10]["latency_ns"]["max"] == 512 + 2_000 + 64
-    else:
-        parts = flows[10]["latency_ns"]["uncertainty_parts"]
+        return
+    parts = flows[10]["latency_ns"]["uncertainty_parts"]
+    if json.loads((place / "manifest.json").read_text())["traits"]["switches"] == "kernel":
         assert parts["timestamp"] >= 10_000, "software timestamps are not the wire"
+    else:
+        assert parts["timestamp"] < 10, "the model knows its instants"
+        assert flows[10]["latency_ns"]["min"] == 512 + 2_000 + 64
 
 
 def test_taps_at_the_nodes_of_the_test_tell_residence_and_time_on_the_wire(
@@ -357,7 +362,10 @@ def test_a_disk_that_fills_up_leaves_a_readable_file_and_one_line(tmp_path: Path
     assert (at, frames) == (len(blocks), told["done"])
 
 
-def test_captures_that_would_fill_the_disk_leave_room_for_the_records_of_their_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("switches", ["model", "kernel"])
+def test_captures_that_would_fill_the_disk_leave_room_for_the_records_of_their_run(
+    tmp_path: Path, switches: str
+) -> None:
     """The measurement goes on without its captures, whole, and both say so."""
     count = 3_000
     (tmp_path / "t.xml").write_text(
@@ -370,11 +378,11 @@ def test_captures_that_would_fill_the_disk_leave_room_for_the_records_of_their_r
     disk.mkdir()
     # A mount of this command's own: it ends with it, so everything is read inside.
     script = (
-        'mount -t tmpfs -o size=12M tmpfs disk && "$0" run t.xml --bench netns --out disk/r; '
+        'mount -t tmpfs -o size=12M tmpfs disk && "$0" run t.xml --bench netns --switches "$1" --out disk/r; '
         '"$0" show disk/r --json > show.json; cp disk/r/manifest.json . && ls disk/r/captures/run-0000'
     )
     done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, str(COMMAND)],
+        ["unshare", "--mount", "sh", "-c", script, str(COMMAND), switches],
         cwd=tmp_path,
         capture_output=True,
         text=True,

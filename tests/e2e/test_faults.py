@@ -20,8 +20,8 @@ LONG = '<tasks><send flow="10" period="1ms" payload="64B" count="20000"/><receiv
 class Campaign:
     """A campaign that is going on, and its processes."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        (folder / "t.xml").write_text(scenario(LONG))
+    def __init__(self, folder: Path, *options: str, test: str = "") -> None:
+        (folder / "t.xml").write_text(test or scenario(LONG))
         self.folder = folder
         self.process = subprocess.Popen(
             [str(COMMAND), "run", "t.xml", "--out", "r", *options],

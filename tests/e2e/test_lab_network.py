@@ -140,3 +140,78 @@ def test_a_network_that_is_killed_ends_the_run_and_keeps_what_was_measured(world
     assert json.loads((world.folder / "again" / "manifest.json").read_text())["state"] == "complete", (
         again.err
     )
+
+
+def test_a_port_without_room_for_the_frames_of_the_test_is_told_before_the_first_one(world: World) -> None:
+    (world.folder / "test.xml").write_text(TEST)
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "c3": "c"}))
+    # Flow 3 from b to c has 900 B, and 928 with its headers: too much for the port that only receives it, too.
+    world.space("delta", "ip", "link", "set", "dev", "c3", "mtu", "600")
+    try:
+        done = world.run("run", "test.xml", "--bench", "lab", "--out", "narrow")
+        assert done.code == 3, done.err
+        assert "c3 of delta, which leads to c, has an MTU of 600" in done.err
+        assert "ip link set dev c3 mtu 928" in done.err
+        assert not (world.folder / "narrow" / "records").exists()
+    finally:
+        world.space("delta", "ip", "link", "set", "dev", "c3", "mtu", "1500")
+
+
+AHEAD = 200_000_000
+"""What a planted clock shows more than that of the other hosts, ns."""
+
+
+def between(world: World, place: str) -> list[dict[str, Any]]:
+    """Steps between an end system and the switch, of the worst message of flow 5."""
+    told = json.loads(world.run("show", place, "--explain", "--json").out)["explained"]
+    (flow,) = (flow for flow in told["flows"] if flow["flow"] == 5)
+    steps: list[dict[str, Any]] = flow["worst"][0]["steps"]
+    within = [step for step in steps if step["kind"] in ("stack", "port")]
+    assert {step["clocks_ns"] for step in within} == {0.0}
+    return [step for step in steps if step["kind"] in ("link", "network")]
+
+
+def test_times_at_switches_have_the_uncertainty_of_the_clock_of_their_host(world: World) -> None:
+    (world.folder / "test.xml").write_text(TEST)
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "c3": "c"}))
+    world.order("kill delta")
+    world.order(f"start delta {AHEAD},0")
+    try:
+        done = world.run("run", "test.xml", "--bench", "lab", "--out", "clocks")
+    finally:
+        world.order("kill delta")
+        world.order("start delta")
+    file = world.folder / "clocks" / "manifest.json"
+    manifest: dict[str, Any] = json.loads(file.read_text())
+    assert manifest["state"] == "complete", done.err
+    offsets = manifest["runs"][0]["clock_offsets"]
+    assert {name: one["method"] for name, one in offsets.items()} == dict.fromkeys("abc", "same-clock") | {
+        "the network": "control-connection"
+    }
+    bound = offsets["the network"]["uncertainty_ns"]
+    assert 0 < bound < AHEAD / 10
+    # From a to the switch and from there to b; what the clock is ahead by is taken out.
+    steps = between(world, "clocks")
+    assert [step["clocks_ns"] for step in steps] == [pytest.approx(bound)] * 2
+    assert all(-bound <= step["took_ns"] < AHEAD / 4 for step in steps), steps
+    told = " ".join(world.run("show", "clocks", "--explain").out.split())
+    assert "±" in told
+
+
+def test_a_port_that_is_taken_away_while_the_network_is_played_is_told(world: World) -> None:
+    (world.folder / "long.xml").write_text(TEST.replace('count="60"', 'count="600"'))
+    (world.lab / "lab.toml").write_text(inventory({"c1": "a", "c2": "b", "c3": "c"}))
+    running = world.begin("run", "long.xml", "--bench", "lab", "--out", "taken")
+    manifest = world.folder / "taken" / "manifest.json"
+    end = time.monotonic() + 60
+    while not (manifest.exists() and json.loads(manifest.read_text())["runs"]) and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(3.0)
+    world.space("delta", "ip", "link", "del", "c3")
+    try:
+        out, err = running.communicate(timeout=120)
+        assert running.returncode == 4, out + err
+        told = json.loads(manifest.read_text())
+        assert "'c3', which leads to c, was taken away while the network was played" in err + told["reason"]
+    finally:
+        world.order("wire gamma t0 10.99.0.3/24 delta c3")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from support import Runner, assert_measured, interfaces_and_spaces, scenario, until
+from support import Runner, assert_measured, frame_times, interfaces_and_spaces, scenario, until
 from test_faults import Campaign, shows_what_was_recorded
 from wiregauge.benches import agent_program
 
@@ -142,3 +142,111 @@ def test_a_run_whose_network_is_struck_ends_is_graded_and_calls_nothing_lost(
     assert "network" not in manifest["runs"][0]
     flow = shows_what_was_recorded(wiregauge)
     assert flow["lost"] == 0, "what the network had in hand when it ended nobody knows"
+
+
+STRAY = """
+import socket, sys, time
+line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+line.bind(("eth0", 0))
+own = bytes.fromhex("020000000077")
+for _ in range(20):
+    line.send(bytes.fromhex("333300000001") + own + bytes.fromhex("86dd") + bytes(60))
+    line.send(bytes.fromhex("0180c200000e") + own + bytes.fromhex("88cc") + bytes(50))
+    line.send(bytes.fromhex("020000000055") + own + bytes.fromhex("1234") + bytes(1000))
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a stray sender needs root")
+def test_frames_of_somebody_else_are_counted_by_where_they_came_from_and_what_they_are(
+    tmp_path: Path, wiregauge: Runner
+) -> None:
+    tasks = '<tasks><send flow="10" period="2ms" payload="64B" count="1500"/><receive flow="10"/></tasks>'
+    systems = ("mac", "sensor", "other")
+    campaign = Campaign(tmp_path, "--switches", "model", test=scenario(tasks, systems=systems))
+    campaign.wait_for_records()
+    agent = campaign.one("serve", "/run/netns/es-other")
+    subprocess.run(
+        ["nsenter", "--target", str(agent), "--net", sys.executable, "-c", STRAY], check=True, timeout=30
+    )
+    code, err = campaign.end()
+    assert code == 0, err
+    shown = wiregauge("show", "r", "--json").json()["runs"][0]
+    # Overhead of a line: preamble, FCS and gap.
+    took = {kind: 8 * (14 + size + 24) for kind, size in ((0x86DD, 60), (0x88CC, 50), (0x1234, 1000))}
+    foreign = {(one["end_system"], one["ether_type"]): one for one in shown["network"]["foreign"]}
+    assert set(foreign) == {("other", kind) for kind in took}
+    for (_, kind), one in foreign.items():
+        assert one["frames"] == 20
+        # Over the line to the switch and from there to both others, at 1 Gbit/s.
+        assert one["line_ns"] == pytest.approx(20 * 3 * took[kind], rel=0.01)
+        assert one["dropped"] == {}
+        # Cards take what is for a group, and none the frame to an address that nobody has.
+        assert one["delivered"] == (0 if kind == 0x1234 else 40)
+    checks = {check["name"]: check for check in shown["checks"]}
+    assert checks["network-foreign"]["grade"] == "note"
+    assert "20 IPv6 (0x86DD) from other" in checks["network-foreign"]["observed"]
+    assert shown["flows"][0]["delivered"] == 1500
+    text = wiregauge("show", "r").out
+    assert "frames on the network that are not of the test: 20" in " ".join(text.split())
+    assert "Frames on the network that are not of the test" in (tmp_path / "r" / "report.html").read_text(
+        encoding="utf-8"
+    )
+    assert wiregauge("replay", "r").code == 0
+
+
+LOADED = """<test xmlns="urn:wiregauge:test:2" name="loaded" seed="1">
+  <network>
+    <end-system name="a"/><end-system name="b"/><switch name="sw1"/>
+    <link between="a sw1" rate="100Mbit/s"/><link between="b sw1" rate="10Mbit/s"/>
+  </network>
+  <flows><flow id="10" protocol="udp" from="a" to="b"/></flows>
+  <tasks duration="2s">
+    <send flow="10" period="10ms" payload="64B"/><receive flow="10"/>
+    <inject on="a" to="b" load="15%" frame="500B" burst="1"/>
+  </tasks>
+  <faults><loss link="a sw1" share="1%"/></faults>
+</test>
+"""
+
+
+@pytest.mark.parametrize("bench", ["sim", "netns"])
+def test_load_that_does_not_arrive_is_told_by_why_the_network_dropped_it(
+    tmp_path: Path, wiregauge: Runner, bench: str
+) -> None:
+    (tmp_path / "t.xml").write_text(LOADED)
+    done = wiregauge("run", "t.xml", "--bench", bench, "--out", "r")
+    assert_measured(done, tmp_path / "r")
+    run = wiregauge("show", "r", "--json").json()["runs"][0]
+    (load,) = run["loads"]
+    lost = load["sent_frames"] - load["arrived_frames"]
+    dropped = load["dropped"]
+    assert sum(dropped.values()) == lost > 0
+    # Half of the load has no room on the second line, a hundredth is lost on the first.
+    assert dropped["buffer-full"] > 0.2 * load["sent_frames"]
+    assert 0.003 < dropped["own-link"] / load["sent_frames"] < 0.03
+    # A load that full queues drop has loaded them; what its own link lost has loaded nothing.
+    assert load["never_came"] == pytest.approx(dropped["own-link"], abs=0.005 * load["sent_frames"])
+    checks = {check["name"]: check for check in run["checks"]}
+    assert f"buffer full {dropped['buffer-full']}" in checks["background-load-account"]["observed"]
+
+
+def test_a_capture_at_a_switch_of_the_model_has_the_time_of_the_host(
+    tmp_path: Path, wiregauge: Runner
+) -> None:
+    (tmp_path / "t.xml").write_text(scenario(CAPTURED.replace("</tasks>", '<capture on="mac"/></tasks>')))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert_measured(done, tmp_path / "r")
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["traits"]["switches"] == "model", "a capture needs no bridge"
+    (run,) = manifest["runs"]
+    epoch = run["epoch_realtime_ns"]
+    at_switch, at_host = (
+        frame_times(tmp_path / "r" / "captures" / "run-0000" / f"{node}.pcapng", epoch)
+        for node in ("sw1", "mac")
+    )
+    assert len(at_switch) == run["captures"]["sw1"]["done"] == 400
+    assert len(at_host) == 200
+    # Every frame twice at the switch, soon after its host had sent it.
+    first = at_switch[::2]
+    assert all(0 <= there - here < 0.05 for here, there in zip(at_host, first, strict=True))

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from support import COMMAND, Runner, assert_measured, frame_times, scenario, until
@@ -126,13 +127,15 @@ def test_a_run_ends_before_its_directory_comes_to_a_bound(wiregauge: Runner, tmp
     assert 0 < records < 8_000_000
 
 
-def test_captures_keep_the_frames_around_an_alarm_and_no_others(wiregauge: Runner, tmp_path: Path) -> None:
+@pytest.mark.parametrize("switches", ["model", "kernel"])
+def test_captures_keep_the_frames_around_an_alarm_and_no_others(
+    wiregauge: Runner, tmp_path: Path, switches: str
+) -> None:
     (tmp_path / "t.xml").write_text(
         lossy(14).replace("</tasks>", '<capture on="sensor"/><capture on="sw1" snap="64B"/></tasks>')
     )
-    done = wiregauge(
-        "run", "t.xml", "--out", "r", "--alarm", "lost <= 0", "--capture-around", "500ms", "--json"
-    )
+    asked = ("--alarm", "lost <= 0", "--capture-around", "500ms", "--json")
+    done = wiregauge("run", "t.xml", "--switches", switches, "--out", "r", *asked)
     assert_measured(done, tmp_path / "r")
     (entry,) = manifest_of(tmp_path / "r")["runs"]
     alarms = entry["alarms"]

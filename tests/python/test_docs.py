@@ -118,7 +118,7 @@ EXIT_CODES = re.compile(
 COMPOUND = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?![\w./-])")
 OF_OTHERS = {
     **dict.fromkeys(("build-essential", "python3-venv"), "Debian"),
-    **dict.fromkeys(("if_speed", "isb_osdrop"), "pcapng"),
+    **dict.fromkeys(("if_speed", "if_tsoffset", "isb_osdrop"), "pcapng"),
     **dict.fromkeys(("simulated-afdx", "worst-two-switches", "tap-in", "tap-out"), "a reader"),
     **dict.fromkeys(("probe-robot", "probe-robot-2", "trial-0001", "trial-0002"), "numbered as they come"),
     "aarch64-unknown-linux-gnu": "Rust",

@@ -13,7 +13,8 @@ from simulation import trial
 from wiregauge.measures import Grade, RunResult
 from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.measures.validity.load import load_account
-from wiregauge.measures.validity.streams import load_accounts
+from wiregauge.measures.validity.streams import dropped_text, load_accounts
+from wiregauge.plan import NETWORK
 
 FAULTS = Path(__file__).parents[1] / "faults"
 TEST = """<test xmlns="urn:wiregauge:test:2" name="load" seed="1">
@@ -58,7 +59,9 @@ def test_a_load_that_passes_a_cut_link_by_nothing_was_not_offered(tmp_path: Path
         load.sent_frames,
     )
     assert found.validity is Grade.DEGRADED
-    assert any("0 of 7320 arrived; the test plants a cut" in reason for reason in found.reasons)
+    assert any(
+        "0 of 7320 arrived (own link 7320); the test plants a cut" in reason for reason in found.reasons
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,3 +205,25 @@ def test_accounts_know_what_was_sent_without_streams() -> None:
     inject = InjectPlan("c", "b", 500_000, 10**8)
     (account,) = load_accounts([inject], reports(100, 40))
     assert (account.sent, account.lost, account.never_came) == (100, 60, 60)
+
+
+def test_a_load_through_a_network_that_is_played_is_accounted_for_on_both_sides_of_it() -> None:
+    inject = InjectPlan("c", "b", 500_000, 10**8)
+    fate = {"entered": 95, "left": 50, "lost": {"buffer-full": 30, "policed": 5, "link": 4}}
+    told = reports(100, 40) | {NETWORK: {"loads": [fate]}}
+    (account,) = load_accounts([inject], told)
+    assert account.dropped == {
+        "buffer-full": 30,
+        "policed": 5,
+        "link": 4,
+        "before-network": 5,
+        "behind-network": 10,
+        "under-way": 6,
+    }
+    assert sum(account.dropped.values()) == account.lost == 60
+    assert account.entered == 0.95
+    # What was dropped on purpose, or waited at the end, has loaded the network.
+    assert account.never_came == 4 + 5 + 10
+    assert dropped_text(account.dropped).startswith("buffer full 30, behind network 10, under way 6")
+    (unknown,) = load_accounts([inject], reports(100, 40) | {NETWORK: {}})
+    assert unknown.dropped is None, "a network that left no report"

@@ -215,7 +215,69 @@ def test_a_report_says_of_the_network_what_only_the_network_has() -> None:
             "access": "af_xdp",
         }
     ]
-    assert not {"releases", "intake"} & report_as_dict(pb.AgentReport()).keys()
+    of_network = {"releases", "intake", "captures", "foreign", "overlong"}
+    assert not of_network & report_as_dict(pb.AgentReport()).keys()
+
+
+def test_captures_of_the_model_stand_where_those_at_bridges_do_and_its_loads_with_it() -> None:
+    task = pb.TaskReport(kind="capture", planned=9, done=7, passed_over=2)
+    told = json.dumps({"agents": {}, "switches": {}, "loads": [{"entered": 9, "left": 7}]})
+    report = pb.AgentReport(
+        intake=pb.ArrivalIntake(frames=1),
+        simulation_json=told,
+        captures=[pb.DeviceCapture(node="sw1", task=task)],
+        foreign=[pb.ForeignFrames(end_system="a", ether_type=0x86DD, frames=2, dropped={"buffer-full": 1})],
+    )
+    entry: dict[str, Any] = {"captures": {}}
+    _take_up_network(entry, report_as_dict(report))
+    assert (entry["captures"]["sw1"]["done"], entry["captures"]["sw1"]["passed_over"]) == (7, 2)
+    assert entry["network"]["loads"] == [{"entered": 9, "left": 7}]
+    assert entry["network"]["foreign"][0]["dropped"] == {"buffer-full": 1}
+    assert "loads" not in entry["simulation"]
+    assert "captures" not in entry["network"]
+
+
+def foreign(kind: int = 0x86DD, line_ns: int = 5_000, **more: Any) -> dict[str, Any]:
+    counts = {"frames": 3, "bytes": 240, "delivered": 6, "line_ns": line_ns, "on_media": 0, "dropped": {}}
+    return {"end_system": "sensor", "ether_type": kind, **counts, **more}
+
+
+def test_frames_of_others_are_noted_and_degrade_what_they_took_much_of(tmp_path: Path) -> None:
+    def of(name: str, rows: list[dict[str, Any]] | None) -> Check:
+        network = {**WHOLE, "end_system": NETWORK, "releases": [release(late_ns=100)]}
+        if rows is not None:
+            network["foreign"] = rows
+        return check_of(judge(synthetic_run(tmp_path / name, network=network)), "network-foreign")
+
+    assert of("none", []).grade == Grade.OK
+    assert of("untold", None).grade == Grade.NOT_LOOKED_AT
+    few = of("few", [foreign(), foreign(0, dropped={"buffer-full": 2}), foreign(0x4242, end_system="")])
+    assert few.grade == Grade.NOTE
+    assert "3 IPv6 (0x86DD) from sensor" in few.observed
+    assert "3 of IEEE 802.3 with a length from sensor" in few.observed
+    assert "3 of further kinds" in few.observed
+    assert "18 copies handed to end systems, buffer full 2; they had lines for 15.00 µs" in few.observed
+    much = of("much", [foreign(line_ns=10**9)])
+    assert much.grade == Grade.DEGRADED
+    assert "they had lines for 1.000 s" in much.reason
+
+
+def test_frames_that_an_offload_has_put_together_are_lost_by_the_network_with_the_cure(
+    tmp_path: Path,
+) -> None:
+    told = {"end_system": "sensor", "interface": "h1", "frames": 4, "longest": 9_014}
+    network = {
+        **WHOLE,
+        "end_system": NETWORK,
+        "intake": {"frames": 400, "moved": 0, "most_moved_ns": 0, "lost": 4},
+        "releases": [release(late_ns=100)],
+        "overlong": [told],
+    }
+    check = check_of(judge(synthetic_run(tmp_path, network=network)), "network-lost")
+    assert check.grade > Grade.NOTE
+    assert check.observed == "0 without room, 0 refused by the kernel, 4 too long for a line"
+    assert "4 frames of up to 9014 B from sensor" in check.reason
+    assert "ethtool -K h1 gro off lro off" in check.reason
 
 
 def release(late_ns: int, frames: int = 400, **more: Any) -> dict[str, Any]:
@@ -327,7 +389,7 @@ def test_load_that_full_queues_of_the_model_dropped_is_where_it_was_to_be() -> N
         intake=pb.ArrivalIntake(frames=1),
         simulation_json=json.dumps({"agents": {}, "switches": {"sw1": {"ports": [{"port": 1}]}}}),
     )
-    entry: dict[str, Any] = {}
+    entry: dict[str, Any] = {"captures": {}}
     _take_up_network(entry, report_as_dict(report))
     assert entry["simulation"] == {"switches": {"sw1": {"ports": [{"port": 1}]}}}
     assert "simulation" not in entry["network"]

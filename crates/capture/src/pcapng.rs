@@ -20,6 +20,7 @@ const IF_NAME: u16 = 2;
 const IF_SPEED: u16 = 8;
 const IF_TSRESOL: u16 = 9;
 const IF_FCSLEN: u16 = 13;
+const IF_TSOFFSET: u16 = 14;
 const EPB_FLAGS: u16 = 2;
 const ISB_STARTTIME: u16 = 2;
 const ISB_ENDTIME: u16 = 3;
@@ -45,6 +46,8 @@ pub struct Interface<'a> {
     pub snap: u32,
     /// Unit of the times.
     pub resolution: Resolution,
+    /// Seconds since 1970 from which times are counted: picoseconds since then have no room in a time.
+    pub offset_seconds: i64,
     /// Bytes of FCS at the end of each frame; a socket sees none.
     pub fcs: u8,
     /// Line rate in bit/s, where it is known.
@@ -60,8 +63,8 @@ pub struct Statistics {
     pub received: u64,
     /// Frames dropped because the capture did not keep up.
     pub dropped: u64,
-    /// Frames in the file.
-    pub written: u64,
+    /// Frames in the file; `None`: whoever counts does not know.
+    pub written: Option<u64>,
 }
 
 /// Begins a file.
@@ -92,6 +95,9 @@ pub fn interface(out: &mut Vec<u8>, facts: &Interface<'_>) {
             Resolution::Picoseconds => 12,
         };
         option(body, IF_TSRESOL, &[power]);
+        if facts.offset_seconds != 0 {
+            option(body, IF_TSOFFSET, &facts.offset_seconds.to_le_bytes());
+        }
         if facts.fcs > 0 {
             option(body, IF_FCSLEN, &[facts.fcs]);
         }
@@ -148,7 +154,9 @@ pub fn statistics(out: &mut Vec<u8>, interface: u32, between: [u64; 2], counted:
         }
         option(body, ISB_IFRECV, &counted.received.to_le_bytes());
         option(body, ISB_OSDROP, &counted.dropped.to_le_bytes());
-        option(body, ISB_USRDELIV, &counted.written.to_le_bytes());
+        if let Some(written) = counted.written {
+            option(body, ISB_USRDELIV, &written.to_le_bytes());
+        }
         option(body, 0, &[]);
     });
 }

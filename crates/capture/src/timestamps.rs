@@ -63,7 +63,7 @@ pub enum TimestampKind {
     Software,
     /// The clock of the interface.
     Hardware,
-    /// The simulator, in virtual time.
+    /// The simulator, by its model: in virtual time, or in real time as a network between hosts.
     Simulated,
 }
 

@@ -92,7 +92,41 @@ pub fn driver(name: &str) -> Option<String> {
 /// # Errors
 /// There is no such interface.
 pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
-    let what = || format!("cannot read the address of interface '{name}'");
+    let request = asked(name, "the address", libc::SIOCGIFHWADDR)?;
+    // SAFETY: SIOCGIFHWADDR filled this member of the union; as integers it is valid in any case.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let mut mac = [0; 6];
+    for (to, from) in mac.iter_mut().zip(address.sa_data) {
+        *to = from.cast_unsigned();
+    }
+    Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(mac))
+}
+
+/// Bytes that a frame of interface `name` may have behind its header, a tag left out.
+///
+/// # Errors
+/// There is no such interface.
+pub fn mtu(name: &str) -> Result<usize, NetError> {
+    let request = asked(name, "the MTU", libc::SIOCGIFMTU)?;
+    // SAFETY: SIOCGIFMTU filled this member of the union; an integer is valid in any case.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(usize::try_from(mtu).unwrap_or(0))
+}
+
+/// Whether interface `name` is up and has a carrier.
+///
+/// # Errors
+/// There is no such interface.
+pub fn is_running(name: &str) -> Result<bool, NetError> {
+    let request = asked(name, "the state", libc::SIOCGIFFLAGS)?;
+    // SAFETY: SIOCGIFFLAGS filled this member of the union; an integer is valid in any case.
+    let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
+    Ok(flags & libc::IFF_UP != 0 && flags & libc::IFF_RUNNING != 0)
+}
+
+/// What the kernel answers to a request about interface `name`.
+fn asked(name: &str, thing: &str, request_code: libc::c_ulong) -> Result<libc::ifreq, NetError> {
+    let what = || format!("cannot read {thing} of interface '{name}'");
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| NetError::of(what(), "", e))?;
     // SAFETY: an ifreq of zeroes is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -107,15 +141,9 @@ pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
         *to = from.cast_signed();
     }
     // SAFETY: `request` is a live ifreq with a terminated name (it is shorter than the field); the call fills it.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request_code as _, &raw mut request) })
         .map_err(|e| NetError::of(what(), "", e))?;
-    // SAFETY: SIOCGIFHWADDR filled this member of the union; as integers it is valid in any case.
-    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
-    let mut mac = [0; 6];
-    for (to, from) in mac.iter_mut().zip(address.sa_data) {
-        *to = from.cast_unsigned();
-    }
-    Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(mac))
+    Ok(request)
 }
 
 /// What an interface counted since it was made.
@@ -167,5 +195,14 @@ mod tests {
         assert_eq!(counters_of(table, "eth0"), Some(counted));
         assert_eq!(counters_of(table, "eth1"), None);
         assert!(link_counters("lo").is_ok());
+    }
+
+    #[test]
+    fn the_loopback_has_a_state_and_what_is_not_there_has_none() {
+        assert!(mtu("lo").expect("it is there") > 1_500);
+        assert!(is_running("lo").is_ok());
+        let error = mtu("nowhere0").expect_err("it is not there").to_string();
+        assert!(error.contains("the MTU of interface 'nowhere0'"), "{error}");
+        assert!(is_running("a name that is too long").is_err());
     }
 }

@@ -46,8 +46,8 @@ pub mod xdp;
 pub use discard::DiscardSocket;
 pub use error::NetError;
 pub use interface::{
-    Interface, LinkCounters, NoInterface, driver, hardware_address, interface_named, interfaces, line_rate,
-    link_counters,
+    Interface, LinkCounters, NoInterface, driver, hardware_address, interface_named, interfaces, is_running,
+    line_rate, link_counters, mtu,
 };
 pub use netdev::{XdpSupport, xdp_support};
 pub use packet_ports::{PacketPorts, PortFrame};

@@ -70,6 +70,8 @@ pub struct PacketPorts {
     /// Where a frame is put together with its tag.
     tagged: Box<[u8; PLACE]>,
     dropped: u64,
+    /// By port: frames that were too long to be handed on, and the bytes of the longest.
+    too_long: Vec<(u64, u32)>,
 }
 
 impl PacketPorts {
@@ -106,7 +108,15 @@ impl PacketPorts {
             see_all(fd.as_fd(), interface).map_err(plain)?;
         }
         bind(fd.as_fd(), &link_address(0, ETH_P_ALL)).map_err(plain)?;
-        Ok(Self { fd, memory, next: 0, ports, tagged: Box::new([0; PLACE]), dropped: 0 })
+        Ok(Self {
+            fd,
+            memory,
+            next: 0,
+            ports,
+            tagged: Box::new([0; PLACE]),
+            dropped: 0,
+            too_long: vec![(0, 0); interfaces.len()],
+        })
     }
 
     /// Hands the next frame that came to `take`; what that returns. `None`: there is none.
@@ -123,6 +133,12 @@ impl PacketPorts {
             // SAFETY: the place lies within the mapping (`at` checks), and until its status is given back the kernel leaves it alone.
             let place = unsafe { &*header };
             let taken = read(place, found, &self.ports, &mut self.tagged).map(&mut take);
+            if taken.is_none()
+                && let Some((port, length)) = too_long(place, &self.ports)
+            {
+                let (frames, longest) = &mut self.too_long[port];
+                (*frames, *longest) = (*frames + 1, length.max(*longest));
+            }
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % PLACES as usize;
             if taken.is_some() {
@@ -148,6 +164,12 @@ impl PacketPorts {
         if ns <= 0 || self.has_come() { Ok(()) } else { wait_readable_for(self.fd.as_fd(), ns) }
     }
 
+    /// By port the frames that no line of Ethernet has, so long were they, and the bytes of the longest: an offload has made one
+    /// of several. None of them was handed on.
+    pub fn too_long(&self) -> &[(u64, u32)] {
+        &self.too_long
+    }
+
     /// Frames the ring had no room for, since it was opened.
     ///
     /// # Errors
@@ -159,6 +181,16 @@ impl PacketPorts {
         self.dropped += u64::from(new.tp_drops);
         Ok(self.dropped)
     }
+}
+
+/// The port of the frame at a place and its bytes, where it is one that [`read`] refuses for its length.
+#[cold]
+fn too_long(place: &[u8; PLACE], ports: &[u16]) -> Option<(usize, u32)> {
+    let word = |at: usize| place.get(at..at + 4)?.first_chunk().copied().map(u32::from_ne_bytes);
+    let interface = usize::try_from(word(INTERFACE_AT)?).ok()?;
+    let port = usize::from(*ports.get(interface)?).checked_sub(1)?;
+    let length = word(4)?;
+    (length as usize > LONGEST || length != word(8)?).then_some((port, length))
 }
 
 /// The frame at a place, `struct tpacket2_hdr` in front: status, length, bytes kept, where they begin, seconds,
@@ -232,6 +264,11 @@ mod tests {
         let open = place(2, 1 | STATUS_CHECKSUM_OPEN, &bytes);
         assert!(read(&open, 1 | STATUS_CHECKSUM_OPEN, &ports, &mut room).expect("a frame").is_checksum_open);
         assert!(read(&place(1, 1, &bytes), 1, &ports, &mut room).is_none(), "another interface's");
+        assert_eq!(too_long(&open, &ports), None);
+        let mut long = open;
+        long[4..8].copy_from_slice(&5_000_u32.to_ne_bytes());
+        assert!(read(&long, 1, &ports, &mut room).is_none());
+        assert_eq!(too_long(&long, &ports), Some((1, 5_000)));
         assert!(read(&place(9, 1, &bytes), 1, &ports, &mut room).is_none());
     }
 

@@ -32,6 +32,8 @@ const FCS_LENGTH: u8 = 4;
 /// without: its header says so.
 const REMEMBERED: usize = 1 << 17;
 const LONGEST: usize = 1_522;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+const PICOS_PER_NANO: i64 = 1_000;
 
 /// What a frame of a flow looks like.
 #[derive(Clone, Debug)]
@@ -81,6 +83,8 @@ pub(crate) struct Captures {
     seed: u64,
     /// Whether any captured frame carries a transmit time.
     transmit_times: bool,
+    /// What the host's clock showed at the start of the run, behind its last whole second, ps.
+    origin_ps: i64,
     blocks: Vec<u8>,
 }
 
@@ -128,7 +132,7 @@ impl Captures {
         }
         let addresses = network.nodes.iter().map(|node| (node.mac, node.ipv4)).collect();
         let transmit_times = looks.values().any(|looks: &Looks| looks.transmit_time.is_some());
-        Self { nodes, looks, addresses, seed: run.seed, transmit_times, blocks: Vec::new() }
+        Self { nodes, looks, addresses, seed: run.seed, transmit_times, origin_ps: 0, blocks: Vec::new() }
     }
 
     /// Whether any captured frame carries one.
@@ -148,6 +152,8 @@ impl Captures {
 
     /// Begins every file.
     pub(crate) fn begin(&mut self, sink: &mut impl Sink) {
+        let origin_ns = sink.origin_ns();
+        self.origin_ps = origin_ns.rem_euclid(NANOS_PER_SECOND) * PICOS_PER_NANO;
         for (&node, tapped) in &self.nodes {
             self.blocks.clear();
             pcapng::section(&mut self.blocks);
@@ -156,13 +162,14 @@ impl Captures {
                     name: &port.name,
                     snap: tapped.snap,
                     resolution: Resolution::Picoseconds,
+                    offset_seconds: origin_ns.div_euclid(NANOS_PER_SECOND),
                     fcs: FCS_LENGTH,
                     rate_bps: Some(port.rate_bps),
                     timestamps: Timestamps::SIMULATED,
                 };
                 pcapng::interface(&mut self.blocks, &facts);
             }
-            sink.captured(node, &self.blocks, false);
+            sink.captured(node, &self.blocks, None);
         }
     }
 
@@ -180,7 +187,7 @@ impl Captures {
         // A frame that has no bytes, which no plan makes, is left blank.
         let image = self.image(frame, &shown);
         let whole = image.write(&mut bytes).unwrap_or_default();
-        let time = shown(node, time);
+        let time = (time, shown(node, time));
         if FrameLengths::STANDARD.have(frame) {
             self.write_bytes((node, port), direction, time, whole, sink);
             return;
@@ -199,36 +206,44 @@ impl Captures {
         whole[..whole.len().saturating_sub(FCS)].to_vec()
     }
 
-    /// Writes these bytes as a frame at `time` of the node.
+    /// Writes these bytes as a frame `at` a time, of which the clock of the node shows `shown`.
     pub(crate) fn write_bytes(
         &mut self,
         (node, port): (NodeIndex, u16),
         direction: Direction,
-        time: RunTime,
+        (at, shown): (RunTime, RunTime),
         frame: &[u8],
         sink: &mut impl Sink,
     ) {
+        let ticks = self.ticks(shown);
         let Some(tapped) = self.nodes.get_mut(&node) else { return };
         let Ok(interface) = tapped.ports.binary_search_by_key(&port, |port| port.number) else { return };
         tapped.ports[interface].frames += 1;
         self.blocks.clear();
-        let (ticks, length) = (ticks(time), frame.len());
+        let length = frame.len();
         #[expect(clippy::cast_possible_truncation, reason = "ports are numbered in 16 bits")]
         let interface = interface as u32;
         pcapng::packet(&mut self.blocks, interface, ticks, direction, &[frame], length, tapped.snap);
-        sink.captured(node, &self.blocks, true);
+        sink.captured(node, &self.blocks, Some(at));
     }
 
-    /// Ends every file: in virtual time nothing is ever too slow to capture all.
+    /// Ends every file: the model is never too slow to capture all.
     pub(crate) fn end(&mut self, now: RunTime, sink: &mut impl Sink) {
+        let between = [self.ticks(RunTime::ZERO), self.ticks(now)];
         for (&node, tapped) in &self.nodes {
             self.blocks.clear();
             for (number, port) in (0..).zip(&tapped.ports) {
-                let counted = Statistics { received: port.frames, dropped: 0, written: port.frames };
-                pcapng::statistics(&mut self.blocks, number, [0, ticks(now)], counted);
+                let written = sink.keeps_captures_whole().then_some(port.frames);
+                let counted = Statistics { received: port.frames, dropped: 0, written };
+                pcapng::statistics(&mut self.blocks, number, between, counted);
             }
-            sink.captured(node, &self.blocks, false);
+            sink.captured(node, &self.blocks, None);
         }
+    }
+
+    /// What a capture has as the time that a clock shows; before the run began, that of its beginning.
+    fn ticks(&self, shown: RunTime) -> u64 {
+        shown.as_picos().max(0).unsigned_abs() + self.origin_ps.unsigned_abs()
     }
 
     /// What a frame looks like on the wire.
@@ -336,9 +351,4 @@ impl Captures {
         let of_end = || self.addresses.get(usize::from(end(&looks?.flow)));
         found.or_else(of_end).map_or(Ipv4Addr::UNSPECIFIED, |(_, ip)| Ipv4Addr::from(*ip))
     }
-}
-
-/// Before the epoch a clock shows what a capture cannot say.
-fn ticks(time: RunTime) -> u64 {
-    time.as_picos().max(0).unsigned_abs()
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use wg_core::frer::Counters;
 
+use crate::live::Fate;
+
 /// All reports of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SimReport {
@@ -31,6 +33,12 @@ pub struct SimReport {
     /// Domains that synchronise by PTP, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ptp_domains: Vec<PtpDomainReport>,
+    /// Between real hosts: what became of background load, in the order of the plan. In virtual time agents say it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Fate>,
+    /// Between real hosts: what became of frames that are neither messages nor load, by label less the number of loads.
+    #[serde(skip)]
+    pub foreign: Vec<Fate>,
     /// Records that were made.
     pub records: u64,
     /// Events that were handled.

@@ -32,8 +32,19 @@ pub trait Sink {
     /// Something that was true beside the records. A sink that only takes records leaves it be.
     fn truth(&mut self, _truth: &Truth) {}
 
-    /// The next blocks of a node's capture, as a pcapng file has them: one that is a frame, or others.
-    fn captured(&mut self, _node: NodeIndex, _blocks: &[u8], _is_frame: bool) {}
+    /// The next blocks of a node's capture, as a pcapng file has them: one that is a frame, seen then, or others.
+    fn captured(&mut self, _node: NodeIndex, _blocks: &[u8], _frame_at: Option<RunTime>) {}
+
+    /// Whether captures have every frame that they are given.
+    fn keeps_captures_whole(&self) -> bool {
+        true
+    }
+
+    /// What the host's clock showed when the run began, ns since 1970: captures have its times. In virtual time there is no
+    /// such clock.
+    fn origin_ns(&self) -> i64 {
+        0
+    }
 
     /// The number of the message whose bytes are at a place.
     #[inline(always)]
@@ -148,10 +159,10 @@ impl Sink for Spool {
         }
     }
 
-    fn captured(&mut self, node: NodeIndex, blocks: &[u8], is_frame: bool) {
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], frame_at: Option<RunTime>) {
         let Some(file) = self.captures.get_mut(&node) else { return };
         let put = |out: &mut Vec<u8>| out.extend_from_slice(blocks);
-        if is_frame { file.frame(put) } else { file.other(put) }
+        if frame_at.is_some() { file.frame(put) } else { file.other(put) }
     }
 
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
@@ -183,7 +194,7 @@ impl Sink for Kept {
         self.truth.push(*truth);
     }
 
-    fn captured(&mut self, node: NodeIndex, blocks: &[u8], _is_frame: bool) {
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], _frame_at: Option<RunTime>) {
         self.captures.entry(node).or_default().extend(blocks);
     }
 
@@ -210,8 +221,8 @@ impl<S: Sink, F: FnMut(f64) -> bool> Sink for Watched<S, F> {
         self.sink.truth(truth);
     }
 
-    fn captured(&mut self, node: NodeIndex, blocks: &[u8], is_frame: bool) {
-        self.sink.captured(node, blocks, is_frame);
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], frame_at: Option<RunTime>) {
+        self.sink.captured(node, blocks, frame_at);
     }
 
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError> {

@@ -99,14 +99,8 @@ def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list
 
 
 def needs_bridges(campaign: Campaign) -> bool:
-    """Whether a test asks for what bridges between namespaces do better than the model.
-
-    Programs that keep clocks speak to one another by frames of their own, which only bridges carry; and captures at
-    switches have the times of the host only at interfaces of its kernel.
-    """
-    nodes = campaign.network.nodes
-    captured = (nodes[capture.on] for run in campaign.runs for capture in run.captures)
-    return _keeps_clocks(campaign) or any(not node.is_end_system for node in captured)
+    """Whether a test asks for what only bridges carry: programs that keep clocks speak by frames of their own."""
+    return _keeps_clocks(campaign)
 
 
 def _keeps_clocks(campaign: Campaign) -> bool:

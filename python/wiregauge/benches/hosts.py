@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from wiregauge.benches.base import SILENCE_S, Access, AgentPlace, BenchError, Fact, Reach
 from wiregauge.benches.names import NETWORK_PRIORITY
-from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, Run
+from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, Flow, Run
 
 __all__ = ["Described", "HostsBench", "LabInterface", "Neighbour", "between", "fitting"]
 
@@ -347,14 +347,16 @@ class HostsBench:
 
     def _look_at_cables(self, asked: Sequence[tuple[str, Sequence[str], int]]) -> Sequence[Fact]:
         """The network is there when a run is: until then nobody answers."""
-        for name, _, size in asked:
-            interface = self._led[name].interface
-            if interface is not None and size > interface.mtu:
-                raise BenchError(
-                    f"{name} sends frames of {size} bytes after the header; {interface.name} of "
-                    f"{self._led[name].name}, which leads to it, has an MTU of {interface.mtu}: raise it there, or "
-                    "send less"
-                )
+        for name, others, size in asked:
+            for end in (name, *others):
+                for host, leads in ((self._placed[end], ""), (self._led[end], f", which leads to {end},")):
+                    interface = host.interface
+                    if interface is not None and size > interface.mtu:
+                        raise BenchError(
+                            f"{name} sends frames of {size} bytes after the header; {interface.name} of {host.name}"
+                            f"{leads} has an MTU of {interface.mtu}: `ip link set dev {interface.name} mtu {size}` "
+                            "there, or send less"
+                        )
         return [Fact("reachability", "not asked", "the network is played while a run goes on, and only then")]
 
     def _check_answers(
@@ -556,6 +558,15 @@ class HostsBench:
         """Nothing here was started for the bench."""
 
 
+def _beside(flow: Flow) -> int:
+    """Bytes of a message's frame between its Ethernet header and FCS that are not its payload."""
+    if flow.protocol == "rc":
+        # Behind the payload is the sequence number, unless it is a part of it.
+        link = flow.virtual_link
+        return _UDP_BYTES + (0 if link is not None and link.number_within else 1)
+    return _UDP_BYTES if flow.protocol in ("udp", "be") else 0
+
+
 def _exchanges(campaign: Campaign) -> dict[int, tuple[set[int], int]]:
     """By end system those it sends frames to, and the most bytes that one of these has after the Ethernet header."""
     found: dict[int, tuple[set[int], int]] = {}
@@ -569,7 +580,7 @@ def _exchanges(campaign: Campaign) -> dict[int, tuple[set[int], int]]:
         for send in run.sends:
             flow = flows[send.flow]
             receivers = {flow.to, *flow.also_to}
-            size = send.payload + (_UDP_BYTES if flow.protocol == "udp" else 0)
+            size = send.payload + _beside(flow)
             add(flow.from_, receivers, size)
             for relay in run.relays:
                 if relay.flow == flow.id:

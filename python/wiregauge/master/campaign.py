@@ -155,8 +155,7 @@ class _Campaign:
         self._name = str(directory.manifest["campaign"])
         self._crew = Crew(places, self._name)
         self._keeper = _keeper(directory, self._crew)
-        ends = list(self._crew.by_name.values())
-        self._relations = ClockRelations(ends, self._keeper, directory.plan)
+        self._relations = ClockRelations(self._crew.agents, self._keeper, directory.plan)
         on_machine = Counter(place.machine for place in places)
         self._on_host = {place.end_system: on_machine[place.machine] for place in places}
         self._ports: dict[str, dict[str, Any]] = {}
@@ -247,7 +246,7 @@ class _Campaign:
             self._count_ports(entry)
             entry["clock_offsets"] |= self._relations.after(entry)
             self._hearing.lookout.run_ends(entry)
-            entry["captures"] = self._bench.end_captures()
+            entry["captures"] |= self._bench.end_captures()
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
             entry["reason"] = trouble[0] if trouble else None
@@ -536,12 +535,16 @@ class _Campaign:
 
 
 def _take_up_network(entry: dict[str, Any], report: dict[str, Any]) -> None:
-    """What the network says of itself; what its devices counted stands where a simulation has that of its own."""
+    """What the network says of itself; what its devices counted stands where a simulation has that of its own, and
+    their captures where those at bridges do."""
     simulation = report.pop("simulation", None)
     if isinstance(simulation, dict):
         # What hosts did their agents say.
         simulation.pop("agents", None)
+        report["loads"] = simulation.pop("loads", [])
         entry["simulation"] = simulation
+    for capture in report.pop("captures"):
+        entry["captures"][capture["node"]] = capture["task"]
     entry["network"] = report
 
 

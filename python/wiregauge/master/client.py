@@ -603,6 +603,9 @@ def _why(error: grpc.RpcError) -> str:
     return details
 
 
+_OF_NETWORK: Final = ("releases", "intake", "captures", "foreign", "overlong")
+
+
 def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     """The report as the manifest keeps it: snake_case names, every field present, 64-bit numbers as numbers."""
     loose = MessageToDict(report, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
@@ -616,7 +619,8 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
         numbered["simulation"] = printable_content(json.loads(simulation))
     if not report.releases and not report.HasField("intake"):
         # Of the network alone.
-        del numbered["releases"], numbered["intake"]
+        for key in _OF_NETWORK:
+            del numbered[key]
     return numbered
 
 
@@ -630,6 +634,8 @@ def _numbers(message: Message, loose: dict[str, Any]) -> dict[str, Any]:
         value = loose[field.name]
         if field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64):
             result[field.name] = int(value)
+        elif field.message_type is not None and field.message_type.GetOptions().map_entry:
+            result[field.name] = {key: int(number) for key, number in value.items()}
         elif field.message_type is not None and not field.is_repeated:
             result[field.name] = _numbers(getattr(message, field.name), value)
         elif field.message_type is not None:

@@ -69,6 +69,12 @@ class LoadShown(TypedDict):
     never_came: Annotated[
         Count | None, Meta(description="frames that reached neither their end nor a queue without room")
     ]
+    dropped: Annotated[
+        dict[str, Count] | None,
+        Meta(
+            description="frames that did not arrive, and copies that went astray, by how; null: nobody saw it"
+        ),
+    ]
 
 
 def _limit_instrument(limit: LimitResult) -> list[float | None] | None:
@@ -150,12 +156,37 @@ class ReleaseShown(TypedDict):
     undelivered: Annotated[Count, Meta(description="frames that the kernel did not take")]
 
 
+class ForeignShown(TypedDict):
+    end_system: Annotated[str, Meta(description="they came from; empty: of all that are not listed")]
+    ether_type: Annotated[Count, Meta(description="0: a frame that has a length there")]
+    frames: Count
+    bytes: Annotated[Count, Meta(description="destination address to FCS")]
+    delivered: Annotated[Count, Meta(description="copies handed to end systems")]
+    line_ns: Annotated[Positive, Meta(description="for which they had lines, all together")]
+    on_media: Annotated[Count, Meta(description="copies for media of hubs, whose time is not in that")]
+    dropped: dict[str, Count]
+
+
+class OverlongShown(TypedDict):
+    end_system: str
+    interface: str
+    frames: Count
+    longest: Annotated[Count, Meta(description="bytes")]
+
+
 class NetworkShown(TypedDict):
     frames: Annotated[Count, Meta(description="taken from end systems")]
     moved: Annotated[Count, Meta(description="of these, whose instant the model had passed")]
     most_moved_ns: Positive
     lost: Annotated[Count, Meta(description="that found no room")]
     releases: list[ReleaseShown]
+    foreign: Annotated[
+        list[ForeignShown] | None,
+        Meta(
+            description="frames that are not of the test, by where they came from; null: nobody counted them"
+        ),
+    ]
+    overlong: Annotated[list[OverlongShown], Meta(description="frames longer than any of Ethernet")]
 
 
 class PtpClockShown(TypedDict):

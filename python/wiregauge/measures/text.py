@@ -24,7 +24,7 @@ from wiregauge.measures.metrics.results import (
     RunResult,
 )
 from wiregauge.measures.metrics.summary import Summary
-from wiregauge.measures.validity.network_error import network_error_text
+from wiregauge.measures.validity.network_error import foreign_text, network_error_text
 from wiregauge.terminal import print_table
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
@@ -174,7 +174,12 @@ def _own_errors(judgement: Judgement) -> list[str]:
         return []
     network, run = max(found, key=lambda one: one[0].error_ns)
     where = f" (latest in run {run.plan.index} of {len(found)})" if len(found) > 1 else ""
-    return [f"the network's own error{where}: {network_error_text(network)}"]
+    told = [f"the network's own error{where}: {network_error_text(network)}"]
+    # Of the run in which most of them came, as of the one that was latest.
+    foreign = max((one for one, _ in found), key=lambda one: sum(row.line_ns for row in one.foreign or ()))
+    if foreign.foreign:
+        told.append(f"frames on the network that are not of the test: {foreign_text(foreign)}")
+    return told
 
 
 _MOST_FLOWS = 200

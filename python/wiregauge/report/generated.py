@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.units import share, significant
 from wiregauge.measures.metrics.results import Judgement, RunResult
-from wiregauge.measures.validity.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
+from wiregauge.measures.validity.streams import (
+    LoadAccount,
+    Stream,
+    dropped_text,
+    load_accounts,
+    share_bounds,
+    streams_of,
+)
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 
 
@@ -57,6 +64,7 @@ def account_table(judgement: Judgement) -> Table:
         Head("arrived"),
         Head("lost"),
         Head("never came"),
+        Head("dropped, by reason", kind="text"),
         Head("repeated"),
         Head("out of order"),
         Head("damaged"),
@@ -75,7 +83,7 @@ def account_table(judgement: Judgement) -> Table:
 def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
     where = [place_cell(run.plan.point), Cell(f"{account.on} to {account.to}", kind="text short")]
     if not account.receiver:
-        return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 10)]
+        return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 11)]
     lost = account.lost
     latency = f"n = {account.distinct}; transmit time in the frame to the kernel's timestamp on arrival"
     return [
@@ -88,6 +96,11 @@ def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
             NONE if account.never_came is None else str(account.never_came),
             "of those lost: reached neither their end nor a full queue",
             "bad" if account.never_came else "",
+        ),
+        Cell(
+            NONE if account.dropped is None else dropped_text(account.dropped) or "nothing",
+            "the bench does not see it" if account.dropped is None else "copies that went astray included",
+            "text",
         ),
         Cell(str(account.duplicates)),
         Cell(str(account.reordered)),

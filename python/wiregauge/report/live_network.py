@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.results import Judgement
+from wiregauge.measures.validity.streams import dropped_text
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 
-__all__ = ["network_table"]
+__all__ = ["foreign_table", "network_table"]
 
 
 def network_table(judgement: Judgement) -> Table:
@@ -29,6 +30,34 @@ def network_table(judgement: Judgement) -> Table:
         if run.network is not None
     ]
     return Table("The network's own error", heads, sections, lead=2)
+
+
+def foreign_table(judgement: Judgement) -> Table:
+    """A row per run and kind of frame that came from an end system and was not of the test."""
+    heads = [
+        *text_heads("point", "from", "what"),
+        Head("frames"),
+        Head("bytes"),
+        Head("handed to end systems"),
+        Head("had lines", unit="µs"),
+        Head("dropped", kind="text"),
+    ]
+    rows = [
+        [
+            place_cell(run.plan.point),
+            Cell(one.end_system or NONE, kind="text short"),
+            Cell(one.kind, kind="text short"),
+            Cell(str(one.frames)),
+            Cell(str(one.bytes), "destination address to FCS"),
+            Cell(str(one.delivered), "every copy"),
+            Cell(micro(one.line_ns), "of all lines together; media of hubs left out"),
+            Cell(dropped_text(one.dropped) or NONE, kind="text"),
+        ]
+        for run in judgement.runs
+        if run.network is not None
+        for one in run.network.foreign or ()
+    ]
+    return Table("Frames on the network that are not of the test", heads, [Section("", rows)], lead=3)
 
 
 def _title(network: NetworkResult) -> str:

@@ -33,7 +33,7 @@ from wiregauge.report.credits import credit_table
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
-from wiregauge.report.live_network import network_table
+from wiregauge.report.live_network import foreign_table, network_table
 from wiregauge.report.passive import passive_table
 from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
@@ -153,6 +153,7 @@ def page(
         hops=tables.hop_table(judgement),
         clusters=cluster_table(judgement),
         network=network_table(judgement),
+        foreign=foreign_table(judgement),
         passive=passive_table(judgement),
         ptp_domains=ptp_table(judgement),
         credits=credit_table(judgement),

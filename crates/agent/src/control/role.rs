@@ -337,4 +337,10 @@ pub struct RoleReport {
     pub intake: Option<proto::ArrivalIntake>,
     /// Of the network: what its devices counted, as a simulation reports it, in JSON.
     pub simulation: String,
+    /// Of the network: captures at its devices.
+    pub captures: Vec<proto::DeviceCapture>,
+    /// Of the network: frames from hosts that are not of the test.
+    pub foreign: Vec<proto::ForeignFrames>,
+    /// Of the network: frames that no line has.
+    pub overlong: Vec<proto::OverlongFrames>,
 }

@@ -179,6 +179,9 @@ impl RunThreads {
             releases: role.releases,
             intake: role.intake,
             simulation_json: role.simulation,
+            captures: role.captures,
+            foreign: role.foreign,
+            overlong: role.overlong,
         }
     }
 }

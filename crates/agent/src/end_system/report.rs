@@ -257,7 +257,7 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
             ..proto::TaskReport::default()
         });
     }
-    tasks.extend(gathered.captures.iter().map(capture));
+    tasks.extend(gathered.captures.iter().map(CaptureStats::report));
     tasks.extend(watch(assignment, gathered));
     tasks
 }
@@ -339,22 +339,6 @@ fn add_answers(report: &mut proto::TaskReport, flow: u16, assignment: &Assignmen
         report.wrong_destination += back.wrong_destination;
         report.sequence_gaps += back.sequence_gaps;
         report.sequence_repeats += back.sequence_repeats;
-    }
-}
-
-/// The report of a capture.
-fn capture(stats: &CaptureStats) -> proto::TaskReport {
-    proto::TaskReport {
-        kind: "capture".into(),
-        planned: stats.seen,
-        done: stats.written,
-        ring_drops: stats.dropped,
-        unwritten: stats.unwritten,
-        hardware_timestamps: stats.by_hardware,
-        passed_over: stats.passed_over,
-        crowded_out: stats.crowded_out,
-        failure: stats.failure.clone().unwrap_or_default(),
-        ..proto::TaskReport::default()
     }
 }
 

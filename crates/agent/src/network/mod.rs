@@ -4,13 +4,18 @@
 //! - [`Role`](role): opens the ports, starts the thread, reports.
 //! - [`outside`]: what the engine sees of the hosts: frames, their bytes, time.
 //! - [`files`]: what is written beside the records, by a thread that nothing waits for.
+//! - [`ports`]: whether the interfaces can be ports of the test, and still are when it is over.
+//! - [`foreign`]: frames that are not of the test.
 
 mod addresses;
+mod captures;
 mod crossings;
 mod error;
 mod expected;
 mod files;
+mod foreign;
 mod outside;
+mod ports;
 mod role;
 
 pub use role::NetworkBetween;

@@ -20,6 +20,7 @@ use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
 use super::files::Piece;
+use super::foreign::Foreign;
 use crate::control::role::Counters;
 use crate::end_system::servicing::spin::Budget;
 use crate::proto;
@@ -49,7 +50,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// For the report; `dropped`: frames that never came out of the ring.
+    /// For the report; `dropped`: frames that never came out of the ring, or were too long to.
     pub(super) fn report(&self, dropped: u64) -> proto::ArrivalIntake {
         proto::ArrivalIntake {
             frames: self.frames,
@@ -78,6 +79,10 @@ pub(super) struct Hosts {
     /// By port.
     pub(super) releases: Vec<Release>,
     pub(super) intake: Intake,
+    /// What of them is not of the test.
+    pub(super) foreign: Foreign,
+    /// Captures write only what is asked for.
+    pub(super) holds_back: bool,
     pub(super) incoming: VecDeque<Incoming>,
     /// Where a frame is changed before it is handed out: other copies of it stay as they are.
     pub(super) changed: Vec<u8>,
@@ -144,7 +149,7 @@ impl Hosts {
     fn take(&mut self) -> RunTime {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
-        let Self { ports, buffers, incoming, intake, nodes, epoch, expected, answers, .. } = self;
+        let Self { ports, buffers, incoming, intake, foreign, nodes, epoch, expected, answers, .. } = self;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
                 // What came before the run was sent to try the way, not to be carried.
@@ -154,9 +159,9 @@ impl Hosts {
                     return None;
                 }
                 intake.frames += 1;
-                let headers = Headers::read(frame.bytes)?;
-                let sequence = headers.probe.map_or(0, |probe| probe.sequence);
-                let place = buffers.keep(frame.bytes, sequence);
+                let mut headers = Headers::read(frame.bytes)?;
+                foreign.look(frame.port, frame.bytes, &mut headers);
+                let place = buffers.keep(frame.bytes, headers.sequence());
                 intake.lost += u64::from(place.is_none());
                 if let Some(place) = place.filter(|_| frame.is_checksum_open) {
                     close_checksum(buffers.bytes_mut(place));
@@ -191,8 +196,17 @@ impl Sink for Hosts {
         let _ = self.files.send(Piece::Truth(*truth));
     }
 
-    fn captured(&mut self, node: NodeIndex, blocks: &[u8], is_frame: bool) {
-        let _ = self.files.send(Piece::Blocks(node, blocks.to_vec(), is_frame));
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], frame_at: Option<RunTime>) {
+        let at = frame_at.map(|at| self.epoch.wall_nanos(at).get());
+        let _ = self.files.send(Piece::Blocks(node, blocks.to_vec(), at));
+    }
+
+    fn keeps_captures_whole(&self) -> bool {
+        !self.holds_back
+    }
+
+    fn origin_ns(&self) -> i64 {
+        self.epoch.wall_nanos(RunTime::ZERO).get()
     }
 
     fn keep(&mut self, bytes: &[u8], sequence: u32) -> Option<u32> {

@@ -15,8 +15,10 @@ use super::addresses::Answers;
 use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
-use super::files::Files;
+use super::files::{Files, Written};
+use super::foreign::Foreign;
 use super::outside::{FRAMES, Hosts, Intake, LONGEST};
+use super::ports;
 use crate::control::grants;
 use crate::control::role::{
     ActiveRole, Fault, OpenError, Role, RoleReport, RunContext, Setup, Timetable, spawn,
@@ -45,11 +47,7 @@ impl Role for NetworkBetween {
 
     fn open(&self, setup: &Setup, run: &mut RunContext) -> Result<Box<dyn ActiveRole>, OpenError> {
         let Setup { network, run: plan, .. } = setup;
-        let interfaces: Vec<Interface> = setup
-            .network_ports
-            .iter()
-            .map(|port| wg_net::interface_named(&port.interface).map_err(OpenError::from))
-            .collect::<Result<_, _>>()?;
+        let interfaces = ports::open(setup)?;
         let expected = Expected::of(plan).map_err(|error| OpenError::new(Fault::Request, error))?;
         let measured = RunTime::ZERO + plan.warm_up + plan.duration;
         let last_send = expected.last().map_or(measured, |last| last.max(measured));
@@ -58,7 +56,8 @@ impl Role for NetworkBetween {
         for (port, own) in setup.network_ports.iter().enumerate() {
             port_of[usize::from(own.node)] = Some(port);
         }
-        let files = Files::begin(&setup.spool, network, plan)?;
+        let holding = setup.hold.map(|wait| (wait, Arc::clone(&run.asked)));
+        let files = Files::begin(&setup.spool, network, plan, holding)?;
         let (sender, why) = PortSender::open(&interfaces)?;
         let access = match why {
             None => sender.access().to_owned(),
@@ -78,6 +77,8 @@ impl Role for NetworkBetween {
             port_of,
             releases: vec![Release::default(); interfaces.len()],
             intake: Intake::default(),
+            foreign: Foreign::none(&network.nodes, plan),
+            holds_back: setup.hold.is_some(),
             incoming: VecDeque::with_capacity(FRAMES as usize),
             changed: Vec::with_capacity(LONGEST),
             answers: Answers::open(network, &interfaces)?,
@@ -103,16 +104,19 @@ impl Role for NetworkBetween {
         run.add_grants(grants.recv().unwrap_or_default());
         run.access_points =
             interfaces.iter().map(|one| format!("packet in, {access} out {}", one.name)).collect();
-        Ok(Box::new(ActiveNetwork { setup: setup.clone(), access, thread, files: files.thread }))
+        let setup = setup.clone();
+        Ok(Box::new(ActiveNetwork { setup, interfaces, access, thread, files: files.thread }))
     }
 }
 
 struct ActiveNetwork {
     setup: Setup,
+    /// As they were when it began.
+    interfaces: Vec<Interface>,
     /// By what frames leave.
     access: String,
     thread: JoinHandle<Option<Played>>,
-    files: JoinHandle<Result<(), String>>,
+    files: JoinHandle<Written>,
 }
 
 impl ActiveRole for ActiveNetwork {
@@ -120,12 +124,20 @@ impl ActiveRole for ActiveNetwork {
         let mut report = RoleReport::default();
         match self.thread.join() {
             Ok(Some(Played { mut hosts, outcome })) => {
-                let dropped = hosts.ports.dropped().unwrap_or(0);
+                report.overlong = ports::overlong(&self.setup, hosts.ports.too_long());
+                let too_long: u64 = report.overlong.iter().map(|one| one.frames).sum();
+                let dropped = hosts.ports.dropped().unwrap_or(0) + too_long;
                 report.intake = Some(hosts.intake.report(dropped));
                 let named = self.setup.network_ports.iter().zip(&hosts.releases);
                 let told =
                     named.map(|(port, release)| release.report(self.setup.name(port.node), &self.access));
                 report.releases = told.collect();
+                let foreign = match &outcome {
+                    Ok(done) => done.foreign.as_slice(),
+                    Err(_) => &[],
+                };
+                let ports = &self.setup.network_ports;
+                report.foreign = hosts.foreign.report(foreign, |port| self.setup.name(ports[port].node));
                 match outcome {
                     Ok(done) => report.simulation = serde_json::to_string(&done).unwrap_or_default(),
                     Err(error) => report.incomplete = Some(error.to_string()),
@@ -135,7 +147,11 @@ impl ActiveRole for ActiveNetwork {
             Err(_) => report.incomplete = Some(defect("the thread that plays the network")),
         }
         let written = self.files.join().unwrap_or_else(|_| Err(defect("the thread that writes its files")));
-        if let Err(why) = written {
+        match written {
+            Ok(captures) => report.captures = captures,
+            Err(why) => drop(report.incomplete.get_or_insert(why)),
+        }
+        if let Some(why) = ports::gone(&self.setup, &self.interfaces) {
             report.incomplete.get_or_insert(why);
         }
         report

@@ -15,6 +15,7 @@ use wg_capture::{CaptureFile, Direction, Timestamps};
 use wg_net::{Captured, HardwareTimestamping, Interface, NetError, PacketRing, RETIRE_MS, clock, realtime};
 
 use super::held_back::{Asked, HeldBack};
+use crate::proto;
 
 /// Name of the file in the spool of an agent.
 pub const FILE: &str = "capture.pcapng";
@@ -27,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// What a capture leaves free on the disk, bytes, for the records of the run that it only watches; of a small disk a quarter.
 const LEFT_FREE: u64 = 64 << 20;
 /// Bytes of frames that are held back at a time, at most.
-const MOST_HELD: usize = 64 << 20;
+pub(crate) const MOST_HELD: usize = 64 << 20;
 /// After the end: until the kernel has handed over what was not full yet.
 const LAST_LOOK: Duration = Duration::from_millis(3 * RETIRE_MS as u64);
 
@@ -63,6 +64,24 @@ pub struct CaptureStats {
     pub crowded_out: u64,
     /// Why the capture is not whole, as a clause about its file.
     pub failure: Option<String>,
+}
+
+impl CaptureStats {
+    /// The report of a capture.
+    pub fn report(&self) -> proto::TaskReport {
+        proto::TaskReport {
+            kind: "capture".into(),
+            planned: self.seen,
+            done: self.written,
+            ring_drops: self.dropped,
+            unwritten: self.unwritten,
+            hardware_timestamps: self.by_hardware,
+            passed_over: self.passed_over,
+            crowded_out: self.crowded_out,
+            failure: self.failure.clone().unwrap_or_default(),
+            ..proto::TaskReport::default()
+        }
+    }
 }
 
 /// How to capture.
@@ -132,6 +151,7 @@ impl Capture {
                     name: &tap.name,
                     snap,
                     resolution: Resolution::Nanoseconds,
+                    offset_seconds: 0,
                     fcs: 0,
                     rate_bps: tap.rate_bps,
                     timestamps: if by_hardware { Timestamps::HARDWARE } else { Timestamps::SOFTWARE },
@@ -173,7 +193,7 @@ impl Capture {
             }
             if looked.elapsed() >= LOOK_EVERY {
                 self.let_out(false);
-                self.leave_room();
+                leave_room(&mut self.file);
                 looked = Instant::now();
             }
             if flushed.elapsed() >= FLUSH_EVERY {
@@ -232,19 +252,6 @@ impl Capture {
         held.let_out(clock::realtime().get(), asked, last, |blocks, frames| file.frames_of(blocks, frames));
     }
 
-    /// Ends the file before the disk is full.
-    fn leave_room(&mut self) {
-        let Ok(disk) = wg_net::host::disk_space(self.file.path()) else { return };
-        let left = LEFT_FREE.min(disk.total / 4);
-        if self.file.is_open() && disk.free < left {
-            let why = format!(
-                "less than {:.1} MiB of disk space is left, reserved for records",
-                left as f64 / f64::from(1 << 20)
-            );
-            self.file.end_early(why);
-        }
-    }
-
     fn look_for_trouble(&mut self) {
         for (ring, tap) in &self.rings {
             if let Err(error) = ring.check() {
@@ -270,7 +277,7 @@ impl Capture {
             // With several interfaces each has what came to it, less what was dropped.
             let mine = (received - dropped.min(received)).min(written);
             written -= mine;
-            let counted = Statistics { received, dropped, written: mine };
+            let counted = Statistics { received, dropped, written: Some(mine) };
             self.file.other(|out| pcapng::statistics(out, number, between, counted));
         }
         self.file.flush();
@@ -280,6 +287,19 @@ impl Capture {
             self.stats.failure = Some(failure);
         }
         self.stats
+    }
+}
+
+/// Ends a capture's file before the disk is full.
+pub(crate) fn leave_room(file: &mut CaptureFile) {
+    let Ok(disk) = wg_net::host::disk_space(file.path()) else { return };
+    let left = LEFT_FREE.min(disk.total / 4);
+    if file.is_open() && disk.free < left {
+        let why = format!(
+            "less than {:.1} MiB of disk space is left, reserved for records",
+            left as f64 / f64::from(1 << 20)
+        );
+        file.end_early(why);
     }
 }
 
@@ -314,6 +334,7 @@ mod tests {
             name: "es:1",
             snap: 40,
             resolution: Resolution::Nanoseconds,
+            offset_seconds: 0,
             fcs: 0,
             rate_bps: None,
             timestamps: Timestamps::SOFTWARE,

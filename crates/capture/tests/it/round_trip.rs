@@ -19,6 +19,8 @@ struct Frame {
 type Seen = (usize, i128, Direction, Vec<u8>, usize);
 
 const SNAP: u32 = 1_000;
+/// Seconds.
+const OFFSETS: [i64; 2] = [0, 1_700_000_000];
 const RESOLUTIONS: [(Resolution, i128); 2] = [(Resolution::Nanoseconds, 1_000), (Resolution::Picoseconds, 1)];
 
 fn frames() -> impl Strategy<Value = Vec<Frame>> {
@@ -50,9 +52,10 @@ fn file(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
         let timestamps = if number == 0 { Timestamps::HARDWARE } else { Timestamps::SIMULATED };
         let rate_bps = (number == 1).then_some(1_000_000_000);
         let fcs = if number == 1 { 4 } else { 0 };
+        let offset_seconds = OFFSETS[number];
         pcapng::interface(
             &mut out,
-            &Interface { name: &name, snap: SNAP, resolution, fcs, rate_bps, timestamps },
+            &Interface { name: &name, snap: SNAP, resolution, offset_seconds, fcs, rate_bps, timestamps },
         );
     }
     let mut ends = vec![out.len()];
@@ -79,7 +82,8 @@ fn expected(frames: &[Frame]) -> Vec<Seen> {
         .iter()
         .map(|frame| {
             let kept = frame.bytes.len().min(SNAP as usize);
-            let picos = i128::from(frame.ticks) * RESOLUTIONS[frame.interface].1;
+            let offset = i128::from(OFFSETS[frame.interface]) * 1_000_000_000_000;
+            let picos = i128::from(frame.ticks) * RESOLUTIONS[frame.interface].1 + offset;
             let seen = frame.seen.max(frame.bytes.len());
             (frame.interface, picos, frame.direction, frame.bytes[..kept].to_vec(), seen)
         })
@@ -141,7 +145,7 @@ proptest! {
 fn blocks_close_with_their_length_on_whole_words() {
     let frame = Frame { interface: 0, ticks: 5, direction: Direction::Inbound, bytes: vec![7; 101], seen: 0 };
     let (mut bytes, _) = file(&[frame]);
-    let counted = Statistics { received: 9, dropped: 3, written: 6 };
+    let counted = Statistics { received: 9, dropped: 3, written: Some(6) };
     pcapng::statistics(&mut bytes, 1, [1, 1 << 40], counted);
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let (mut at, mut kinds) = (0, Vec::new());

@@ -20,7 +20,7 @@ fn capture(resolution: Resolution, frames: &[(u32, u64, Direction, usize)]) -> V
         let timestamps = Timestamps::SIMULATED;
         pcapng::interface(
             &mut out,
-            &Interface { name, snap: 96, resolution, fcs, rate_bps: None, timestamps },
+            &Interface { name, snap: 96, resolution, offset_seconds: 0, fcs, rate_bps: None, timestamps },
         );
     }
     for &(interface, ticks, direction, length) in frames {

@@ -9,7 +9,7 @@ use wg_core::frame::{Frame, Marks};
 use wg_core::hub::{HubDrop, Output};
 use wg_core::port::Transmission;
 use wg_frame::time::{RunTime, Span};
-use wg_record::{Crc, DropReason, Point, TruthKind};
+use wg_record::{Crc, DropReason, FLOW_FOREIGN, Point, TruthKind};
 
 use super::Engine;
 use crate::event_queue::Class;
@@ -33,6 +33,9 @@ impl<S: Sink> Engine<'_, S> {
     ) {
         // The medium has it until the last station has heard it.
         self.retain(&frame);
+        if S::KEEPS_BYTES && frame.message().flow == FLOW_FOREIGN {
+            self.tries_on_medium(&frame);
+        }
         let node = &mut self.world.hubs[hub];
         node.stations[station].transmission = Some(transmission);
         let place = node.coming.partition_point(|(at, ..)| *at <= ready);

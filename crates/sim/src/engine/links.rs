@@ -7,7 +7,7 @@ use wg_core::line::{GAP, PREAMBLE};
 use wg_core::port::{FragmentEdge, Transmission};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{LinkFaultKind, NodeIndex};
-use wg_record::TruthKind;
+use wg_record::{FLOW_FOREIGN, TruthKind};
 
 use super::Engine;
 use super::live::with_fcs;
@@ -44,6 +44,10 @@ impl<S: Sink> Engine<'_, S> {
         };
         let in_flight = InFlight { at: seen + channel.processing, complete, frame: *frame };
         let free_at = self.now + channel.line.occupation_with_gap(frame.length, channel.gap);
+        if S::KEEPS_BYTES && frame.message().flow == FLOW_FOREIGN {
+            self.occupied_by(frame, free_at - self.now);
+        }
+        let channel = &mut self.world.channels[number];
         if channel.extra.is_some() {
             if let Some(free_at) = self.launch_wrong_length(number, frame) {
                 return free_at;
@@ -338,17 +342,18 @@ impl<S: Sink> Engine<'_, S> {
         if S::KEEPS_BYTES
             && let Some(place) = frame.message().bytes_at()
         {
-            let (time, bytes) = (nodes[usize::from(node)].read(time), self.sink.on_line(place, frame));
+            let (time, bytes) =
+                ((time, nodes[usize::from(node)].read(time)), self.sink.on_line(place, frame));
             self.captures.write_bytes((node, port), direction, time, &with_fcs(bytes), self.sink);
             return;
         }
         if let Some(bytes) = self.ptp.messages.image(frame) {
-            let time = nodes[usize::from(node)].read(time);
+            let time = (time, nodes[usize::from(node)].read(time));
             self.captures.write_bytes((node, port), direction, time, &bytes, self.sink);
             return;
         }
         if let Some(bytes) = self.world.control_frames.image(frame) {
-            let time = nodes[usize::from(node)].read(time);
+            let time = (time, nodes[usize::from(node)].read(time));
             self.captures.write_bytes((node, port), direction, time, &bytes, self.sink);
             return;
         }

@@ -3,14 +3,14 @@
 use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_core::port::Life;
 use wg_frame::probe::{Probe, ProbeFlags};
-use wg_frame::time::RunTime;
+use wg_frame::time::{RunTime, Span};
 use wg_record::{Crc, DropReason, FLOW_FOREIGN, RecordFlags};
 
 use super::Engine;
 use super::hosts::is_sound;
 use super::switches::reason;
 use crate::error::SimError;
-use crate::live::{Incoming, Outgoing, Outside};
+use crate::live::{Fate, Incoming, Outgoing, Outside};
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 use crate::world::CoreIndex;
@@ -53,10 +53,11 @@ impl<S: Sink> Engine<'_, S> {
             return;
         };
         let at = at as usize;
+        self.count_unrecorded(&frame, |fate| fate.entered += 1);
         let core = &mut self.world.hosts[at].core;
         if frame.class == TrafficClass::BestEffort {
             core.handle_generated(self.now, frame, false);
-        } else if core.handle_send(self.now, frame, wg_frame::time::Span::ZERO, false).is_err() {
+        } else if core.handle_send(self.now, frame, Span::ZERO, false).is_err() {
             // More than a card has room for, before any of them could be regulated.
             self.lost_at_card(at, 0, &frame, DropReason::SendRefused);
         }
@@ -141,7 +142,7 @@ impl<S: Sink> Engine<'_, S> {
             self.hand_out(at, frame);
             return;
         }
-        self.world.hosts[at].core.handle_frame(self.now, port, *frame, wg_frame::time::Span::ZERO);
+        self.world.hosts[at].core.handle_frame(self.now, port, *frame, Span::ZERO);
         self.drain_host(at);
     }
 
@@ -153,6 +154,7 @@ impl<S: Sink> Engine<'_, S> {
             let is_damaged = message.flags.has(Flags::DAMAGED);
             let flags = RecordFlags::from_bits(message.flags.of_message());
             let flow = message.flow;
+            self.count_unrecorded(frame, |fate| fate.left += 1);
             self.sink.deliver(&Outgoing { node, at: self.now, frame, place, flow, flags, is_damaged });
             self.sink.release(place);
         }
@@ -166,10 +168,40 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn lost_at_card_of(&mut self, node: u16, number: u16, frame: &Frame, why: DropReason) {
-        if frame.message().flow != FLOW_FOREIGN {
+        if frame.message().flow == FLOW_FOREIGN {
+            self.count_lost_load(frame, why.name());
+        } else {
             self.note_drop(frame, node, number, why, Crc::Unchecked);
         }
         self.release(frame);
+    }
+
+    /// Counts something of a frame that leaves no records, if it has a label.
+    pub(super) fn count_unrecorded(&mut self, frame: &Frame, count: impl FnOnce(&mut Fate)) {
+        let message = frame.message();
+        let Some(place) = message.bytes_at().filter(|_| S::KEEPS_BYTES && message.flow == FLOW_FOREIGN)
+        else {
+            return;
+        };
+        let Some(at) = (self.sink.sequence(place) as usize).checked_sub(1) else { return };
+        // What a stored crossing says may be anything.
+        if at < self.most_unrecorded {
+            if self.unrecorded.len() <= at {
+                self.unrecorded.resize_with(at + 1, Fate::default);
+            }
+            count(&mut self.unrecorded[at]);
+        }
+    }
+
+    /// A frame that leaves no records takes a line for so long.
+    #[cold]
+    pub(super) fn occupied_by(&mut self, frame: &Frame, time: Span) {
+        self.count_unrecorded(frame, |fate| fate.line_ps += time.as_picos());
+    }
+
+    /// Such a frame is to go over a medium, for which it may try several times.
+    pub(super) fn tries_on_medium(&mut self, frame: &Frame) {
+        self.count_unrecorded(frame, |fate| fate.on_media += 1);
     }
 
     /// What a card tells of a frame that it lost.

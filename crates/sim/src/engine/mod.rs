@@ -26,7 +26,7 @@ use crate::capture::Captures;
 use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::event_queue::{Class, EventQueue, Source};
-use crate::live::Outside;
+use crate::live::{Fate, MOST_FOREIGN, Outside};
 use crate::message::{Carries, Flags, Message};
 use crate::ptp::Ptp;
 use crate::report::SimReport;
@@ -108,6 +108,8 @@ fn drive<S: Sink>(
         measured_from: RunTime::ZERO + run.warm_up,
         records,
         ahead: VecDeque::new(),
+        unrecorded: Vec::new(),
+        most_unrecorded: run.injects.len() + MOST_FOREIGN,
     };
     course(&mut engine)?;
     let end = engine.now;
@@ -131,6 +133,9 @@ struct Engine<'a, S> {
     records: Box<[u64]>,
     /// Records that wait for their time, by the clocks of their nodes.
     ahead: VecDeque<Record>,
+    /// Between real hosts: by their label, from 1, what became of frames that leave no records.
+    unrecorded: Vec<Fate>,
+    most_unrecorded: usize,
 }
 
 impl<S: Sink> Engine<'_, S> {
@@ -312,6 +317,10 @@ impl<S: Sink> Engine<'_, S> {
 
     /// Of background load, which leaves no records, its injector counts what became of a frame.
     fn count_lost_load(&mut self, frame: &Frame, how: &'static str) {
+        if S::KEEPS_BYTES {
+            self.count_unrecorded(frame, |fate| *fate.lost.entry(how).or_insert(0) += 1);
+            return;
+        }
         if let Some(injector) = self.injector_of(frame) {
             *self.world.injectors[injector].lost.entry(how).or_insert(0) += 1;
         }
@@ -319,6 +328,13 @@ impl<S: Sink> Engine<'_, S> {
 
     /// The same, of a frame that link `number` lost: the first one on its way, or another.
     fn count_load_lost_on(&mut self, number: usize, frame: &Frame) {
+        if S::KEEPS_BYTES {
+            // No host passes on what is another's: a link that leads out of one is the first on the way.
+            let is_first =
+                self.world.hosts.iter().any(|host| host.ports.iter().any(|port| port.channel() == number));
+            self.count_lost_load(frame, if is_first { "own-link" } else { "link" });
+            return;
+        }
         if let Some(injector) = self.injector_of(frame) {
             let host = &self.world.hosts[self.world.injectors[injector].host];
             let is_own = host.ports.iter().any(|port| port.channel() == number);

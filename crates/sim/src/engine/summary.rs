@@ -81,6 +81,11 @@ impl<S: Sink> Engine<'_, S> {
             let name = network.nodes[usize::from(node.node)].name.clone();
             report.switches.insert(name, SwitchReport { ports: ports.collect() });
         }
+        if S::KEEPS_BYTES {
+            report.loads = std::mem::take(&mut self.unrecorded);
+            report.loads.resize_with(report.loads.len().max(run.injects.len()), Default::default);
+            report.foreign = report.loads.split_off(run.injects.len());
+        }
         report.frer = self.frer(network, run);
         report.stream_filters = self.stream_filters(network);
         report.credits = self.credits(network);

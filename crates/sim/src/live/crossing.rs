@@ -20,7 +20,7 @@ const FLAGS: [(ProbeFlags, RecordFlags); 2] =
 impl Incoming {
     /// The row that says that it entered at `at`.
     pub fn crossing(&self, at: RunTime) -> Crossing {
-        let Headers { destination, source, length, tag, probe, last } = self.headers;
+        let Headers { destination, source, length, tag, probe, label, last } = self.headers;
         let control = |tag: Tag| {
             u16::from(tag.priority.get()) << PRIORITY_AT
                 | u16::from(tag.drop_eligible) << ID_BITS
@@ -35,6 +35,7 @@ impl Incoming {
             length,
             tag: tag.map(control),
             last,
+            sequence: label,
             kind: CrossingKind::Entered,
             ..Crossing::ended(at)
         };
@@ -62,6 +63,7 @@ impl Incoming {
             length: row.length,
             tag,
             probe: (row.flow != FLOW_FOREIGN).then_some(probe),
+            label: if row.flow == FLOW_FOREIGN { row.sequence } else { 0 },
             last: row.last,
         };
         Self { node: row.node, at: row.time, place, headers }

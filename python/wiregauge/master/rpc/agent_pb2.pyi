@@ -390,7 +390,7 @@ class FinishReply(_message.Message):
     def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
 
 class AgentReport(_message.Message):
-    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake", "simulation_json")
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake", "simulation_json", "captures", "foreign", "overlong")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -410,6 +410,9 @@ class AgentReport(_message.Message):
     RELEASES_FIELD_NUMBER: _ClassVar[int]
     INTAKE_FIELD_NUMBER: _ClassVar[int]
     SIMULATION_JSON_FIELD_NUMBER: _ClassVar[int]
+    CAPTURES_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_FIELD_NUMBER: _ClassVar[int]
+    OVERLONG_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     complete: bool
     incomplete_reason: str
@@ -429,7 +432,57 @@ class AgentReport(_message.Message):
     releases: _containers.RepeatedCompositeFieldContainer[PortRelease]
     intake: ArrivalIntake
     simulation_json: str
-    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ..., simulation_json: _Optional[str] = ...) -> None: ...
+    captures: _containers.RepeatedCompositeFieldContainer[DeviceCapture]
+    foreign: _containers.RepeatedCompositeFieldContainer[ForeignFrames]
+    overlong: _containers.RepeatedCompositeFieldContainer[OverlongFrames]
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ..., simulation_json: _Optional[str] = ..., captures: _Optional[_Iterable[_Union[DeviceCapture, _Mapping]]] = ..., foreign: _Optional[_Iterable[_Union[ForeignFrames, _Mapping]]] = ..., overlong: _Optional[_Iterable[_Union[OverlongFrames, _Mapping]]] = ...) -> None: ...
+
+class DeviceCapture(_message.Message):
+    __slots__ = ("node", "task")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    task: TaskReport
+    def __init__(self, node: _Optional[str] = ..., task: _Optional[_Union[TaskReport, _Mapping]] = ...) -> None: ...
+
+class ForeignFrames(_message.Message):
+    __slots__ = ("end_system", "ether_type", "frames", "bytes", "delivered", "line_ns", "on_media", "dropped")
+    class DroppedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    ETHER_TYPE_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    LINE_NS_FIELD_NUMBER: _ClassVar[int]
+    ON_MEDIA_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    end_system: str
+    ether_type: int
+    frames: int
+    bytes: int
+    delivered: int
+    line_ns: int
+    on_media: int
+    dropped: _containers.ScalarMap[str, int]
+    def __init__(self, end_system: _Optional[str] = ..., ether_type: _Optional[int] = ..., frames: _Optional[int] = ..., bytes: _Optional[int] = ..., delivered: _Optional[int] = ..., line_ns: _Optional[int] = ..., on_media: _Optional[int] = ..., dropped: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class OverlongFrames(_message.Message):
+    __slots__ = ("end_system", "interface", "frames", "longest")
+    END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_FIELD_NUMBER: _ClassVar[int]
+    end_system: str
+    interface: str
+    frames: int
+    longest: int
+    def __init__(self, end_system: _Optional[str] = ..., interface: _Optional[str] = ..., frames: _Optional[int] = ..., longest: _Optional[int] = ...) -> None: ...
 
 class PortRelease(_message.Message):
     __slots__ = ("end_system", "frames", "p50_ns", "p99_ns", "p999_ns", "max_ns", "undelivered", "access")

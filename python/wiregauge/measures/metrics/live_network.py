@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from wiregauge.measures.metrics.foreign import ForeignResult, OverlongResult
 from wiregauge.measures.metrics.percentiles import Percentile
 
 __all__ = [
@@ -92,7 +93,10 @@ class NetworkResult:
     """Of these, frames whose instant the model had passed, and which came into it later by as much."""
     most_moved_ns: int = 0
     lost: int = 0
-    """Frames that found no room."""
+    """Frames that found no room, those that were too long among them."""
+    foreign: tuple[ForeignResult, ...] | None = None
+    """Frames of others; None: nobody counted them."""
+    overlong: tuple[OverlongResult, ...] = ()
 
     @property
     def worst(self) -> ReleaseResult | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import QUANTILES, quantile_named
 from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.foreign import foreign_of, overlong_of
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.live_network import NetworkResult, ReleaseResult
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for, percentiles, unsupported
@@ -77,6 +78,8 @@ def network_of(
         moved=number(taken, "moved"),
         most_moved_ns=number(taken, "most_moved_ns"),
         lost=number(taken, "lost"),
+        foreign=foreign_of(report),
+        overlong=overlong_of(report),
     )
 
 

@@ -213,6 +213,8 @@ class Load:
     arrived_frames: int | None = None
     never_came: int | None = None
     """Frames that reached neither `to` nor a queue without room: nothing was loaded by them."""
+    dropped: Mapping[str, int] | None = None
+    """Frames that did not arrive, and copies that went astray, by how; None where the bench does not see it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
-from wiregauge.measures.validity.streams import DROPPED_ON_PURPOSE, LoadAccount, load_accounts
+from wiregauge.measures.validity.streams import DROPPED_ON_PURPOSE, LoadAccount, dropped_text, load_accounts
 
 __all__ = ["LOAD_DEGRADED", "LOAD_INVALID", "load_account"]
 
@@ -27,7 +27,11 @@ def load_account(run: Evidence) -> Check:
     astray = [account for account in accounts if _share(account) > LOAD_DEGRADED and not explained]
     said = [
         f"{account.on} to {account.to}: "
-        + (f"{account.distinct} of {account.sent} arrived" if account.receiver else "not counted")
+        + (
+            f"{account.distinct} of {account.sent} arrived{_why(account)}"
+            if account.receiver
+            else "not counted"
+        )
         for account in accounts
     ]
     if astray:
@@ -49,6 +53,12 @@ def load_account(run: Evidence) -> Check:
         trouble,
         nothing="" if said else "none reported",
     )
+
+
+def _why(account: LoadAccount) -> str:
+    """By how the others did not, in brackets; empty where the bench does not see it."""
+    told = dropped_text(account.dropped) if account.dropped is not None and account.lost else ""
+    return f" ({told})" if told else ""
 
 
 def _in_full_queues(run: Evidence) -> int:
@@ -88,7 +98,7 @@ def _perhaps(account: LoadAccount) -> bool:
 
 def _told(accounts: Sequence[LoadAccount]) -> str:
     def of(account: LoadAccount) -> str:
-        text = f"{account.on} to {account.to}: {account.distinct} of {account.sent} arrived"
+        text = f"{account.on} to {account.to}: {account.distinct} of {account.sent} arrived{_why(account)}"
         if account.distinct + (account.never_came or 0) < (account.sent or 0):
             text += f", {account.never_came} were in no queue that was full"
         if account.plan.planted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 from typing import Final
@@ -13,19 +14,23 @@ from wiregauge.measures.validity.evidence import (
     LOST_INSIDE,
     Evidence,
     check,
+    few,
     lost_inside,
     own_fault,
     percent,
     share_of,
     typical_latency_ns,
 )
+from wiregauge.measures.validity.streams import dropped_text
 
-__all__ = ["OF_LATENCY", "OF_LIMIT", "network_error", "network_error_text"]
+__all__ = ["OF_LATENCY", "OF_LIMIT", "foreign_text", "network_error", "network_error_text"]
 
 OF_LIMIT: Final = 0.10
 """Of the smallest limit on a latency: what lateness of the network may take of it before it may be what decides."""
 OF_LATENCY: Final = 1 / 3
 """Of the median latency, where no limit is: the greatest share of a time that may be error (RFC 7679, 3.7.3)."""
+FOREIGN_DEGRADED: Final = 0.01
+"""Share of the run for which frames of others may have lines: as much as background load may be off by."""
 _TIMES: Final = ("latency", "rtt", "return_latency")
 
 
@@ -53,14 +58,18 @@ def network_error(run: Evidence) -> Iterator[Check]:
         nothing=nothing,
     )
     yield _windows(run, nothing)
+    yield _foreign(run, network, nothing)
     lost = network.unseen
+    too_long = sum(one.frames for one in network.overlong)
     yield check(
         "network-lost",
         "Frames lost by the network itself",
         LOST_INSIDE,
-        f"{network.lost} without room, {lost - network.lost} refused by the kernel",
+        f"{network.lost - too_long} without room, {lost - network.lost} refused by the kernel"
+        + (f", {too_long} too long for a line" if too_long else ""),
         lost_inside(run, lost),
-        f"the network itself lost {count_of(lost, 'frame')}, which no device of the test did{own_fault(run)}",
+        f"the network itself lost {count_of(lost, 'frame')}, which no device of the test did{own_fault(run)}"
+        + _overlong(network),
         nothing=nothing,
     )
 
@@ -85,6 +94,64 @@ def _windows(run: Evidence, nothing: str) -> Check:
         "network alone, or a simulation keep them",
         nothing=nothing,
     )
+
+
+def _overlong(network: NetworkResult) -> str:
+    """Of frames that an offload has put together: where, and how it is switched off."""
+    if not network.overlong:
+        return ""
+    told = few(
+        f"{count_of(one.frames, 'frame')} of up to {one.longest} B from {one.end_system}"
+        for one in network.overlong
+    )
+    interface = network.overlong[0].interface
+    return (
+        f"; of these an offload had put {told} together: `ethtool -K {interface} gro off lro off`, and at the end "
+        "system `tso off gso off`"
+    )
+
+
+def _foreign(run: Evidence, network: NetworkResult, nothing: str) -> Check:
+    """Frames of somebody else: what they took of the lines the test did not have."""
+    told = foreign_text(network)
+    rows = network.foreign or ()
+    length = run.plan.warm_up_ns + run.plan.duration_ns
+    part = share_of(sum(one.line_ns for one in rows), length)
+    took = f" in {percent(part)} of its time" if rows else ""
+    return check(
+        "network-foreign",
+        "The network had frames of the test alone",
+        f"none; degraded where they had lines for more than {percent(FOREIGN_DEGRADED)} of the run",
+        told + took,
+        Grade.DEGRADED if part > FOREIGN_DEGRADED else Grade.NOTE if rows else Grade.OK,
+        f"frames that are not of the test went over the network: {told}{took}",
+        nothing=nothing or ("" if network.foreign is not None else "nobody counted them"),
+    )
+
+
+def foreign_text(network: NetworkResult) -> str:
+    """What came that was not of the test, and what became of it, in a clause."""
+    rows = network.foreign or ()
+    if not rows:
+        return "none of others"
+    came = few(
+        f"{one.frames} {one.kind}" + (f" from {one.end_system}" if one.end_system else "")
+        for one in sorted(rows, key=lambda one: -one.frames)
+    )
+    dropped: Counter[str] = Counter()
+    for one in rows:
+        dropped.update(one.dropped)
+    line = sum(one.line_ns for one in rows)
+    media = sum(one.on_media for one in rows)
+    delivered = sum(one.delivered for one in rows)
+    fate = [
+        f"{delivered} {'copy' if delivered == 1 else 'copies'} handed to end systems",
+        *([dropped_text(dropped)] if dropped.total() else []),
+    ]
+    where = f"lines for {duration(line)}" + (
+        f", and {count_of(media, 'frame')} on media of hubs" if media else ""
+    )
+    return f"{came}; {', '.join(fate)}; they had {where}"
 
 
 def network_error_text(network: NetworkResult) -> str:

@@ -8,14 +8,15 @@ where it arrives.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.measures.metrics.reported import parts
+from wiregauge.plan import NETWORK
 from wiregauge.stats.counts import share_bound
 
-__all__ = ["LoadAccount", "Stream", "load_accounts", "share_bounds", "streams_of"]
+__all__ = ["LoadAccount", "Stream", "dropped_text", "load_accounts", "share_bounds", "streams_of"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,14 @@ DROPPED_ON_PURPOSE: Final = (
     "ring-full",
     "fifo-full",
 )
-"""Drops of a simulated network that are what the test loads, limits or polices: a full queue is loaded."""
+"""Drops of a modelled network that are what the test loads, limits or polices: a full queue is loaded."""
+BEFORE_NETWORK: Final = "before-network"
+"""Handed over by its host, and never come to the network that is played."""
+BEHIND_NETWORK: Final = "behind-network"
+"""Handed to its receiver by the network that is played, and not counted there."""
+_BEFORE: Final = ("own-link", BEFORE_NETWORK)
+UNDER_WAY: Final = "under-way"
+"""In the network when the run ended: neither dropped nor handed on by then."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +80,14 @@ class LoadAccount:
     number: int
     plan: InjectPlan
     dropped: Mapping[str, int] | None = None
-    """Frames that did not arrive, by how; None where the bench does not see it."""
+    """Frames that did not arrive, and copies that went astray, by how; None where the bench does not see it."""
 
     @property
     def entered(self) -> float | None:
         """Share of the frames that got over the first link, where the bench sees it."""
         if self.dropped is None or not self.sent:
             return None
-        return 1 - min(self.dropped.get("own-link", 0) / self.sent, 1.0)
+        return 1 - min(sum(self.dropped.get(how, 0) for how in _BEFORE) / self.sent, 1.0)
 
     @property
     def never_came(self) -> int | None:
@@ -91,7 +99,8 @@ class LoadAccount:
         if lost is None or self.sent is None:
             return None
         if self.dropped is not None:
-            return min(lost, sum(n for how, n in self.dropped.items() if how not in DROPPED_ON_PURPOSE))
+            loaded = (*DROPPED_ON_PURPOSE, UNDER_WAY)
+            return min(lost, sum(n for how, n in self.dropped.items() if how not in loaded))
         return max(0, lost - self.missed - round((1 - self.plan.due) * self.sent))
 
     @property
@@ -110,6 +119,7 @@ def load_accounts(
 ) -> tuple[LoadAccount, ...]:
     """The account of every injector whose frames somebody counted, or could not."""
     streams = {stream.number: stream for stream in streams_of(agents) if stream.kind == "inject"}
+    played = parts(agents.get(NETWORK, {}), "loads")
     sent = _handed_over(injects, agents) | {
         number: stream.offered - stream.refused for number, stream in streams.items()
     }
@@ -122,28 +132,60 @@ def load_accounts(
         account, missed = _object(figures.get("account")), _object(figures.get("missed"))
         latency = _object(account.get("latency_ns"))
         dropped = figures.get("lost")
-        accounts.append(
-            LoadAccount(
-                on=injects[number].on,
-                to=injects[number].to,
-                receiver=str(part.get("backend", "")),
-                why=str(part.get("why", "")),
-                sent=sent.get(number),
-                distinct=_whole(account.get("distinct")),
-                duplicates=_whole(account.get("duplicates")),
-                reordered=_whole(account.get("reordered")),
-                corrupted=_whole(account.get("corrupted")),
-                missed=_whole(missed.get("ring")) + _whole(missed.get("other")),
-                latency_p50_ns=_real(latency.get("p50")),
-                latency_p99_ns=_real(latency.get("p99")),
-                number=number,
-                plan=injects[number],
-                dropped={str(how): _whole(n) for how, n in dropped.items()}
-                if isinstance(dropped, dict)
-                else None,
-            )
+        of_load = LoadAccount(
+            on=injects[number].on,
+            to=injects[number].to,
+            receiver=str(part.get("backend", "")),
+            why=str(part.get("why", "")),
+            sent=sent.get(number),
+            distinct=_whole(account.get("distinct")),
+            duplicates=_whole(account.get("duplicates")),
+            reordered=_whole(account.get("reordered")),
+            corrupted=_whole(account.get("corrupted")),
+            missed=_whole(missed.get("ring")) + _whole(missed.get("other")),
+            latency_p50_ns=_real(latency.get("p50")),
+            latency_p99_ns=_real(latency.get("p99")),
+            number=number,
+            plan=injects[number],
+            dropped=_counts(dropped) if isinstance(dropped, dict) else None,
         )
+        if number < len(played):
+            of_load = replace(of_load, dropped=_dropped_between(of_load, played[number]))
+        accounts.append(_with_rest(of_load))
     return tuple(accounts)
+
+
+def dropped_text(dropped: Mapping[str, int]) -> str:
+    """Frames by how they did not arrive, most first: `queue full 12, link 3`; empty without any."""
+    most_first = sorted(dropped.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{how.replace('-', ' ')} {count}" for how, count in most_first if count)
+
+
+def _dropped_between(account: LoadAccount, fate: Mapping[str, object]) -> dict[str, int]:
+    """By how frames did not arrive, where the network is played: what the model dropped, and what was lost on either
+    side of it, which is the hosts'."""
+    entered, left = _whole(fate.get("entered")), _whole(fate.get("left"))
+    unmet = max(0, left - account.distinct - account.duplicates - account.corrupted)
+    beside = {
+        BEFORE_NETWORK: max(0, (account.sent or 0) - entered),
+        # Whoever is too slow has been loaded.
+        "ring-full": min(unmet, account.missed),
+        BEHIND_NETWORK: max(0, unmet - account.missed) if account.receiver else 0,
+    }
+    dropped = _counts(_object(fate.get("lost")))
+    for how, count in beside.items():
+        dropped[how] = dropped.get(how, 0) + count
+    return {how: count for how, count in dropped.items() if count}
+
+
+def _with_rest(account: LoadAccount) -> LoadAccount:
+    """With what was neither dropped nor came."""
+    rest = (account.lost or 0) - sum(account.dropped.values()) if account.dropped is not None else 0
+    return replace(account, dropped={**(account.dropped or {}), UNDER_WAY: rest}) if rest > 0 else account
+
+
+def _counts(told: Mapping[str, object]) -> dict[str, int]:
+    return {str(how): _whole(n) for how, n in told.items()}
 
 
 def _handed_over(injects: Sequence[InjectPlan], agents: Mapping[str, Mapping[str, object]]) -> dict[int, int]:

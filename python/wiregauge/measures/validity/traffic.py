@@ -218,7 +218,12 @@ def _with_arrived(load: Load, account: LoadAccount, handed_over: float | None) -
     if sent and came is not None and handed_over is not None:
         arrived = handed_over * min(came / sent, 1.0)
     return replace(
-        load, arrived=arrived, sent_frames=sent, arrived_frames=came, never_came=account.never_came
+        load,
+        arrived=arrived,
+        sent_frames=sent,
+        arrived_frames=came,
+        never_came=account.never_came,
+        dropped=account.dropped,
     )
 
 
