@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wiregauge._version import __version__
+
 if TYPE_CHECKING:
     from wiregauge.config import Test
     from wiregauge.measures.metrics.quantities import Quantity
@@ -35,13 +37,6 @@ __all__ = [
     "open",
     "simulate",
 ]
-
-try:
-    from wiregauge._native import version
-except ImportError:  # the source tree on sys.path without what is compiled
-    __version__ = "0+uninstalled"
-else:
-    __version__ = version()
 
 # Read on first use: every command imports this package, and few need what these need.
 _HOME = {"Quantity": "wiregauge.measures.metrics.quantities", "Test": "wiregauge.config"}

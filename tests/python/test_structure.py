@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from rust_files import needs_of
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "wiregauge"
 
@@ -84,7 +86,7 @@ def files_of(package: str) -> list[Path]:
 
 def ours(path: Path) -> set[str]:
     parts = {module.split(".")[1] for module in imports(path) if module.startswith("wiregauge.")}
-    return parts - {"__version__"}
+    return parts - {"_version"}
 
 
 def test_every_crate_has_a_rule() -> None:
@@ -316,6 +318,34 @@ def circles(needs: dict[str, set[str]]) -> list[list[str]]:
                 back[other].add(name)
         left = back
     return [sorted(left)] if left else []
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES.keys() - {"bound", "plan"}))
+def test_no_two_files_of_a_crate_need_each_other(crate: str) -> None:
+    """A name that a module hands on is of the file in which it is written."""
+    assert circles(needs_of(ROOT / "crates" / crate / "src")) == []
+
+
+def test_files_of_a_crate_need_what_they_name(tmp_path: Path) -> None:
+    """By `use`, by a path in the code, by a name that a module hands on; not in comments, texts and tests."""
+    for name, text in {
+        "lib.rs": "mod a; mod b; mod inner; pub use inner::{Deep, deeper::Deepest as Last};",
+        "a.rs": "use crate::b::{self, Thing}; fn f() { b::g(); inner() }\n"
+        "#[cfg(test)] mod tests { use crate::inner::Deep; }",
+        "b.rs": 'pub struct Thing; // crate::a::f\nconst C: &str = "crate::a::f"; fn g(d: crate::Deep) {}',
+        "inner/mod.rs": "mod deep; pub mod deeper; pub use deep::Deep; use super::Last;",
+        "inner/deep.rs": "pub struct Deep; fn h() { super::super::b::g(crate::Last) }",
+        "inner/deeper.rs": "pub struct Deepest;",
+    }.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    needs = needs_of(tmp_path)
+    assert needs["a.rs"] == {"b.rs"}
+    assert needs["b.rs"] == {"inner/deep.rs"}
+    assert needs["inner/mod.rs"] == {"inner/deeper.rs"}
+    assert needs["inner/deep.rs"] == {"b.rs", "inner/deeper.rs"}
+    assert circles(needs) == [["b.rs", "inner/deep.rs"]]
 
 
 def test_a_circle_is_found() -> None:

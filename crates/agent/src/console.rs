@@ -32,3 +32,9 @@ pub fn json(text: &str) {
     }
     let _ = writeln!(std::io::stdout(), "{shown}").and_then(|()| std::io::stdout().flush());
 }
+
+/// One line of JSON on standard output; whether it was taken.
+pub fn say(fact: &impl serde::Serialize) -> bool {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, fact).is_ok() && out.write_all(b"\n").is_ok() && out.flush().is_ok()
+}

@@ -8,14 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tonic::{Request, Status};
 use wg_agent::control::role::{
-    ActiveRole, Counters, Fault, OpenError, PortTimestamps, Role, RoleReport, RunContext, Setup, Timetable,
-    spawn,
+    ActiveRole, Counters, Fault, OpenError, Role, RoleReport, RunContext, Setup, Timetable, spawn,
 };
 use wg_agent::control::service::AgentService;
 use wg_agent::control::spool::Spool;
 use wg_agent::end_system::EndSystem;
 use wg_agent::proto::{self, agent_server::Agent};
 use wg_agent::recording::record_ring::MessageInfo;
+use wg_agent::timestamps::PortTimestamps;
 use wg_frame::time::{RunTime, Span};
 use wg_net::clock;
 use wg_plan::{HostModel, Network, Node, NodeKind, Run};

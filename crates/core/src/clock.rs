@@ -46,6 +46,7 @@ use core::ops::{Add, Sub};
 
 use wg_frame::time::{RunTime, Span};
 
+pub use crate::oscillator::ClockError;
 use crate::oscillator::{Course, FrequencyOffset, Line, Oscillator};
 
 /// An instant as a node's own clock shows it, in picoseconds of that clock.
@@ -160,35 +161,6 @@ impl<C: LocalClock> LocalClock for Rc<RefCell<C>> {
     fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
         self.borrow().when_elapsed(elapsed, from)
     }
-}
-
-/// A clock that cannot be: the plan's fault, or that of a servo.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClockError {
-    /// More than a tenth too fast or too slow.
-    #[error("the frequency error is beyond 100000ppm either way; lower it")]
-    Frequency,
-    /// A granularity without a tick.
-    #[error("the clock granularity {0} is not positive; give at least 1ps")]
-    Granularity(Span),
-    /// A change before the one known last.
-    #[error(
-        "a clock change at {at} ps comes before the last one at {last} ps; give changes in order of time"
-    )]
-    Order {
-        /// When it was to happen, in picoseconds of the run.
-        at: i64,
-        /// The last change, in picoseconds of the run.
-        last: i64,
-    },
-    /// A change to a clock that shows, or would show, more than 106 days.
-    #[error(
-        "after the clock change at {at} ps the clock would show more than 106 days; make the step smaller"
-    )]
-    Range {
-        /// When it was to happen, in picoseconds of the run.
-        at: i64,
-    },
 }
 
 /// The clock of one node.

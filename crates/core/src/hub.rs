@@ -23,6 +23,7 @@
 //! was answered. An earlier call than one before counts as made at the later instant. Poll until empty after
 //! each call and answer every [`Output::DrawBackoff`]: until then its station is silent.
 
+mod medium;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -34,186 +35,11 @@ use wg_frame::time::{RunTime, Span};
 
 use crate::Deadline;
 use crate::line::SMALLEST_FRAME;
+pub use medium::{
+    ATTEMPT_LIMIT, BACKOFF_LIMIT, BackoffError, GAP_BITS, GAP_PART1_BITS, HubDrop, HubError, HubRefusal,
+    JAM_BITS, MAX_STATIONS, Output, PREAMBLE_BITS, Rate, SLOT_BITS, StationPlan,
+};
 use station::{Deference, Outgoing, Sending, Signal, Station, Transmitter};
-
-/// slotTime, in bit times (4.4.2).
-pub const SLOT_BITS: i64 = 512;
-/// interPacketGap, in bit times (4.4.2).
-pub const GAP_BITS: i64 = 96;
-/// Its first part, two thirds, in which carrier restarts it (4.2.3.2.1).
-pub const GAP_PART1_BITS: i64 = 64;
-/// jamSize, in bit times (4.4.2).
-pub const JAM_BITS: i64 = 32;
-/// Preamble and start delimiter, in bit times (3.2.1 and 3.2.2).
-pub const PREAMBLE_BITS: i64 = 64;
-/// attemptLimit (4.4.2).
-pub const ATTEMPT_LIMIT: u8 = 16;
-/// backoffLimit (4.4.2).
-pub const BACKOFF_LIMIT: u8 = 10;
-/// Most stations of one collision domain (IEEE 802.3, clause 13).
-pub const MAX_STATIONS: usize = 1_024;
-
-/// Line rate of a hub.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rate {
-    /// 10 Mbit/s.
-    TenMegabit,
-    /// 100 Mbit/s.
-    HundredMegabit,
-}
-
-impl Rate {
-    /// The rate of so many bits per second; `None`: half-duplex Ethernet has no such.
-    pub const fn new(bits_per_second: u64) -> Option<Self> {
-        match bits_per_second {
-            10_000_000 => Some(Self::TenMegabit),
-            100_000_000 => Some(Self::HundredMegabit),
-            _ => None,
-        }
-    }
-    /// One bit time.
-    pub const fn bit(self) -> Span {
-        match self {
-            Self::TenMegabit => Span::from_nanos(100),
-            Self::HundredMegabit => Span::from_nanos(10),
-        }
-    }
-    /// `n` bit times.
-    pub const fn bits(self, n: i64) -> Span {
-        Span::from_picos(self.bit().as_picos() * n)
-    }
-}
-
-/// A station as the plan states it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StationPlan {
-    /// One-way delay of its cable.
-    pub delay: Span,
-    /// Frames that may wait, the one being sent included.
-    pub queue: usize,
-}
-
-/// Stations that make no hub: the plan's fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HubError {
-    /// None, or more than a collision domain may have.
-    #[error("a hub has 1 to 1024 stations, not {0}")]
-    Stations(usize),
-    /// A delay below zero, or so long that signals queue up on the cable.
-    #[error("the delay {0} is not between 0ps and {1} (1024 bit times); shorten the cable")]
-    Delay(Span, Span),
-}
-
-/// Why a frame was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HubDrop {
-    /// It collided at each of its 16 attempts.
-    ExcessiveCollisions,
-    /// It collided more than 512 bit times after its beginning.
-    LateCollision,
-}
-
-/// An effect, with the instant it happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output<F> {
-    /// The first bit of the preamble left the station.
-    Started {
-        /// Which station.
-        station: usize,
-        /// When.
-        at: RunTime,
-        /// The attempt, from 1.
-        attempt: u8,
-    },
-    /// The station heard another while it was sending.
-    Collided {
-        /// Which station.
-        station: usize,
-        /// When.
-        at: RunTime,
-        /// The attempt, from 1.
-        attempt: u8,
-        /// More than 512 bit times after its beginning.
-        late: bool,
-    },
-    /// The station needs a random integer 0 ≤ r < `limit`. Owed back: [`Hub::handle_backoff`].
-    DrawBackoff {
-        /// Which station.
-        station: usize,
-        /// When its jam ended; the backoff counts from here.
-        at: RunTime,
-        /// Bound of r.
-        limit: u16,
-    },
-    /// The last bit left the station, and it heard no other meanwhile.
-    Sent {
-        /// Which station.
-        station: usize,
-        /// When.
-        at: RunTime,
-        /// The frame.
-        frame: F,
-    },
-    /// The station gives the frame up.
-    Dropped {
-        /// Which station.
-        station: usize,
-        /// When.
-        at: RunTime,
-        /// The frame.
-        frame: F,
-        /// Why.
-        reason: HubDrop,
-    },
-    /// The last bit of an undamaged frame reached a station.
-    Received {
-        /// Which station.
-        station: usize,
-        /// Where it came from.
-        from: usize,
-        /// When.
-        at: RunTime,
-        /// The frame.
-        frame: F,
-    },
-    /// A frame sent whole reached this station in a collision: its FCS is wrong here. Happens only on a hub too
-    /// wide for its collision window.
-    Garbled {
-        /// Which station.
-        station: usize,
-        /// Where it came from.
-        from: usize,
-        /// When its last bit came.
-        at: RunTime,
-        /// The frame.
-        frame: F,
-    },
-}
-
-/// Why a frame was not taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HubRefusal<F> {
-    /// The station's queue is full.
-    QueueFull(F),
-    /// There is no such station.
-    NoSuchStation(F),
-}
-
-/// A backoff that does not answer a question: the driver's fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BackoffError {
-    /// The station has none open.
-    #[error("station {0} asked for no backoff")]
-    NotAsked(usize),
-    /// Not below the limit asked for.
-    #[error("the backoff of {slots} slots is not below {limit}")]
-    OutOfRange {
-        /// What was given.
-        slots: u16,
-        /// Its bound.
-        limit: u16,
-    },
-}
 
 /// What happens by itself. The order of variants is the order at one instant; see the module's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,9 +11,7 @@
 
 use alloc::vec::Vec;
 
-use wg_frame::time::RunTime;
-
-use crate::clock::ClockError;
+use wg_frame::time::{RunTime, Span};
 
 /// How much faster something runs than what it is compared with, as a whole number of 10⁻¹⁵ (fractional frequency offset).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,4 +193,33 @@ impl Oscillator {
     pub fn forget_before(&mut self, time: RunTime) {
         self.course.forget_before(time);
     }
+}
+
+/// A clock that cannot be: the plan's fault, or that of a servo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClockError {
+    /// More than a tenth too fast or too slow.
+    #[error("the frequency error is beyond 100000ppm either way; lower it")]
+    Frequency,
+    /// A granularity without a tick.
+    #[error("the clock granularity {0} is not positive; give at least 1ps")]
+    Granularity(Span),
+    /// A change before the one known last.
+    #[error(
+        "a clock change at {at} ps comes before the last one at {last} ps; give changes in order of time"
+    )]
+    Order {
+        /// When it was to happen, in picoseconds of the run.
+        at: i64,
+        /// The last change, in picoseconds of the run.
+        last: i64,
+    },
+    /// A change to a clock that shows, or would show, more than 106 days.
+    #[error(
+        "after the clock change at {at} ps the clock would show more than 106 days; make the step smaller"
+    )]
+    Range {
+        /// When it was to happen, in picoseconds of the run.
+        at: i64,
+    },
 }

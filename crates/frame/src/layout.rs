@@ -13,9 +13,12 @@ use crate::probe::{self, Probe, ProbeError};
 use crate::udp::{self, UdpError};
 use crate::vlan::{self, VlanError};
 
+/// Bytes of the headers of a datagram: IPv4 without options, and UDP.
+pub const DATAGRAM_HEADER_LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+
 /// Length of the frame (DA to FCS, padding included) that carries a UDP payload, in bytes.
 pub const fn udp_frame_len(payload: usize, tagged: bool) -> usize {
-    frame_len(payload.saturating_add(ipv4::HEADER_LEN + udp::HEADER_LEN), tagged)
+    frame_len(payload.saturating_add(DATAGRAM_HEADER_LEN), tagged)
 }
 
 /// Length of the frame (DA to FCS, padding included) that carries a raw payload, in bytes.
@@ -215,7 +218,7 @@ impl Envelope {
         header_len(self.tag.is_some())
             + match self.carrier {
                 Carrier::Raw => 0,
-                Carrier::Udp { .. } => ipv4::HEADER_LEN + udp::HEADER_LEN,
+                Carrier::Udp { .. } => DATAGRAM_HEADER_LEN,
             }
     }
 

@@ -38,6 +38,7 @@ pub mod receive;
 mod ring;
 mod socket;
 mod sys;
+mod target;
 mod timestamping;
 pub mod transmit;
 mod wake;
@@ -54,8 +55,7 @@ pub use packet_ports::{PacketPorts, PortFrame};
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use port_sender::{PortSender, PortsLeft};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
-pub use socket::{
-    MacRange, Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitTimestamp,
-};
+pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, TransmitTimestamp};
+pub use target::{MacRange, Target};
 pub use timestamping::{HardwareTimestamping, TimestampCapability, TimestampSource, timestamp_capability};
 pub use wake::Wake;

@@ -19,6 +19,7 @@ use crate::bpf::classic;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::sys::{bind, check, get_option, length_of, link_address, set_option, short, socket};
+use crate::target::{MacRange, Target};
 use crate::wake::Wake;
 
 /// Buffers asked of the kernel, in bytes. The kernel doubles the figure for its bookkeeping.
@@ -44,30 +45,6 @@ pub struct Socket {
     control: ControlBuffer,
     timestamp_controls: Box<[ControlBuffer; TX_BATCH]>,
     sends: u32,
-}
-
-/// MAC addresses, one behind the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MacRange {
-    /// The first.
-    pub first: [u8; 6],
-    /// How many; none counts as one.
-    pub count: u32,
-}
-
-impl From<[u8; 6]> for MacRange {
-    fn from(first: [u8; 6]) -> Self {
-        Self { first, count: 1 }
-    }
-}
-
-/// Where UDP messages in whole frames lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Target {
-    /// Destination MAC addresses.
-    pub macs: MacRange,
-    /// Destination IPv4 address and UDP port.
-    pub at: SocketAddrV4,
 }
 
 /// Addresses of one socket up to which a card is told of each; beyond, it is to pass every frame.

@@ -1,7 +1,7 @@
 //! Sizes and ranges of the frames that carry messages.
 
 use wg_core::line::bytes;
-use wg_frame::{arinc664, ethernet, ipv4, probe, udp, vlan};
+use wg_frame::{arinc664, ethernet, layout, probe, vlan};
 
 use crate::campaign::{Protocol, VlanTag};
 
@@ -13,7 +13,7 @@ pub const MTU: u32 = 1_500;
 pub const PROBE_PORT: u16 = 61_188;
 /// UDP port of what no receiver is asked to read: background load and logs (RFC 863).
 pub const DISCARD_PORT: u16 = 9;
-const IP_UDP: u32 = bytes(ipv4::HEADER_LEN + udp::HEADER_LEN);
+const IP_UDP: u32 = bytes(layout::DATAGRAM_HEADER_LEN);
 const SEQUENCE_NUMBER: u32 = bytes(arinc664::SEQUENCE_LEN);
 const SMALLEST_FRAME: u32 = bytes(ethernet::MIN_FRAME_LEN);
 /// Destination, source, EtherType and FCS.

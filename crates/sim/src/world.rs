@@ -21,12 +21,11 @@ use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::random::Stream;
 use wg_plan::schedule::{Due, Schedule};
-use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
+use wg_plan::{FlowId, NodeIndex, Protocol, Turn};
 use wg_record::DropReason;
 
 use crate::clocks::NodeClock;
 use crate::clusters::{ClusterState, ControlFrames, Synchroniser};
-use crate::error::SimError;
 use crate::faults::{LinkEffect, Rule};
 use crate::headers::HeaderNumbers;
 use crate::imperfections::{Decision, OwnFrameSource, RecurringEvent, Threads, TimestampErrors};
@@ -599,15 +598,6 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn build(network: &Network, run: &Run) -> Result<Self, SimError> {
-        crate::build::world(network, run)
-    }
-
-    /// The same with real hosts in the place of end systems, whose cards remain.
-    pub(crate) fn build_between_hosts(network: &Network, run: &Run) -> Result<Self, SimError> {
-        crate::build::world_between_hosts(network, run)
-    }
-
     /// What frames of a message's flow are, where its flow is one of the run.
     #[inline]
     pub(crate) fn frame_of(&self, probe: &Probe) -> Option<Frame> {

@@ -12,7 +12,7 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
-from wiregauge import __version__
+from wiregauge._version import __version__
 from wiregauge.plan import Network
 
 Identity = dict[str, str]

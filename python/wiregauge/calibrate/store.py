@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wiregauge import __version__
+from wiregauge._version import __version__
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.files import printable_content, read_text, write_whole
 

@@ -17,7 +17,7 @@ import typer
 import typer.core
 import typer.main
 
-from wiregauge import __version__
+from wiregauge._version import __version__
 from wiregauge.cli.catalogue import COMMANDS, Entry
 from wiregauge.cli.coercion import hasten
 from wiregauge.cli.completion import Suggested, offer

@@ -15,7 +15,7 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
-from wiregauge import __version__
+from wiregauge._version import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace, BenchError
 from wiregauge.files import printable, printable_content, printable_lines
 from wiregauge.master.collecting import AlteredError, Collected

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from wiregauge import __version__
+from wiregauge._version import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
 from wiregauge.master.versions import disagreement

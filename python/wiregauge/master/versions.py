@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from wiregauge import __version__, _native
+from wiregauge import _native
+from wiregauge._version import __version__
 
 __all__ = ["OURS", "disagreement"]
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wiregauge import __version__
+from wiregauge._version import __version__
 from wiregauge.benches import BenchError, Fact
 from wiregauge.config import Loaded, load
 from wiregauge.master import Observer

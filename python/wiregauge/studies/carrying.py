@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from wiregauge import __version__, report, runner
+from wiregauge import report, runner
+from wiregauge._version import __version__
 from wiregauge.config import Loaded, TestError, load
 from wiregauge.files.whole import cure_for, move_folder
 from wiregauge.master.stopping import Interrupted, stoppable

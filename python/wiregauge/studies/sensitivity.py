@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from wiregauge import __version__, runner
+from wiregauge import runner
+from wiregauge._version import __version__
 from wiregauge.config import Loaded
 from wiregauge.files import ForeignFileError, cure_for, write_whole
 from wiregauge.master.stopping import Interrupted, stoppable

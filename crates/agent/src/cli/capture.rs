@@ -12,7 +12,7 @@ use wg_agent::recording::held_back::Asked;
 use wg_agent::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
 use wg_net::realtime;
 
-use super::CaptureOptions;
+use super::options::CaptureOptions;
 use super::stream::interface_of;
 
 type Failure = (u8, String);

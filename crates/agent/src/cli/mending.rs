@@ -50,7 +50,7 @@ fn mending() -> Mending {
 fn told(changes: std::io::Result<Vec<Change>>) -> ExitCode {
     match changes {
         Ok(changes) => {
-            super::say(&changes);
+            console::say(&changes);
             ExitCode::SUCCESS
         }
         Err(error) => {

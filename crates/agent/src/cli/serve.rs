@@ -5,9 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
@@ -19,26 +17,9 @@ use wg_agent::registry::ROLES;
 use wg_agent::timestamps::planted::PlantedHardware;
 use wg_net::realtime;
 
-use super::{ServeOptions, serve_tls};
-
-/// Bytes of the stack of a thread that calls are handed to; once memory is locked all of it is kept.
-pub(super) const STACK: usize = 1 << 20;
-/// Bytes of one call to the agent, at most.
-pub(super) const LARGEST_REQUEST: usize = 128 << 20;
-/// Descriptors that a program may need which serves many connections while it records.
-const DESCRIPTORS: u64 = 16_384;
-
-/// Raises how many descriptors this program may have, as far as it may: what it was started with is for programs that use select.
-pub(super) fn raise_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-    let now = getrlimit(Resource::Nofile);
-    let wanted = now.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
-    if now.current.is_some_and(|current| current < wanted) {
-        // A kernel that refuses leaves what there was.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
-    }
-}
+use super::options::ServeOptions;
+use super::serve_tls;
+use super::serving::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
 
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
@@ -73,36 +54,6 @@ fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
     };
     text.parse().map(Some).map_err(|said: String| (2, format!("{set}{said}")))
 }
-
-/// Ends where somebody asks for the end of the program: by a call, a signal, or, where the agent belongs to nobody's terminal, by that.
-pub(super) async fn asked_to_stop(service: &AgentService, alone: bool) -> Result<(), std::io::Error> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::select! {
-        () = service.shutdown_requested() => {}
-        _ = terminate.recv() => service.abandon().await,
-        _ = interrupt.recv(), if alone => service.abandon().await,
-        _ = hangup.recv(), if alone => service.abandon().await,
-        () = service.watch_lease() => {}
-    }
-    Ok(())
-}
-
-/// How long callers may take to close their connections once the program is to end.
-pub(super) const LEAVE_TAKING: Duration = Duration::from_secs(1);
-
-pub(super) async fn or_overdue<E>(
-    serving: impl Future<Output = Result<(), E>>,
-    overdue: impl Future<Output = ()>,
-) -> Result<(), E> {
-    tokio::select! {
-        served = serving => served,
-        () = overdue => Ok(()),
-    }
-}
-
-pub(super) type Failure = (u8, String);
 
 /// Listens in the namespace the program was started in, then enters the one of the network under test: so the
 /// control connection never shares a link with what is measured.

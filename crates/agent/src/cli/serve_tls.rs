@@ -31,8 +31,8 @@ use wg_agent::timestamps::planted::PlantedHardware;
 use wg_agent::tools::mending::Mending;
 use wg_net::clock;
 
-use super::ServeOptions;
-use super::serve::{
+use super::options::ServeOptions;
+use super::serving::{
     Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue, raise_descriptors,
 };
 

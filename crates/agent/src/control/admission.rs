@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tonic::{Request, Status};
 
+use super::calls::answered;
 use super::campaigns::Campaign;
 use super::role::Setup;
-use super::service::{AgentService, answered};
+use super::service::AgentService;
 use super::session::{Holder, Session};
 use super::{lock, sending};
 use crate::proto;

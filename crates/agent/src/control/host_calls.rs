@@ -9,7 +9,8 @@ use wg_plan::PLAN_SCHEMA;
 use wg_record::segment::SEGMENT_SCHEMA;
 
 use super::admission::{asker, caller, kept_at, may_have, named, of_session};
-use super::service::{AgentService, answered, to_its_end};
+use super::calls::{answered, to_its_end};
+use super::service::AgentService;
 use super::{campaigns, lock};
 use crate::proto;
 use crate::remote::{interfaces, reach};

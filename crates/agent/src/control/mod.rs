@@ -1,6 +1,7 @@
 //! The control plane: what the testmaster may ask of an agent, and the life of a run, whatever role is played in it.
 
 mod admission;
+mod calls;
 pub mod campaigns;
 mod clock_calls;
 pub mod gate;

@@ -27,7 +27,7 @@ use crate::recording::record_ring::{RecordConsumer, RecordProducer, record_ring}
 use crate::recording::remote_log::RemoteLog;
 use crate::remote::allowance::Played;
 use crate::timestamps::planted::PlantedHardware;
-use crate::timestamps::{HardwareStats, PhcTracker, TimestampInfo};
+use crate::timestamps::{PhcTracker, PortTimestamps};
 
 /// Bytes of a thread's stack. All of it is kept in memory, where the host allows it, and hundreds of agents may share a host.
 const STACK: usize = 512 << 10;
@@ -303,17 +303,6 @@ pub fn spawn<T: Send + 'static>(
         let message = format!("cannot start a thread: {error}; raise the limit of processes");
         OpenError::new(Fault::Exhausted, message)
     })
-}
-
-/// Timestamps at one port: where they were taken, and what became of the hardware's.
-#[derive(Clone, Debug, Default)]
-pub struct PortTimestamps {
-    /// The port.
-    pub port: u16,
-    /// Where they were taken.
-    pub info: TimestampInfo,
-    /// What the access points got.
-    pub stats: HardwareStats,
 }
 
 /// What a role did.

@@ -12,12 +12,13 @@ use wg_plan::PLAN_SCHEMA;
 use wg_record::segment::SEGMENT_SCHEMA;
 
 use super::admission::{caller, kept_at};
+use super::calls::{answered, to_its_end};
 use super::campaigns;
 use super::host_calls::host_facts;
 use super::request::setup;
 use super::role::{Fault, OpenError, Setup};
 use super::run::{ActiveRun, StartError};
-use super::service::{AgentService, Streamed, answered, to_its_end};
+use super::service::{AgentService, Streamed};
 use super::session::{Prepared, Session};
 use super::{lock, sending, versions};
 use crate::proto;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 use wg_record::segment::segment_files;
 
-use super::service::answered;
+use super::calls::answered;
 use super::session::Session;
 use crate::proto;
 use crate::recording::{host_counters, packet_capture};

@@ -14,6 +14,7 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 use wg_net::clock;
 
+use super::calls::{answered, to_its_end};
 use super::campaigns::Campaign;
 use super::role::Role;
 use super::session::Session;
@@ -368,20 +369,4 @@ impl Agent for AgentService {
         session.stop_programs().await;
         Ok(Response::new(proto::StopClockProgramsReply {}))
     }
-}
-
-/// Work that goes on to its end although the caller waits no longer.
-pub(super) async fn to_its_end<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Status>> + Send + 'static,
-) -> Result<Response<T>, Status> {
-    let done = tokio::spawn(work).await;
-    done.map_err(|_| Status::internal("the call failed; this is a defect of wiregauge"))?.map(Response::new)
-}
-
-/// What work that may block answers, off the control thread.
-pub(super) async fn answered<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
-) -> Result<Response<T>, Status> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Status::internal("the call failed; this is a defect of wiregauge"))?.map(Response::new)
 }

@@ -11,7 +11,7 @@ use wg_frame::vlan::{Priority, VlanId};
 use wg_net::{MacRange, Target};
 use wg_plan::{Addresses, Flow, NetworkId, NodeIndex, Protocol};
 
-use crate::end_system::assignment::{Address, PROBE_PORT};
+use wg_plan::wire::PROBE_PORT;
 
 /// UDP port streams come from that may leave by the host's own stack: a connected socket at the access point's port would
 /// take what is sent there.
@@ -196,5 +196,21 @@ impl FrameHeaders {
             *traffic_class = self.dscp << 2;
         }
         carrier
+    }
+}
+
+/// Address of an end system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Of its interface under test.
+    pub mac: [u8; 6],
+    /// Of the same.
+    pub ipv4: Ipv4Addr,
+}
+
+impl Address {
+    /// Where its UDP access point listens.
+    pub fn probes(self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.ipv4, PROBE_PORT)
     }
 }

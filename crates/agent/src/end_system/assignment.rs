@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use wg_core::pacing::Pacing;
 use wg_frame::arinc664::{SEQUENCE_LEN, VirtualLinkId};
-use wg_frame::ethernet::FCS_LEN;
-use wg_frame::layout::Envelope;
+use wg_frame::ethernet::{self, FCS_LEN};
+use wg_frame::layout::{DATAGRAM_HEADER_LEN, Envelope};
 use wg_frame::time::{RunTime, Span};
 use wg_net::{MacRange, Target};
 use wg_plan::host_tsn::HostTsn;
@@ -17,8 +17,7 @@ use wg_plan::{
     FaultKind, Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn,
 };
 
-use crate::end_system::addressing::{AccessKind, FrameHeaders, Station};
-use crate::end_system::framing::DATAGRAM_HEADERS;
+use crate::end_system::addressing::{AccessKind, Address, FrameHeaders, Station};
 
 pub use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
@@ -104,22 +103,6 @@ pub enum AssignmentError {
         /// The period.
         period: Span,
     },
-}
-
-/// Address of an end system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// Of its interface under test.
-    pub mac: [u8; 6],
-    /// Of the same.
-    pub ipv4: Ipv4Addr,
-}
-
-impl Address {
-    /// Where its UDP access point listens.
-    pub fn probes(self) -> SocketAddrV4 {
-        SocketAddrV4::new(self.ipv4, PROBE_PORT)
-    }
 }
 
 /// What this end system does with messages of a flow.
@@ -678,7 +661,7 @@ pub struct Expected {
 /// Bytes of a message whose payload is of `payload` bytes: a sequence number that lies within the payload is its last byte,
 /// unless the frame is padded.
 fn message_length(protocol: Protocol, frame: u16, payload: u16) -> u16 {
-    let around = DATAGRAM_HEADERS + SEQUENCE_LEN + FCS_LEN;
+    let around = ethernet::HEADER_LEN + DATAGRAM_HEADER_LEN + SEQUENCE_LEN + FCS_LEN;
     match protocol {
         Protocol::Rc => {
             payload.min(u16::try_from(usize::from(frame).saturating_sub(around)).unwrap_or(payload))

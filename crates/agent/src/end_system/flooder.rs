@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use wg_frame::probe::ProbeFlags;
-use wg_frame::time::{Epoch, RunTime, Span};
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::clock;
 use wg_net::transmit::Transmitter;
 
-use super::stream_task::wait_until;
+use crate::end_system::servicing::LONGEST_SLEEP_MS;
 use crate::stream::paced_sender::{FrameTemplate, PacedStats};
 
 /// The part of one thread in an injector.
@@ -72,6 +72,17 @@ impl Flooder {
             wait_until(clock::realtime().get().saturating_add(sleep).min(end), stop);
         }
         Ok(())
+    }
+}
+
+/// Sleeps until `wall`, ns, or until told to stop.
+pub(super) fn wait_until(wall: i64, stop: &AtomicBool) {
+    loop {
+        let now = clock::realtime().get();
+        if now >= wall || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        clock::sleep_until(WallNanos::new(wall.min(now + i64::from(LONGEST_SLEEP_MS) * 1_000_000)));
     }
 }
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use wg_frame::ethernet::{self, EtherType};
-use wg_frame::layout::Envelope;
+use wg_frame::layout::{DATAGRAM_HEADER_LEN, Envelope};
 use wg_frame::probe::{self, Probe, ProbeFlags};
-use wg_frame::{ipv4, udp};
+use wg_frame::udp;
 use wg_plan::{NodeIndex, Protocol};
 use wg_record::{Crc, FLOW_FOREIGN, RecordFlags};
 
@@ -13,11 +13,6 @@ use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, FlowFacts};
 use crate::end_system::buffer::{Buffer, MAX_PAYLOAD, PAYLOAD_AT};
 use crate::recording::record_ring::MessageInfo;
-
-/// Bytes of the headers of a datagram.
-const DATAGRAM: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
-/// Bytes of the headers of an untagged frame with a datagram.
-pub const DATAGRAM_HEADERS: usize = ethernet::HEADER_LEN + DATAGRAM;
 
 /// Writes everything round the payload (nothing for UDP sockets, whose headers the kernel writes) and returns the bytes to
 /// hand to the access point. The frame of a virtual link ends with `number`: its card numbers it, and until then the byte
@@ -46,7 +41,9 @@ pub const fn receive_at(access: AccessKind) -> usize {
     match access {
         AccessKind::Udp => PAYLOAD_AT,
         AccessKind::Raw | AccessKind::Tt | AccessKind::Loopback => PAYLOAD_AT - ethernet::HEADER_LEN,
-        AccessKind::Frames | AccessKind::Be | AccessKind::Rc => PAYLOAD_AT - DATAGRAM_HEADERS,
+        AccessKind::Frames | AccessKind::Be | AccessKind::Rc => {
+            PAYLOAD_AT - ethernet::HEADER_LEN - DATAGRAM_HEADER_LEN
+        }
     }
 }
 

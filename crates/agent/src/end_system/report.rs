@@ -4,7 +4,7 @@ use std::thread;
 
 use wg_frame::ethernet::wire_len;
 
-use crate::control::role::{PortTimestamps, RoleReport};
+use crate::control::role::RoleReport;
 use crate::control::supervision::defect;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, FlowRole};
@@ -17,6 +17,7 @@ use crate::end_system::stream_task::{Outcome, StreamTask, load_shape};
 use crate::proto;
 use crate::recording::packet_capture::CaptureStats;
 use crate::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
+use crate::timestamps::PortTimestamps;
 
 /// What is known of a stream before it starts.
 #[derive(Clone, Debug)]

@@ -12,11 +12,9 @@ use super::assignment::{Assignment, AssignmentError, DISCARD_PORT};
 use super::live_figures;
 use super::report::Gathered;
 use super::threads::{AccessPoint, CaptureThread, LoadSinkThread, Starter, Stream};
-use crate::control::role::{
-    ActiveRole, Fault, OpenError, PortTimestamps, Role, RoleReport, RunContext, Setup, Timetable,
-};
+use crate::control::role::{ActiveRole, Fault, OpenError, Role, RoleReport, RunContext, Setup, Timetable};
 use crate::stream::backend::BackendError;
-use crate::timestamps::{TimestampInfo, Timestamping};
+use crate::timestamps::{PortTimestamps, TimestampInfo, Timestamping};
 
 impl From<AssignmentError> for OpenError {
     fn from(error: AssignmentError) -> Self {

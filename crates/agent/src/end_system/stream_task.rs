@@ -19,7 +19,7 @@ use wg_record::{Clock, Crc, DropReason, Point};
 use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
-use crate::end_system::flooder::Flooder;
+use crate::end_system::flooder::{Flooder, wait_until};
 use crate::end_system::framing;
 use crate::end_system::servicing::SendStats;
 use crate::recording::record_ring::RecordProducer;
@@ -36,8 +36,6 @@ const RESTFUL_GAP_PS: i64 = 10_000_000;
 const BETWEEN_TRIALS: std::time::Duration = std::time::Duration::from_millis(1);
 /// How long before the first live frame the kernel takes over, ns.
 const HEAD_START: i64 = 20_000;
-/// Longest single sleep before it, ns, so that a stop is noticed.
-const LONGEST_SLEEP: i64 = 20_000_000;
 
 /// A stream ready to go.
 pub struct StreamTask {
@@ -377,17 +375,6 @@ fn send_live(
         Err(error) => outcome.failure = Some(format!("live frames: {error}")),
     }
     outcome.done.span = Some((begin, clock::realtime().get()));
-}
-
-/// Sleeps until `wall`, ns, or until told to stop.
-pub(super) fn wait_until(wall: i64, stop: &AtomicBool) {
-    loop {
-        let now = clock::realtime().get();
-        if now >= wall || stop.load(Ordering::Relaxed) {
-            return;
-        }
-        clock::sleep_until(WallNanos::new(wall.min(now + LONGEST_SLEEP)));
-    }
 }
 
 /// The lengths a sender's frames have, ascending.

@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks, TrafficClass};
+use wg_frame::layout::DATAGRAM_HEADER_LEN;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::{ethernet, ipv4, probe, udp};
 use wg_net::{PacketPorts, PortFrame, PortSender, clock};
@@ -33,8 +34,6 @@ pub(super) const FRAMES: u32 = 1 << 15;
 pub(super) const LONGEST: usize = 2_048;
 /// Frames taken from the ports before the model goes on.
 const ROUND: usize = 256;
-/// Headers of IPv4, without options, and UDP.
-const IPV4_UDP: usize = 28;
 /// So long before something is due the thread stays awake whatever it has left to spend on that, ns.
 const AWAKE_NS: i64 = 50_000;
 /// Longest sleep, ns: nobody wakes it to stop.
@@ -333,7 +332,7 @@ fn damage(bytes: &mut [u8]) {
     let type_at = ethernet::HEADER_LEN - 2 + tag;
     let is_ipv4 = bytes.get(type_at..type_at + 2) == Some(&[0x08, 0x00]);
     let inside = ethernet::HEADER_LEN + tag;
-    let message = if is_ipv4 { inside + IPV4_UDP } else { inside };
+    let message = if is_ipv4 { inside + DATAGRAM_HEADER_LEN } else { inside };
     if is_ipv4 && let Some(sum) = bytes.get_mut(message - 2..message) {
         sum.fill(0);
     }

@@ -7,41 +7,21 @@
 //! let this program, the run goes on with the kernel's timestamps, and says why.
 
 pub mod budget;
+mod clock_reading;
 pub mod clock_track;
 pub mod planted;
 pub mod translation;
 
-use std::io;
-
 use serde::Serialize;
 use wg_capture::{Octet, Timestamps};
-use wg_net::{CrossTimestamp, HardwareClock, HardwareTimestamping, TimestampCapability, TimestampSource};
+use wg_net::{HardwareClock, HardwareTimestamping, TimestampCapability, TimestampSource};
 
 use self::budget::BudgetStats;
+pub use self::clock_reading::{PhcTracker, Rate, ReadsBothClocks};
 use self::clock_track::{ClockTrack, Point};
 use self::planted::PlantedHardware;
 use self::translation::TranslationStats;
-use crate::control::role::PortTimestamps;
 use crate::proto;
-
-/// Something that reads the interface's clock and the system's together.
-pub trait ReadsBothClocks {
-    /// Both clocks at one instant.
-    ///
-    /// # Errors
-    /// The clock is gone.
-    fn cross_timestamp(&mut self) -> io::Result<CrossTimestamp>;
-}
-
-impl ReadsBothClocks for HardwareClock {
-    fn cross_timestamp(&mut self) -> io::Result<CrossTimestamp> {
-        Self::cross_timestamp(self)
-    }
-}
-
-/// Rate of a line in bit/s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate(pub u64);
 
 /// Which hardware timestamps the servicing threads ask for.
 #[derive(Clone, Copy, Debug)]
@@ -58,16 +38,6 @@ pub struct TimestampConfig {
     pub rate: Rate,
     /// Timestamps are not the interface's but planted.
     pub planted: Option<PlantedHardware>,
-}
-
-/// The interface's clock, for the record writer.
-pub struct PhcTracker {
-    /// Reads it.
-    pub source: Box<dyn ReadsBothClocks + Send>,
-    /// What is known of it.
-    pub track: ClockTrack,
-    /// Rate of the line.
-    pub rate: Rate,
 }
 
 /// Where the frames of a run are timestamped.
@@ -343,6 +313,17 @@ fn json(
         "clock": clock,
     })
     .to_string()
+}
+
+/// Timestamps at one port: where they were taken, and what became of the hardware's.
+#[derive(Clone, Debug, Default)]
+pub struct PortTimestamps {
+    /// The port.
+    pub port: u16,
+    /// Where they were taken.
+    pub info: TimestampInfo,
+    /// What the access points got.
+    pub stats: HardwareStats,
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use wg_capture::{Octet, Timestamps};
 use wg_frame::time::WallNanos;
 use wg_net::{CrossTimestamp, clock, tightest};
 
-use super::ReadsBothClocks;
+use super::clock_reading::ReadsBothClocks;
 
 /// Samples of one reading.
 const SAMPLES: usize = 5;

@@ -10,8 +10,8 @@ use wg_frame::time::{Epoch, RunTime};
 use wg_net::clock;
 use wg_record::{Clock, Point, Record};
 
+use super::clock_reading::{PhcTracker, Rate, ReadsBothClocks};
 use super::clock_track::{ClockTrack, TrackStats, Translated};
-use super::{PhcTracker, Rate, ReadsBothClocks};
 
 /// Time between two readings of both clocks, ns.
 const LOOK_EVERY_NS: i64 = 20_000_000;

@@ -3,22 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use super::finding::Finding;
 use serde::Serialize;
 use wg_frame::time::WallNanos;
 use wg_net::{HardwareClock, TimestampSource, clock, host, realtime};
-
-/// One thing the host grants or not.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// What.
-    pub name: &'static str,
-    /// Whether it is granted.
-    pub granted: bool,
-    /// The value granted, or why not.
-    pub detail: String,
-    /// What to do about it; empty when granted.
-    pub cure: &'static str,
-}
 
 /// Names of what is tried, in its order.
 pub const NAMES: [&str; 7] = [

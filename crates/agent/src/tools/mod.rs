@@ -3,6 +3,7 @@
 pub mod clock_survey;
 pub mod doctor;
 pub mod examination;
+pub mod finding;
 pub mod mending;
 pub mod place;
 pub mod timer_loop;

@@ -3,7 +3,7 @@
 use wg_plan::host_tsn::commands::{Command, Program};
 
 use super::programs::{Programs, Tools, found};
-use crate::tools::doctor::Finding;
+use crate::tools::finding::Finding;
 use wg_net::{clock, host};
 
 /// The first kernel whose queue disciplines take preemptable classes.

@@ -10,7 +10,7 @@ use wg_plan::{
 };
 use wg_record::Gap;
 
-use super::Order;
+use super::order::Order;
 use super::reading::Captures;
 use super::through::{End, Fates, Origin, Relation};
 

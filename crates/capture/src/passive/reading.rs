@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::content::{Content, FlowKey, Ignored};
-use super::{Order, PassiveError};
+use super::order::{Order, PassiveError};
 use crate::read::{Interface, Reader};
 use crate::taps::TapReport;
 use crate::timestamps::{Octet, Timestamps};
@@ -290,7 +290,7 @@ impl Side {
     }
 
     pub(super) fn clock(&self) -> wg_record::Clock {
-        super::clock(self.timestamps.map(|timestamps| timestamps.kind))
+        crate::taps::clock_of(self.timestamps.map(|timestamps| timestamps.kind))
     }
 
     pub(super) fn report(&self, order: &Order) -> TapReport {

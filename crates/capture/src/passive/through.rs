@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::edges;
 
 use super::matching::{Fate, Limits, Matching, matched};
+use super::order::{LONGEST, Order, PassiveError};
 use super::reading::{Captures, Side, files};
-use super::{LONGEST, Order, PassiveError};
 
 /// Frames of a content of their own from which a greatest residence is taken.
 const ENOUGH: u64 = 30;

@@ -7,8 +7,8 @@ use wg_record::Point;
 
 use crate::Direction;
 use crate::taps::frames::Message;
+use crate::taps::order::{Order, TapError};
 use crate::taps::scan::Contents;
-use crate::taps::{Order, TapError};
 use crate::timestamps::Octet;
 
 /// Node, port and what is known of the place, by tap.

@@ -6,7 +6,7 @@ use wg_plan::{
     PLAN_SCHEMA, Protocol, Receive, Relay, Route, Run, Send, Turn,
 };
 
-use crate::taps::Order;
+use crate::taps::order::Order;
 use crate::taps::scan::{Contents, Passing};
 
 /// The far end of what only one tap saw.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::read::Reader;
 use crate::taps::frames::{self, Message};
-use crate::taps::{Order, TapError};
+use crate::taps::order::{MOST_TAPS, Order, TapError};
 use crate::timestamps::Timestamps;
 use crate::{ReadError, Trouble, printable};
 
@@ -110,7 +110,7 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
         let file = path.display().to_string();
         contents.troubles.extend(reader.troubles().iter().map(|(what, n)| (file.clone(), what.clone(), *n)));
     }
-    if contents.taps.len() > super::MOST_TAPS {
+    if contents.taps.len() > MOST_TAPS {
         return Err(TapError::TooMany { taps: contents.taps.len() });
     }
     // Interfaces that saw no message of ours are no taps of it.

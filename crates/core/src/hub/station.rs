@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
-use super::{ATTEMPT_LIMIT, BACKOFF_LIMIT, GAP_BITS, GAP_PART1_BITS, HubDrop, Output, Rate, StationPlan};
+use super::medium::{
+    ATTEMPT_LIMIT, BACKOFF_LIMIT, GAP_BITS, GAP_PART1_BITS, HubDrop, Output, Rate, StationPlan,
+};
 
 /// A frame that waits or is being sent, with its time on the wire, preamble included.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use libc::{
 };
 
 use crate::receive::{FrameFilter, MAX_PORTS};
-use crate::socket::{MacRange, Target};
 use crate::sys::short;
+use crate::target::{MacRange, Target};
 
 const WORD: u32 = BPF_LD | BPF_W | BPF_ABS;
 const HALF: u32 = BPF_LD | BPF_H | BPF_ABS;

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use wg_frame::time::WallNanos;
 
-use super::launch::{self, LaunchTime};
-use super::{Flushed, Launch, SLOT_LEN, Slot, Unlaunched};
+use super::launch::{self, Launch, LaunchTime, Unlaunched};
+use super::slot::{Flushed, SLOT_LEN, Slot};
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::socket::address_in;

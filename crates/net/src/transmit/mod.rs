@@ -14,10 +14,12 @@
 mod datagrams;
 mod launch;
 mod live;
+mod slot;
 mod xdp;
 
 pub use launch::{Launch, NoLaunch, Unlaunched};
 pub use live::{LONGEST_GAP_NS, LiveFrames, LiveSchedule, Stopper, trial_frame};
+pub use slot::{Flushed, SLOT_LEN, Slot};
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -55,27 +57,6 @@ impl Backend {
     pub fn named(name: &str) -> Option<Self> {
         [Self::Udp, Self::Packet, Self::Xdp, Self::Live].into_iter().find(|backend| backend.name() == name)
     }
-}
-
-/// What became of the frames of one flush.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flushed {
-    /// The kernel took.
-    pub taken: usize,
-    /// It refused: a full queue, or a link that is down. They are gone.
-    pub refused: usize,
-}
-
-/// Bytes of a slot.
-pub const SLOT_LEN: usize = 2048;
-
-/// A place for the next frame.
-#[derive(Debug)]
-pub struct Slot<'a> {
-    /// Its bytes; what an earlier frame left in them is still there.
-    pub bytes: &'a mut [u8],
-    /// A number its user may leave in it, 0 at first: which template it holds.
-    pub template: &'a mut u32,
 }
 
 /// An open transmitter.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Flushed, Slot};
+use super::slot::{Flushed, Slot};
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::xdp::{FramePool, XdpConfig, XdpFrame, XdpPort};

@@ -5,7 +5,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::random::{Purpose, Stream};
 use wg_plan::{Cluster, NodeIndex, Run};
 
-use super::{Ports, position};
+use super::places::{Ports, position};
 use crate::clusters::{ClusterState, Part, Synchroniser};
 use crate::error::SimError;
 use crate::world::World;

@@ -18,34 +18,20 @@ use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
-use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
     AddressTable, Attachment, DeltaRaster, Flow, FlowId, Frer, Integration, Network, NodeIndex, NodeKind,
     Policing, Protocol, Relay, Route, Run, SwitchModel, VirtualLink,
 };
 
+use super::places::{Ports, destination, position};
 use super::stream_filters::{self, Filtered};
 use super::traffic_classes::{self, Stream, Streams};
-use super::{Ports, position};
 use crate::error::SimError;
 use crate::models::{Capabilities, port_config, switch_config, traffic_class};
 use crate::world::{SwitchCore, World};
 
 /// Addresses a switch learns at most, and for how long (IEEE Std 802.1Q-2022, 8.8.3).
 const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places: 8_192 };
-
-/// The destination address of a flow's frames: the receiver's, or a group's.
-pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
-    match (flow.protocol, &flow.virtual_link, &flow.schedule) {
-        (Protocol::Rc, Some(link), _) => MacAddress(VirtualLinkId(link.id).destination().0),
-        (Protocol::Tt, _, Some(schedule)) => MacAddress(CriticalTrafficId(schedule.id).destination().0),
-        _ if flow.frer.is_some() => Frer::address(flow.id, 0),
-        _ if flow.also_to.is_empty() => {
-            flow.addresses.mac.destination.unwrap_or(addresses[usize::from(flow.to)])
-        }
-        _ => flow.addresses.mac.destination.unwrap_or(flow.group().0),
-    }
-}
 
 /// A switch to be built, and what it is built from.
 #[derive(Clone, Copy)]

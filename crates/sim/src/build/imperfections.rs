@@ -6,7 +6,7 @@ use wg_frame::time::RunTime;
 use wg_plan::random::{Purpose, Stream};
 use wg_plan::{Network, NodeIndex, NodeKind, OwnFrames, Run};
 
-use super::{Ports, position};
+use super::places::{Ports, position};
 use crate::error::SimError;
 use crate::imperfections::{Decision, OwnFrameSource, RecurringEvent, TimestampErrors};
 use crate::message::Message;

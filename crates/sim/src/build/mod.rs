@@ -4,6 +4,7 @@ mod clusters;
 mod forwarding;
 mod hosts;
 mod imperfections;
+mod places;
 pub(crate) mod ptp;
 mod stream_filters;
 pub(crate) mod streams;
@@ -19,6 +20,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{ForwardingMode, HostModel, LinkFaultKind, Network, Node, NodeIndex, NodeKind, PortTsn, Run};
 
 use self::forwarding::Tables;
+use self::places::{Ports, position};
 use crate::clocks::NodeClock;
 use crate::clusters::ControlFrames;
 use crate::error::SimError;
@@ -32,9 +34,6 @@ use crate::world::{
     SwitchNode, SwitchPort, World,
 };
 use wg_plan::random::{Purpose, Stream};
-
-/// By node: its ports, ascending by number, each with the channel that leads out of it.
-pub(crate) type Ports = Vec<Vec<(u16, usize)>>;
 
 /// The world of one run.
 pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
@@ -444,9 +443,4 @@ fn ports(network: &Network) -> Result<Ports, SimError> {
         }
     }
     Ok(ports)
-}
-
-/// Index of port `number` among a node's ports.
-pub(crate) fn position(ports: &[(u16, usize)], number: u16) -> usize {
-    ports.partition_point(|(port, _)| *port < number)
 }

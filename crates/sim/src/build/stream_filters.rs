@@ -12,8 +12,8 @@ use wg_plan::{
     StreamFilter, SwitchModel,
 };
 
-use super::Ports;
-use super::forwarding::destination;
+use super::places::Ports;
+use super::places::destination;
 use crate::error::SimError;
 use crate::world::World;
 

@@ -13,7 +13,7 @@ use wg_plan::wire::{frame_length, sized_as};
 use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 
-use super::forwarding::destination;
+use super::places::destination;
 use crate::error::SimError;
 use crate::headers::Origin;
 use crate::imperfections::Threads;

@@ -22,6 +22,7 @@ use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags, Truth, TruthKind};
 
+use crate::build;
 use crate::capture::Captures;
 use crate::clocks::NodeClock;
 use crate::error::SimError;
@@ -42,7 +43,7 @@ const LOOK: u64 = 1 << 14;
 /// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
     let network = &*run.switches.applied(network);
-    drive(World::build(network, run)?, network, run, sink, |engine| {
+    drive(build::world(network, run)?, network, run, sink, |engine| {
         engine.begin();
         engine.run()
     })
@@ -56,7 +57,7 @@ pub(crate) fn carry<O: Outside>(
 ) -> Result<SimReport, SimError> {
     let network = crate::build::between_hosts(network);
     let (network, run) = (&*run.switches.applied(&network), &crate::build::without_tasks(&network, run));
-    drive(World::build_between_hosts(network, run)?, network, run, outside, |engine| {
+    drive(build::world_between_hosts(network, run)?, network, run, outside, |engine| {
         engine.begin();
         engine.carry()
     })
@@ -70,8 +71,8 @@ fn drive<S: Sink>(
     sink: &mut S,
     course: impl FnOnce(&mut Engine<'_, S>) -> Result<(), SimError>,
 ) -> Result<SimReport, SimError> {
-    let shared = crate::build::ptp::shared(network, run);
-    let ptp = crate::build::ptp::domains(&world, network, run, &shared)?;
+    let shared = build::ptp::shared(network, run);
+    let ptp = build::ptp::domains(&world, network, run, &shared)?;
     let queue = EventQueue::new([
         world.clocked.len(),
         1,

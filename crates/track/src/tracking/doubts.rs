@@ -1,9 +1,8 @@
 //! Which messages a gap of the records leaves in doubt.
 
-use wg_plan::Run;
+use wg_plan::{FlowId, NodeIndex, Run};
 use wg_record::Gap;
 
-use super::flow::Facts;
 use super::window::{Copies, Seen};
 
 /// The gaps that concern one flow at one receiver.
@@ -18,14 +17,14 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    pub(super) fn new(facts: &Facts, run: &Run, gaps: &[Gap]) -> Self {
+    /// Of a flow from `from` to `to` that ends at `last`, which is `from` of a relayed one.
+    pub(super) fn new(flow: FlowId, [from, to, last]: [NodeIndex; 3], run: &Run, gaps: &[Gap]) -> Self {
         let mut found = Self { patience: run.drain.as_picos(), ..Self::default() };
-        let last = if facts.relayed { facts.from } else { facts.to };
-        for gap in gaps.iter().filter(|gap| gap.flows.is_empty() || gap.flows.contains(&facts.id)) {
+        for gap in gaps.iter().filter(|gap| gap.flows.is_empty() || gap.flows.contains(&flow)) {
             let is_at = |node| gap.node.is_none_or(|at| at == node);
             if let Some(count) = gap.handed_over {
-                found.handed_over = found.handed_over.max(if is_at(facts.from) { count } else { 0 });
-            } else if is_at(last) || (gap.frames && is_at(facts.to)) {
+                found.handed_over = found.handed_over.max(if is_at(from) { count } else { 0 });
+            } else if is_at(last) || (gap.frames && is_at(to)) {
                 found.stretches.push([gap.from_ps.unwrap_or(i64::MIN), gap.to_ps.unwrap_or(i64::MAX)]);
             }
         }
@@ -33,14 +32,14 @@ impl Doubts {
     }
 
     /// Whether a message that did not arrive, sent then, may have arrived unseen. What is known to have become of it
-    /// is beyond doubt, but for one that went two ways.
-    pub(super) fn leave_open(&self, facts: &Facts, seen: &Seen, sent_ps: Option<i64>) -> bool {
+    /// is beyond doubt, but for one that `goes_two_ways`.
+    pub(super) fn leave_open(&self, goes_two_ways: bool, seen: &Seen, sent_ps: Option<i64>) -> bool {
         if self.stretches.is_empty() {
             return false;
         }
         let is_traced =
             seen.reason != 0 || seen.copies(Copies::CORRUPTED) > 0 || seen.copies(Copies::MISDIRECTED) > 0;
-        if is_traced && !facts.goes_two_ways {
+        if is_traced && !goes_two_ways {
             return false;
         }
         let Some(sent) = sent_ps else { return true };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::flow::Facts;
+use super::facts::Facts;
 use super::message::{FlowSummary, Message, Outcome, OutcomeCounts, UnplannedCounts, WarmUpCounts};
 use super::series::FlowSeries;
 use super::window::{Closing, Copies, Instant, Seen, Stretch, UNSEEN, Way};
@@ -182,7 +182,7 @@ fn judged(facts: &Facts, message: Closing<'_>, late: bool) -> Outcome {
     }
     let sent = [Instant::TxApp, Instant::Intended, Instant::TxDrv].into_iter().find_map(|at| message.ps(at));
     let is_open = !message.seen.has(Seen::SEND_RECORDED | Seen::VERIFIED)
-        || facts.doubts.leave_open(facts, message.seen, sent);
+        || facts.doubts.leave_open(facts.goes_two_ways, message.seen, sent);
     if is_open { Outcome::Unknown } else { outcome }
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
 use wg_plan::{FlowId, NodeIndex};
 
-use super::{Distributions, Passage};
+use super::passages::Passage;
+use super::series::Distributions;
 use wg_record::segment::Damage;
 use wg_record::{DropReason, Gap, Point, coded};
 

@@ -12,6 +12,7 @@
 mod arrivals;
 mod doubts;
 mod due;
+mod facts;
 mod flow;
 mod ledger;
 mod message;
@@ -24,20 +25,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use wg_plan::{FlowId, Network, NodeIndex, Run};
+use wg_plan::{FlowId, Network, Run};
 
 pub use message::{
     ClockJump, FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts,
     WarmUpCounts,
 };
 pub use passages::Passage;
-pub use series::{FlowSeries, Measure};
+pub use series::{Distributions, FlowSeries, Measure};
 
 use crate::sighting::{Block, Grouper, Manner, Sighting};
-use flow::{FlowState, Kind, Plan};
+use facts::Plan;
+use flow::{FlowState, Kind};
 use ledger::Closed;
 use passages::Passing;
-use wg_record::{Crc, FLOW_FOREIGN, Gap, Point, Record, RecordFlags, Sketch};
+use wg_record::{Crc, FLOW_FOREIGN, Gap, Point, Record, RecordFlags};
 
 /// `slots` entry of a flow that is not followed here.
 const NO_FLOW: u16 = u16::MAX;
@@ -101,15 +103,6 @@ pub struct Tracker {
     grouped: Block,
     /// By number of its manner: what a record means to the only receiver of its flow.
     kinds: Vec<Kind>,
-}
-
-/// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
-#[derive(Debug, Default)]
-pub struct Distributions {
-    /// By flow and receiver.
-    pub flows: Vec<(FlowId, NodeIndex, FlowSeries)>,
-    /// Residence times by flow, switch and output port.
-    pub hops: Vec<(FlowId, u16, u16, Sketch)>,
 }
 
 impl Tracker {

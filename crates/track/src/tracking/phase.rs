@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::arrivals::{Arrivals, Ordinal};
-use super::flow::Facts;
+use super::facts::Facts;
 use super::ledger::{Closed, Ledger, Origin};
 use super::window::Window;
 use wg_record::Record;

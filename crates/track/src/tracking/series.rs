@@ -1,6 +1,6 @@
 //! The series of a flow's measures, as sketches; the formulas are those of `docs/reference/measures.md`.
 
-use wg_plan::NodeIndex;
+use wg_plan::{FlowId, NodeIndex};
 
 use super::window::{Instant, Stretch, UNSEEN};
 use wg_record::Sketch;
@@ -329,4 +329,13 @@ fn schedule_of(flow: &wg_plan::Flow, to: NodeIndex) -> Option<(i64, i64)> {
     let reception = receptions.find(|reception| reception.at.node == to && reception.at.port == 1)?;
     let period = schedule.period.as_picos();
     (period > 0).then_some((period, reception.offset.as_picos()))
+}
+
+/// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
+#[derive(Debug, Default)]
+pub struct Distributions {
+    /// By flow and receiver.
+    pub flows: Vec<(FlowId, NodeIndex, FlowSeries)>,
+    /// Residence times by flow, switch and output port.
+    pub hops: Vec<(FlowId, u16, u16, Sketch)>,
 }

@@ -6,13 +6,12 @@ from typing import Final
 
 from wiregauge.examining.checks.base import Check, Verdict, degrades, fine
 from wiregauge.examining.facts import Look
-from wiregauge.measures.definitions.units import duration
 
 __all__ = ["CHECKS"]
 
 _WAKES_IN_US: Final = 10
 _WAKE_UPS: Final = 400
-_LATE_NS: Final = 100_000
+_LATE_US: Final = 100
 """A tenth of a period of 1 ms, which most schedules have."""
 _TIMING: Final = ("CONFIG_HIGH_RES_TIMERS", "CONFIG_PTP_1588_CLOCK", "CONFIG_NETWORK_PHY_TIMESTAMPING")
 _QUEUES: Final = (
@@ -103,11 +102,9 @@ def rt_throttling(look: Look) -> Verdict:
 
 def wake_ups(look: Look) -> Verdict:
     """How late a thread wakes up that sleeps until an instant, as senders and played networks do."""
-    p50, p99, most = (look.number(f"wake-late-{of}-ns") for of in ("p50", "p99", "max"))
-    seen = (
-        f"late by {duration(p50)} at p50, {duration(p99)} at p99, {duration(most)} at most, n = {_WAKE_UPS}"
-    )
-    if p99 <= _LATE_NS:
+    p50, p99, most = (look.number(f"wake-late-{of}-ns") / 1e3 for of in ("p50", "p99", "max"))
+    seen = f"late by {p50:.1f} us at p50, {p99:.1f} us at p99, {most:.1f} us at most, n = {_WAKE_UPS}"
+    if p99 <= _LATE_US:
         return fine(seen)
     last = max(look.number("cores") - 1, 1)
     return degrades(seen, _booted_with(f"isolcpus=managed_irq,domain,{last} nohz_full={last} idle=poll"))

@@ -8,6 +8,7 @@
 //! thread sleeps until shortly before a message is due or likely to arrive, then spins on the socket, and in the
 //! last microseconds on the clock alone. See [`spin`] for what bounds the spinning.
 
+mod hardware;
 mod receive;
 pub mod spin;
 mod timestamps;
@@ -33,7 +34,7 @@ use crate::recording::record_ring::{MessageInfo, RecordProducer};
 use crate::stream::lead::Lead;
 use crate::timestamps::{HardwareStats, TimestampConfig};
 
-use self::timestamps::HardwareTimestamps;
+use self::hardware::{HardwareTimestamps, OUTSTANDING};
 
 /// The last stretch before a send, spun on the clock alone, ns. Longer than an empty receive takes.
 const FINAL: i64 = 4_000;
@@ -44,8 +45,6 @@ pub const LONGEST_SLEEP_MS: u32 = 20;
 const LONGEST_SLEEP: i64 = LONGEST_SLEEP_MS as i64 * 1_000_000;
 /// Spins between two offers of the core to others.
 const SPINS_PER_YIELD: u32 = 8;
-/// Sends whose transmit timestamps may be outstanding; a power of two.
-const OUTSTANDING: usize = 8192;
 /// Frames received in a row while messages wait to be sent.
 const RECEIVE_BURST: usize = 4;
 

@@ -2,6 +2,7 @@
 
 use wg_core::Deadline;
 use wg_frame::ethernet::{FCS_LEN, HEADER_LEN, MIN_FRAME_LEN};
+use wg_frame::layout::DATAGRAM_HEADER_LEN;
 use wg_frame::probe::{self, ProbeFlags};
 use wg_frame::time::WallNanos;
 use wg_frame::vlan::TAG_LEN;
@@ -86,7 +87,7 @@ impl Servicing {
         let (payload, length) = match self.access {
             AccessKind::Udp => {
                 let tag = self.tag_of(&buffer, received.len);
-                (received.len, wire_length(framing::DATAGRAM_HEADERS + received.len, tag))
+                (received.len, wire_length(HEADER_LEN + DATAGRAM_HEADER_LEN + received.len, tag))
             }
             AccessKind::Raw | AccessKind::Tt | AccessKind::Loopback => {
                 (received.len.saturating_sub(HEADER_LEN), whole)

@@ -1,56 +1,10 @@
 //! Timestamps of frames sent, off the error queue: the driver's of every frame, the interface's of those asked about.
 
-use wg_frame::time::WallNanos;
-use wg_net::{Received, TX_BATCH, TransmitTimestamp};
+use wg_net::{TX_BATCH, TransmitTimestamp};
 use wg_record::{Clock, DropReason, Point};
 
-use super::{OUTSTANDING, Servicing};
-use crate::timestamps::budget::TimestampBudget;
-use crate::timestamps::{HardwareStats, TimestampConfig};
-
-/// The interface's timestamps at one access point. Times it gives have the nominal offset added.
-pub(super) struct HardwareTimestamps {
-    config: TimestampConfig,
-    budget: TimestampBudget,
-    stats: HardwareStats,
-}
-
-impl HardwareTimestamps {
-    pub(super) fn new(config: TimestampConfig) -> Self {
-        Self { config, budget: TimestampBudget::new(config.budget), stats: HardwareStats::default() }
-    }
-
-    /// Whether the timestamp of the frame about to be sent is to be asked for.
-    pub(super) fn may_ask(&mut self, now: WallNanos) -> bool {
-        self.config.transmit && self.budget.may_ask(now.get())
-    }
-
-    pub(super) fn handle_asked(&mut self, number: u32, now: WallNanos) {
-        self.budget.handle_asked(number, now.get());
-    }
-
-    /// When the interface received a frame of `length` bytes; counted if it does not say.
-    pub(super) fn received(&mut self, frame: &Received, length: u16) -> Option<WallNanos> {
-        if !self.config.receive {
-            return None;
-        }
-        let timestamp = match self.config.planted {
-            Some(planted) => frame.timestamp.map(|at| planted.received(at, length, self.config.rate.0)),
-            None => frame.hardware_ns,
-        };
-        *if timestamp.is_some() { &mut self.stats.received } else { &mut self.stats.missing } += 1;
-        timestamp.map(|ns| self.near_realtime(ns))
-    }
-
-    fn near_realtime(&self, timestamp_ns: i64) -> WallNanos {
-        WallNanos::new(timestamp_ns.saturating_add(self.config.nominal_ns))
-    }
-
-    /// The end of the run.
-    pub(super) fn finish(&mut self) -> HardwareStats {
-        HardwareStats { transmit: self.budget.finish(), ..self.stats }
-    }
-}
+use super::Servicing;
+use super::hardware::OUTSTANDING;
 
 impl Servicing {
     /// Whether timestamps of the interface are under way.

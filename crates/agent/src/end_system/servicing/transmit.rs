@@ -6,7 +6,8 @@ use wg_net::{SendFailure, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
 
-use super::{OUTSTANDING, Outstanding, Servicing};
+use super::hardware::OUTSTANDING;
+use super::{Outstanding, Servicing};
 use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::buffer::Buffer;

@@ -8,8 +8,9 @@ use flate2::read::GzDecoder;
 use rustix::process::{Resource, getrlimit};
 use wg_net::{clock, host, netfilter};
 
+use super::fact::{Fact, Value};
+use super::texts;
 use super::tree::Tree;
-use super::{Fact, Value, texts};
 use crate::tools::doctor;
 
 /// Programs that set clocks, as the kernel names their processes (15 letters).

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 
 use wg_net::ethtool::{self, Feature};
 
+use super::fact::{Fact, Value};
+use super::texts;
 use super::tree::Tree;
-use super::{Fact, Value, texts};
 use crate::tools::doctor;
 
 /// Features of drivers by the kernel's names, and what they are called as facts.

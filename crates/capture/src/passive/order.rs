@@ -1,0 +1,135 @@
+//! What is asked for, and why it cannot be had.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use wg_record::RecordError;
+
+use super::content::Field;
+use crate::read::ReadError;
+use crate::timestamps::Octet;
+
+/// Longest time that a frame may stay in a device, where neither the user nor the frames say; ps.
+pub(super) const LONGEST: i64 = 1_000_000_000_000;
+
+/// What to compare.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Order {
+    /// The capture before the device and the one after it, or one with two interfaces in this order.
+    pub files: Vec<PathBuf>,
+    /// The octet timestamps belong to, for interfaces that do not say; the first of the frame where nobody does.
+    #[serde(default)]
+    pub octet: Option<Octet>,
+    /// Line rate in bit/s, for interfaces that do not say.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// What the device changes in frames.
+    #[serde(default)]
+    pub ignored: Vec<Field>,
+    /// The greatest residence time in ps; of what is not said, twice the greatest among frames of a content of their own.
+    #[serde(default)]
+    pub greatest_ps: Option<i64>,
+    /// What the second capture's clock shows less the first's, in ps.
+    #[serde(default)]
+    pub offset_ps: i64,
+    /// By how much that may be wrong; nobody knows the offset where it is not said, unless both are in one file.
+    #[serde(default)]
+    pub agree_ps: Option<i64>,
+    /// No frame overtakes another of its flow.
+    #[serde(default)]
+    pub in_order: bool,
+}
+
+/// Why two captures cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum PassiveError {
+    /// A file cannot be read.
+    #[error("{file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: ReadError,
+    },
+    /// Not two places.
+    #[error(
+        "{files}: {interfaces} with Ethernet frames; traffic is compared before and after a device: name two captures, the one \
+         before it first, or one capture of exactly two interfaces"
+    )]
+    Sides {
+        /// The files.
+        files: String,
+        /// How many interfaces have frames.
+        interfaces: String,
+    },
+    /// A capture without any frame.
+    #[error("{file}: has no Ethernet frame with a time; both captures need some")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// No frame is in both.
+    #[error(
+        "{files}: no frame of the first has the same content in the second ({frames} frames in all); say what the device changes, \
+         for example --ignore vlan,ttl,mac, or name captures of the same traffic"
+    )]
+    NothingInCommon {
+        /// The files.
+        files: String,
+        /// Frames in them.
+        frames: usize,
+    },
+    /// Clocks that were said to agree and do not.
+    #[error(
+        "{files}: frames of the same content are {apart_s:.6} s apart or more, which is longer than {limit_s} s, the longest that was looked for, and \
+         the clocks' uncertainty; leave --max-clock-offset out to have the offset estimated, give it with --clock-offset, or a longer --max-residence"
+    )]
+    Apart {
+        /// The files.
+        files: String,
+        /// The least distance.
+        apart_s: f64,
+        /// The longest residence looked for.
+        limit_s: f64,
+    },
+    /// Clocks unknown, and nothing to align them by.
+    #[error(
+        "{files}: no content is in each capture exactly once, so that the offset of their clocks cannot be estimated; \
+         give --max-clock-offset, for example 1us for clocks that are synchronised"
+    )]
+    Unaligned {
+        /// The files.
+        files: String,
+    },
+    /// Said to stay in order, and not so.
+    #[error(
+        "{pairs} frames of a content of their own overtook others of their flow, first in {flow}: the device does not keep the \
+         order; leave --in-order out"
+    )]
+    Overtaken {
+        /// How many.
+        pairs: u64,
+        /// The first flow.
+        flow: String,
+    },
+    /// A timestamp that cannot be moved.
+    #[error(
+        "{file}: its timestamps belong to another octet than the first of the frame, and without its line rate they cannot be moved; \
+         give --rate, for example --rate 1Gbit/s"
+    )]
+    NoRate {
+        /// The file.
+        file: String,
+    },
+    /// More frames than can be numbered.
+    #[error("{file}: has more than {limit} frames; compare a part of it: editcap -r IN OUT 1-100000000")]
+    TooMany {
+        /// The file.
+        file: String,
+        /// The most.
+        limit: u32,
+    },
+    /// The spool cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
