@@ -165,6 +165,8 @@ def between(world: World, place: str) -> list[dict[str, Any]]:
     """Steps between an end system and the switch, of the worst message of flow 5."""
     told = json.loads(world.run("show", place, "--explain", "--json").out)["explained"]
     (flow,) = (flow for flow in told["flows"] if flow["flow"] == 5)
+    # Records of the switch are found however its clock differs: down, to the switch, through it, from it, up.
+    assert {len(message["steps"]) for message in flow["worst"]} == {5}
     steps: list[dict[str, Any]] = flow["worst"][0]["steps"]
     within = [step for step in steps if step["kind"] in ("stack", "port")]
     assert {step["clocks_ns"] for step in within} == {0.0}

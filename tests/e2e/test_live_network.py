@@ -250,3 +250,42 @@ def test_a_capture_at_a_switch_of_the_model_has_the_time_of_the_host(
     # Every frame twice at the switch, soon after its host had sent it.
     first = at_switch[::2]
     assert all(0 <= there - here < 0.05 for here, there in zip(at_host, first, strict=True))
+
+
+OVERLONG = """
+import socket
+line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+line.bind(("eth0", 0))
+for _ in range(3):
+    line.send(bytes.fromhex("333300000001" + "020000000077" + "86dd") + bytes(5000))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a stray sender needs root")
+def test_a_frame_that_no_line_has_is_counted_and_told_with_the_cure(
+    tmp_path: Path, wiregauge: Runner
+) -> None:
+    tasks = '<tasks><send flow="10" period="2ms" payload="64B" count="1500"/><receive flow="10"/></tasks>'
+    systems = ("mac", "sensor", "other")
+    campaign = Campaign(tmp_path, "--switches", "model", test=scenario(tasks, systems=systems))
+    campaign.wait_for_records()
+    # As an offload of its host would hand it over, which needs no MTU.
+    within = {
+        place: ["nsenter", "--target", str(campaign.one("serve", f"/run/netns/{place}")), "--net"]
+        for place in ("es-other", "network")
+    }
+    for place, interface in (("es-other", "eth0"), ("network", "h2")):
+        subprocess.run(
+            [*within[place], "ip", "link", "set", interface, "mtu", "9000"], check=True, timeout=30
+        )
+    subprocess.run([*within["es-other"], sys.executable, "-c", OVERLONG], check=True, timeout=30)
+    campaign.end()
+    shown = wiregauge("show", "r", "--json").json()["runs"][0]
+    assert shown["network"]["overlong"] == [
+        {"end_system": "other", "interface": "h2", "frames": 3, "longest": 5014}
+    ]
+    (check,) = (one for one in shown["checks"] if one["name"] == "network-lost")
+    assert check["observed"].endswith("3 too long for a line")
+    assert "ethtool -K h2 gro off lro off" in check["reason"]
+    assert shown["flows"][0]["delivered"] == 1500
+    assert shown["network"]["foreign"] == []

@@ -168,7 +168,9 @@ def test_times_at_switches_are_by_a_clock_of_their_own() -> None:
     assert clocks.apart_ns("a", "sw1") == 50.0
     assert clocks.apart_ns("sw1", "sw2") == clocks.apart_ns("a", "a") == 0.0
     assert clocks.apart_ns("sw1", "c") is None, "an end system that nobody compared"
+    assert clocks.reach_ns == 70.0, "records of a message are looked for so far from its sender's times"
     unknown = replace(clocks, played_ns=None)
+    assert unknown.reach_ns > 1e6
     assert unknown.apart_ns("a", "sw1") is None
     assert unknown.apart_ns("sw1", "sw2") == 0.0
     # Between namespaces, and in a simulation, all go by one clock.

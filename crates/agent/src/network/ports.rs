@@ -34,8 +34,8 @@ fn too_small(setup: &Setup, port: &NetworkInterface, mtu: usize, needed: usize) 
     let NetworkInterface { node, interface } = port;
     let end = setup.name(*node);
     format!(
-        "interface '{interface}', which leads to {end}, has an MTU of {mtu}, and frames of this run have up to {needed} bytes \
-         after the header: `ip link set dev {interface} mtu {needed}`, and the same at {end}, or send less"
+        "interface '{interface}', which leads to {end}, has an MTU of {mtu}, and frames of this run have up to \
+         {needed} bytes after the header: `ip link set dev {interface} mtu {needed}`, and the same at {end}, or send less"
     )
 }
 

@@ -194,7 +194,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     /// A frame that leaves no records takes a line for so long.
-    #[cold]
+    #[inline]
     pub(super) fn occupied_by(&mut self, frame: &Frame, time: Span) {
         self.count_unrecorded(frame, |fate| fate.line_ps += time.as_picos());
     }

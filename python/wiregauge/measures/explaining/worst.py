@@ -166,7 +166,7 @@ def _steps(
     wanted = [(flow, rows) for flow in flows if (rows := chosen[flow.id, flow.receiver]).height]
     # A node's own clock may show another time than the sender's, and records are read by what it showed.
     shown = max((abs(v).max() for _, v in around.clocks.values() if len(v)), default=0.0)
-    apart = int(1e3 * max(shown, around.estimated.furthest_ns)) + 1_000_000
+    apart = int(1e3 * max(shown, around.estimated.reach_ns)) + 1_000_000
     names = directory.plan.network.names
 
     def one_clock(records: pl.DataFrame) -> pl.DataFrame:

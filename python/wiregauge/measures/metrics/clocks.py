@@ -42,6 +42,8 @@ MOST_STATES = 1_000_000
 """Observations of synchronisation programs that are read."""
 _ONCE = "two-way-traffic"
 """How the clocks of two captures are compared by the traffic that both have: its fastest message each way."""
+_UNKNOWN_NS = 1e9
+"""How far records are looked for whose clock nobody compared: clocks that a run can start by are no further apart."""
 _DRAWN = 400
 """Points of a picture of a clock."""
 
@@ -124,6 +126,13 @@ class RunClocks:
     def taken_out(self, flow: FlowPlan) -> float:
         """What an estimate took out of the receiver's clock less the sender's before anything was recorded, ns."""
         return self.shifted.get(flow.destination, 0.0) - self.shifted.get(flow.source, 0.0)
+
+    @property
+    def reach_ns(self) -> float:
+        """By how much the records of a message may be dated beside the times of its sender, at most."""
+        known = sorted(uncertainty for _, uncertainty in self.offsets.values() if not isinf(uncertainty))
+        played = (_UNKNOWN_NS if self.played_ns is None else self.played_ns) if self.played else 0.0
+        return max(self.furthest_ns, sum(known[-2:]) + played)
 
     @property
     def furthest_ns(self) -> float:
