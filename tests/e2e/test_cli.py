@@ -6,36 +6,34 @@ import json
 from pathlib import Path
 
 import pytest
+from broken_tests import faults
 
 from support import Runner, scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-BROKEN = sorted((ROOT / "tests" / "broken").glob("*.xml"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.xml"))
 GOOD = '<tasks><send flow="10" period="1ms" payload="64B" count="10"/><receive flow="10"/></tasks>'
 
 
-def test_there_are_enough_broken_files() -> None:
-    assert len(BROKEN) >= 40
-
-
-def test_every_broken_file_is_refused(wiregauge: Runner) -> None:
-    """All in one call of `check`, so that the start of the program is paid once; then one with `run`."""
-    done = wiregauge("check", "--json", *BROKEN)
+def test_every_broken_test_is_refused(wiregauge: Runner, tmp_path: Path) -> None:
+    """All in one call of `check`, so that the start of the program is paid once."""
+    paths = [fault.write(tmp_path) for fault in faults()]
+    done = wiregauge("check", "--json", *paths)
     assert done.code == 2
     results = done.json()["tests"]
-    assert [Path(result["file"]).name for result in results] == [path.name for path in BROKEN]
-    for result in results:
-        assert not result["ok"], f"{result['file']} was accepted"
+    assert [result["file"] for result in results] == [str(path) for path in paths]
+    for fault, result in zip(faults(), results, strict=True):
+        assert not result["ok"], f"{fault.name} was accepted"
         for diagnostic in result["diagnostics"]:
             assert diagnostic["message"]
-            assert diagnostic["cure"], f"{result['file']}: {diagnostic['message']}: no cure"
+            assert diagnostic["cure"], f"{fault.name}: {diagnostic['message']}: no cure"
 
 
-def test_a_broken_file_is_not_run(wiregauge: Runner, tmp_path: Path) -> None:
-    done = wiregauge("run", BROKEN[0], "--out", "r")
+def test_a_broken_test_is_not_run(wiregauge: Runner, tmp_path: Path) -> None:
+    path = faults()[0].write(tmp_path)
+    done = wiregauge("run", path, "--out", "r")
     assert done.code == 2
-    assert BROKEN[0].name in done.err
+    assert path.name in done.err
     assert not (tmp_path / "r").exists()
 
 

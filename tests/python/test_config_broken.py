@@ -1,14 +1,17 @@
-"""Every broken test of `tests/broken` is refused with exactly the messages of `expected.txt`.
+"""Every fault of `tests/broken` is refused with exactly the messages of its table.
 
-Two judges: the whole text of every message, reviewed by hand, and the lines marked `<!-- wrong -->` in the files
-themselves, which nobody can renew by accident. Run this file as a program to write `expected.txt` anew, then read
-the difference. A merge of two branches may leave a line twice, which says nothing new (no message is said twice, as is
-checked below): it counts once.
+Two judges: the whole text of every message, reviewed by hand, and the lines that are wrong (`tests/broken_tests.py`
+says which they are), which nobody can renew by accident. Run this file as a program to write the messages of the
+tables anew, then read the difference.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,11 +21,11 @@ from wiregauge.config import TestError, load
 from wiregauge.config.diagnostics import Diagnostic
 from wiregauge.config.loading import load_bytes
 
-BROKEN = Path(__file__).resolve().parents[1] / "broken"
-FILES = sorted(BROKEN.glob("*.xml"))
-EXPECTED = BROKEN / "expected.txt"
-CURE = "if that is meant, `python tests/python/test_config_broken.py` writes expected.txt anew; read the difference"
-MARK = "<!-- wrong -->"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from broken_tests import FOLDER, TABLES, VALID, Fault, faults, replaced, without_file, wrong_lines
+
+EXAMPLES = FOLDER.parents[1] / "examples"
+CURE = "if that is meant, `python tests/python/test_config_broken.py` writes the tables anew; read the difference"
 GROUPED = {"flow", "send", "receive", "relay"}
 """Elements of which `4-7` makes four."""
 
@@ -33,55 +36,31 @@ def refusal(path: Path) -> TestError:
     return caught.value
 
 
-def said(path: Path) -> list[str]:
-    """The messages with the file's name alone, as a reader of the table sees them."""
-    return [line.replace(str(path), path.name, 1) for line in str(refusal(path)).split("\n")]
+def said(error: TestError, path: Path) -> list[str]:
+    """The messages as the tables have them."""
+    return [without_file(line, path) for line in str(error).split("\n")]
 
 
 def test_there_are_enough() -> None:
-    assert len(FILES) >= 190
+    assert len(faults()) >= 518
+    assert len({fault.name for fault in faults()}) == len(faults())
 
 
-def expected_by_file(text: str) -> dict[str, list[str]]:
-    """By the name of a file the lines about it, each once, in the order of their first appearance."""
-    found: dict[str, list[str]] = {}
-    for line in dict.fromkeys(text.splitlines()):
-        found.setdefault(line.partition(":")[0], []).append(line)
-    return found
+def test_every_valid_test_is_valid() -> None:
+    """So it is what was replaced that is wrong."""
+    assert {path.stem for path in VALID} == {path.stem for path in TABLES} - {"whole-files"}
+    for path in VALID:
+        assert load(path).warnings == ()
 
 
-EXPECTATIONS = expected_by_file(EXPECTED.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_says_exactly_this(path: Path) -> None:
-    assert said(path) == EXPECTATIONS.get(path.name), CURE
-
-
-def test_nothing_is_expected_of_a_file_that_is_not_there() -> None:
-    assert EXPECTATIONS.keys() <= {path.name for path in FILES}, CURE
-
-
-def test_a_line_doubled_by_a_merge_counts_once_and_another_counts() -> None:
-    merged = "a.xml:1: one\na.xml:2: two\na.xml:1: one\na.xml:2: two\nb.xml:1: one\n"
-    assert expected_by_file(merged) == {"a.xml": ["a.xml:1: one", "a.xml:2: two"], "b.xml": ["b.xml:1: one"]}
-    assert expected_by_file("a.xml:1: one\na.xml:1: otherwise\n")["a.xml"] != ["a.xml:1: one"]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_names_every_marked_line_and_no_other(path: Path) -> None:
-    lines = path.read_bytes().split(b"\n")
-    marked = {number for number, line in enumerate(lines, 1) if MARK.encode() in line}
-    diagnostics = refusal(path).diagnostics
-    if marked:
-        assert {diagnostic.line for diagnostic in diagnostics} == marked
-    else:  # not a tree, so it cannot carry a mark that means anything
-        assert len({diagnostic.line for diagnostic in diagnostics}) in (1, 3)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_message_is_whole(path: Path) -> None:
-    diagnostics = refusal(path).diagnostics
+@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
+def test_is_refused(fault: Fault, tmp_path: Path) -> None:
+    """With exactly its messages, which name every wrong line and no other, and each of which is whole."""
+    path = fault.write(tmp_path)
+    error = refusal(path)
+    assert said(error, path) == list(fault.says), CURE
+    diagnostics = error.diagnostics
+    assert {diagnostic.line for diagnostic in diagnostics if diagnostic.line} == fault.wrong
     assert list(diagnostics) == sorted(diagnostics, key=lambda diagnostic: diagnostic.line)
     assert len(set(diagnostics)) == len(diagnostics)
     for diagnostic in diagnostics:
@@ -94,7 +73,70 @@ def test_every_message_is_whole(path: Path) -> None:
         assert not re.search(r"facet|SCHEMAV|atomic type|\{urn|None|Err\(", text), text
 
 
-def faults(text: bytes, path: Path) -> tuple[Diagnostic, ...]:
+def test_a_replacement_is_of_one_place() -> None:
+    valid = "<a/>\n<b/>\n<b/>\n"
+    assert replaced(valid, [["<a/>", "<c/>"]]) == "<c/>\n<b/>\n<b/>\n"
+    for pairs in ([["<b/>", ""]], [["<c/>", ""]], [["<a/>\n<b/>", ""], ["/>\n<b/>\n<b", ""]]):
+        with pytest.raises(ValueError, match=r"not once|overlaps"):
+            replaced(valid, pairs)
+
+
+def test_wrong_are_the_marked_lines_or_else_the_new_ones() -> None:
+    valid = "<a>\n  <b/>\n</a>\n"
+    assert wrong_lines("<a>\n  <c/>\n\n</a>\n", valid) == {2}
+    assert wrong_lines("<a> <!-- wrong -->\n  <c/>\n</a>\n", valid) == {1}
+
+
+def quoted(messages: Sequence[str]) -> str:
+    """Messages as a table has them: one on the line of its key, several each on its own."""
+    if len(messages) > 1:
+        return "\n".join(("'''", *messages, "'''"))
+    quote = "'''" if "'" in messages[0] else "'"
+    return f"{quote}{messages[0]}{quote}"
+
+
+def renewed(table: str, says: Mapping[str, Sequence[str]]) -> str:
+    """The table with these messages by the name of the fault; all else stays as it is, byte for byte."""
+    names = iter(tomllib.loads(table))
+    new = re.sub(
+        r"^says = (?:'''.*?'''|'[^'\n]*')$",
+        lambda found: f"says = {quoted(says[next(names)])}",
+        table,
+        flags=re.M | re.S,
+    )
+    expected = tomllib.loads(table)
+    for fault, messages in says.items():
+        expected[fault]["says"] = "\n".join(messages)
+    rows = {key: {**row, "says": row["says"].rstrip("\n")} for key, row in tomllib.loads(new).items()}
+    assert rows == expected, "the table is not laid out as this program writes it"
+    return new
+
+
+def renew(table: Path) -> None:
+    """Writes the messages of a table anew."""
+    says = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for fault in faults():
+            if fault.table == table:
+                path = fault.write(Path(folder))
+                says[fault.name] = said(refusal(path), path)
+    table.write_text(renewed(table.read_text(encoding="utf-8"), says), encoding="utf-8")
+
+
+def test_messages_are_written_anew_and_nothing_else() -> None:
+    kept = "# Why.\n[one]\nreplace = [['a', 'b']]\n{}\n\n[two]\ntext = '''\n[x]\n'''\n{}\n"
+    table = kept.format("says = '1: old'", "says = '''\n1: old\n2: old\n'''")
+    new = kept.format("says = '''1: it's'''", "says = '2: new'")
+    assert renewed(table, {"one": ["1: it's"], "two": ["2: new"]}) == new
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_a_table_is_laid_out_as_the_program_writes_it(table: Path) -> None:
+    text = table.read_text(encoding="utf-8")
+    assert renewed(text, {fault.name: fault.says for fault in faults() if fault.table == table}) == text
+
+
+def faults_of(text: bytes, path: Path) -> tuple[Diagnostic, ...]:
     """What is wrong with a test; nothing where it is none."""
     try:
         load_bytes(text, path)
@@ -109,7 +151,7 @@ def test_a_wrong_value_is_told_once() -> None:
     What does not fit any more because the value is missing may be named as well, in words of its own.
     """
     tried: set[tuple[str, str]] = set()
-    for path in sorted((BROKEN.parents[1] / "examples").glob("*.xml")):
+    for path in sorted(EXAMPLES.glob("*.xml")):
         root = etree.fromstring(path.read_bytes())
         for node in root.iter(etree.Element):
             tag = etree.QName(node).localname
@@ -120,7 +162,7 @@ def test_a_wrong_value_is_told_once() -> None:
                 node.set(name, "4-7")
                 heads = [
                     (one.line, one.element.partition(" ")[0])
-                    for one in faults(etree.tostring(root), path)
+                    for one in faults_of(etree.tostring(root), path)
                     if one.message.startswith(f'{name} "')
                 ]
                 if heads:
@@ -132,4 +174,5 @@ def test_a_wrong_value_is_told_once() -> None:
 
 
 if __name__ == "__main__":
-    EXPECTED.write_text("".join(f"{line}\n" for path in FILES for line in said(path)))
+    for each in TABLES:
+        renew(each)
