@@ -8,6 +8,7 @@ All three carry raw frames of 64 B from one end system to another, over a switch
 - latency at 5000 frames a second, from before the send call to the receiver's kernel, the wire time of the model's
   lines left out: with a plan of those frames, for which the process is awake, and with none, when each frame wakes it.
   Bars: median at most 1.5 and 3 times the bridge's, p99 at most 3 times.
+- cost: what the model's core spends on each of the frames that are sent fastest, by part, waiting left out.
 - gates that open every 1 ms: by how much later than the model says frames leave, beside a plain timer loop
   (`wiregauge-agent ticks`, which does what cyclictest does) at the same priority on the same core, while the bridge
   carries the same frames. Bar: p99 at most a third.
@@ -108,6 +109,9 @@ class Way:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self.folder = folder
+        self.cost_at = 0.0
+        self.cost: dict[str, float] = {}
+        """Of the model's core, at the fastest rate of which no frame was lost: ns a frame by part."""
         self.a, self.b, self.switch = f"{name[0]}mac", f"{name[0]}sensor", f"{name[0]}sw"
 
     def scenario(self, *, period: str = "1s", count: int = 1, gates: str = "", rate: str) -> Any:
@@ -156,7 +160,15 @@ class Way:
             time.sleep(0.05)
             came = self.received() - before
         lost = report.get("records_dropped", 0) + (report.get("intake") or {}).get("lost", 0)
-        return sent["rate"] if came == count and not lost else None
+        if came != count or lost:
+            return None
+        if (cost := report.get("cost")) is not None and sent["rate"] > self.cost_at:
+            # Of all that was taken, the frames of the test and those of the host.
+            self.cost_at, self.cost = (
+                sent["rate"],
+                {part: ns / report["intake"]["frames"] for part, ns in cost.items()},
+            )
+        return float(sent["rate"])
 
     def most(self, backend: str) -> float:
         """The most frames a second of which none is lost."""
@@ -281,7 +293,8 @@ class Model(Way):
             place, servicing_core=int(cores()[1]), own_core=cores()[0] != cores()[1]
         )
         self.runs = 0
-        self.access = ""
+        self.costs: list[tuple[int, dict[str, float]]] = []
+        """Frames and ns of the core for each of them, of the runs that lost none."""
 
     @contextlib.contextmanager
     def carrying(self, **plan: Any) -> Iterator[dict[str, Any]]:
@@ -364,6 +377,15 @@ def rates(ways: list[Way]) -> None:
             for way in ways:
                 found[way.name].append(way.most(backend))
         print(f"  {sent}: {json.dumps({name: [round(one) for one in all_] for name, all_ in found.items()})}")
+        for way in ways:
+            if way.cost:
+                parts = {name.removesuffix("_ns"): ns for name, ns in way.cost.items()}
+                told = ", ".join(f"{name} {ns:.0f} ns" for name, ns in parts.items())
+                at = f"at {way.cost_at / 1e3:.0f} k/s"
+                print(f"  {sent}: a frame {at} costs the core {sum(parts.values()):.0f} ns: {told}")
+                for name, ns in parts.items():
+                    table.add(f"live network: cost of a frame, {sent}, {name}", f"{ns:.0f} ns")
+            way.cost_at, way.cost = 0.0, {}
         model = statistics.median(found["model"])
         table.add(
             f"live network: no loss, {sent}", f"{model / 1e3:.0f} k/s", bar=f">= {WANTED / 1e3:.0f} k/s",

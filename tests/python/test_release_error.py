@@ -87,6 +87,23 @@ def test_a_table_that_has_not_all_frames_is_not_taken_for_all_of_them() -> None:
     assert release.intervals_ns == {}
 
 
+def test_what_a_frame_costs_is_by_part_and_unknown_where_nobody_said() -> None:
+    told = entry({"sensor": 4})
+    network = network_of(told, Errors(), NAMES)
+    assert network is not None
+    assert network.cost is None
+    told["network"] |= {"intake": {"frames": 4}, "cost": {"taking_ns": 8, "model_ns": 40, "handing_ns": 4}}
+    network = network_of(told, Errors(), NAMES)
+    assert network is not None
+    assert network.cost is not None
+    assert (network.cost.taking_ns, network.cost.model_ns, network.cost.handing_ns) == (2, 10, 1)
+    assert network.cost.total_ns == 13
+    told["network"]["intake"]["frames"] = 0
+    idle = network_of(told, Errors(), NAMES)
+    assert idle is not None
+    assert idle.cost is None
+
+
 def limited(measure: str, value: float, of_run: OfRun, bound: str = "at-most") -> LimitResult:
     (found,) = judge_limits([LimitPlan(None, measure, bound, value, "", 1)], [], of_run)
     return found

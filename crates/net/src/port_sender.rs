@@ -87,6 +87,15 @@ impl PortSender {
         }
     }
 
+    /// Whether none waits.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        match &self.0 {
+            Inner::Xdp(inner) => inner.touched.is_empty(),
+            Inner::Packet(inner) => inner.count == 0,
+        }
+    }
+
     /// Whether as many wait as one call takes.
     #[inline]
     pub const fn is_full(&self) -> bool {

@@ -603,7 +603,7 @@ def _why(error: grpc.RpcError) -> str:
     return details
 
 
-_OF_NETWORK: Final = ("releases", "intake", "captures", "foreign", "overlong")
+_OF_NETWORK: Final = ("releases", "intake", "cost", "captures", "foreign", "overlong")
 
 
 def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:

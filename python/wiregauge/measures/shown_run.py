@@ -174,6 +174,12 @@ class OverlongShown(TypedDict):
     longest: Annotated[Count, Meta(description="bytes")]
 
 
+class NetworkCostShown(TypedDict):
+    taking_ns: Annotated[Positive, Meta(description="to take a frame out of the ports")]
+    model_ns: Annotated[Positive, Meta(description="for the model, with its records")]
+    handing_ns: Annotated[Positive, Meta(description="to hand frames to the kernel")]
+
+
 class NetworkShown(TypedDict):
     frames: Annotated[Count, Meta(description="taken from end systems")]
     moved: Annotated[Count, Meta(description="of these, whose instant the model had passed")]
@@ -187,6 +193,10 @@ class NetworkShown(TypedDict):
         ),
     ]
     overlong: Annotated[list[OverlongShown], Meta(description="frames longer than any of Ethernet")]
+    cost: Annotated[
+        NetworkCostShown | None,
+        Meta(description="of a core, for each frame that was taken; waiting is not in it"),
+    ]
 
 
 class PtpClockShown(TypedDict):

@@ -64,9 +64,16 @@ def _title(network: NetworkResult) -> str:
     moved = f", by {micro(network.most_moved_ns)} µs at most" if network.moved else ""
     ways = " and ".join(sorted({one.access for one in network.releases if one.access}))
     given = f"; given to them by {ways}" if ways else ""
+    cost = network.cost
+    spent = (
+        f"; of its core a frame took {micro(cost.total_ns)} µs: {micro(cost.taking_ns)} to take it, "
+        f"{micro(cost.model_ns)} in the model, {micro(cost.handing_ns)} to hand it over"
+        if cost is not None
+        else ""
+    )
     return (
         f"{network.frames} frames taken from end systems: {network.moved} came late into the model{moved}; "
-        f"{network.lost} found no room{given}"
+        f"{network.lost} found no room{given}{spent}"
     )
 
 

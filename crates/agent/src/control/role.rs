@@ -324,6 +324,8 @@ pub struct RoleReport {
     pub releases: Vec<proto::PortRelease>,
     /// Of the network: what became of the frames that hosts sent.
     pub intake: Option<proto::ArrivalIntake>,
+    /// Of the network: what it spent its core's time on.
+    pub cost: Option<proto::NetworkCost>,
     /// Of the network: what its devices counted, as a simulation reports it, in JSON.
     pub simulation: String,
     /// Of the network: captures at its devices.

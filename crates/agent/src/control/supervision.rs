@@ -178,6 +178,7 @@ impl RunThreads {
             grants,
             releases: role.releases,
             intake: role.intake,
+            cost: role.cost,
             simulation_json: role.simulation,
             captures: role.captures,
             foreign: role.foreign,

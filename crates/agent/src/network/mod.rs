@@ -9,6 +9,7 @@
 
 mod addresses;
 mod captures;
+mod cost;
 mod crossings;
 mod error;
 mod expected;

@@ -17,6 +17,7 @@ use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside};
 use wg_sim::{SimError, Sink};
 
 use super::addresses::Answers;
+use super::cost::Cost;
 use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
@@ -93,6 +94,8 @@ pub(super) struct Hosts {
     pub(super) lead: Lead,
     /// What may be spent on being awake for them.
     pub(super) budget: Budget,
+    /// What it spends, and on what.
+    pub(super) cost: Cost,
     /// When the budget was last told, unless the thread has slept since.
     pub(super) awake_since: Option<RunTime>,
 }
@@ -104,12 +107,17 @@ impl Hosts {
 
     /// Hands the kernel what is to leave.
     fn send(&mut self) {
+        if self.sender.is_empty() {
+            return;
+        }
+        let begin = self.time(clock::realtime());
         let Self { sender, releases, epoch, counters, crossings, .. } = self;
         sender.flush(|left| {
             let at = epoch.run_time(left.at).unwrap_or(RunTime::ZERO);
             releases[left.port].leave(at, left.frames, |row| crossings.push(row));
             (0..left.frames.taken).for_each(|_| Counters::count(&counters.received));
         });
+        self.cost.handed(begin, self.time(clock::realtime()));
     }
 
     /// What the kernel has not taken by the end of the run it has refused.
@@ -148,7 +156,9 @@ impl Hosts {
     fn take(&mut self) -> RunTime {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
+        self.cost.rest(known);
         let Self { ports, buffers, incoming, intake, foreign, nodes, epoch, expected, answers, .. } = self;
+        let mut is_all = false;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
                 // What came before the run was sent to try the way, not to be carried.
@@ -168,7 +178,10 @@ impl Hosts {
                 Some(Incoming { node: nodes[frame.port], at, place: place?, headers })
             });
             match came {
-                None => return known,
+                None => {
+                    is_all = true;
+                    break;
+                }
                 Some(None) => answers.send(),
                 Some(Some(frame)) => {
                     if let Some(probe) = frame.headers.probe {
@@ -178,7 +191,11 @@ impl Hosts {
                 }
             }
         }
-        incoming.back().map_or(known, |last| last.at.min(known))
+        let Some(last) = self.incoming.back().map(|last| last.at) else {
+            return known;
+        };
+        self.cost.took(known, self.time(clock::realtime()));
+        if is_all { known } else { last.min(known) }
     }
 }
 
@@ -268,7 +285,11 @@ impl Outside for Hosts {
             }
             let known = self.take();
             self.account(known);
-            if !self.incoming.is_empty() || due.is_due(known) {
+            if !self.incoming.is_empty() {
+                return Some(known);
+            }
+            if due.is_due(known) {
+                self.cost.go_on(known);
                 return Some(known);
             }
             let due_in = due.instant().map_or(i64::MAX, |at| (at - known).as_nanos_floor());

@@ -12,6 +12,7 @@ use wg_sim::live::{Buffers, carry};
 use wg_sim::{SimError, SimReport};
 
 use super::addresses::Answers;
+use super::cost::Cost;
 use super::crossings::Crossings;
 use super::error::Release;
 use super::expected::Expected;
@@ -85,6 +86,7 @@ impl Role for NetworkBetween {
             expected,
             lead: if setup.own_core { Lead::cautious(LEAD_NS) } else { Lead::new(LEAD_NS) },
             budget: if setup.own_core { Budget::new(0, 1) } else { Budget::of_small_host(0) },
+            cost: Cost::default(),
             awake_since: None,
         };
         let (network, plan) = (network.clone(), plan.clone());
@@ -128,6 +130,7 @@ impl ActiveRole for ActiveNetwork {
                 let too_long: u64 = report.overlong.iter().map(|one| one.frames).sum();
                 let dropped = hosts.ports.dropped().unwrap_or(0) + too_long;
                 report.intake = Some(hosts.intake.report(dropped));
+                report.cost = Some(hosts.cost.report());
                 let named = self.setup.network_ports.iter().zip(&hosts.releases);
                 let told =
                     named.map(|(port, release)| release.report(self.setup.name(port.node), &self.access));

@@ -390,7 +390,7 @@ class FinishReply(_message.Message):
     def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
 
 class AgentReport(_message.Message):
-    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake", "simulation_json", "captures", "foreign", "overlong")
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps", "releases", "intake", "simulation_json", "captures", "foreign", "overlong", "cost")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -413,6 +413,7 @@ class AgentReport(_message.Message):
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     FOREIGN_FIELD_NUMBER: _ClassVar[int]
     OVERLONG_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     complete: bool
     incomplete_reason: str
@@ -435,7 +436,18 @@ class AgentReport(_message.Message):
     captures: _containers.RepeatedCompositeFieldContainer[DeviceCapture]
     foreign: _containers.RepeatedCompositeFieldContainer[ForeignFrames]
     overlong: _containers.RepeatedCompositeFieldContainer[OverlongFrames]
-    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ..., simulation_json: _Optional[str] = ..., captures: _Optional[_Iterable[_Union[DeviceCapture, _Mapping]]] = ..., foreign: _Optional[_Iterable[_Union[ForeignFrames, _Mapping]]] = ..., overlong: _Optional[_Iterable[_Union[OverlongFrames, _Mapping]]] = ...) -> None: ...
+    cost: NetworkCost
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ..., releases: _Optional[_Iterable[_Union[PortRelease, _Mapping]]] = ..., intake: _Optional[_Union[ArrivalIntake, _Mapping]] = ..., simulation_json: _Optional[str] = ..., captures: _Optional[_Iterable[_Union[DeviceCapture, _Mapping]]] = ..., foreign: _Optional[_Iterable[_Union[ForeignFrames, _Mapping]]] = ..., overlong: _Optional[_Iterable[_Union[OverlongFrames, _Mapping]]] = ..., cost: _Optional[_Union[NetworkCost, _Mapping]] = ...) -> None: ...
+
+class NetworkCost(_message.Message):
+    __slots__ = ("taking_ns", "model_ns", "handing_ns")
+    TAKING_NS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_NS_FIELD_NUMBER: _ClassVar[int]
+    HANDING_NS_FIELD_NUMBER: _ClassVar[int]
+    taking_ns: int
+    model_ns: int
+    handing_ns: int
+    def __init__(self, taking_ns: _Optional[int] = ..., model_ns: _Optional[int] = ..., handing_ns: _Optional[int] = ...) -> None: ...
 
 class DeviceCapture(_message.Message):
     __slots__ = ("node", "task")

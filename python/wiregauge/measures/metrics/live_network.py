@@ -15,6 +15,7 @@ from wiregauge.measures.metrics.percentiles import Percentile
 
 __all__ = [
     "RARE",
+    "Cost",
     "NetworkResult",
     "ReleaseResult",
     "no_network",
@@ -83,6 +84,23 @@ class ReleaseResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """Time of its core that the network spent on a frame that came in, ns, waiting left out."""
+
+    taking_ns: float
+    """Out of the ports."""
+    model_ns: float
+    """All switches and lines, with the records."""
+    handing_ns: float
+    """To the kernel."""
+
+    @property
+    def total_ns(self) -> float:
+        """All of it."""
+        return self.taking_ns + self.model_ns + self.handing_ns
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkResult:
     """An agent that was the network, in a run."""
 
@@ -97,6 +115,8 @@ class NetworkResult:
     foreign: tuple[ForeignResult, ...] | None = None
     """Frames of others; None: nobody counted them."""
     overlong: tuple[OverlongResult, ...] = ()
+    cost: Cost | None = None
+    """None where it was not reported, or no frame came in."""
 
     @property
     def worst(self) -> ReleaseResult | None:

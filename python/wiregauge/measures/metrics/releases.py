@@ -15,7 +15,7 @@ from wiregauge.measures.definitions import QUANTILES, quantile_named
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.foreign import foreign_of, overlong_of
 from wiregauge.measures.metrics.hops import read_columns
-from wiregauge.measures.metrics.live_network import NetworkResult, ReleaseResult
+from wiregauge.measures.metrics.live_network import Cost, NetworkResult, ReleaseResult
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for, percentiles, unsupported
 from wiregauge.measures.metrics.reported import number, parts
 
@@ -80,7 +80,15 @@ def network_of(
         lost=number(taken, "lost"),
         foreign=foreign_of(report),
         overlong=overlong_of(report),
+        cost=_cost(report, number(taken, "frames")),
     )
+
+
+def _cost(report: Mapping[str, object], frames: int) -> Cost | None:
+    told = report.get("cost")
+    if not isinstance(told, dict) or not frames:
+        return None
+    return Cost(*(number(told, f"{part}_ns") / frames for part in ("taking", "model", "handing")))
 
 
 def _release(
