@@ -17,7 +17,7 @@ pub(super) struct Cost {
 impl Cost {
     /// Frames were taken out of the ports, up to `end`; from then on the model goes on.
     pub(super) fn took(&mut self, begin: RunTime, end: RunTime) {
-        self.taking = self.taking + (end - begin);
+        self.taking += end - begin;
         self.since = Some(end);
     }
 
@@ -29,13 +29,13 @@ impl Cost {
     /// The model has done what there was to do.
     pub(super) fn rest(&mut self, at: RunTime) {
         if let Some(since) = self.since.take() {
-            self.model = self.model + (at - since);
+            self.model += at - since;
         }
     }
 
     /// Frames were handed to the kernel.
     pub(super) fn handed(&mut self, begin: RunTime, end: RunTime) {
-        self.handing = self.handing + (end - begin);
+        self.handing += end - begin;
         self.since = self.since.map(|since| since + (end - begin));
     }
 
