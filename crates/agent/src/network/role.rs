@@ -64,6 +64,7 @@ impl Role for NetworkBetween {
             None => sender.access().to_owned(),
             Some(why) => format!("{}: {why}", sender.access()),
         };
+        let (lead, budget) = pace(setup.own_core);
         let mut hosts = Hosts {
             sender,
             ports: PacketPorts::open(&interfaces)?,
@@ -84,8 +85,8 @@ impl Role for NetworkBetween {
             changed: Vec::with_capacity(LONGEST),
             answers: Answers::open(network, &interfaces)?,
             expected,
-            lead: if setup.own_core { Lead::cautious(LEAD_NS) } else { Lead::new(LEAD_NS) },
-            budget: if setup.own_core { Budget::new(0, 1) } else { Budget::of_small_host(0) },
+            lead,
+            budget,
             cost: Cost::default(),
             awake_since: None,
         };
@@ -108,6 +109,15 @@ impl Role for NetworkBetween {
             interfaces.iter().map(|one| format!("packet in, {access} out {}", one.name)).collect();
         let setup = setup.clone();
         Ok(Box::new(ActiveNetwork { setup, interfaces, access, thread, files: files.thread }))
+    }
+}
+
+/// How the thread keeps its instants, and what it may spend on that; less where others want its core.
+fn pace(own_core: bool) -> (Lead, Budget) {
+    if own_core {
+        (Lead::cautious(LEAD_NS), Budget::new(0, 1))
+    } else {
+        (Lead::new(LEAD_NS), Budget::of_small_host(0))
     }
 }
 
