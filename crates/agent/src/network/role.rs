@@ -53,11 +53,6 @@ impl Role for NetworkBetween {
         let measured = RunTime::ZERO + plan.warm_up + plan.duration;
         let last_send = expected.last().map_or(measured, |last| last.max(measured));
         run.timetable = Timetable { last_send, drain: plan.drain, to_send: 0 };
-        let mut port_of = vec![None; network.nodes.len()];
-        for (port, own) in setup.network_ports.iter().enumerate() {
-            port_of[usize::from(own.node)] = Some(port);
-        }
-        let holding = setup.hold.map(|wait| (wait, Arc::clone(&run.asked)));
         let files = Files::begin(&setup.spool, network, plan, holding)?;
         let (sender, why) = PortSender::open(&interfaces)?;
         let access = match why {
@@ -76,7 +71,7 @@ impl Role for NetworkBetween {
             stop: Arc::clone(&run.stop),
             counters: run.counters(),
             nodes: setup.network_ports.iter().map(|port| port.node).collect(),
-            port_of,
+            port_of: ports_by_node(setup),
             releases: vec![Release::default(); interfaces.len()],
             intake: Intake::default(),
             foreign: Foreign::none(&network.nodes, plan),
@@ -110,6 +105,15 @@ impl Role for NetworkBetween {
         let setup = setup.clone();
         Ok(Box::new(ActiveNetwork { setup, interfaces, access, thread, files: files.thread }))
     }
+}
+
+/// By node the port that leads to it.
+fn ports_by_node(setup: &Setup) -> Vec<Option<usize>> {
+    let mut port_of = vec![None; setup.network.nodes.len()];
+    for (port, own) in setup.network_ports.iter().enumerate() {
+        port_of[usize::from(own.node)] = Some(port);
+    }
+    port_of
 }
 
 /// How the thread keeps its instants, and what it may spend on that; less where others want its core.
