@@ -53,6 +53,7 @@ impl Role for NetworkBetween {
         let measured = RunTime::ZERO + plan.warm_up + plan.duration;
         let last_send = expected.last().map_or(measured, |last| last.max(measured));
         run.timetable = Timetable { last_send, drain: plan.drain, to_send: 0 };
+        let holding = setup.hold.map(|wait| (wait, Arc::clone(&run.asked)));
         let files = Files::begin(&setup.spool, network, plan, holding)?;
         let (sender, why) = PortSender::open(&interfaces)?;
         let access = match why {
