@@ -368,10 +368,14 @@ impl Site<'_> {
         }
         for (port, line) in self.lines().into_iter().filter(|(port, _)| self.applies(*port)) {
             let line = run.link_rate.unwrap_or(line);
-            if !self.check_slopes(port, line, found) || !self.check_room(port, line, run, found) {
+            let whose = format!("port {port} of \"{}\"", self.name());
+            let at = Attachment { node: self.node, port };
+            let place = &self.statement.place;
+            if !self.check_slopes(port, line, found)
+                || !check_room(self.tsn(), (at, line), run, (&whose, place, MAKES_ROOM), found)
+            {
                 return;
             }
-            let whose = format!("port {port} of \"{}\"", self.name());
             hold::check_advances(self.tsn(), line, &whose, &self.statement.place, found);
             self.check_flows(port, line, run, found);
             self.check_schedulers(port, run, found);
@@ -393,52 +397,6 @@ impl Site<'_> {
             let cure = "write integration=\"timely-block\" or \"shuffling\", or remove preemptable";
             found.error(place, message, "1 kind of preemption at a port", cure);
         }
-    }
-
-    /// What windows and virtual links before all classes leave of the line is enough for the shaped classes.
-    fn check_room(&self, port: u16, line: LineRate, run: &Run, found: &mut Findings) -> bool {
-        let sum =
-            self.tsn().classes.iter().filter_map(|class| class.idle_slope_bps).fold(0, u64::saturating_add);
-        let (rate, before) = (line.bits_per_second(), self.taken_before(port, line, run));
-        if sum == 0 || before == 0 || u128::from(sum) + before <= u128::from(rate) {
-            return true;
-        }
-        let shown = |rate: u128| quantity::show_rate(u64::try_from(rate).unwrap_or(u64::MAX));
-        let message = format!(
-            "the idle slopes of port {port} of \"{}\" add up to {}, and its windows and virtual links before all classes take {}",
-            self.name(),
-            shown(u128::from(sum)),
-            shown(before)
-        );
-        let cure = "lower an idle-slope, shorten windows, or have a class take virtual-links";
-        let limit = format!("the {} of its link", quantity::show_rate(rate));
-        found.error(&self.statement.place, message, limit, cure);
-        false
-    }
-
-    /// Bits per second of a port that go by windows, or by virtual links that no class has.
-    fn taken_before(&self, port: u16, line: LineRate, run: &Run) -> u128 {
-        let at = Attachment { node: self.node, port };
-        let picos = |span: Span| u128::from(span.as_picos().unsigned_abs());
-        let mut taken = 0;
-        for flow in &run.flows {
-            for window in
-                flow.schedule.iter().flat_map(|schedule| &schedule.windows).filter(|one| one.at == at)
-            {
-                let period = flow.schedule.as_ref().map_or(Span::ZERO, |schedule| schedule.period);
-                taken += u128::from(line.bits_per_second()) * picos(window.length) / picos(period).max(1);
-            }
-            let Some(link) = flow.virtual_link.filter(|_| self.tsn().class_of_flow(flow).is_none()) else {
-                continue;
-            };
-            let comes_back = run.relays.iter().any(|relay| relay.flow == flow.id);
-            let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
-            if hops.any(|hop| hop.from == at || comes_back && hop.to == at) {
-                let bits = 8 * u128::from(u32::from(link.contract.lmax()) + AROUND_FRAME);
-                taken += bits * 1_000_000_000_000 / picos(link.contract.bag().span()).max(1);
-            }
-        }
-        taken
     }
 
     /// Flows that leave by these ports find gates that open.
@@ -618,6 +576,55 @@ impl Site<'_> {
             }
         }
     }
+}
+
+/// What makes room at a port of a switch.
+const MAKES_ROOM: &str = "lower an idle-slope, shorten windows, or have a class take virtual-links";
+
+/// What windows and virtual links before all classes leave of the line is enough for the shaped classes.
+pub(crate) fn check_room(
+    tsn: &PortTsn,
+    (at, line): (Attachment, LineRate),
+    run: &Run,
+    (whose, place, cure): (&str, &Place, &str),
+    found: &mut Findings,
+) -> bool {
+    let sum = tsn.classes.iter().filter_map(|class| class.idle_slope_bps).fold(0, u64::saturating_add);
+    let (rate, before) = (line.bits_per_second(), taken_before(tsn, at, line, run));
+    if sum == 0 || before == 0 || u128::from(sum) + before <= u128::from(rate) {
+        return true;
+    }
+    let shown = |rate: u128| quantity::show_rate(u64::try_from(rate).unwrap_or(u64::MAX));
+    let message = format!(
+        "the idle slopes of {whose} add up to {}, and its windows and virtual links before all classes take {}",
+        shown(u128::from(sum)),
+        shown(before)
+    );
+    let limit = format!("the {} of its link", quantity::show_rate(rate));
+    found.error(place, message, limit, cure);
+    false
+}
+
+/// Bits per second of a port that go by windows, or by virtual links that no class has.
+fn taken_before(tsn: &PortTsn, at: Attachment, line: LineRate, run: &Run) -> u128 {
+    let picos = |span: Span| u128::from(span.as_picos().unsigned_abs());
+    let mut taken = 0;
+    for flow in &run.flows {
+        for window in flow.schedule.iter().flat_map(|schedule| &schedule.windows).filter(|one| one.at == at) {
+            let period = flow.schedule.as_ref().map_or(Span::ZERO, |schedule| schedule.period);
+            taken += u128::from(line.bits_per_second()) * picos(window.length) / picos(period).max(1);
+        }
+        let Some(link) = flow.virtual_link.filter(|_| tsn.class_of_flow(flow).is_none()) else {
+            continue;
+        };
+        let comes_back = run.relays.iter().any(|relay| relay.flow == flow.id);
+        let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+        if hops.any(|hop| hop.from == at || comes_back && hop.to == at) {
+            let bits = 8 * u128::from(u32::from(link.contract.lmax()) + AROUND_FRAME);
+            taken += bits * 1_000_000_000_000 / picos(link.contract.bag().span()).max(1);
+        }
+    }
+    taken
 }
 
 /// What a switch tells the frames of a flow by: its receiver or group, or an address of its own, and the VLAN.

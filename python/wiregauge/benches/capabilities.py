@@ -135,13 +135,6 @@ def _beyond_model(campaign: Campaign) -> list[str]:
 def beyond_simulator(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that the simulator has no model of; without it figures would flatter."""
     network = campaign.network
-    critical = {
-        network.names[end]
-        for run in campaign.runs
-        for flow in run.flows
-        for end in (flow.from_, flow.to, *flow.also_to)
-        if flow.protocol in ("rc", "tt")
-    }
     found: list[str] = []
     for node in network.nodes:
         if node.tsn is None:
@@ -153,7 +146,6 @@ def beyond_simulator(campaign: Campaign) -> list[str]:
                 bool(node.tsn.classify),
             ),
             ("rules for what arrives (<ingress>)", bool(node.tsn.ingress)),
-            ("traffic classes beside rc or tt flows", node.name in critical and bool(node.tsn.classes)),
         ):
             if there:
                 found.append(

@@ -9,7 +9,7 @@ use crate::campaign::{Backend, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::network::{Network, NodeIndex, NodeKind};
-use crate::port_tsn::check_opens;
+use crate::port_tsn::{check_opens, check_room};
 use crate::quantity;
 use crate::statements::{HostTsnStatement, NodeStatement};
 use crate::topology::Topology;
@@ -33,6 +33,7 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
         for run in runs {
             let host = Host { network: &topology.network, run, node, statement };
             host.check_rate(found);
+            host.check_room(found);
             host.check_gates(found);
             host.check_preemption(found);
             host.check_departures(found);
@@ -104,6 +105,21 @@ impl Host<'_> {
                 let message = format!("{} is too short for a frame at {shown}", entry.length);
                 let limit = format!("more than {shortest}, a frame of 60B");
                 found.error(place, message, limit, "lengthen it; the kernel takes no shorter entry");
+            }
+        }
+    }
+
+    /// Windows and virtual links that leave here leave its shaped classes their slopes.
+    fn check_room(&self, found: &mut Findings) {
+        let Some(port) = self.tsn().port() else { return };
+        let whose = format!("\"{}\"", self.name());
+        let cure = "lower an idle-slope, shorten windows, or lengthen a bag";
+        let ends =
+            self.network.links.iter().flat_map(|link| link.ends.iter().map(move |end| (*end, link.rate)));
+        for (at, rate) in ends.filter(|(end, _)| end.node == self.node) {
+            let line = self.run.link_rate.unwrap_or(rate);
+            if !check_room(&port, (at, line), self.run, (&whose, &self.statement.place, cure), found) {
+                return;
             }
         }
     }

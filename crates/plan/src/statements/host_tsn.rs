@@ -219,6 +219,7 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
     let mut reader = Reader::new(element, found);
     let named = class_of(&mut reader, MOST_CLASSES);
     refuse_of_switch(&mut reader, &["longest-frame"]);
+    refuse_virtual_links(&mut reader);
     let preemptable = preemptable(&mut reader);
     let queues =
         reader.whole::<u16>("queues", element.get("queues").unwrap_or("1"), 1, u64::from(MOST_QUEUES))?;
@@ -290,6 +291,19 @@ pub(super) fn check_preemption(
         ("release-advance", stated.release_advance.is_some()),
     ];
     Held { preempts, lists, stated, place }.check(found);
+}
+
+/// No class of a host holds virtual links back: ARINC 664 part 7 bounds what its regulator adds to the gap between their frames,
+/// the output jitter, by 500 µs, whatever else the end system sends.
+fn refuse_virtual_links(reader: &mut Reader<'_>) {
+    if let Some(written) = reader.element.get("virtual-links").filter(|written| !written.trim().is_empty()) {
+        let message = format!(
+            "virtual-links \"{written}\" would hold virtual links back in their end system, whose output jitter \
+             ARINC 664 part 7 bounds"
+        );
+        let cure = "remove virtual-links: they go before all classes of a host";
+        reader.found.error(&reader.place, message, "<switch-tsn>", cure);
+    }
 }
 
 /// What only ports of a switch have; that it is off may be said.

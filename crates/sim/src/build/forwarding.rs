@@ -235,7 +235,7 @@ pub(super) fn switch(world: &World, site: &Site<'_>) -> Result<(SwitchCore, Filt
                 let limit = model.port_buffer;
                 let queue = model.queue_buffer.unwrap_or(limit);
                 let port = traffic_classes::port(tsn, &streams, at, line, limit, queue)?;
-                (traffic_classes::critical(port.0, tsn, can), port.1)
+                (traffic_classes::critical(port.0, tsn, can.virtual_links), port.1)
             }
         };
         let windows = if can.windows { site.tables.windows(at) } else { &[] };

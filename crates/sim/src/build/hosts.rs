@@ -58,13 +58,13 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Opt
     let ports = networks.into_iter().zip(lines);
     let ports = ports.map(|(network, (number, line))| {
         let at = Attachment { node, port: number };
-        if let Some(tsn) = &tsn {
+        let (config, others) = if let Some(tsn) = &tsn {
             let limit = Capacity::bytes(model.egress_bytes);
-            let (config, selection) = traffic_classes::port(tsn, &Streams::new(), at, line, limit, limit)?;
-            return Ok((network, Port::new(config, selection)));
-        }
-        let config = host_port_config(model, line, layer.is_some());
-        let others = Selection::StrictPriority(StrictPriority);
+            let (classes, others) = traffic_classes::port(tsn, &Streams::new(), at, line, limit, limit)?;
+            (traffic_classes::critical(classes, tsn, layer.is_some()), others)
+        } else {
+            (host_port_config(model, line, layer.is_some()), Selection::StrictPriority(StrictPriority))
+        };
         let windows = site.tables.windows(at);
         let selection = selection(windows, at, line, (Integration::TimelyBlock, None), others)?;
         Ok((network, Port::new(config, selection)))

@@ -15,7 +15,6 @@ use wg_plan::host_tsn;
 use wg_plan::{AsynchronousShaper, Attachment, FlowId, FlowScheduler, PortClass, PortSchedule, PortTsn};
 
 use crate::error::SimError;
-use crate::models::Capabilities;
 
 /// Queues and selection of a port, each queue of which holds `queue` within a buffer of `limit`.
 pub(super) fn port(
@@ -65,9 +64,9 @@ pub(super) fn port(
     Ok((config, Selection::TrafficClasses(Box::new(classes))))
 }
 
-/// The queues of virtual links at a port of a switch that knows them: those of their classes, or above all classes.
-pub(super) fn critical(classes: PortConfig, tsn: &PortTsn, can: Capabilities) -> PortConfig {
-    if !can.virtual_links {
+/// The queues of virtual links at a port of a device that knows them: those of their classes, or above all classes.
+pub(super) fn critical(classes: PortConfig, tsn: &PortTsn, knows_links: bool) -> PortConfig {
+    if !knows_links {
         return classes;
     }
     let PortConfig { line, limit, queue_of_priority, queue_limits, .. } = classes;

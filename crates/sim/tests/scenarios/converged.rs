@@ -4,7 +4,7 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_core::queue::Capacity;
 use wg_core::selection::MacOperation;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::host_tsn::GateEntry;
+use wg_plan::host_tsn::{GateEntry, GateSchedule, HostTsn, Shaper, TrafficClass};
 use wg_plan::{
     Attachment, Flow, Incident, IncidentKind, Integration, LinkPriority, Network, NodeKind, PortClass,
     PortSchedule, PortTsn, Protocol, Run, Send, SwitchKind, SwitchModel, TimeTriggered, TtReception,
@@ -195,4 +195,84 @@ fn a_window_cuts_a_fragment_where_it_would_wait_for_a_frame() {
     // 143 B at 100 Mbit/s, and a whole frame.
     assert!(most(true) > 0 && most(true) <= 11_440_000, "{}", most(true));
     assert!(most(false) > 11_440_000 && most(false) <= 123_040_000, "{}", most(false));
+}
+
+/// The same traffic from one host, whose port has classes of its own: bulk below, a shaped one, a gate that closes over windows.
+fn one_host(tsn: HostTsn) -> (Network, Run) {
+    let (mut network, mut run) = (network(Integration::TimelyBlock, PortTsn::default()), traffic());
+    if let NodeKind::Switch(switch) = &mut network.nodes[usize::from(CENTRE)].kind {
+        switch.tsn.clear();
+    }
+    network.nodes[1].tsn = Some(Box::new(tsn));
+    for flow in &mut run.flows {
+        (flow.from, flow.routes) = (1, vec![way([1, CENTRE, TO])]);
+    }
+    run.sends[3].period = us(200);
+    (network, run)
+}
+
+/// When frames of a flow are in at the switch: of a millisecond, and how long after one another, in picoseconds.
+fn enter(network: &Network, run: &Run, flow: u16) -> (Vec<i64>, i64) {
+    let (kept, _) = simulated(network, run);
+    let came = of(at(&kept, Point::SwitchIn), flow);
+    let mean = (came[came.len() - 1].time - came[0].time).as_picos() / (came.len() as i64 - 1);
+    (came.iter().map(|record| (record.time - RunTime::ZERO).as_picos() % 1_000_000_000).collect(), mean)
+}
+
+#[test]
+fn a_host_with_traffic_classes_dispatches_in_its_windows_and_sends_virtual_links_before_its_classes() {
+    let class = |priorities: &[u8], shaper| TrafficClass {
+        priorities: priorities.to_vec(),
+        queues: 1,
+        shaper,
+        preemptable: false,
+    };
+    let cbs =
+        Shaper::Cbs { idle_slope_bps: 20_000_000, max_frame: 1_542, max_interference: 1_542, offload: false };
+    let shaped = HostTsn {
+        classes: vec![class(&[0, 1, 2, 3, 4, 6, 7], None), class(&[5], Some(cbs))],
+        ..HostTsn::default()
+    };
+    let (network, run) = one_host(shaped);
+    // 508 B from the opening of the window on, whatever else the host has to send.
+    let (instants, _) = enter(&network, &run, SCHEDULED);
+    assert!(instants.len() == 500 && instants.iter().all(|at| *at == 140_640_000), "{instants:?}");
+    // One frame of 1000 B each 400 µs, at 20 Mbit/s, of two that are made.
+    let (_, mean) = enter(&network, &run, SHAPED);
+    assert!((mean - 400_000_000).abs() < 1_000_000, "{mean}");
+    // Handed over 137 µs into each period of 1.009 ms, and no BAG apart too soon: it waits for a frame, the block and a window.
+    let (kept, _) = simulated(&network, &run);
+    let waits = of(at(&kept, Point::SwitchIn), LINK).into_iter().map(|record| {
+        let due = us(137) + Span::from_picos(i64::from(record.sequence) * us(1_009).as_picos());
+        (record.time - RunTime::ZERO) - due
+    });
+    let longest = waits.max().unwrap_or_default();
+    assert!(longest > us(100) && longest <= us(124 + 124 + 42 + 20), "{longest:?}");
+}
+
+#[test]
+fn gates_of_a_host_hold_its_classes_and_neither_windows_nor_virtual_links() {
+    let class = |priorities: &[u8]| TrafficClass {
+        priorities: priorities.to_vec(),
+        queues: 1,
+        shaper: None,
+        preemptable: false,
+    };
+    let entry = |open: &[u8], length| GateEntry {
+        open: open.to_vec(),
+        length: us(length),
+        mac: MacOperation::Unchanged,
+    };
+    let schedule =
+        GateSchedule { base_time: Span::ZERO, entries: vec![entry(&[], 600), entry(&[0, 1], 400)] };
+    let classes = vec![class(&[0, 1, 2, 3, 4]), class(&[5, 6, 7])];
+    let (network, mut run) = one_host(HostTsn { classes, schedule: Some(schedule), ..HostTsn::default() });
+    // What fits into two fifths of the line.
+    (run.sends[2].period, run.sends[3].period) = (us(1_000), us(1_000));
+    for (flow, closed) in [(SCHEDULED, false), (LINK, false), (SHAPED, true), (BULK, true)] {
+        let (instants, _) = enter(&network, &run, flow);
+        let early = instants.iter().filter(|at| **at < 600_000_000).count();
+        assert_eq!(early == 0, closed, "flow {flow}: {early} of {}", instants.len());
+    }
+    assert!(enter(&network, &run, SCHEDULED).0.iter().all(|at| *at == 140_640_000));
 }

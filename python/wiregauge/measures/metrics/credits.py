@@ -93,12 +93,12 @@ def _classes(network: Network, node: int, port: int) -> Sequence[PortClass | Tra
 
 
 def class_of(classes: Sequence[PortClass | TrafficClass], flow: FlowPlan) -> int | None:
-    """The class a flow's frames wait in at a port; None at a switch that sends them before all classes."""
+    """The class a flow's frames wait in at a port; None where they go before all classes."""
 
     def takes(one: PortClass | TrafficClass) -> bool:
-        if isinstance(one, TrafficClass) or flow.protocol not in ("rc", "tt"):
+        if flow.protocol not in ("rc", "tt"):
             return flow.priority in one.priorities
-        return flow.link_priority in one.virtual_links
+        return isinstance(one, PortClass) and flow.link_priority in one.virtual_links
 
     return next((at for at, one in enumerate(classes) if takes(one)), None)
 
