@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
@@ -57,6 +57,8 @@ class Judged:
     """Frames that found a buffer full."""
     notes: tuple[str, ...] = ()
     """Of the first answer."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """By flow: most of a bound of it that a simulated delay was."""
 
 
 def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged:
@@ -79,7 +81,7 @@ def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged
     never_above(answers[-1], answers[0])
     run = simulate(text, place / "run")
     seen = worst(run)
-    compared, tightest = 0, 0.0
+    compared, shares = 0, dict[str, float]()
     for answer in answers:
         for flow in answer.flows:
             for target in flow.targets:
@@ -87,12 +89,14 @@ def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged
                 if late is None or target.delay is None:
                     continue
                 compared += 1
-                tightest = max(tightest, late / 1e12 / target.delay)
+                share = late / 1e12 / target.delay
+                shares[flow.flow] = max(shares.get(flow.flow, 0.0), share)
                 assert late <= target.delay * 1e12, (
                     f"{file}: flow {flow.flow} to {target.target} took {late} ps, and {answer.method} "
                     f"{answer.multiplexing} grouping {answer.grouping} bounds it by {target.delay * 1e12:.0f} ps"
                 )
-    return Judged(compared, tightest, run.dropped("buffer-full"), tuple(answers[0].notes))
+    tightest = max(shares.values(), default=0.0)
+    return Judged(compared, tightest, run.dropped("buffer-full"), tuple(answers[0].notes), shares)
 
 
 def never_above(tight: bounds.Answer, loose: bounds.Answer) -> None:

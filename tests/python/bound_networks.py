@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Final
 
 from lxml import etree
 
-from wiregauge.config import Cbs, Clock, GateEntry, GateSchedule, Host, SwitchTsn, Test, TrafficClass
+from wiregauge.config import (
+    Cbs,
+    Clock,
+    GateEntry,
+    GateSchedule,
+    Host,
+    HostTsn,
+    SwitchTsn,
+    Test,
+    TrafficClass,
+)
 from wiregauge.config.structure import local
 
 NAMESPACE: Final = "urn:wiregauge:test:2"
@@ -192,3 +203,167 @@ def ticking(seed: int) -> str:
             event.set("threads", draw.choice(("send", "receive")))
     text: str = etree.tostring(root, encoding="unicode")
     return text
+
+
+INTEGRATIONS = ("timely-block", "shuffling", "preemption")
+APART_US = 700
+"""Between the dispatches of two time-triggered flows: what they take over four switches, shuffling included."""
+
+
+def converged(seed: int) -> str:
+    """The text of a random network whose ports have windows, virtual links and traffic classes beside each other.
+
+    Switches cut nothing off where a class is shaped: what that costs a credit is refused. Hosts have classes as well.
+    """
+    draw = random.Random(seed + 3_000_000)
+    test = Test(f"converged-{seed}", seed=seed, host="ideal")
+    rule = ("strict", "shaped", "gated", "mixed", "both")[seed % 5]
+    in_fragments, takes_time = draw.random() < 0.4, draw.random() < 0.3
+    cuts = rule in ("strict", "gated") and not in_fragments
+    integration = draw.choice(INTEGRATIONS if cuts else INTEGRATIONS[:2])
+    switches = [f"sw{k}" for k in range(draw.randint(1, 3))]
+    for name in switches:
+        test.switch(
+            name,
+            kind="mixed-criticality",
+            delay=draw.choice(("0ns", "3us")),
+            integration=integration,
+            buffer="4MiB",
+            tsn=[_taking(draw, _classes(draw, rule), in_fragments=in_fragments)],
+        )
+    hosts = [f"es{k}" for k in range(draw.randint(3, 6))]
+    for name in hosts:
+        late = Host(
+            transmit="2us",
+            send_wake_up="0%:0ns 100%:70us",
+            interface_delay="600ns",
+            receive="3us",
+            receive_wake_up="0%:1us 100%:40us",
+        )
+        test.end_system(
+            name,
+            late if takes_time else None,
+            tsn=_of_host(draw) if draw.random() < 0.4 else None,
+        )
+    for k in range(1, len(switches)):
+        test.link(switches[draw.randrange(k)], switches[k], rate="100Mbit/s")
+    for name in hosts:
+        test.link(name, draw.choice(switches), rate=draw.choice(RATES))
+    for flow in range(1, draw.randint(1, 4)):
+        _scheduled(test, draw, flow, hosts)
+    for flow in range(11, draw.randint(13, 18)):
+        _beside(test, draw, flow, hosts)
+    return test.timing(warm_up="0s", duration="60ms").to_xml()
+
+
+def _classes(draw: random.Random, rule: str) -> SwitchTsn:
+    if rule == "strict":
+        pairs = ("0 1", "2 3", "4 5", "6 7")
+        return SwitchTsn(classes=[TrafficClass(k, pair) for k, pair in enumerate(pairs)])
+    return {"shaped": shaped, "gated": gated, "mixed": mixed, "both": shaped_behind_gates}[rule](draw)
+
+
+def shaped_behind_gates(draw: random.Random) -> SwitchTsn:
+    """Two shaped classes between two that are not; gates of all of them, or of those that are not shaped."""
+    sets = draw.choice(
+        (("3", "0 1 2"), ("3", "0 1 2 3"), ("1 2", "0 1 2 3"), ("0 1 2 3", "2 3", "1"), ("0 1 2", "1 2 3"))
+    )
+    entries = [GateEntry(f"{draw.randint(260, 600)}us", open=classes) for classes in sets]
+    slopes = [f"{draw.randint(8, 18)}Mbit/s" for _ in range(2)]
+    classes = [TrafficClass(0, "0 1"), TrafficClass(3, "6 7")]
+    classes[1:1] = [TrafficClass(k + 1, pair, shaper=Cbs(slopes[k])) for k, pair in enumerate(("2 3", "4 5"))]
+    return SwitchTsn(
+        classes=classes,
+        schedules=[GateSchedule(entries, base_time=f"{draw.randint(0, 900)}us")],
+        guard_band=draw.choice((None, None, "130us")),
+    )
+
+
+def _of_host(draw: random.Random) -> HostTsn:
+    """Of a host: as many shaped classes as its kernel has for streams, or gates."""
+    rule = draw.choice(("strict", "shaped", "gated"))
+    if rule == "shaped":
+        shaped_ones = [
+            TrafficClass(1, "4 5", shaper=Cbs("20Mbit/s")),
+            TrafficClass(2, "6 7", shaper=Cbs("15Mbit/s")),
+        ]
+        return HostTsn(classes=[TrafficClass(0, "0 1 2 3"), *shaped_ones])
+    tsn = _classes(draw, rule)
+    return HostTsn(classes=tsn.classes, schedule=next(iter(tsn.schedules), None))
+
+
+def _taking(draw: random.Random, tsn: SwitchTsn, *, in_fragments: bool) -> SwitchTsn:
+    """The same, where some class may take virtual links, and the lowest be sent in fragments."""
+    links = draw.choice((None, "low", "low high"))
+    takes = draw.randrange(len(tsn.classes))
+    shaped_from = next((number for number, one in enumerate(tsn.classes) if one.shaper), len(tsn.classes) - 1)
+    cut = draw.randint(1, max(1, shaped_from)) if in_fragments else 0
+    classes = [
+        replace(
+            one, virtual_links=links if number == takes else None, preemptable="on" if number < cut else None
+        )
+        for number, one in enumerate(tsn.classes)
+    ]
+    return replace(tsn, classes=classes, shortest_fragment=draw.choice((None, "128B")) if cut else None)
+
+
+def _scheduled(test: Test, draw: random.Random, flow: int, hosts: list[str]) -> None:
+    """A time-triggered flow of 4 ms, whose application is on the cycle, or at some other place of it."""
+    source, *to = draw.sample(hosts, draw.choice((2, 2, 3)))
+    payload = draw.choice((20, 200, 600))
+    offset = f"{APART_US * flow + draw.randint(0, 40)}us"
+    test.flow(flow, protocol="tt", from_=source, to=to, period="4ms", offset=offset)
+    place = draw.choice(("dispatch", "150us", "3900us", None))
+    started = None if place else f"{draw.randint(0, 3999)}us"
+    period = draw.choice(("4ms", "8ms") if place else ("4ms", "6ms", "5ms"))
+    test.send(flow, period=period, payload=f"{payload}B", cycle_offset=place, offset=started)
+    for receiver in to:
+        test.receive(flow, on=receiver)
+
+
+def scheduled_alone(seed: int) -> str:
+    """The text of a random network of time-triggered flows alone, whose applications have one place in the cycle."""
+    draw = random.Random(seed + 4_000_000)
+    test = Test(f"scheduled-{seed}", seed=seed, host="ideal")
+    switches = [f"sw{k}" for k in range(draw.randint(1, 3))]
+    for name in switches:
+        test.switch(
+            name,
+            kind="mixed-criticality",
+            delay=draw.choice(("0ns", "3us")),
+            forwarding_mode=draw.choice((None, "cut-through")) if len(switches) == 1 else None,
+        )
+    hosts = [f"es{k}" for k in range(4)]
+    for name in hosts:
+        host = Host(transmit="5us", send_wake_up=draw.choice((None, "8us")))
+        test.end_system(name, host)
+    for k in range(1, len(switches)):
+        test.link(switches[draw.randrange(k)], switches[k], rate="100Mbit/s", delay="700ns")
+    for name in hosts:
+        test.link(name, draw.choice(switches), rate=draw.choice(RATES))
+    for flow, name in enumerate(hosts[:3], 1):
+        to = draw.choice([other for other in hosts if other != name])
+        offset = f"{APART_US * flow + draw.randint(0, 40)}us"
+        test.flow(flow, protocol="tt", from_=name, to=to, period="4ms", offset=offset, lmax="618B")
+        place = draw.choice(("dispatch", f"{draw.randint(0, 3999)}us"))
+        payload = f"{draw.choice((20, 200, 600))}B"
+        test.send(flow, period=draw.choice(("4ms", "8ms")), payload=payload, cycle_offset=place).receive(flow)
+    return test.timing(warm_up=draw.choice(("0s", "3ms")), duration="60ms").to_xml()
+
+
+def _beside(test: Test, draw: random.Random, flow: int, hosts: list[str]) -> None:
+    """A virtual link, or a frame of some class."""
+    source, *to = draw.sample(hosts, draw.choice((2, 2, 3)))
+    payload = draw.choice((20, 64, 400, 1000, 1400))
+    period = draw.choice(PERIODS[1:])
+    priority = draw.randint(0, 7)
+    if draw.random() < 0.45:
+        lmax = f"{max(64, payload + 47)}B"
+        test.flow(flow, protocol="rc", from_=source, to=to, bag=period, lmax=lmax, vl=flow, priority=priority)
+    else:
+        to = to[:1]
+        test.flow(flow, protocol="be", from_=source, to=to, vlan=7, priority=priority)
+    offset = draw.choice((None, f"{draw.randint(0, 4000)}us"))
+    test.send(flow, period=period, payload=f"{payload}B", offset=offset)
+    for receiver in to:
+        test.receive(flow, on=receiver)

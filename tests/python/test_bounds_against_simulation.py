@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bound_judge import FIFO, METHODS, OVERLOADED, judge, worst
-from bound_networks import classed, late_hosts, network, ticking
+from bound_networks import classed, converged, late_hosts, network, ticking
 from simulation import simulate
 from wiregauge import bounds
 from wiregauge._native import simulate_offsets
@@ -37,6 +37,20 @@ def test_no_simulated_delay_exceeds_a_bound_of_shaped_and_gated_classes(
     results = [judge(classed(seed).to_xml(), tmp_path / str(seed), ways) for seed in range(part, networks, 3)]
     assert sum(one.compared for one in results) > 5 * len(results)
     assert max(one.tightest for one in results) > 0.5
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_simulated_delay_exceeds_a_bound_where_all_classes_share_a_port(
+    part: int, tmp_path: Path, thorough: bool
+) -> None:
+    """Windows, virtual links before classes and in them, shapers, gates and fragments; at switches, and at hosts."""
+    networks = ALL if thorough else 2 * QUICK
+    results = [judge(converged(seed), tmp_path / str(seed), FIFO) for seed in range(part, networks, 4)]
+    assert sum(one.compared for one in results) > 10 * len(results)
+    shares = [(int(flow), share) for one in results for flow, share in one.shares.items()]
+    assert max(share for flow, share in shares if flow > 10) > 0.7
+    # Flows up to 10 have windows: where nothing holds them up their bounds are exact.
+    assert max(share for flow, share in shares if flow < 10) > 0.999
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from wiregauge import bounds
-from wiregauge.config import Cbs, GateEntry, GateSchedule, SwitchTsn, Test, TestError, TrafficClass
+from wiregauge.config import (
+    Ats,
+    Cbs,
+    GateEntry,
+    GateSchedule,
+    Scheduler,
+    SwitchTsn,
+    Test,
+    TestError,
+    TrafficClass,
+)
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 LINE = 10**8
 """Bit/s of every link."""
+BELOW, ABOVE = TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7")
 
 
 def wire(payload: int) -> int:
@@ -144,28 +158,82 @@ def test_a_class_kept_apart_is_bounded_beside_one_that_is_overloaded(tmp_path: P
     assert told["2"] is None
 
 
-@pytest.mark.parametrize(
-    ("tsn", "said"),
-    [
-        (
-            SwitchTsn(classes=[TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7", preemptable="on")]),
-            "its ports have preemption",
+def test_a_shaper_behind_a_gate_has_its_slope_over_all_time(tmp_path: Path) -> None:
+    """While the gate is open the credit rises by 5/2 of the slope, and waits for what does not fit before it closes."""
+    tsn = SwitchTsn(
+        classes=[TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7", shaper=Cbs("20Mbit/s"))],
+        schedules=[GateSchedule([GateEntry("200us", open="1"), GateEntry("300us", open="0")])],
+    )
+    told = bound(network(tsn, {1: (7, 500, "1ms"), 2: (0, 1400, "1ms")}), tmp_path)
+    delay, burst, _ = at_host(wire(500), Fraction(1, 1000))
+    cycle, closed = Fraction(500, 10**6), Fraction(300, 10**6)
+    share = closed / cycle
+    stretch = closed * (1 - share)
+    # Once a cycle a frame of its own does not fit before the gate closes.
+    lost = Fraction(wire(500), LINE)
+    rate, at_once = LINE * lost / cycle, LINE * lost * (1 - lost / cycle)
+    waits = (at_once + rate / (1 - share) * stretch) / (LINE - rate / (1 - share))
+    assert told["1"] == delay + (stretch + waits) / (1 - share) + burst / 20_000_000
+
+
+def test_an_express_frame_waits_for_what_cannot_be_cut(tmp_path: Path) -> None:
+    tsn = SwitchTsn(classes=[TrafficClass(0, "0 1 2 3 4 5 6", preemptable="on"), TrafficClass(1, "7")])
+    told = bound(network(tsn, {1: (7, 500, "1ms"), 2: (0, 1400, "1ms")}), tmp_path)
+    delay, burst, rate = at_host(wire(500), Fraction(1, 1000))
+    assert told["1"] == delay + (8 * 143 + burst) / LINE
+    # A frame of 64 B, 84 B on the wire, may cut one of 24 B more.
+    cut = 1 + Fraction(24, 84)
+    delay, own, _ = at_host(wire(1400), Fraction(1, 1000))
+    assert told["2"] == delay + (cut * burst + own) / (LINE - cut * rate)
+
+
+REFUSED = {
+    "shaped classes that are preemptable": "its port 1 has shaped classes that are preemptable",
+    "express classes below preemptable ones": "its port 1 has express classes below preemptable ones",
+    "asynchronous shaping": "its port 1 has asynchronous shaping",
+    "holds": "its port 1 has gates that hold the MAC",
+    "several lists": "its port 1 has gate schedules that take over one another",
+}
+
+
+@pytest.mark.parametrize("what", sorted(REFUSED))
+def test_combinations_without_a_curve_are_refused_by_port_limit_and_cure(what: str, tmp_path: Path) -> None:
+    low, high = TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7")
+    halves = [GateEntry("250us", open="1"), GateEntry("250us", open="0 1")]
+    held = [GateEntry("250us", open="1", mac="hold"), GateEntry("250us", open="0 1", mac="release")]
+    schedulers = Ats([Scheduler(1, "10Mbit/s", "2000B")])
+    tsn = {
+        "shaped classes that are preemptable": SwitchTsn(
+            classes=[replace(low, preemptable="on", shaper=Cbs("20Mbit/s")), high]
         ),
-        (
-            SwitchTsn(
-                classes=[
-                    TrafficClass(0, "0 1 2 3 4 5 6"),
-                    TrafficClass(1, "7", shaper=Cbs("20Mbit/s")),
-                ],
-                schedules=[GateSchedule([GateEntry("250us", open="1"), GateEntry("250us", open="0 1")])],
-            ),
-            "credit-based shapers behind gates",
+        "express classes below preemptable ones": SwitchTsn(classes=[low, replace(high, preemptable="on")]),
+        "asynchronous shaping": SwitchTsn(classes=[low, replace(high, shaper=schedulers)]),
+        "holds": SwitchTsn(classes=[replace(low, preemptable="on"), high], schedules=[GateSchedule(held)]),
+        "several lists": SwitchTsn(
+            classes=[low, high],
+            schedules=[GateSchedule(halves), GateSchedule(halves, base_time="5ms")],
         ),
-    ],
-)
-def test_combinations_without_a_curve_are_refused(tsn: SwitchTsn, said: str, tmp_path: Path) -> None:
-    with pytest.raises(TestError, match=said):
+    }[what]
+    with pytest.raises(TestError) as caught:
         bound(network(tsn, {1: (7, 500, "1ms")}), tmp_path)
+    (one,) = caught.value.diagnostics
+    assert REFUSED[what] in one.message
+    assert one.limit
+    assert one.cure
+
+
+def test_what_no_flow_takes_is_not_refused(tmp_path: Path) -> None:
+    """A port that all flows come in by, and none leaves by, may have what it likes."""
+    tsn = [
+        SwitchTsn(ports="1", classes=[BELOW, ABOVE]),
+        SwitchTsn(ports="2", classes=[BELOW, replace(ABOVE, preemptable="on")]),
+    ]
+    test = Test("unused", host="ideal").switch("sw", tsn=tsn, delay="0ns")
+    test.end_system("to").link("sw:1", "to", rate="100Mbit/s")
+    test.end_system("h1").link("h1", "sw:2", rate="100Mbit/s")
+    test.flow(1, protocol="raw", from_="h1", to="to", vlan=7, priority=7)
+    test.send(1, period="1ms", payload="500B").receive(1)
+    assert bound(test.timing(duration="20ms"), tmp_path)["1"] is not None
 
 
 def test_shapers_do_not_go_with_any_order(tmp_path: Path) -> None:
@@ -178,20 +246,88 @@ def test_shapers_do_not_go_with_any_order(tmp_path: Path) -> None:
             bounds.bound(source, method, multiplexing="arbitrary")
 
 
-def test_virtual_links_beside_classes_are_refused_where_they_meet(tmp_path: Path) -> None:
-    def read(ports: str) -> None:
-        tsn = SwitchTsn(ports=ports, classes=[TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7")])
-        test = Test("links", host="ideal").switch("sw", kind="arinc664", tsn=[tsn], delay="0ns")
-        for host in ("a", "b", "c"):
-            test.end_system(host).link(host, "sw", rate="100Mbit/s")
-        test.flow(1, protocol="rc", from_="a", to="b", bag="2ms", lmax="200B")
-        test.send(1, period="4ms", payload="100B").receive(1)
-        test.flow(2, protocol="be", from_="a", to="c").send(2, period="4ms", payload="100B").receive(2)
-        file = tmp_path / "n.xml"
-        file.write_text(test.timing(duration="20ms").to_xml(), encoding="utf-8")
-        bounds.bound(bounds.read(file), "tfa")
+def converged(
+    tsn: SwitchTsn, *, scheduled: bool = False, integration: str | None = None, priority: int = 4
+) -> Test:
+    """A virtual link of 100 B from `a`, best effort of 1400 B from `b`, perhaps a window of 100 us, to `z`."""
+    test = Test("converged", host="ideal").switch(
+        "s", kind="mixed-criticality", tsn=[tsn], buffer="1MiB", delay="0ns", integration=integration
+    )
+    for host in ("a", "b", "t", "z"):
+        test.end_system(host).link(host, "s", rate="100Mbit/s")
+    test.flow(1, protocol="rc", from_="a", to="z", bag="2ms", lmax="200B", priority=priority)
+    test.send(1, period="4ms", payload="100B").receive(1)
+    test.flow(2, protocol="be", from_="b", to="z", vlan=7, priority=0)
+    test.send(2, period="4ms", payload="1400B").receive(2)
+    if scheduled:
+        test.flow(9, protocol="tt", from_="t", to="z", period="2ms", window="100us")
+        test.send(9, period="2ms", payload="20B", cycle_offset="dispatch").receive(9)
+    return test.timing(duration="20ms")
 
-    read("3")
-    with pytest.raises(TestError, match="virtual links or windows beside traffic classes") as caught:
-        read("2")
-    assert "leave <switch-tsn> out of the ports that rc and tt flows take" in str(caught.value)
+
+LINK = 8 * (100 + 47 + 20)
+"""Bits on the wire of a virtual link with 100 B: addresses, type, IPv4, UDP, sequence number, FCS, preamble, gap."""
+BULK = 8 * (1400 + 28 + 18 + 4 + 20)
+PERIOD = Fraction(4, 1000)
+
+
+def test_virtual_links_go_before_all_classes_or_wait_in_one(tmp_path: Path) -> None:
+    delay, burst, rate = at_host(LINK, PERIOD)
+    other, bulk, _ = at_host(BULK, PERIOD)
+    told = bound(converged(SwitchTsn(classes=[BELOW, ABOVE])), tmp_path)
+    assert told == {"1": delay + (BULK + burst) / LINE, "2": other + (burst + bulk) / (LINE - rate)}
+    # In the class of the bulk it is served as it comes.
+    told = bound(converged(SwitchTsn(classes=[replace(BELOW, virtual_links="low high"), ABOVE])), tmp_path)
+    assert told == {"1": delay + (burst + bulk) / LINE, "2": other + (burst + bulk) / LINE}
+    # Those of low priority alone in the shaped one.
+    takes = replace(ABOVE, virtual_links="low", shaper=Cbs("10Mbit/s"))
+    told = bound(converged(SwitchTsn(classes=[BELOW, takes]), priority=0), tmp_path)
+    assert told["1"] == delay + Fraction(BULK, LINE) + burst / 10_000_000
+    told = bound(converged(SwitchTsn(classes=[BELOW, takes]), priority=7), tmp_path)
+    assert told["1"] == delay + (BULK + burst) / LINE
+
+
+@pytest.mark.parametrize("integration", ["timely-block", "shuffling"])
+def test_a_window_is_a_strict_class_to_a_shaper(integration: str, tmp_path: Path) -> None:
+    takes = replace(ABOVE, virtual_links="low high", shaper=Cbs("10Mbit/s"))
+    tsn = SwitchTsn(classes=[BELOW, takes])
+    told = bound(converged(tsn, scheduled=True, integration=integration), tmp_path)
+    delay, burst, _ = at_host(LINK, PERIOD)
+    # The window, and before it a frame that does not fit.
+    window = LINE * Fraction(100, 10**6) + (LINK if integration == "timely-block" else 0)
+    rate = window / Fraction(2, 1000)
+    waits = (BULK + window * (1 - rate / LINE)) / (LINE - rate)
+    assert told["1"] == delay + waits + burst / 10_000_000
+
+
+def test_a_window_is_taken_from_what_gates_leave(tmp_path: Path) -> None:
+    tsn = SwitchTsn(
+        classes=[BELOW, replace(ABOVE, virtual_links="low high")],
+        schedules=[GateSchedule([GateEntry("200us", open="1"), GateEntry("300us", open="0")])],
+    )
+    told = bound(converged(tsn, scheduled=True), tmp_path)
+    delay, burst, _ = at_host(LINK, PERIOD)
+    window = LINE * Fraction(100, 10**6) + LINK
+    shut = LINE * Fraction(300, 10**6) + LINK
+    taken = [(window, Fraction(2, 1000)), (shut, Fraction(500, 10**6))]
+    rate = sum(bits / period for bits, period in taken)
+    at_once = sum(bits * (1 - bits / period / LINE) for bits, period in taken)
+    assert told["1"] == delay + (at_once + burst) / (LINE - rate)
+
+
+def test_shapers_beside_windows_that_cut_frames_off_are_refused(tmp_path: Path) -> None:
+    tsn = SwitchTsn(classes=[BELOW, replace(ABOVE, shaper=Cbs("10Mbit/s"))])
+    with pytest.raises(
+        TestError, match="its port 4 has credit-based shapers beside windows that cut"
+    ) as caught:
+        bound(converged(tsn, scheduled=True, integration="preemption"), tmp_path)
+    assert 'write integration="timely-block" or "shuffling"' in str(caught.value)
+
+
+def test_the_example_of_all_classes_on_one_port_is_bounded() -> None:
+    answer = bounds.bound(bounds.read(EXAMPLES / "converged.xml"), "tfa")
+    told = {flow.flow: flow.targets[0].delay for flow in answer.flows}
+    # Bulk fills the port: of it alone nothing is promised.
+    assert {flow for flow, delay in told.items() if delay is None} == {"40"}
+    # Two lines of 22.56 us and the 4 us of the switch.
+    assert told["10"] == pytest.approx(49.12e-6, abs=1e-12)

@@ -1,8 +1,9 @@
 """Linear programmes of classes can fail: with a rule that is wrong in the bounded plan, simulation exceeds the bound.
 
-For each kind of rule (static priorities, credit-based shapers, gates, windows of time-triggered frames) the search
-drives the simulator towards the bound of the honest plan, and never above it. The same bound of a plan in which that
-rule is better than it is in the simulated network is exceeded: by a rule that was wrong in a programme it would be too.
+For each kind of rule (static priorities, credit-based shapers, gates, windows of time-triggered frames, virtual links
+beside classes, fragments, and shapers beside windows and gates) the search drives the simulator towards the bound of
+the honest plan, and never above it. The same bound of a plan in which that rule is better than it is in the simulated
+network is exceeded: by a rule that was wrong in a programme it would be too.
 """
 
 from __future__ import annotations
@@ -55,11 +56,29 @@ GATED = text(
         '<gate-schedule><gate-entry for="700us" open="1"/><gate-entry for="300us" open="0"/></gate-schedule>',
     )
 )
-WINDOWS = text(
-    "",
-    kind="mixed-criticality",
-    flows='<flow id="9" protocol="tt" from="t" to="z" period="2ms" offset="100us" window="600us"/>',
-    tasks='<send flow="9" period="2ms" payload="1000B"/><receive flow="9"/>',
+WINDOW = {
+    "kind": "mixed-criticality",
+    "flows": '<flow id="9" protocol="tt" from="t" to="z" period="2ms" offset="100us" window="600us"/>',
+    "tasks": '<send flow="9" period="2ms" payload="1000B"/><receive flow="9"/>',
+}
+WINDOWS = text("", **WINDOW)
+SHAPED_BESIDE_WINDOWS = text(CLASSES.format('<cbs idle-slope="20Mbit/s"/>', ""), **WINDOW)
+SHAPED_BEHIND_GATES = text(
+    CLASSES.format(
+        '<cbs idle-slope="20Mbit/s"/>',
+        '<gate-schedule><gate-entry for="200us" open="0"/><gate-entry for="800us" open="1"/></gate-schedule>',
+    )
+)
+LINKS = (
+    text(CLASSES.format("", "").replace('number="0"', 'number="0" virtual-links="low high"'), kind="arinc664")
+    .replace(
+        'id="1" protocol="raw" from="a" to="z" vlan="7" priority="7"',
+        'id="1" protocol="rc" from="a" to="z" bag="8ms"',
+    )
+    .replace('protocol="raw"', 'protocol="be"')
+    .replace('payload="500B" burst="5"', 'payload="500B"')
+    .replace('payload="1400B"', 'payload="1400B" burst="5"')
+    .replace('between="b s" rate="100Mbit/s"', 'between="b s" rate="1Gbit/s"')
 )
 
 
@@ -74,10 +93,14 @@ def below_goes_first(plan: Plan) -> None:
     low["priorities"], high["priorities"] = high["priorities"], low["priorities"]
 
 
-def twice_the_slope(plan: Plan) -> None:
+def twice_the_slope(plan: Plan, times: int = 2) -> None:
     for one in switch_of(plan)["tsn"][0]["classes"]:
         if one.get("idle_slope_bps"):
-            one["idle_slope_bps"] *= 2
+            one["idle_slope_bps"] *= times
+
+
+def thrice_the_slope(plan: Plan) -> None:
+    twice_the_slope(plan, 3)
 
 
 def longer_open(plan: Plan) -> None:
@@ -92,6 +115,17 @@ def no_windows(plan: Plan) -> None:
             flow["schedule"]["windows"] = []
 
 
+def before_classes(plan: Plan) -> None:
+    """Virtual links wait in no class."""
+    for one in switch_of(plan)["tsn"][0]["classes"]:
+        one.pop("virtual_links", None)
+
+
+def in_fragments(plan: Plan) -> None:
+    """The frames of flow 2 are cut for those of flow 1."""
+    switch_of(plan)["tsn"][0]["classes"][0]["preemptable"] = True
+
+
 @pytest.mark.parametrize(
     ("network", "flow", "fault", "tightness"),
     [
@@ -100,8 +134,21 @@ def no_windows(plan: Plan) -> None:
         (GATED, "2", longer_open, 0.6),
         # A bound leaves the whole of a window to frames that take a part of it.
         (WINDOWS, "2", no_windows, 0.3),
+        (LINKS, "1", before_classes, 0.8),
+        (STRICT, "1", in_fragments, 0.8),
+        (SHAPED_BESIDE_WINDOWS, "1", thrice_the_slope, 0.5),
+        (SHAPED_BEHIND_GATES, "1", thrice_the_slope, 0.5),
     ],
-    ids=["static priorities", "credit-based shaper", "gates", "windows"],
+    ids=[
+        "static priorities",
+        "credit-based shaper",
+        "gates",
+        "windows",
+        "virtual links in a class",
+        "fragments",
+        "shaper beside windows",
+        "shaper behind gates",
+    ],
 )
 def test_a_rule_of_a_class_that_is_wrong_is_seen(
     network: str, flow: str, fault: Callable[[Plan], None], tightness: float, tmp_path: Path

@@ -240,3 +240,20 @@ def test_the_search_sees_the_time_that_passes_and_not_what_coarse_clocks_show(tm
     for flow in found["flows"]:
         assert flow["simulated"] > 900e-6
         assert 0.6 < flow["tightness"] <= 1
+
+
+def test_messages_of_a_schedule_keep_their_place_in_its_cycle() -> None:
+    """Their bound is of that place: one that the search moved elsewhere would be above it."""
+    file = EXAMPLES / "converged.xml"
+    answer = bounds.bound(bounds.read(file), "tfa")
+    runs = short_runs(file, 3e-3)
+    at = [sender.flow for sender in runs.senders].index(10)
+    (place,) = {
+        runs.kept([moved] * len(runs.senders))[at] % 10**9 for moved in range(0, 3 * 10**9, 7_654_321)
+    }
+    # Dispatched at 200 us of each millisecond, by a host that takes no time.
+    assert place == 200 * 10**6
+    assert runs.kept([123] * len(runs.senders))[at - 1] == 123
+    (goal,) = goals([answer], ["10"], ["mission"])
+    (found,) = search(runs, [goal], seconds=5, seed=1).found
+    assert found.latency == round(goal.bound * 1e12)

@@ -401,6 +401,11 @@ fn analysed<N: Number>(
         // Each server by the part that bounds it best.
         ends = total_delays(model, &layout, &total);
     }
+    for (flow, ends) in model.flows.iter().zip(&mut ends) {
+        for (_, end) in flow.targets.iter().zip(ends).filter(|(target, _)| target.unbounded) {
+            *end = None;
+        }
+    }
     let mut flows = flow_bounds(model, &layout, &ends, (choice.method == Method::Tfa).then_some(&total));
     flows.extend(model.scheduled.iter().map(scheduled));
     let (arithmetic, grouping) = (
@@ -506,11 +511,11 @@ fn flow_bounds<N: Number>(
 }
 
 fn scheduled(flow: &Scheduled) -> FlowBound {
-    let target = |(target, path, delay): &(String, Vec<String>, Rational)| TargetBound {
+    let target = |(target, path, delay): &(String, Vec<String>, Option<Rational>)| TargetBound {
         target: target.clone(),
         path: path.clone(),
-        delay: Some(delay.to_f64_up()),
-        delay_exact: Some(delay.to_string()),
+        delay: delay.as_ref().map(Rational::to_f64_up),
+        delay_exact: delay.as_ref().map(ToString::to_string),
         hops: Vec::new(),
     };
     FlowBound { flow: flow.name.clone(), targets: flow.targets.iter().map(target).collect() }
@@ -559,8 +564,8 @@ fn judged<N: Number>(
                 target: target.clone(),
                 at_most: limit.at_most.to_f64_down(),
                 written: limit.written.clone(),
-                delay: Some(delay.to_f64_up()),
-                kept: flow.drops.is_empty() && *delay <= limit.at_most,
+                delay: delay.as_ref().map(Rational::to_f64_up),
+                kept: flow.drops.is_empty() && delay.as_ref().is_some_and(|delay| *delay <= limit.at_most),
                 line: limit.line,
             }));
         }

@@ -1,24 +1,38 @@
-//! What a port promises a traffic class by its own rule: a credit-based shaper, or gates (IEEE Std 802.1Q-2022, 8.6.8).
+//! What a port promises a traffic class by its own rule: a credit-based shaper, gates, or both (IEEE Std 802.1Q-2022, 8.6.8).
 //!
 //! **Credit.** Of a class `i` with idle slope `I` on a line of rate `C`, let `L` be the longest frame of the classes
-//! below, `(b, r)` what strict classes above bring, and `m_j = (C − I_j)·L_j / C` the most that a shaped class above may
-//! owe. While `i` waits with credit, `V_i·(C − ΣI_j − r) / I_i + ΣV_j` grows only by the frame below and by `b`; no `V_j` is
+//! below, `(b, r)` what strict classes and windows above bring, and `m_j = (C − I_j)·L_j / C` the most that a shaped class above
+//! may owe. While `i` waits with credit, `V_i·(C − ΣI_j − r) / I_i + ΣV_j` grows only by the frame below and by `b`; no `V_j` is
 //! under `−m_j`. So `V_i ≤ I_i · (L + b + Σm_j) / (C − ΣI_j − r)` where `I_i` fits beside the others (Daigmorte, Boyer,
 //! Zhao: "Modelling in network calculus a TSN architecture mixing time-triggered, credit based shaper and best-effort
 //! queues", 2018, theorem 2, with strict classes above added). Since the last instant at which the class had neither
 //! frames nor debt it sent `I·t − V_i`: it is served at `I` after `V_i / I`. What leaves it in any time `t` is at most
-//! `I·t + V_i + m_i`.
+//! `I·t + V_i + m_i`. A window of time-triggered frames is a strict class in this, with the time before it in which a frame does
+//! not begin: credit rises meanwhile.
 //!
 //! **Gates.** Each closed stretch of a class costs it its own length, one frame of its own that did not fit before, and
 //! where others may send across the opening one of theirs. A frame of a class below costs it time only where both may be
-//! open. Stretches come once a cycle: what they take in any time is a
-//! bucket. Classes above that may be open at the same time leave the rest, and bring what came to them, late by as much
+//! open. Stretches come once a cycle: of all of them together, `w` in a cycle `c`, any time `t` has at most `w·(1 − w/c) + t·w/c`.
+//! Classes above that may be open at the same time leave the rest, and bring what came to them, late by as much
 //! as they may keep it.
+//!
+//! **Credit behind gates** rises at `I' = I·c / open` while the gate is open, and stands still while it is closed (8.6.8.2); it
+//! rises before a closing as well, where a frame does not fit any more (Zhao, Pop, Zheng, Daigmorte, Boyer: "Latency analysis of
+//! multiple classes of AVB traffic in TSN with standard credit behavior using network calculus", IEEE Transactions on Industrial
+//! Electronics 68(10), 2021). Let `a = B + ρ·t` be the most that the gate is closed in `t`, and `(b, r)` all that others send, with
+//! what does not fit, in real time. In the time `T` that it is open while `i` waits with credit, real time is at most
+//! `(T + B) / (1 − ρ)`; `i` has the line but for what others take: `V_i ≤ (I' − C)·T + b + r·(T + B) / (1 − ρ)`, and no more than `I'·T`.
+//! Both meet at `T* = (b + r·B / (1 − ρ)) / (C − r / (1 − ρ))`, so `V_i ≤ I'·T*` where `I'` fits beside the others. It is served at
+//! `I'·(1 − ρ)` after `(B + T*) / (1 − ρ)`. With a gate that is always open this is the rule above.
+//!
+//! **Fragments** (IEEE Std 802.3-2022, clause 99). Of a preemptable frame an express one waits for what cannot be cut any more. A
+//! preemptable class waits for a whole frame of another one, and each express frame, or window, may cut a frame of its own, which
+//! takes 24 B more on the line.
 
 use std::collections::BTreeSet;
 
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
-use crate::nodes::Layout;
+use crate::nodes::{Layout, Node};
 use crate::number::Number;
 use crate::rational::Rational;
 use crate::tfa::Values;
@@ -35,10 +49,55 @@ pub enum Rule<N> {
 /// The idle slope of a credit-based shaper, by the port's own clock: in true time it lies between these.
 #[derive(Clone, Debug)]
 pub struct Slope<N> {
-    /// At least.
+    /// At least; while its gate is open, where it has one.
     pub least: N,
     /// At most.
     pub most: N,
+    /// The gate in front of it, where the port has gates.
+    pub behind: Option<Behind<N>>,
+}
+
+/// The gate in front of a shaper.
+#[derive(Clone, Debug)]
+pub struct Behind<N> {
+    /// When it is closed.
+    pub gates: Gates<N>,
+    /// How long it is open in any time, at most: a bucket of time.
+    pub open: Bucket<N>,
+}
+
+/// Frames that are sent in fragments.
+#[derive(Clone, Debug)]
+pub struct Fragments<N> {
+    /// Classes whose frames are.
+    pub classes: BTreeSet<u8>,
+    /// The most of one that cannot be cut, with preamble and gap.
+    pub uncut: N,
+}
+
+/// Bits that a further fragment takes: preamble, check sequence and gap.
+pub const CUT: i128 = 8 * (8 + 4 + 12);
+/// The shortest frame, with preamble and gap.
+const SHORTEST: i128 = 8 * (64 + 20);
+
+/// How much more what is sent of express frames takes of the line, where each of them cuts another frame.
+pub(crate) fn a_cut_for_each() -> Rational {
+    Rational::new(SHORTEST + CUT, SHORTEST)
+}
+
+impl Gates<Rational> {
+    fn converted<N: Number>(&self) -> Gates<N> {
+        Gates {
+            cycle: N::of(&self.cycle),
+            closed: self
+                .closed
+                .iter()
+                .map(|one| Closed { length: N::of(&one.length), straddled: one.straddled })
+                .collect(),
+            guard: self.guard.as_ref().map(N::of),
+            beside: self.beside.clone(),
+        }
+    }
 }
 
 /// The gates of a class.
@@ -66,21 +125,24 @@ pub struct Closed<N> {
 impl Rule<Rational> {
     pub(crate) fn converted<N: Number>(&self) -> Rule<N> {
         match self {
-            Self::Shaped(slope) => {
-                Rule::Shaped(Slope { least: N::of(&slope.least), most: N::of(&slope.most) })
-            }
-            Self::Gated(gates) => Rule::Gated(Gates {
-                cycle: N::of(&gates.cycle),
-                closed: gates
-                    .closed
-                    .iter()
-                    .map(|one| Closed { length: N::of(&one.length), straddled: one.straddled })
-                    .collect(),
-                guard: gates.guard.as_ref().map(N::of),
-                beside: gates.beside.clone(),
+            Self::Shaped(slope) => Rule::Shaped(Slope {
+                least: N::of(&slope.least),
+                most: N::of(&slope.most),
+                behind: slope.behind.as_ref().map(|behind| Behind {
+                    gates: behind.gates.converted(),
+                    open: Bucket { burst: N::of(&behind.open.burst), rate: N::of(&behind.open.rate) },
+                }),
             }),
+            Self::Gated(gates) => Rule::Gated(gates.converted()),
         }
     }
+}
+
+/// A share of a cycle that is closed, as a bucket of time; `None`: all of it.
+fn in_any_time<N: Number>(whole: &N, cycle: &N) -> Option<Bucket<N>> {
+    let rate = whole.over(cycle);
+    let left = N::of(&Rational::ONE).minus(&rate);
+    left.is_positive().then(|| Bucket { burst: whole.times(&left), rate })
 }
 
 impl<N: Number> Values<N> {
@@ -95,11 +157,24 @@ impl<N: Number> Values<N> {
         match rule {
             Rule::Shaped(slope) => {
                 let wait = self.longest_credit_wait(layout, node, slope, shifts)?;
-                let whole = self.line(layout, node);
-                let latency = wait.plus(&whole.latency);
-                Some(Service::new(vec![RateLatency { rate: slope.least.clone(), latency }]))
+                let line = self.line(layout, node);
+                let Some(behind) = &slope.behind else {
+                    let latency = wait.plus(&line.latency);
+                    return Some(Service::new(vec![RateLatency { rate: slope.least.clone(), latency }]));
+                };
+                let (closed, open) = behind.gates.closed_alone()?;
+                let latency = closed.burst.plus(&wait).over(&open).plus(&line.latency);
+                Some(Service::new(vec![RateLatency { rate: slope.least.times(&open), latency }]))
             }
-            Rule::Gated(gates) => self.behind_gates(layout, node, gates, shifts),
+            Rule::Gated(gates) => {
+                let mut taken = self.beside_gates(layout, node, gates, true)?;
+                for higher in self.beside(layout, node, gates) {
+                    let sent = self.departure(layout, higher, shifts)?;
+                    taken.push(self.with_cuts(layout, (node, higher), sent));
+                }
+                let whole = Service::new(vec![self.line(layout, node).clone()]);
+                whole.left_over_arbitrary(&Arrival::sum(&taken.iter().collect::<Vec<_>>()))
+            }
         }
     }
 
@@ -110,8 +185,12 @@ impl<N: Number> Values<N> {
         let late = late.map(|late| came.delayed(&late));
         let Some(Rule::Shaped(slope)) = self.rule(node) else { return late };
         let wait = self.longest_credit_wait(layout, node, slope, shifts)?;
-        let burst = slope.most.times(&wait).plus(&self.most_debt(layout, node, slope));
-        let shaped = Arrival::bucket(burst, slope.most.clone());
+        let mut burst = slope.most.times(&wait).plus(&self.most_debt(layout, node, slope));
+        let mut rate = slope.most.clone();
+        if let Some(Behind { open, .. }) = &slope.behind {
+            (burst, rate) = (burst.plus(&rate.times(&open.burst)), rate.times(&open.rate));
+        }
+        let shaped = Arrival::bucket(burst, rate);
         Some(late.map_or_else(|| shaped.clone(), |late| late.limited(&shaped)))
     }
 
@@ -124,20 +203,41 @@ impl<N: Number> Values<N> {
         shifts: &[Option<N>],
     ) -> Option<N> {
         let line = self.line(layout, node);
-        let mut others = Bucket { burst: self.blocking(node).clone(), rate: N::zero() };
-        for higher in &layout.nodes[node].higher {
-            let more = match self.rule(*higher) {
-                Some(Rule::Shaped(above)) => {
-                    Bucket { burst: self.most_debt(layout, *higher, above), rate: above.most.clone() }
+        let gates = slope.behind.as_ref().map(|behind| &behind.gates);
+        let is_open = |slope: &Slope<N>| slope.behind.as_ref().is_none_or(|own| own.gates.closed.is_empty());
+        let mut others = match gates {
+            Some(gates) => self.beside_gates(layout, node, gates, false)?,
+            None => {
+                let windows = self.reserved(node).cloned();
+                [Arrival::bucket(self.blocking(node).clone(), N::zero())].into_iter().chain(windows).collect()
+            }
+        };
+        let higher = gates.map_or_else(
+            || layout.nodes[node].higher.clone(),
+            |gates| self.beside(layout, node, gates).collect(),
+        );
+        for higher in higher {
+            others.push(match self.rule(higher) {
+                // Their credits and this one rise and fall together, as long as no gate parts them.
+                Some(Rule::Shaped(above)) if is_open(above) && is_open(slope) => {
+                    Arrival::bucket(self.most_debt(layout, higher, above), above.most.clone())
                 }
-                _ => self.aggregate(layout, *higher, shifts)?.sustained().clone(),
-            };
-            others.burst = others.burst.plus(&more.burst);
-            others.rate = others.rate.plus(&more.rate);
+                None if gates.is_none() => self.aggregate(layout, higher, shifts)?,
+                _ => self.departure(layout, higher, shifts)?,
+            });
         }
-        let room = line.rate.minus(&others.rate);
+        let (closed, open) = match gates {
+            Some(gates) => gates.closed_alone()?,
+            None => (Bucket { burst: N::zero(), rate: N::zero() }, N::of(&Rational::ONE)),
+        };
+        let sum = |of: fn(&Bucket<N>) -> &N| {
+            others.iter().fold(N::zero(), |sum, one| sum.plus(of(one.sustained())))
+        };
+        let rate = sum(|bucket| &bucket.rate).over(&open);
+        let burst = sum(|bucket| &bucket.burst).plus(&rate.times(&closed.burst));
+        let room = line.rate.minus(&rate);
         let fits = slope.most.minus(&room).is_not_positive() && room.is_positive();
-        fits.then(|| others.burst.over(&room))
+        fits.then(|| burst.over(&room))
     }
 
     /// The most a shaped class may owe: its longest frame, begun without credit.
@@ -147,52 +247,80 @@ impl<N: Number> Values<N> {
         fastest.minus(&slope.least).times(&self.longest_of(layout, node)).over(&line.rate)
     }
 
-    fn behind_gates(
+    /// Classes above a node that may send while its gate is open.
+    fn beside<'a>(
+        &self,
+        layout: &'a Layout,
+        node: usize,
+        gates: &'a Gates<N>,
+    ) -> impl Iterator<Item = usize> + use<'a, N> {
+        let higher = layout.nodes[node].higher.iter().copied();
+        higher.filter(|higher| gates.beside.contains(&layout.nodes[*higher].class))
+    }
+
+    /// What a node behind gates loses of the line but to classes above: a frame below, windows, and with each closed stretch what
+    /// did not fit before it and what is on the wire behind it; and the stretch itself, if `closed`. `None`: all of it.
+    fn beside_gates(
         &self,
         layout: &Layout,
         node: usize,
         gates: &Gates<N>,
-        shifts: &[Option<N>],
-    ) -> Option<Service<N>> {
+        closed: bool,
+    ) -> Option<Vec<Arrival<N>>> {
         let line = self.line(layout, node);
-        let server = layout.nodes[node].server;
-        let own = self.longest_of(layout, node);
-        let class = layout.nodes[node].class;
-        let longest_of = |of: &dyn Fn(u8) -> bool| {
+        let own = &layout.nodes[node];
+        let longest_of = |of: &dyn Fn(&Node) -> bool| {
             let others = layout.nodes.iter().enumerate();
             others
-                .filter(|(_, other)| other.server == server && other.class != class && of(other.class))
-                .map(|(other, _)| self.longest_of(layout, other))
+                .filter(|(_, other)| other.server == own.server && other.class != own.class && of(other))
+                .map(|(other, _)| self.hold_up(layout, node, other))
                 .fold(N::zero(), |longest, frame| longest.greater(&frame))
         };
         let across = longest_of(&|_| true);
-        // A frame of a class below is on the wire only where that may send at the same time.
-        let below = longest_of(&|other| other > class && gates.beside.contains(&other));
+        // A frame of a class below is on the wire only where that may send at the same time, or what is left of one that was cut.
+        let below = longest_of(&|other| {
+            other.class > own.class && (gates.beside.contains(&other.class) || other.preemptable)
+        });
         let mut taken = vec![Arrival::bucket(below, N::zero())];
-        for closed in &gates.closed {
-            let before = match &gates.guard {
-                Some(guard) => guard.times(&line.rate),
-                None => own.clone(),
-            };
-            let mut bits = closed.length.times(&line.rate).plus(&before);
-            if closed.straddled {
+        taken.extend(self.reserved(node).cloned());
+        let before = match &gates.guard {
+            Some(guard) => guard.times(&line.rate),
+            None => self.longest_of(layout, node),
+        };
+        let in_fragments = layout.nodes.iter().any(|other| other.server == own.server && other.preemptable);
+        let mut bits = N::zero();
+        for stretch in &gates.closed {
+            bits = bits.plus(&before);
+            if closed {
+                bits = bits.plus(&stretch.length.times(&line.rate));
+            }
+            if stretch.straddled || in_fragments {
                 bits = bits.plus(&across);
             }
-            let rate = bits.over(&gates.cycle);
-            // In any time t the stretches take at most one of them and the share of the rest of t.
-            let share = rate.over(&line.rate);
-            let least_one = N::of(&Rational::ONE).minus(&share);
-            if !least_one.is_positive() {
-                return None;
-            }
-            taken.push(Arrival::bucket(bits.times(&least_one), rate));
         }
-        for higher in &layout.nodes[node].higher {
-            if gates.beside.contains(&layout.nodes[*higher].class) {
-                taken.push(self.departure(layout, *higher, shifts)?);
-            }
+        let lost = in_any_time(&bits.over(&line.rate), &gates.cycle)?;
+        taken.push(Arrival::bucket(lost.burst.times(&line.rate), lost.rate.times(&line.rate)));
+        Some(taken)
+    }
+}
+
+impl<N: Number> Slope<N> {
+    /// What the class has in the long run, at least.
+    pub fn over_all_time(&self) -> N {
+        let open = self.behind.as_ref().map(|behind| behind.gates.closed_alone().map(|(_, open)| open));
+        match open {
+            None => self.least.clone(),
+            Some(open) => open.map_or_else(N::zero, |open| self.least.times(&open)),
         }
-        let whole = Service::new(vec![line.clone()]);
-        whole.left_over_arbitrary(&Arrival::sum(&taken.iter().collect::<Vec<_>>()))
+    }
+}
+
+impl<N: Number> Gates<N> {
+    /// How long the gate is closed in any time, at most, and the share of the time that it is open.
+    fn closed_alone(&self) -> Option<(Bucket<N>, N)> {
+        let all = self.closed.iter().fold(N::zero(), |sum, one| sum.plus(&one.length));
+        let closed = in_any_time(&all, &self.cycle)?;
+        let open = N::of(&Rational::ONE).minus(&closed.rate);
+        Some((closed, open))
     }
 }

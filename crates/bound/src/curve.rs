@@ -141,6 +141,16 @@ impl<N: Number> Arrival<N> {
         Self::new(self.buckets.iter().chain(&other.buckets).cloned().collect())
     }
 
+    /// So many times as much.
+    #[must_use]
+    pub fn times(&self, factor: &N) -> Self {
+        let more = |bucket: &Bucket<N>| Bucket {
+            burst: bucket.burst.times(factor),
+            rate: bucket.rate.times(factor),
+        };
+        Self { buckets: self.buckets.iter().map(more).collect() }
+    }
+
     /// What leaves where every bit stays at most `delay` and at least none: the curve, that much earlier.
     #[must_use]
     pub fn delayed(&self, delay: &N) -> Self {

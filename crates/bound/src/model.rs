@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wg_plan::Diagnostic;
 
-use crate::classes::Rule;
+use crate::classes::{Fragments, Rule};
 use crate::curve::{Bucket, RateLatency};
 use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
@@ -128,15 +128,43 @@ pub struct Server {
     pub service: Vec<RateLatency<Rational>>,
     /// The rate of the link behind it: nothing leaves faster.
     pub capacity: Option<Rational>,
-    /// What a schedule keeps from all flows: service that is lost, at most so much in any time.
-    pub reserved: Option<Bucket<Rational>>,
+    /// What a schedule keeps from all flows: windows, where there are any.
+    pub reserved: Option<Reserved>,
     /// Rules of its classes beside strict priority.
     pub rules: BTreeMap<u8, Rule<Rational>>,
+    /// Which classes send frames in fragments, where any does.
+    pub fragments: Option<Fragments<Rational>>,
     /// Of classes whose buffer is known, the most bits that wait in order of arrival, beside the frame on the line: what
     /// finds no more room is lost.
     pub buffers: BTreeMap<u8, Rational>,
     /// Line of the file it is written in; 0 where there is none.
     pub line: u32,
+}
+
+/// What windows of time-triggered frames take of a line, under each integration of SAE AS6802 (Zhao, Pop, Li, Chen, Xiong: "Timing
+/// analysis of rate-constrained traffic in TTEthernet using network calculus", Real-Time Systems 53, 2017; how windows of several
+/// flows lie to one another is not used here).
+#[derive(Clone, Debug)]
+pub struct Reserved {
+    /// Of each window the bits that may pass in it, and how often it comes.
+    pub windows: Vec<(Rational, Rational)>,
+    /// Whether a frame that would not be through before a window does not begin, or begins in vain.
+    pub guarded: bool,
+}
+
+impl Reserved {
+    /// What is lost of the line to frames of which `longest` is the longest, at most so much in any time. A window of `w` in a
+    /// period `T` is in any time `t` at most `w·(1 − w/(C·T)) + t·w/T`.
+    pub fn of(&self, longest: &Rational, rate: &Rational) -> Bucket<Rational> {
+        let mut all = Bucket { burst: Rational::ZERO, rate: Rational::ZERO };
+        for (bits, period) in &self.windows {
+            let lost = if self.guarded { bits + longest } else { bits.clone() };
+            let each = &lost / period;
+            let left = (&Rational::ONE - &(&each / rate)).max(Rational::ZERO);
+            (all.burst, all.rate) = (&all.burst + &(&lost * &left), &all.rate + &each);
+        }
+        all
+    }
 }
 
 /// A flow.
@@ -180,6 +208,8 @@ pub struct Target {
     pub last: usize,
     /// What comes after that server.
     pub wait: Rational,
+    /// Whether no time bounds how late what comes there is, whatever its servers guarantee.
+    pub unbounded: bool,
 }
 
 /// A delay that may not be exceeded.
@@ -200,8 +230,8 @@ pub struct Limit {
 pub struct Scheduled {
     /// Its name.
     pub name: String,
-    /// Targets, the names of the servers on the way, and the delay.
-    pub targets: Vec<(String, Vec<String>, Rational)>,
+    /// Targets, the names of the servers on the way, and the delay; none where a window may be missed again and again.
+    pub targets: Vec<(String, Vec<String>, Option<Rational>)>,
     /// Places of which it is not proved that they take all its frames, and why.
     pub drops: Vec<(String, String)>,
 }
@@ -254,7 +284,7 @@ impl Flow {
             }));
         }
         if let Some(last) = at {
-            self.targets.push(Target { name: name.into(), last, wait });
+            self.targets.push(Target { name: name.into(), last, wait, unbounded: false });
         }
     }
 
@@ -288,6 +318,7 @@ impl Server {
             capacity: None,
             reserved: None,
             rules: BTreeMap::new(),
+            fragments: None,
             buffers: BTreeMap::new(),
             line: 0,
         }
@@ -302,9 +333,16 @@ impl Server {
 impl Model {
     /// How much of each server is asked for in the long run.
     pub fn loads(&self) -> Vec<Rational> {
-        let reserved =
-            |server: &Server| server.reserved.as_ref().map_or(Rational::ZERO, |kept| kept.rate.clone());
-        let mut rates: Vec<Rational> = self.servers.iter().map(reserved).collect();
+        let mut longest = vec![Rational::ZERO; self.servers.len()];
+        for (flow, step) in self.flows.iter().flat_map(|flow| flow.steps.iter().map(move |step| (flow, step)))
+        {
+            longest[step.server] = (&longest[step.server]).max(&flow.longest_frame).clone();
+        }
+        let kept = |(server, longest): (&Server, &Rational)| {
+            let windows = server.reserved.as_ref();
+            windows.map_or(Rational::ZERO, |windows| windows.of(longest, server.rate()).rate)
+        };
+        let mut rates: Vec<Rational> = self.servers.iter().zip(&longest).map(kept).collect();
         for flow in &self.flows {
             for step in &flow.steps {
                 rates[step.server] = &rates[step.server] + flow.rate();

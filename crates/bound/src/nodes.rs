@@ -16,8 +16,10 @@ pub(crate) struct Node {
     pub groups: Vec<Group>,
     /// Nodes of the same server that are served before it.
     pub higher: Vec<usize>,
-    /// The longest frame of the classes below, which may be on the wire already.
+    /// The longest frame of the classes below, which may be on the wire already, or as much of it as cannot be cut.
     pub blocking: Rational,
+    /// Its frames are sent in fragments where express ones wait.
+    pub preemptable: bool,
 }
 
 /// What comes to a node over one link.
@@ -70,7 +72,9 @@ impl Layout {
             *place = nodes.len();
             let higher = nodes.iter().enumerate().filter(|(_, node): &(usize, &Node)| node.server == *server);
             let higher = higher.map(|(index, _)| index).collect();
-            nodes.push(Node { server: *server, class: *class, higher, ..Node::default() });
+            let fragments = model.servers[*server].fragments.as_ref();
+            let preemptable = fragments.is_some_and(|fragments| fragments.classes.contains(class));
+            nodes.push(Node { server: *server, class: *class, higher, preemptable, ..Node::default() });
         }
         let (mut hops, mut first): (Vec<Hop>, Vec<usize>) = (Vec::new(), Vec::new());
         for (flow, described) in model.flows.iter().enumerate() {
@@ -106,7 +110,11 @@ impl Layout {
             .flat_map(|(index, node)| node.higher.iter().map(move |higher| (*higher, index)))
             .collect();
         for (higher, index) in lower {
-            nodes[higher].blocking = (&nodes[higher].blocking).max(&frames[index]).clone();
+            let fragments = model.servers[nodes[index].server].fragments.as_ref();
+            let cut = fragments.filter(|_| nodes[index].preemptable && !nodes[higher].preemptable);
+            let blocks =
+                cut.map_or(&frames[index], |fragments| (&fragments.uncut).min(&frames[index])).clone();
+            nodes[higher].blocking = (&nodes[higher].blocking).max(&blocks).clone();
         }
         let order = components(&nodes, &hops);
         Self { nodes, hops, first, order }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::classes::Rule;
+use crate::classes::{self, Rule};
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
 use crate::fixed_point;
 use crate::knowledge;
@@ -96,10 +96,12 @@ pub(crate) struct Values<N> {
     longest: Vec<N>,
     frames: BTreeMap<(usize, usize), N>,
     blocking: Vec<N>,
-    /// Of each server, what a schedule keeps.
+    /// Of each node, what a schedule keeps.
     reserved: Vec<Option<Arrival<N>>>,
     /// Of each node, the rule of its class.
     rules: Vec<Option<Rule<N>>>,
+    /// Of each server, the most of a frame that cannot be cut, where any is.
+    uncut: Vec<Option<N>>,
     /// Of each node, what waits in its buffer at most.
     buffers: Vec<Option<N>>,
     settings: Settings,
@@ -119,9 +121,12 @@ impl<N: Number> Values<N> {
         let mut frames = BTreeMap::new();
         for (index, node) in layout.nodes.iter().enumerate() {
             for (position, group) in node.groups.iter().enumerate() {
-                if group.from.is_some() {
-                    frames.insert((index, position), N::of(&group.longest_frame));
-                }
+                let Some(from) = group.from else { continue };
+                let longest = N::of(&group.longest_frame);
+                // The end of a frame that was cut may come right behind that of the one it was cut for.
+                let mixed = model.servers[from].fragments.is_some();
+                let at_once = if mixed { longest.plus(&longest) } else { longest };
+                frames.insert((index, position), at_once);
             }
         }
         Self {
@@ -136,20 +141,16 @@ impl<N: Number> Values<N> {
             longest: model.flows.iter().map(|flow| N::of(&flow.longest_frame)).collect(),
             frames,
             blocking: layout.nodes.iter().map(|node| N::of(&node.blocking)).collect(),
-            reserved: model
-                .servers
-                .iter()
-                .map(|server| {
-                    server
-                        .reserved
-                        .as_ref()
-                        .map(|kept| Arrival::bucket(N::of(&kept.burst), N::of(&kept.rate)))
-                })
-                .collect(),
+            reserved: (0..layout.nodes.len()).map(|node| reserved(model, layout, node)).collect(),
             rules: layout
                 .nodes
                 .iter()
                 .map(|node| model.servers[node.server].rules.get(&node.class).map(Rule::converted))
+                .collect(),
+            uncut: model
+                .servers
+                .iter()
+                .map(|server| server.fragments.as_ref().map(|fragments| N::of(&fragments.uncut)))
                 .collect(),
             buffers: layout
                 .nodes
@@ -165,6 +166,11 @@ impl<N: Number> Values<N> {
         self.rules[node].as_ref()
     }
 
+    /// What a schedule keeps of the line of a node.
+    pub(crate) fn reserved(&self, node: usize) -> Option<&Arrival<N>> {
+        self.reserved[node].as_ref()
+    }
+
     /// The line of a node.
     pub(crate) fn line(&self, layout: &Layout, node: usize) -> &RateLatency<N> {
         &self.services[layout.nodes[node].server].pieces()[0]
@@ -178,6 +184,27 @@ impl<N: Number> Values<N> {
     /// The longest frame of the classes below a node.
     pub(crate) fn blocking(&self, node: usize) -> &N {
         &self.blocking[node]
+    }
+
+    /// How much of the longest frame of another node at its server a node may have to wait for.
+    pub(crate) fn hold_up(&self, layout: &Layout, node: usize, other: usize) -> N {
+        let longest = self.longest_of(layout, other);
+        let cuts = layout.nodes[other].preemptable && !layout.nodes[node].preemptable;
+        match &self.uncut[layout.nodes[node].server] {
+            Some(uncut) if cuts => longest.lesser(uncut),
+            _ => longest,
+        }
+    }
+
+    /// What a node above takes of the line, where each of its frames may cut one of this node.
+    pub(crate) fn with_cuts(
+        &self,
+        layout: &Layout,
+        (node, higher): (usize, usize),
+        sent: Arrival<N>,
+    ) -> Arrival<N> {
+        let cuts = layout.nodes[node].preemptable && !layout.nodes[higher].preemptable;
+        if cuts { sent.times(&N::of(&classes::a_cut_for_each())) } else { sent }
     }
 
     /// The longest frame of a node.
@@ -248,14 +275,17 @@ impl<N: Number> Values<N> {
         }
         let whole = &self.services[*server];
         let blocking = &self.blocking[node];
-        let reserved = self.reserved[*server].as_ref();
+        let reserved = self.reserved(node);
         if higher.is_empty() && blocking.is_not_positive() && reserved.is_none() {
             return Some(whole.clone());
         }
         // A strict class is sent whenever it has something, so what it sends while one below waits came meanwhile.
-        let above = |higher: &usize| match self.rule(*higher) {
-            None => self.aggregate(layout, *higher, shifts),
-            Some(_) => self.departure(layout, *higher, shifts),
+        let above = |higher: &usize| {
+            let sent = match self.rule(*higher) {
+                None => self.aggregate(layout, *higher, shifts),
+                Some(_) => self.departure(layout, *higher, shifts),
+            };
+            sent.map(|sent| self.with_cuts(layout, (node, *higher), sent))
         };
         let above: Option<Vec<Arrival<N>>> = higher.iter().map(above).collect();
         let above = above?;
@@ -294,7 +324,7 @@ impl<N: Number> Values<N> {
         let buffer = self.buffers[node].as_ref()?;
         let Node { server, higher, .. } = &layout.nodes[node];
         let alike = self.rule(node).is_none()
-            && self.reserved[*server].is_none()
+            && self.reserved(node).is_none()
             && higher.iter().all(|above| self.rule(*above).is_none());
         if !alike || self.settings.multiplexing != Multiplexing::Fifo {
             return None;
@@ -449,6 +479,17 @@ pub(crate) fn analyse<N: Number>(
         }
     }
     Ok(Total { bounds, shifts })
+}
+
+/// What windows keep from a node, as far as its own frames and those above it do not fit before them.
+fn reserved<N: Number>(model: &Model, layout: &Layout, node: usize) -> Option<Arrival<N>> {
+    let Node { server, higher, .. } = &layout.nodes[node];
+    let server = &model.servers[*server];
+    let nodes = higher.iter().chain([&node]).map(|one| &layout.nodes[*one]);
+    let frames = nodes.flat_map(|one| one.groups.iter().map(|group| &group.longest_frame));
+    let longest = frames.max().cloned().unwrap_or_default();
+    let kept = server.reserved.as_ref()?.of(&longest, server.rate());
+    Some(Arrival::bucket(N::of(&kept.burst), N::of(&kept.rate)))
 }
 
 /// Exact values of shifts: of what was rounded, the upper bound.

@@ -168,6 +168,7 @@ class _Search:
 
     def _try(self, offsets: Sequence[Offsets], *, passages: bool = False) -> list[Journey]:
         """Simulates, and keeps whatever is the worst so far of any flow."""
+        offsets = [self._runs.kept(own) for own in offsets]
         journeys = self._runs.simulate(offsets, passages=passages)
         self._outcome.runs += len(journeys)
         for own, journey in zip(offsets, journeys, strict=True):

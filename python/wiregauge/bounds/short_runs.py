@@ -1,6 +1,7 @@
 """Many short runs of one test that differ in when its senders begin, and that test with such offsets written into it.
 
 The short form of a test has no warm-up, no faults and few messages: every sender starts greedily, after its own offset.
+Messages of a time-triggered flow keep their place in its cycle, since that is what a bound reckons with.
 Hosts take of every time that their model draws the longest: that may happen, and a bound counts it. Where a message
 goes over two networks one of them may fail, and then its way is that over the other.
 What a short run shows, anybody sees who runs the written test: both are compiled from the same file.
@@ -9,6 +10,7 @@ What a short run shows, anybody sees who runs the written test: both are compile
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from wiregauge.config import Diagnostic, TestError, load_bytes, reading
 from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
-from wiregauge.plan import Flow, Network, Send, as_json
+from wiregauge.plan import Flow, Network, Run, Send, as_json
 from wiregauge.plan.network import EndSystem
 from wiregauge.plan.tasks import Bursts
 
@@ -60,7 +62,9 @@ class Journey:
 class ShortRuns:
     """The short runs of a test."""
 
-    def __init__(self, root: etree._Element, file: str, critical_ps: int) -> None:
+    def __init__(
+        self, root: etree._Element, file: str, critical_ps: int, places: Sequence[tuple[int, int]]
+    ) -> None:
         campaign = load_bytes(etree.tostring(root), Path(file)).campaign
         self._root, self._file = root, file
         self.critical = critical_ps
@@ -69,6 +73,7 @@ class ShortRuns:
         self.names = self.network.names
         self.senders = tuple(_sender(send) for send in self.run.sends)
         self.ways = {flow.id: _ways(flow) for flow in self.run.flows}
+        self._places = places
         self._texts = as_json(self.network), as_json(self.run)
 
     @property
@@ -76,6 +81,13 @@ class ShortRuns:
         """Whether something that no sender's offset moves goes round: background load, gates, or windows."""
         scheduled = any(flow.schedule is not None for flow in self.run.flows)
         return bool(self.run.injects) or '"gate' in self._texts[0] or scheduled
+
+    def kept(self, offsets: Sequence[int]) -> tuple[int, ...]:
+        """These offsets, those of time-triggered flows moved on to the place that their messages have in the cycle."""
+        return tuple(
+            offset + (place - offset) % step
+            for offset, (place, step) in zip(offsets, self._places, strict=True)
+        )
 
     def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
         """A run for each list of offsets, ps, of the senders in their order."""
@@ -194,7 +206,7 @@ def _shortened(root: etree._Element, file: str, longest: int, network: str | Non
     if injects:
         end = critical + window
     tasks.set("duration", _nanos(end))
-    return ShortRuns(root, file, critical)
+    return ShortRuns(root, file, critical, [_place(plan, send) for send in plan.sends])
 
 
 def _slow(root: etree._Element, network: Network) -> None:
@@ -224,6 +236,15 @@ def _left(root: etree._Element, flows: Sequence[Flow], network: str) -> None:
     both = {str(flow.id) for flow in flows if len({route.network for route in flow.routes}) > 1}
     for node in [node for node in root.iter("*") if local(node) == "flow" and node.get("id") in both]:
         node.set("networks", network)
+
+
+def _place(run: Run, send: Send) -> tuple[int, int]:
+    """The place of a sender's messages in what its schedule repeats, ps, and how long that is: 1 without a schedule."""
+    cycles = [
+        flow.schedule.period for flow in run.flows if flow.id == send.flow and flow.schedule is not None
+    ]
+    step = math.gcd(send.period, *cycles) if cycles else 1
+    return (run.warm_up + send.offset) % step, step
 
 
 def _sender(send: Send) -> Sender:

@@ -248,6 +248,9 @@ impl Tree {
                 let Some(capacity) = &analysis.model.servers[from].capacity else { continue };
                 let longest = groups.iter().map(|group| &group.longest_frame).max();
                 let frame = longest.filter(|_| analysis.settings.packetizer).cloned().unwrap_or_default();
+                // As in total flow analysis.
+                let mixed = analysis.model.servers[from].fragments.is_some();
+                let frame = if mixed { &frame + &frame } else { frame };
                 let dates = &self.dates[node];
                 for u in 0..dates.len() {
                     for v in u + 1..dates.len() {

@@ -179,6 +179,11 @@ fn is_unchanged(mac: &MacOperation) -> bool {
 }
 
 impl GateEntry {
+    /// Whether it holds the MAC, or releases it.
+    pub fn sets_mac(&self) -> bool {
+        !is_unchanged(&self.mac)
+    }
+
     /// Its gates, the lowest bit that of class 0.
     pub fn mask(&self) -> u16 {
         self.open.iter().fold(0, |mask, class| mask | 1_u16.checked_shl(u32::from(*class)).unwrap_or(0))

@@ -4,11 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 use wg_plan::host_tsn::{GateEntry, Shaper};
-use wg_plan::{Attachment, Flow as PlannedFlow, NodeIndex, NodeKind, PortSchedule, PortTsn};
+use wg_plan::{
+    Attachment, Flow as PlannedFlow, Integration, LinkPriority, NodeIndex, NodeKind, PortClass, PortSchedule,
+    PortTsn, SwitchKind,
+};
 
-use super::{Reading, seconds};
-use crate::classes::{Closed, Gates, Rule, Slope};
+use super::{AROUND_FRAME, Reading, seconds};
+use crate::classes::{Behind, Closed, Fragments, Gates, Rule, Slope};
+use crate::curve::Bucket;
 use crate::rational::Rational;
+
+/// Virtual links that no class takes go before all classes, those of high priority before those of low.
+const BEFORE_CLASSES: u8 = 2;
+
+/// Where a class stands at its port; less is more urgent.
+pub(super) fn rank(tsn: &PortTsn, class: usize) -> u8 {
+    let after = tsn.classes.len().saturating_sub(1 + class);
+    u8::try_from(after).unwrap_or(u8::MAX).saturating_add(BEFORE_CLASSES)
+}
 
 impl Reading<'_> {
     /// What is set for a port, where anything is.
@@ -23,8 +36,26 @@ impl Reading<'_> {
 
     /// The class of a priority at a port with traffic classes; less is more urgent.
     pub(super) fn rank(tsn: &PortTsn, priority: u8) -> u8 {
-        let class = tsn.classes_of_priorities()[usize::from(priority & 7)];
-        u8::try_from(tsn.classes.len()).unwrap_or(u8::MAX).saturating_sub(1 + class)
+        rank(tsn, usize::from(tsn.classes_of_priorities()[usize::from(priority & 7)]))
+    }
+
+    /// That of a virtual link: before all classes, or in the one that takes it.
+    pub(super) fn rank_of_link(tsn: &PortTsn, priority: u8) -> u8 {
+        let priority = LinkPriority::of(priority);
+        match (tsn.class_of_link(priority), priority) {
+            (Some(class), _) => rank(tsn, class),
+            (None, LinkPriority::High) => 0,
+            (None, LinkPriority::Low) => 1,
+        }
+    }
+
+    /// Whether a device tells virtual links from other frames.
+    pub(super) fn knows_links(&self, node: NodeIndex) -> bool {
+        match &self.network.nodes[usize::from(node)].kind {
+            NodeKind::Switch(switch) => switch.kind >= SwitchKind::Arinc664,
+            NodeKind::EndSystem { .. } => true,
+            NodeKind::Hub { .. } => false,
+        }
     }
 
     /// The priority of a flow's frames at a port with traffic classes.
@@ -36,102 +67,112 @@ impl Reading<'_> {
         }
     }
 
-    /// What of a node's traffic classes no curve bounds.
-    pub(super) fn unruled(&self, node: NodeIndex) -> Vec<(&'static str, &'static str)> {
-        let described = &self.network.nodes[usize::from(node)];
-        let ports: Vec<PortTsn> = match &described.kind {
-            NodeKind::Switch(switch) => switch.tsn.clone(),
-            NodeKind::EndSystem { .. } => described.tsn.iter().filter_map(|tsn| tsn.port()).collect(),
-            NodeKind::Hub { .. } => Vec::new(),
-        };
-        let mut found = BTreeSet::new();
-        for tsn in &ports {
-            let shaped = tsn.classes.iter().any(|class| class.idle_slope_bps.is_some());
-            if tsn.classes.iter().any(|class| class.preemptable) {
-                found.insert(("preemption", "leave preemptable out"));
-            }
-            if tsn.classes.iter().any(|class| class.asynchronous.is_some()) {
-                found.insert(("asynchronous shaping", "leave <ats> out"));
-            }
-            if tsn.cyclic.is_some() {
-                found.insert(("cyclic queuing", "leave <cyclic-queuing> out"));
-            }
-            // A filter that drops only takes load off what comes behind it; one that changes priorities does more.
-            let entries = tsn.filters.iter().filter_map(|filter| filter.gate.as_ref());
-            if entries.flat_map(|gate| &gate.entries).any(|entry| entry.priority.is_some()) {
-                let cure = "leave priority out of the <stream-gate-entry> elements";
-                found.insert(("stream gates with internal priorities", cure));
-            }
-            if tsn.schedules.len() > 1 {
-                found.insert(("gate schedules that take over one another", "keep one of them"));
-            }
-            if shaped && !tsn.schedules.is_empty() {
-                found.insert(("credit-based shapers behind gates", "bound the port with either of them"));
+    /// What of the traffic classes that flows take at a node no curve bounds, with the ports that have it.
+    pub(super) fn unruled(&self, node: NodeIndex) -> BTreeMap<Unruled, Vec<u16>> {
+        let mut found: BTreeMap<Unruled, Vec<u16>> = BTreeMap::new();
+        for at in self.taken_ports().into_iter().filter(|at| at.node == node) {
+            let Some(tsn) = self.tsn(at) else { continue };
+            for one in unruled_of(&tsn).into_iter().chain(self.unruled_beside_windows(at, &tsn)) {
+                found.entry(one).or_default().push(at.port);
             }
         }
-        if let NodeKind::Switch(switch) = &described.kind {
-            let has_classes = |at: Attachment| at.node == node && switch.tsn_of(at.port).is_some();
-            let relayed = |flow: &PlannedFlow| self.run.relays.iter().any(|relay| relay.flow == flow.id);
-            let critical =
-                self.run.flows.iter().filter(|flow| flow.virtual_link.is_some() || flow.schedule.is_some());
-            let mut leave = critical.flat_map(|flow| {
-                let hops = flow.routes.iter().flat_map(|route| &route.hops);
-                hops.map(|hop| (hop.from, relayed(flow).then_some(hop.to)))
-            });
-            if leave.any(|(out, back)| has_classes(out) || back.is_some_and(has_classes)) {
-                let cure = "leave <switch-tsn> out of the ports that rc and tt flows take";
-                found.insert(("virtual links or windows beside traffic classes", cure));
-            }
-        }
-        let classes = described.tsn.iter().flat_map(|tsn| &tsn.classes);
+        let classes = self.network.nodes[usize::from(node)].tsn.iter().flat_map(|tsn| &tsn.classes);
         if classes.into_iter().any(|class| matches!(class.shaper, Some(Shaper::Etf { .. }))) {
-            found.insert(("a class whose frames name their time", "leave the etf shaper out"));
+            found.insert(LAUNCHED, Vec::new());
         }
-        let links = self.run.flows.iter().any(|flow| flow.from == node && flow.virtual_link.is_some());
-        if !ports.is_empty() && links && matches!(described.kind, NodeKind::EndSystem { .. }) {
-            found.insert(("virtual links beside traffic classes", "leave <host-tsn> out"));
+        if let NodeKind::Switch(switch) = &self.network.nodes[usize::from(node)].kind {
+            // What enters by these ports has another class wherever it leaves. A filter that drops only takes load off.
+            let filters = switch.tsn.iter().filter(|tsn| changes_priorities(tsn));
+            for tsn in filters {
+                found.entry(OTHER_PRIORITIES).or_default().extend(&tsn.ports);
+            }
         }
-        found.into_iter().collect()
+        found
+    }
+
+    /// A shaper pays for what was sent of a frame that is cut off, and again for the whole of it.
+    fn unruled_beside_windows(&self, at: Attachment, tsn: &PortTsn) -> Option<Unruled> {
+        let NodeKind::Switch(switch) = &self.network.nodes[usize::from(at.node)].kind else { return None };
+        let windows = self.run.flows.iter().filter_map(|flow| flow.schedule.as_ref());
+        let has_windows = windows.flat_map(|schedule| &schedule.windows).any(|window| window.at == at);
+        (has_windows && switch.integration == Integration::Preemption && is_shaped(tsn)).then_some(CUT_OFF)
+    }
+
+    /// Ports that flows or loads leave by.
+    fn taken_ports(&self) -> BTreeSet<Attachment> {
+        let mut taken = BTreeSet::new();
+        for flow in &self.run.flows {
+            let returns = self.run.relays.iter().any(|relay| relay.flow == flow.id);
+            for hop in flow.routes.iter().flat_map(|route| &route.hops) {
+                taken.insert(hop.from);
+                taken.extend(returns.then_some(hop.to));
+            }
+        }
+        taken.extend(self.run.injects.iter().flat_map(|inject| &inject.route.hops).map(|hop| hop.from));
+        taken
     }
 
     /// The rules of the classes of a port.
     pub(super) fn rules(&self, at: Attachment) -> BTreeMap<u8, Rule<Rational>> {
         let Some(tsn) = self.tsn(at) else { return BTreeMap::new() };
-        let rank = |class: usize| u8::try_from(tsn.classes.len() - 1 - class).unwrap_or(0);
+        let rank = |class: usize| rank(&tsn, class);
         let fast = self.fast(at.node);
         let slow = &Rational::integer(2) - &fast;
         // Gates open and close at the next tick, so a stretch lies within one that ends a tick later, and a frame that
         // fits by the reading may last beyond its gate.
         let ticks = self.coarse(at.node);
-        if let Some(schedule) = tsn.schedules.first() {
-            let every = 0..tsn.classes.len();
-            let gates = |class: usize| Gates {
-                cycle: &seconds(schedule.cycle()) / &fast,
-                closed: closed(schedule, class)
-                    .into_iter()
-                    .map(|(length, straddled)| Closed {
-                        length: &(&seconds(length) / &slow) + &ticks,
-                        // Behind a guard band a frame may last beyond the closing of its own gate.
-                        straddled: straddled || tsn.guard_band.is_some() || ticks.signum() > 0,
-                    })
-                    .collect(),
-                guard: tsn.guard_band.map(|guard| &seconds(guard) / &slow),
-                beside: every
-                    .clone()
-                    .filter(|other| *other != class)
-                    .filter(|other| {
-                        schedule.entries.iter().any(|entry| is_open(entry, class) && is_open(entry, *other))
-                    })
-                    .map(rank)
-                    .collect(),
-            };
-            return every.clone().map(|class| (rank(class), Rule::Gated(gates(class)))).collect();
-        }
-        let slopes = tsn.classes.iter().enumerate().filter_map(|(class, one)| {
-            let slope = Rational::integer(i128::from(one.idle_slope_bps?));
-            Some((rank(class), Rule::Shaped(Slope { least: &slope * &slow, most: &slope * &fast })))
-        });
-        slopes.collect()
+        let Some(schedule) = tsn.schedules.first() else {
+            let slopes = tsn.classes.iter().enumerate().filter_map(|(class, one)| {
+                let slope = Rational::integer(i128::from(one.idle_slope_bps?));
+                let (least, most) = (&slope * &slow, &slope * &fast);
+                Some((rank(class), Rule::Shaped(Slope { least, most, behind: None })))
+            });
+            return slopes.collect();
+        };
+        let every = 0..tsn.classes.len();
+        let gates = |class: usize| Gates {
+            cycle: &seconds(schedule.cycle()) / &fast,
+            closed: closed(schedule, class)
+                .into_iter()
+                .map(|(length, straddled)| Closed {
+                    length: &(&seconds(length) / &slow) + &ticks,
+                    // Behind a guard band a frame may last beyond the closing of its own gate.
+                    straddled: straddled || tsn.guard_band.is_some() || ticks.signum() > 0,
+                })
+                .collect(),
+            guard: tsn.guard_band.map(|guard| &seconds(guard) / &slow),
+            beside: every
+                .clone()
+                .filter(|other| *other != class)
+                .filter(|other| {
+                    schedule.entries.iter().any(|entry| is_open(entry, class) && is_open(entry, *other))
+                })
+                .map(rank)
+                // What goes before all classes has no gate.
+                .chain(0..BEFORE_CLASSES)
+                .collect(),
+        };
+        let rule = |class: usize| match tsn.classes[class].idle_slope_bps {
+            None => Rule::Gated(gates(class)),
+            Some(slope) => {
+                let slope = while_open(slope, schedule, class);
+                let open = open_in_any_time(schedule, class, (&fast, &slow, &ticks));
+                let behind = Some(Behind { gates: gates(class), open });
+                Rule::Shaped(Slope { least: &slope * &slow, most: &slope * &fast, behind })
+            }
+        };
+        every.clone().map(|class| (rank(class), rule(class))).collect()
+    }
+
+    /// Which classes of a port send in fragments, and what of a frame cannot be cut: less than the shortest fragment and, without
+    /// its check sequence, the shortest rest (IEEE Std 802.3-2022, clause 99), with preamble and gap.
+    pub(super) fn fragments(&self, at: Attachment) -> Option<Fragments<Rational>> {
+        let tsn = self.tsn(at)?;
+        let preemptable = tsn.classes.iter().enumerate().filter(|(_, class)| class.preemptable);
+        let classes: BTreeSet<u8> = preemptable.map(|(class, _)| rank(&tsn, class)).collect();
+        let shortest = i128::from(tsn.shortest_fragment.unwrap_or(64));
+        let uncut = Rational::integer(8 * (shortest + 60 - 1 + AROUND_FRAME));
+        (!classes.is_empty()).then_some(Fragments { classes, uncut })
     }
 
     /// Classes that are sent more than their slope lets pass wait without end.
@@ -145,13 +186,14 @@ impl Reading<'_> {
                 };
                 let flows: Vec<&crate::model::Flow> = self.model.flows.iter().filter(here).collect();
                 let rate = flows.iter().fold(Rational::ZERO, |rate, flow| &rate + flow.rate());
-                if rate > slope.least {
+                let least = slope.over_all_time();
+                if rate > least {
                     let names: Vec<&str> = flows.iter().take(20).map(|flow| flow.name.as_str()).collect();
                     said.push((
                         format!("server \"{}\"", server.name),
                         format!(
                             "a shaped class has an idle slope of {:.0} bit/s, and flows {} bring it {:.0} bit/s",
-                            slope.least.to_f64_down(),
+                            least.to_f64_down(),
                             names.join(", "),
                             rate.to_f64_up()
                         ),
@@ -163,6 +205,83 @@ impl Reading<'_> {
             self.say(&element, &message, "raise the idle slope, or send less in this class");
         }
     }
+}
+
+/// What no curve here has: what it is, what is bounded in its stead, and the cure.
+pub(super) type Unruled = (&'static str, &'static str, &'static str);
+
+const LAUNCHED: Unruled = (
+    "a class whose frames name their time",
+    "frames that leave as soon as they may",
+    "leave the etf shaper out",
+);
+const CUT_OFF: Unruled = (
+    "credit-based shapers beside windows that cut frames off",
+    "windows that nothing is cut off for",
+    "write integration=\"timely-block\" or \"shuffling\"",
+);
+
+const OTHER_PRIORITIES: Unruled = (
+    "stream gates with internal priorities",
+    "the priority of the tag",
+    "leave priority out of the <stream-gate-entry> elements",
+);
+
+fn changes_priorities(tsn: &PortTsn) -> bool {
+    let gates = tsn.filters.iter().filter_map(|filter| filter.gate.as_ref());
+    gates.flat_map(|gate| &gate.entries).any(|entry| entry.priority.is_some())
+}
+
+fn is_shaped(tsn: &PortTsn) -> bool {
+    tsn.classes.iter().any(|class| class.idle_slope_bps.is_some())
+}
+
+fn unruled_of(tsn: &PortTsn) -> Vec<Unruled> {
+    let mut found = Vec::new();
+    let preemptable = |class: &PortClass| class.preemptable;
+    if tsn.classes.iter().any(|class| class.preemptable && class.idle_slope_bps.is_some()) {
+        let cure = "leave preemptable out of the classes with <cbs>";
+        found.push(("shaped classes that are preemptable", "shaped classes that are express", cure));
+    }
+    if !tsn.classes.is_sorted_by_key(|class| !class.preemptable) {
+        let cure = "make the classes with the smallest numbers preemptable";
+        found.push(("express classes below preemptable ones", "express classes above all others", cure));
+    }
+    let mut entries = tsn.schedules.iter().flat_map(|schedule| &schedule.entries);
+    if tsn.classes.iter().any(preemptable) && entries.any(GateEntry::sets_mac) {
+        let cure = "leave mac out of the <gate-entry> elements";
+        found.push(("gates that hold the MAC", "gates that leave the MAC as it is", cure));
+    }
+    if tsn.classes.iter().any(|class| class.asynchronous.is_some()) {
+        found.push(("asynchronous shaping", "strict priority, <cbs> or gates", "leave <ats> out"));
+    }
+    if tsn.cyclic.is_some() {
+        found.push(("cyclic queuing", "strict priority, <cbs> or gates", "leave <cyclic-queuing> out"));
+    }
+    if tsn.schedules.len() > 1 {
+        found.push(("gate schedules that take over one another", "1 gate schedule", "keep one of them"));
+    }
+    found
+}
+
+/// The idle slope of a class while its gate is open (operIdleSlope of IEEE Std 802.1Q-2022, 8.6.8.2), to a bit per second.
+fn while_open(slope: u64, schedule: &PortSchedule, class: usize) -> Rational {
+    let (open, cycle) = (schedule.open_in_cycle(class).as_picos(), schedule.cycle().as_picos());
+    let scaled = i128::from(slope) * i128::from(cycle) / i128::from(open.max(1));
+    Rational::integer(if open == 0 { i128::from(slope) } else { scaled })
+}
+
+/// How long the gate of a class is open in any time, at most: of a cycle that it is open for `o` of, `o·(1 − o/c) + t·o/c`.
+fn open_in_any_time(
+    schedule: &PortSchedule,
+    class: usize,
+    (fast, slow, ticks): (&Rational, &Rational, &Rational),
+) -> Bucket<Rational> {
+    let openings = Rational::integer(closed(schedule, class).len() as i128);
+    let open = &(&seconds(schedule.open_in_cycle(class)) / slow) + &(&openings * ticks);
+    let cycle = &seconds(schedule.cycle()) / fast;
+    let share = (&open / &cycle).min(Rational::ONE);
+    Bucket { burst: &open * &(&Rational::ONE - &share), rate: share }
 }
 
 fn is_open(entry: &GateEntry, class: usize) -> bool {

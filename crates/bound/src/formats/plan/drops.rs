@@ -13,6 +13,7 @@ use wg_plan::{
 };
 
 use super::buffers::most_bits;
+use super::classes::rank;
 use super::{AROUND_FRAME, PREAMBLE, Reading, frame_bits, least, most, seconds};
 use crate::curve::Bucket;
 use crate::model::{Place, Takes};
@@ -121,7 +122,7 @@ impl Reading<'_> {
             let Some(tsn) = switch.tsn_of(port.port) else { continue };
             for (number, class) in tsn.classes.iter().enumerate() {
                 let Some(longest) = class.longest_frame else { continue };
-                let rank = u8::try_from(tsn.classes.len() - 1 - number).unwrap_or(0);
+                let rank = rank(tsn, number);
                 let at = self.at_server(server).into_iter().filter(|(flow, step)| {
                     self.model.flows[*flow].steps[*step].class == rank
                         && self.lengths[*flow].1 > i128::from(longest)

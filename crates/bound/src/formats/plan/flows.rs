@@ -1,14 +1,13 @@
 //! Flows: what senders bring, and the servers on the way to each receiver.
 
-use wg_frame::time::Span;
 use wg_plan::{
     Attachment, Flow as PlannedFlow, Hop, NetworkId, NodeKind, Pattern, Protocol, Relay, Route, Send,
-    SwitchKind,
+    SwitchKind, TimeTriggered,
 };
 
 use super::{Reading, Traffic, frame_bits, least, most, seconds};
 use crate::curve::Bucket;
-use crate::model::{Flow, Passage, Scheduled};
+use crate::model::{Flow, Passage, Place, Scheduled, Takes};
 use crate::rational::Rational;
 
 impl Reading<'_> {
@@ -36,7 +35,10 @@ impl Reading<'_> {
     fn class(&self, port: Attachment, flow: &PlannedFlow) -> u8 {
         let at = port.node;
         if let Some(tsn) = self.tsn(port) {
-            return Self::rank(&tsn, self.priority(at, flow));
+            return match &flow.virtual_link {
+                Some(link) if self.knows_links(at) => Self::rank_of_link(&tsn, link.priority),
+                _ => Self::rank(&tsn, self.priority(at, flow)),
+            };
         }
         const UNTAGGED: u8 = 0;
         let priority = flow.vlan.map_or(UNTAGGED, |tag| tag.priority);
@@ -78,7 +80,7 @@ impl Reading<'_> {
     }
 
     /// From the end of one hop to the queue of the next.
-    fn forwarding(&self, before: &Hop, hop: &Hop) -> (Rational, Rational) {
+    pub(super) fn forwarding(&self, before: &Hop, hop: &Hop) -> (Rational, Rational) {
         let [came, goes] = [before, hop].map(|hop| &self.network.links[hop.link as usize]);
         let wire = seconds(came.delay);
         let NodeKind::Switch(switch) = &self.network.nodes[usize::from(hop.from.node)].kind else {
@@ -216,7 +218,7 @@ impl Reading<'_> {
         bounded.add_target(&target, passages.iter().cloned(), end);
     }
 
-    /// A time-triggered message waits for its dispatch, at most a period, and then goes by the schedule.
+    /// A time-triggered message waits for its dispatch and then goes by the schedule.
     fn scheduled(&mut self, flow: &PlannedFlow, sends: &[&Send]) {
         let element = format!("<flow id=\"{}\">", flow.id);
         let Some(schedule) = &flow.schedule else { return };
@@ -230,49 +232,68 @@ impl Reading<'_> {
             );
             return;
         }
-        let host = self.host(flow.from);
-        let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
-        let woken =
-            &(&most(&host.send_wake_up) + &self.held_up(flow.from, true)) + &self.read_cost(flow.from).1;
-        let before = &(&woken + &work) + &seconds(host.interface_delay);
-        let mut targets = Vec::new();
+        let dispatch = self.until_dispatch(flow, sends[0], schedule);
+        let mut drops = self.scheduled_drops(flow, sends[0], schedule);
+        let (mut targets, mut read) = (Vec::new(), Vec::new());
         for route in &flow.routes {
-            let (Some(receiver), Some(last)) = (route.receiver(), route.hops.last()) else { continue };
-            let Some(reception) = schedule.receptions.iter().find(|reception| reception.at == last.to) else {
+            let Some(receiver) = route.receiver() else { continue };
+            let Some(course) = self.course(sends[0], schedule, route) else { continue };
+            drops.extend(course.drops);
+            let target = format!("{}{}", self.name(receiver), self.suffix(flow, route));
+            let arrives = course.longest.map(|span| &dispatch + &span);
+            if let Some(server) = self.readers.get(&receiver) {
+                read.push((target, *server, arrives, course.late));
                 continue;
-            };
-            // From dispatch to each window in turn and to the last instant of reception; offsets go round with the period.
-            let windows = route
-                .hops
-                .iter()
-                .filter_map(|hop| schedule.windows.iter().find(|window| window.at == hop.from));
-            let instants = windows.map(|window| window.offset).chain([reception.offset]);
-            let (mut at, mut span) = (schedule.offset, Span::ZERO);
-            for instant in instants {
-                let step = (instant.as_picos() - at.as_picos()).rem_euclid(schedule.period.as_picos().max(1));
-                (at, span) = (instant, span + Span::from_picos(step));
             }
-            let span = seconds(span + schedule.late);
-            let reading = self.readers.get(&receiver).map_or_else(
-                || self.told(receiver),
-                |server| {
-                    let service = &self.model.servers[*server].service[0];
-                    let bits = Rational::integer(i128::from(self.bits_of(sends[0])));
-                    &service.latency + &(&bits / &service.rate)
-                },
-            );
             let path = route
                 .hops
                 .iter()
                 .map(|hop| self.model.servers[self.servers[&hop.from]].name.clone())
                 .collect();
-            let target = format!("{}{}", self.name(receiver), self.suffix(flow, route));
-            let delay =
-                [&period, &before, &span, &reading].iter().fold(Rational::ZERO, |sum, part| &sum + part);
-            targets.push((target, path, delay));
+            targets.push((target, path, arrives.map(|arrives| &arrives + &self.told(receiver))));
         }
-        let drops = self.scheduled_drops(flow, sends[0], schedule);
-        self.model.scheduled.push(Scheduled { name: flow.id.to_string(), targets, drops });
+        drops.sort();
+        drops.dedup();
+        self.read_by_hosts(flow, (sends[0], schedule), read, &drops);
+        if !targets.is_empty() {
+            self.model.scheduled.push(Scheduled { name: flow.id.to_string(), targets, drops });
+        }
+    }
+
+    /// Time-triggered frames wait for the processor of their receiver with all others that are read there: behind the last line
+    /// they are a flow like others. `read`: of each target the server, when a frame is there, and how much that varies.
+    fn read_by_hosts(
+        &mut self,
+        flow: &PlannedFlow,
+        (send, schedule): (&Send, &TimeTriggered),
+        read: Vec<(String, usize, Option<Rational>, Rational)>,
+        drops: &[(String, String)],
+    ) {
+        if read.is_empty() {
+            return;
+        }
+        let bits = Rational::integer(i128::from(self.bits_of(send)));
+        let period = seconds(schedule.period);
+        let rate = &(&bits / &period) * &self.fast(flow.from);
+        let mut bounded = Flow::new(flow.id.to_string(), vec![Bucket { burst: bits.clone(), rate }]);
+        bounded.longest_frame = bits;
+        for (target, server, arrives, late) in read {
+            let is_bounded = arrives.is_some();
+            // One that misses its window goes by a later one, each of which lets one pass.
+            let variation = if is_bounded { late } else { period.clone() };
+            let wait = arrives.unwrap_or_default();
+            bounded.add_target(target, [Passage { server, class: 10, wait, variation }], Rational::ZERO);
+            bounded.targets.last_mut().into_iter().for_each(|target| target.unbounded = !is_bounded);
+        }
+        self.note_lengths([i128::from(self.bits_of(send))].into_iter());
+        let at = self.model.flows.len();
+        self.model.flows.push(bounded);
+        // What the whole host sends is said of all its flows together.
+        let sends = self.backlog_full(flow.from).map(|(place, _)| place);
+        for (name, why) in drops.iter().filter(|(place, _)| Some(place) != sends.as_ref()) {
+            let takes = Takes::NotAll(why.clone());
+            self.model.places.push(Place { name: name.clone(), flows: vec![at], takes });
+        }
     }
 
     fn suffix(&self, flow: &PlannedFlow, route: &Route) -> String {

@@ -13,8 +13,9 @@ use super::{
     AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PER_SECOND, PREAMBLE, Reading, frame_bits, least, longest_bits,
     most, seconds,
 };
-use crate::curve::{Bucket, RateLatency};
-use crate::model::Server;
+use crate::classes::CUT;
+use crate::curve::RateLatency;
+use crate::model::{Reserved, Server, problem};
 use crate::rational::Rational;
 
 /// A draw of wander is the sum of twelve even ones: at most so many of its deviations.
@@ -43,7 +44,7 @@ impl Reading<'_> {
                 _ => {}
             }
         }
-        for (index, node) in (0..).zip(&self.network.nodes) {
+        for (index, node) in (0..).zip(self.network.nodes.clone()) {
             let kind = if matches!(node.kind, NodeKind::Switch(_)) { "switch" } else { "end system" };
             if i128::from(node.interframe_gap) + PREAMBLE != AROUND_FRAME {
                 let message = "its interfaces leave less than the 12 B gap that frames are counted with here";
@@ -53,9 +54,17 @@ impl Reading<'_> {
                     "leave interframe-gap out",
                 ));
             }
-            for (what, cure) in self.unruled(index) {
-                let message = "its ports have ".to_owned() + what + ", which no curve here has";
-                unruled.push((format!("{kind} \"{}\"", node.name), message, cure));
+            for ((what, limit, cure), ports) in self.unruled(index) {
+                let whose = match &ports[..] {
+                    [] => "its ports have".to_owned(),
+                    [port] => format!("its port {port} has"),
+                    several => {
+                        let named: Vec<String> = several.iter().map(ToString::to_string).collect();
+                        format!("its ports {} have", named.join(", "))
+                    }
+                };
+                let message = format!("{whose} {what}, which no curve here has");
+                self.found.push(problem(0, &format!("{kind} \"{}\"", node.name), &message, limit, cure));
             }
         }
         for (element, message, cure) in said {
@@ -83,6 +92,7 @@ impl Reading<'_> {
                     capacity: Some(&nominal * &fast),
                     reserved: None,
                     rules: self.rules(from),
+                    fragments: self.fragments(from),
                     buffers: BTreeMap::new(),
                     line: 0,
                 });
@@ -204,40 +214,61 @@ impl Reading<'_> {
     }
 
     /// What windows of time-triggered frames keep from all others. Frames that would not be done before a window wait
-    /// (timely block), or are cut off and sent again (preemption): either way a window costs a frame more than itself.
+    /// (timely block), or are cut off and sent again (preemption): either way a window costs a frame more than itself. It
+    /// opens and closes by the clock of its node, at its ticks.
+    ///
+    /// What that frame is depends on the class ([`Reserved::of`]), and what a window is to its rule on the rule (`classes.rs`).
     pub(super) fn reserve(&mut self) {
         let ports: Vec<(Attachment, usize)> =
             self.servers.iter().map(|(port, server)| (*port, *server)).collect();
         for (port, server) in ports {
             let rate = self.model.servers[server].service[0].rate.clone();
-            let longest = self.longest_other();
-            let guard = match &self.network.nodes[usize::from(port.node)].kind {
-                NodeKind::Switch(switch) if switch.integration == Integration::Shuffling => Rational::ZERO,
-                _ => &longest / &rate,
-            };
-            let (mut burst, mut share) = (Rational::ZERO, Rational::ZERO);
+            // A frame that is sent in fragments may be cut for it.
+            let in_fragments = self.model.servers[server].fragments.is_some();
+            let cut = if in_fragments { Rational::integer(CUT) } else { Rational::ZERO };
+            let (fast, ticks) = (self.fast(port.node), self.coarse(port.node));
+            let slow = &Rational::integer(2) - &fast;
+            let mut windows = Vec::new();
             for schedule in self.run.flows.iter().filter_map(|flow| flow.schedule.as_ref()) {
                 for window in schedule.windows.iter().filter(|window| window.at == port) {
                     let frame = Rational::integer(8 * (i128::from(schedule.longest_frame) + AROUND_FRAME));
-                    let length = seconds(window.length).max(&frame / &rate);
-                    let whole = &(&length + &guard) * &rate;
-                    burst = &burst + &whole;
-                    share = &share + &(&whole / &seconds(schedule.period));
+                    let open = &(&(&seconds(window.length) / &slow) + &ticks) * &rate;
+                    windows.push((&open.max(frame) + &cut, &seconds(schedule.period) / &fast));
                 }
             }
-            if share.signum() > 0 {
-                self.model.servers[server].reserved = Some(Bucket { burst, rate: share });
-            }
+            let guarded = self.integration(port) != Integration::Shuffling;
+            let reserved = (!windows.is_empty()).then_some(Reserved { windows, guarded });
+            self.model.servers[server].reserved = reserved;
         }
     }
 
-    /// Bits of the longest frame that is not time-triggered.
-    fn longest_other(&self) -> Rational {
-        let others = self.run.flows.iter().filter(|flow| flow.protocol != Protocol::Tt);
-        let sent = self.run.sends.iter().filter(|send| others.clone().any(|flow| flow.id == send.flow));
-        let loads = self.run.injects.iter().map(|inject| wire_bits(Protocol::Udp, None, inject.payload));
-        let bits = sent.map(|send| self.bits_of(send)).chain(loads).max().unwrap_or(0);
-        Rational::integer(i128::from(bits))
+    /// How frames beside the windows of a port keep clear of them.
+    pub(super) fn integration(&self, port: Attachment) -> Integration {
+        match &self.network.nodes[usize::from(port.node)].kind {
+            NodeKind::Switch(switch) => switch.integration,
+            _ => Integration::TimelyBlock,
+        }
+    }
+
+    /// Bits of the longest frame beside windows that leaves by a port.
+    pub(super) fn longest_other(&self, port: Attachment) -> Rational {
+        let leaves = |flow: &&wg_plan::Flow| {
+            let returns = self.run.relays.iter().any(|relay| relay.flow == flow.id);
+            let mut hops = flow.routes.iter().flat_map(|route| &route.hops);
+            flow.protocol != Protocol::Tt && hops.any(|hop| hop.from == port || returns && hop.to == port)
+        };
+        let others = self.run.flows.iter().filter(leaves);
+        let sent = others.flat_map(|flow| self.run.sends.iter().filter(|send| send.flow == flow.id));
+        let loads =
+            self.run.injects.iter().filter(|inject| inject.route.hops.iter().any(|hop| hop.from == port));
+        let loads = loads.map(|inject| wire_bits(Protocol::Udp, None, inject.payload));
+        let most = sent.map(|send| self.bits_of(send)).chain(loads).max().unwrap_or(0);
+        let own = match &self.network.nodes[usize::from(port.node)].kind {
+            NodeKind::Switch(switch) => switch.own_frames.iter().map(|frames| frames.length).max(),
+            _ => None,
+        };
+        let own = own.map_or(0, |length| 8 * (i128::from(length) + AROUND_FRAME));
+        Rational::integer(own.max(i128::from(most)))
     }
 
     /// How much faster than time a node's clock may run: changes by temperature add up, and so does wander, of which the

@@ -1,14 +1,43 @@
-//! Places that drop time-triggered frames. Whether windows clash the plan checks; here is what it takes as given: that
-//! messages come in time for their dispatch, frames for their windows, and hosts to what waits in their rings.
+//! Time-triggered flows: how long their schedules have messages take, and places that drop their frames.
+//!
+//! Schedules are known to the instant, so no curve is needed. A message is handed over so long before its dispatch as the plan
+//! says, where its sender has one place in the cycle (TimeAwareOffset of IEEE Std 802.1Q-2022, clause 46, is such a one); else it
+//! may have just missed one. From there on a frame leaves every port as its window opens (SAE AS6802: timely block), or later by
+//! what may be on the line then (shuffling, preemption). Whether windows clash the plan checks; here is what it takes as given:
+//! that messages come in time for their dispatch, frames for their windows, and hosts to what waits in their rings.
 
 use num_integer::Integer;
 use wg_frame::time::Span;
-use wg_plan::{Flow as PlannedFlow, Hop, NodeIndex, NodeKind, Protocol, Send, TimeTriggered};
+use wg_plan::{
+    Attachment, Flow as PlannedFlow, ForwardingMode, Hop, Integration, NodeIndex, NodeKind, Route, Send,
+    SwitchModel, TimeTriggered,
+};
 
-use super::{PREAMBLE, Reading, least, seconds};
+use super::{AROUND_FRAME, PREAMBLE, Reading, least, seconds};
 use crate::rational::Rational;
 
 type Drops = Vec<(String, String)>;
+/// Bytes of a frame by which a cut-through switch knows where it goes.
+const HEADER: i128 = 14;
+/// Bytes of the gap behind a frame, or behind one that was cut off.
+const GAP: i128 = AROUND_FRAME - PREAMBLE;
+
+/// What becomes of a frame from its dispatch to the last bit at its receiver.
+pub(super) struct Course {
+    /// How long that takes; none where it may miss a window, and the next one as well.
+    pub(super) longest: Option<Rational>,
+    /// How much of that may vary from frame to frame.
+    pub(super) late: Rational,
+    pub(super) drops: Drops,
+}
+
+/// When a message is handed over, after the instant it is due.
+struct HandedOver {
+    /// At least.
+    soonest: Rational,
+    /// How much later another one may be.
+    varies: Rational,
+}
 
 impl Reading<'_> {
     /// Places, and why each may drop frames of a flow.
@@ -26,6 +55,47 @@ impl Reading<'_> {
         drops
     }
 
+    /// A thread that is at work need not be woken: messages of others may have one called sooner, and later.
+    fn handed_over(&self, flow: &PlannedFlow, send: &Send) -> HandedOver {
+        let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
+        let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
+        let others = (&work - &own).max(Rational::ZERO);
+        let woken = &least(&self.host(flow.from).send_wake_up) + &self.read_cost(flow.from).0;
+        let varies = &(&self.sending_varies(flow.from) + &others) + &self.coarse(flow.from);
+        if others.is_zero() {
+            return HandedOver { soonest: woken, varies };
+        }
+        HandedOver { soonest: Rational::ZERO, varies: &varies + &woken }
+    }
+
+    /// From the soonest that a message is ready to the next dispatch, where it is nearest: messages are ready at instants of the
+    /// period this far apart, or whole steps more. Both go by the clock of their host, whatever that shows.
+    fn left(&self, flow: &PlannedFlow, send: &Send, schedule: &TimeTriggered) -> (Rational, Rational) {
+        let step = schedule.period.as_picos().gcd(&send.period.as_picos()).max(1);
+        let step = seconds(Span::from_picos(step));
+        let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
+        let ready =
+            &(&seconds(self.run.warm_up + send.offset) + &self.handed_over(flow, send).soonest) + &own;
+        (modulo(&(&seconds(schedule.offset) - &ready), &step), step)
+    }
+
+    /// From the call of the application to the dispatch of its message, at most. One that is always in time waits from the
+    /// soonest call on for the instant it is meant for; one that may miss it, for a whole period.
+    pub(super) fn until_dispatch(
+        &self,
+        flow: &PlannedFlow,
+        send: &Send,
+        schedule: &TimeTriggered,
+    ) -> Rational {
+        let period = seconds(schedule.period);
+        let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
+        let (left, step) = self.left(flow, send, schedule);
+        let waits =
+            if left < self.handed_over(flow, send).varies { period } else { &(&left + &period) - &step };
+        let slow = &Rational::integer(2) - &self.fast(flow.from);
+        &(&(&waits / &slow) + &own) + &self.coarse(flow.from)
+    }
+
     /// A message that misses its dispatch is replaced by the next one, where the two then meet.
     fn superseded(
         &self,
@@ -33,26 +103,102 @@ impl Reading<'_> {
         send: &Send,
         schedule: &TimeTriggered,
     ) -> Option<(String, String)> {
-        let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
-        let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
-        let others = (&work - &own).max(Rational::ZERO);
-        let varies = &(&self.sending_varies(flow.from) + &others) + &self.coarse(flow.from);
-        let host = self.host(flow.from);
-        let woken = &least(&host.send_wake_up) + &self.read_cost(flow.from).0;
-        let soonest = &(&woken + &own) + &seconds(host.interface_delay);
-        let (period, made) = (schedule.period.as_picos(), send.period.as_picos());
+        let varies = self.handed_over(flow, send).varies;
         if seconds(send.period) >= &seconds(schedule.period) + &varies {
             return None;
         }
-        // Messages come at these phases against dispatches; one must not come on both sides of one.
-        let step = period.gcd(&made).max(1);
-        let ready = seconds(self.run.warm_up + send.offset);
-        let until = &(&seconds(schedule.offset) - &ready) - &soonest;
-        let left = modulo(&until, &seconds(Span::from_picos(step)));
         // Ready at the very instant of dispatch is in time.
-        (left < varies).then(|| {
+        (self.left(flow, send, schedule).0 < varies).then(|| {
             let why = "a message may miss its dispatch, and the next one takes its place".to_owned();
             (format!("the dispatch of \"{}\"", self.name(flow.from)), why)
+        })
+    }
+
+    /// A frame on its way along a route: from window to window, and to the receiver's last bit.
+    pub(super) fn course(&self, send: &Send, schedule: &TimeTriggered, route: &Route) -> Option<Course> {
+        let last = route.hops.last()?;
+        schedule.receptions.iter().find(|reception| reception.at == last.to)?;
+        let whole = i128::from(self.bits_of(send));
+        let (period, mut opens) = (seconds(schedule.period), seconds(schedule.offset));
+        // After the opening of a window: how late the frame may be, and when it is at the next port.
+        let (mut span, mut late, mut comes) = (Rational::ZERO, Rational::ZERO, Rational::ZERO);
+        let mut drops = Drops::new();
+        for (place, hop) in route.hops.iter().enumerate() {
+            let window = schedule.windows.iter().find(|window| window.at == hop.from)?;
+            let mut step = modulo(&(&seconds(window.offset) - &opens), &period);
+            if place > 0 {
+                // What comes after an opening is for the next one.
+                step = if step.is_zero() { period.clone() } else { step };
+                let behind = (&comes - &step).max(Rational::ZERO);
+                late = &behind + &self.held_up_at(hop.from, !behind.is_zero());
+            }
+            (opens, span) = (seconds(window.offset), &span + &step);
+            let link = &self.network.links[hop.link as usize];
+            let line = |bits: i128| Rational::new(bits, i128::from(link.rate.bits_per_second()));
+            if &late + &line(whole) > seconds(window.length) {
+                let name = &self.model.servers[self.servers[&hop.from]].name;
+                let why = "a frame may come too late for it, and the next one then meets it".to_owned();
+                drops.push((format!("the window at port \"{name}\""), why));
+            }
+            let lead =
+                if place == 0 { seconds(self.host(hop.from.node).interface_delay) } else { Rational::ZERO };
+            let (needed, after) = self.onwards(whole, hop, route.hops.get(place + 1));
+            comes = &(&late + &line(needed)) + &(&lead + &after);
+        }
+        let longest = drops.is_empty().then(|| {
+            let slow = &Rational::integer(2) - &self.fast(last.from.node);
+            &(&(&span / &slow) + &comes) + &self.coarse(last.from.node)
+        });
+        drops.extend(self.refused(whole, schedule, last, &comes));
+        let late = &late + &self.coarse(last.from.node);
+        Some(Course { longest, late, drops })
+    }
+
+    /// Bits that have to be in before the next node goes on with a frame, and what the wire and that node take.
+    fn onwards(&self, whole: i128, hop: &Hop, next: Option<&Hop>) -> (i128, Rational) {
+        let all = whole - 8 * GAP;
+        let Some(next) = next else {
+            return (all, seconds(self.network.links[hop.link as usize].delay));
+        };
+        let [came, goes] = [hop, next].map(|hop| self.network.links[hop.link as usize].rate);
+        let cuts_through =
+            |switch: &SwitchModel| switch.forwarding_mode == ForwardingMode::CutThrough && came == goes;
+        let needed = match &self.network.nodes[usize::from(hop.to.node)].kind {
+            NodeKind::Switch(switch) if cuts_through(switch) => 8 * (PREAMBLE + HEADER),
+            _ => all,
+        };
+        (needed, self.forwarding(hop, next).0)
+    }
+
+    /// How long others may keep the line of a port when a frame comes to its window. One that comes behind the opening may find
+    /// the line taken under timely block as well: while nothing waited for the window it was free for all.
+    fn held_up_at(&self, port: Attachment, behind: bool) -> Rational {
+        let rate = &self.model.servers[self.servers[&port]].service[0].rate;
+        match self.integration(port) {
+            Integration::TimelyBlock if !behind => Rational::ZERO,
+            Integration::Preemption => &Rational::integer(8 * (PREAMBLE + GAP)) / rate,
+            Integration::TimelyBlock | Integration::Shuffling => &self.longest_other(port) / rate,
+        }
+    }
+
+    /// The receiver, where it does not accept a frame that comes as late as this one may, or as soon.
+    fn refused(
+        &self,
+        whole: i128,
+        schedule: &TimeTriggered,
+        last: &Hop,
+        comes: &Rational,
+    ) -> Option<(String, String)> {
+        let link = &self.network.links[last.link as usize];
+        let line = |bits: i128| Rational::new(bits, i128::from(link.rate.bits_per_second()));
+        // Its instant is that of a frame of the longest length.
+        let longest = 8 * (i128::from(schedule.longest_frame) + AROUND_FRAME);
+        let planned = &line(longest - 8 * GAP) + &seconds(link.delay);
+        let outside =
+            comes - &planned > seconds(schedule.late) || line(longest - whole) > seconds(schedule.early);
+        outside.then(|| {
+            let why = "they may come outside the time in which it accepts them".to_owned();
+            (format!("the acceptance of \"{}\"", self.name(last.to.node)), why)
         })
     }
 
@@ -83,31 +229,13 @@ impl Reading<'_> {
         })
     }
 
-    /// The receive ring, where it is not proved that it is read before it is full.
+    /// The receive ring of a host that takes no time to read, where it is not proved that it is told before that is full.
     fn of_receiver(&self, receiver: NodeIndex) -> Option<(String, String)> {
+        if self.readers.contains_key(&receiver) {
+            return None;
+        }
         let name = format!("the receive ring of \"{}\"", self.name(receiver));
-        let slots = self.slots(receiver);
-        let comes = |planned: &&PlannedFlow| planned.receivers().any(|node| node == receiver);
-        let own: Vec<&PlannedFlow> = self.run.flows.iter().filter(comes).collect();
-        let sent = |planned: &PlannedFlow| self.run.sends.iter().find(|send| send.flow == planned.id);
-        let cost = |planned: &PlannedFlow| {
-            sent(planned)
-                .map_or(Rational::ZERO, |send| self.receive_cost(receiver, planned.protocol, send.payload))
-        };
-        let work = own.iter().fold(Rational::ZERO, |sum, planned| &sum + &cost(planned));
-        if work.is_zero() {
-            return self.ring_full(receiver, slots).map(|why| (name, why));
-        }
-        let others = own.iter().any(|planned| planned.protocol != Protocol::Tt && sent(planned).is_some())
-            || self.run.injects.iter().any(|load| load.to == receiver && self.host(receiver).receives_load);
-        if others {
-            return Some((name, "others are read there as well, and not counted here with them".to_owned()));
-        }
-        // One frame of each flow at most, as each is read before the next one of it comes.
-        let soonest = own.iter().filter_map(|planned| planned.schedule.as_ref()).map(|one| one.period).min();
-        let is_read = soonest.is_some_and(|period| &self.told(receiver) + &work <= seconds(period));
-        let fit = i128::try_from(own.len()).is_ok_and(|flows| flows < i128::from(slots.max(1)) + 1);
-        (!is_read || !fit).then(|| (name, format!("more may wait there than its {slots} places hold")))
+        self.ring_full(receiver, self.slots(receiver)).map(|why| (name, why))
     }
 }
 
