@@ -5,6 +5,7 @@ One rich test holds every element of the language. Each attribute is given anoth
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 
@@ -753,6 +754,17 @@ def compiled(root: etree._Element, folder: Path) -> Campaign:
     return load(path).campaign
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests: a plan says where its captures are."""
+    return tmp_path_factory.mktemp("effect")
+
+
+@pytest.fixture(scope="module")
+def rich(folder: Path) -> Campaign:
+    return compiled(etree.fromstring(RICH), folder)
+
+
 def test_every_attribute_has_another_value() -> None:
     declared = {(tag, name) for tag, element in declarations().items() for name in element.attributes}
     assert {(tag, name) for tag, edits in OTHER.items() for name in edits} == declared
@@ -762,7 +774,7 @@ def test_every_attribute_has_another_value() -> None:
 
 
 @pytest.mark.parametrize(("tag", "name"), [(tag, name) for tag, edits in OTHER.items() for name in edits])
-def test_every_attribute_changes_the_plan(tmp_path: Path, tag: str, name: str) -> None:
+def test_every_attribute_changes_the_plan(folder: Path, rich: Campaign, tag: str, name: str) -> None:
     before, after = etree.fromstring(RICH), etree.fromstring(RICH)
     # With `on` left out a task runs at every end: only a flow with several shows that it is looked at.
     edit = OTHER[tag][name]
@@ -794,9 +806,10 @@ def test_every_attribute_changes_the_plan(tmp_path: Path, tag: str, name: str) -
             parent.remove(path)
     if (tag, name) in CHECKED:
         with pytest.raises(TestError, match=f"{name} "):
-            compiled(after, tmp_path)
+            compiled(after, folder)
         return
-    changed = compiled(after, tmp_path) != compiled(before, tmp_path)
+    is_rich = etree.tostring(before) == etree.tostring(etree.fromstring(RICH))
+    changed = compiled(after, folder) != (rich if is_rich else compiled(before, folder))
     assert changed == ((tag, name) not in ALLOWS)
 
 
@@ -810,7 +823,7 @@ def test_every_attribute_changes_the_plan(tmp_path: Path, tag: str, name: str) -
     ],
 )
 def test_defaults_of_the_schema_are_those_of_the_plan(
-    tmp_path: Path, tag: str, name: str, default: str
+    folder: Path, rich: Campaign, tag: str, name: str, default: str
 ) -> None:
     root = etree.fromstring(RICH)
     nodes = [node for node in root.iter(f"{{{NAMESPACE}}}{tag}") if node.get(name) is None]
@@ -819,4 +832,54 @@ def test_defaults_of_the_schema_are_those_of_the_plan(
     assert nodes
     for node in nodes:
         node.set(name, default)
-    assert compiled(root, tmp_path) == compiled(etree.fromstring(RICH), tmp_path)
+    assert compiled(root, folder) == rich
+
+
+WRONG = "?!"
+"""A value that no attribute may have."""
+OTHERWISE = {
+    ("axis", "values"): f'payload "{WRONG}"',
+    ("host-model", "file"): "there is no such file",
+    ("switch", "file"): "there is no such file",
+}
+"""Where the message about a wrong value is of what it stands for."""
+
+
+def with_wrong(tag: str, name: str, thorough: bool) -> Iterator[tuple[str, etree._Element]]:
+    """The rich test with a wrong value of an attribute: at elements that have it, and where it has another above."""
+    root = etree.fromstring(RICH)
+    places = [which for which, node in enumerate(root.iter(f"{{{NAMESPACE}}}{tag}")) if name in node.attrib]
+    for which in places if thorough else {*places[:1], *places[-1:]}:
+        root = etree.fromstring(RICH)
+        edited(root, tag, which, {name: WRONG})
+        yield f"{which}", root
+    if OTHER[tag][name][name] is None:  # it goes
+        return
+    root, which = etree.fromstring(RICH), WHICH.get((tag, name), 0)
+    for element, number, edit in [(tag, which, OTHER[tag][name]), *WITH.get((tag, name), [])]:
+        edited(root, element, number, edit)
+    edited(root, tag, which, {name: WRONG})
+    yield "changed", root
+
+
+@pytest.mark.parametrize("tag", OTHER)
+def test_a_wrong_value_is_the_only_mistake(folder: Path, thorough: bool, tag: str) -> None:
+    """What cannot be checked because a value is not known is no second mistake."""
+    told = {
+        (name, where): said(root, folder)
+        for name in OTHER[tag]
+        for where, root in with_wrong(tag, name, thorough)
+    }
+    assert {
+        key: lines
+        for key, lines in told.items()
+        if len(lines) != 1 or OTHERWISE.get((tag, key[0]), f'{key[0]} "{WRONG}"') not in lines[0]
+    } == {}
+
+
+def said(root: etree._Element, folder: Path) -> list[str]:
+    try:
+        compiled(root, folder)
+    except TestError as error:
+        return [str(one) for one in error.diagnostics]
+    return []

@@ -60,8 +60,11 @@ impl Resolver<'_> {
         let whole = routes.len() == paths.len();
         let parted = match whole {
             false => None,
-            true if frer.intermediate => self.joined(&routes, paths),
-            true => self.disjoint(&routes, paths),
+            true => match frer.intermediate {
+                Some(true) => self.joined(&routes, paths),
+                Some(false) => self.disjoint(&routes, paths),
+                None => None,
+            },
         };
         self.warn_of_shared(place, &routes, parted);
         let functions = parted.and_then(|shared| self.functions(frer, &routes, shared, (from, receiver)));
@@ -189,7 +192,7 @@ impl Resolver<'_> {
         let mut functions = Frer {
             replicate_at: replicate_at?,
             eliminate_at: eliminate_at?,
-            intermediate: frer.intermediate,
+            intermediate: frer.intermediate?,
             history_length: frer.history_length,
             reset: frer.reset,
             individual: frer.individual,
@@ -209,7 +212,7 @@ impl Resolver<'_> {
         }
         functions.latent_errors =
             frer.latent.map(|latent| wg_core::frer::LatentErrorConfig { paths, ..latent });
-        if frer.intermediate && functions.junctions(routes).is_empty() {
+        if functions.intermediate && functions.junctions(routes).is_empty() {
             let message = "intermediate-recovery has no effect: no paths meet or part on their way";
             self.found.error(
                 &frer.place,

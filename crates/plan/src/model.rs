@@ -95,6 +95,11 @@ impl FlowModel {
         self.used().flat_map(|(_, reach)| reach.tree.iter().copied())
     }
 
+    /// Whether its way is known; a loopback has none.
+    pub(crate) fn has_way(&self) -> bool {
+        self.is_loopback() || self.hops().next().is_some()
+    }
+
     pub(crate) fn is(&self, protocol: Protocol) -> bool {
         self.protocol.as_ref().is_some_and(|own| own.value == protocol)
     }

@@ -42,10 +42,13 @@ impl Resolver<'_> {
             return Default::default();
         }
         let mut named = self.named_paths(*from, to, paths);
+        // Which way a path is for, if that could not be read, is not known.
+        let known =
+            paths.iter().all(|path| !matches!(path.network, Some(None)) && !matches!(path.to, Some(None)));
         [NetworkId::A, NetworkId::B].map(|network| {
             let on = |node: &NodeIndex| self.topology.is_on(*node, network);
             let mut reach = Reach { linked: on(from) && to.iter().all(on), ..Reach::default() };
-            for receiver in to.iter() {
+            for receiver in to.iter().filter(|_| known) {
                 let named = named.remove(&(network, *receiver));
                 let hops = match named {
                     Some(path) => self.topology.follow(path, (*from, *receiver), network, self.found),

@@ -242,7 +242,8 @@ impl<'a> Reader<'a> {
         let written = self.element.get("flow")?;
         let mut flows = Vec::new();
         for word in written.split_whitespace() {
-            flows.push(self.whole::<u16>("flow", word, 1, LAST_FLOW.into())?.value);
+            let Some(flow) = self.whole::<u16>("flow", word, 1, LAST_FLOW.into()) else { return Some(None) };
+            flows.push(flow.value);
         }
         if flows.is_empty() {
             self.refuse("flow", written, "names no flow", "", "name flows or leave the attribute out");

@@ -172,13 +172,17 @@ impl Resolver<'_> {
     pub(super) fn sinks(&mut self, test: &Statements) {
         let mut sinks: BTreeMap<(usize, NodeIndex), Sink> = BTreeMap::new();
         let mut fed = BTreeSet::new();
+        // Where tasks of these are is not known.
+        let mut doubtful = BTreeSet::new();
         let mut whole = true;
         for receive in &test.receives {
             let flow = self.flow_of(&receive.flow);
             whole &= flow.is_some();
             let Some(flow) = flow else { continue };
             fed.insert(flow);
-            for on in self.sink(&mut sinks, flow, "receiver", &receive.place, &receive.on) {
+            let taken = self.sink(&mut sinks, flow, "receiver", &receive.place, &receive.on);
+            doubtful.extend(taken.is_none().then_some(flow));
+            for on in taken.unwrap_or_default() {
                 self.model.receives.push(ReceiveModel { flow, on });
             }
         }
@@ -187,7 +191,9 @@ impl Resolver<'_> {
             whole &= flow.is_some();
             let Some(flow) = flow else { continue };
             fed.insert(flow);
-            for on in self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on) {
+            let taken = self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on);
+            doubtful.extend(taken.is_none().then_some(flow));
+            for on in taken.unwrap_or_default() {
                 self.model.flows[flow].relayed = true;
                 let (place, faults) = (relay.place.clone(), self.faults(relay, flow, on));
                 let (vl, through) = (relay.vl.clone(), relay.through.clone());
@@ -195,7 +201,7 @@ impl Resolver<'_> {
             }
         }
         let sends = self.model.sends.clone();
-        for send in sends.iter().filter(|_| whole) {
+        for send in sends.iter().filter(|send| whole && !doubtful.contains(&send.flow)) {
             let id = self.id(send.flow);
             if !fed.contains(&send.flow) {
                 let message = format!("flow {id} is sent but neither received nor relayed");
@@ -205,18 +211,14 @@ impl Resolver<'_> {
             }
             let Some((_, to)) = self.model.flows[send.flow].ends.clone() else { continue };
             for node in to.iter().filter(|node| !sinks.contains_key(&(send.flow, **node))) {
-                // A sole end without a sink has a task whose place was refused.
-                if to.len() > 1 {
-                    let message = format!("flow {id} is not received on \"{}\"", self.topology.name(*node));
-                    let cure =
-                        format!("write one <receive flow=\"{id}\"/> without on; it receives everywhere");
-                    self.found.error(&send.place, message, "", cure);
-                }
+                let message = format!("flow {id} is not received on \"{}\"", self.topology.name(*node));
+                let cure = format!("write one <receive flow=\"{id}\"/> without on; it receives everywhere");
+                self.found.error(&send.place, message, "", cure);
             }
         }
     }
 
-    /// The ends of the flow that a task takes: the one it names, or all.
+    /// The ends of the flow that a task takes: the one it names, or all; `None` where it names none of them.
     fn sink(
         &mut self,
         sinks: &mut BTreeMap<(usize, NodeIndex), Sink>,
@@ -224,20 +226,20 @@ impl Resolver<'_> {
         what: &'static str,
         place: &Place,
         on: &Option<Maybe<String>>,
-    ) -> Vec<NodeIndex> {
+    ) -> Option<Vec<NodeIndex>> {
         let id = self.id(flow);
-        let Some((_, to)) = self.model.flows[flow].ends.clone() else { return Vec::new() };
+        let (_, to) = self.model.flows[flow].ends.clone()?;
         let taken = match on {
             None => to.to_vec(),
-            Some(None) => return Vec::new(),
+            Some(None) => return None,
             Some(Some(name)) => {
-                let Some(node) = self.topology.end_system(name, self.found) else { return Vec::new() };
+                let node = self.topology.end_system(name, self.found)?;
                 if !to.contains(&node) {
                     let ends: Vec<&str> = to.iter().map(|node| self.topology.name(*node)).collect();
                     let message = format!("{} is not where flow {id} ends", name.named());
                     let cure = format!("write on=\"{}\" or leave it out", ends.join("\" or on=\""));
                     self.found.error(place, message, "", cure);
-                    return Vec::new();
+                    return None;
                 }
                 vec![node]
             }
@@ -246,11 +248,11 @@ impl Resolver<'_> {
             if let Some(first) = sinks.get(&(flow, *node)) {
                 let message = format!("flow {id} already has a {}{}", first.what, on_line(first.line));
                 self.found.error(place, message, "1 receiver or relay per flow", "keep one of the two");
-                return Vec::new();
+                return None;
             }
         }
         sinks.extend(taken.iter().map(|node| ((flow, *node), Sink { what, line: place.line })));
-        taken
+        Some(taken)
     }
 
     fn faults(&mut self, relay: &RelayStatement, flow: usize, on: NodeIndex) -> Vec<FaultModel> {

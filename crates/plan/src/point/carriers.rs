@@ -20,6 +20,14 @@ pub(super) const LONGEST_FRAME: u16 = 1_522;
 
 impl PointCheck<'_> {
     pub(super) fn carriers(&self, found: &mut Findings) {
+        if self.topology.links_whole {
+            self.on_the_way(found);
+        }
+        self.hubs(found);
+        self.rasters(found);
+    }
+
+    fn on_the_way(&self, found: &mut Findings) {
         for flow in &self.model.flows {
             for hop in flow.hops() {
                 self.carrier(flow, hop.to.node, found);
@@ -33,8 +41,6 @@ impl PointCheck<'_> {
         for log in &self.model.remote_logs {
             self.vlan_on(&log.place, "the log", 0, log.route.hops.iter().copied(), found);
         }
-        self.hubs(found);
-        self.rasters(found);
     }
 
     fn carrier(&self, flow: &FlowModel, node: NodeIndex, found: &mut Findings) {
@@ -69,7 +75,7 @@ impl PointCheck<'_> {
 
     fn vlans(&self, flow: &FlowModel, found: &mut Findings) {
         // Virtual links and time-triggered flows have ways of their own.
-        if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) {
+        if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) || !flow.carriage.vlan_known {
             return;
         }
         let id = flow.tag().map_or(0, |tag| tag.id);
@@ -85,7 +91,7 @@ impl PointCheck<'_> {
         hops: impl Iterator<Item = Hop>,
         found: &mut Findings,
     ) {
-        for end in hops.flat_map(|hop| [hop.from, hop.to]) {
+        for end in hops.flat_map(|hop| [hop.from, hop.to]).filter(|_| self.topology.vlans_whole) {
             let NodeKind::Switch(switch) = &self.topology.network.nodes[usize::from(end.node)].kind else {
                 continue;
             };
@@ -106,6 +112,9 @@ impl PointCheck<'_> {
     }
 
     fn hubs(&self, found: &mut Findings) {
+        if !self.topology.rates_whole {
+            return;
+        }
         let network = &self.topology.network;
         for (node, hub) in network.nodes.iter().enumerate() {
             let NodeKind::Hub { delay } = hub.kind else { continue };

@@ -100,7 +100,7 @@ impl PointCheck<'_> {
         let passes = self.hops(index).any(|hop| {
             hop.link as usize == fault.link && fault.sent_by.is_none_or(|end| end == hop.from.node)
         });
-        if !passes && self.topology.links_whole {
+        if !passes && flow.has_way() && self.topology.links_whole {
             let ends = self.topology.network.links[fault.link].ends;
             let names = ends.map(|end| self.topology.name(end.node));
             let message = match fault.sent_by {

@@ -87,12 +87,10 @@ impl PointCheck<'_> {
         let senders: Senders<'_> =
             self.model.sends.iter().filter_map(|send| self.send(send, found)).collect();
         senders.iter().for_each(|send| self.recovery(send, found));
-        let fast: BTreeSet<usize> =
-            senders.iter().filter(|send| self.too_fast(send, found)).map(|send| send.send.flow).collect();
-        self.load(senders.iter().filter(|send| !fast.contains(&send.send.flow)), said, found);
-        let carried = Carried {
-            virtual_links: self.virtual_links(&senders, said, found),
-            schedules: self.schedules(&senders, said, found),
+        // Of a link that is not known nobody can say what fits onto it.
+        let carried = match self.topology.links_whole && self.topology.rates_whole {
+            true => self.carried(&senders, said, found),
+            false => Carried::default(),
         };
         let (sends, length) = self.schedule(&senders, found);
         // What does not fit was refused by `length`; the clamp only keeps the type.
@@ -139,6 +137,17 @@ impl PointCheck<'_> {
         };
         self.due(&run, found);
         run
+    }
+
+    /// What fits onto the links, and what flows are held to there.
+    fn carried(&self, senders: &Senders<'_>, said: &mut Said, found: &mut Findings) -> Carried {
+        let fast: BTreeSet<usize> =
+            senders.iter().filter(|send| self.too_fast(send, found)).map(|send| send.send.flow).collect();
+        self.load(senders.iter().filter(|send| !fast.contains(&send.send.flow)), said, found);
+        Carried {
+            virtual_links: self.virtual_links(senders, said, found),
+            schedules: self.schedules(senders, said, found),
+        }
     }
 
     /// Every sender has a schedule: what a bench will ask for is asked for here.

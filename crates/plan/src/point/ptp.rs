@@ -97,6 +97,7 @@ impl PointCheck<'_> {
         let ordinary = resolve(&statement.ordinary, "ordinary", true, found);
         let boundary = resolve(&statement.boundary, "boundary", true, found);
         let transparent = resolve(&statement.transparent, "transparent", false, found);
+        statement.named_whole.then_some(())?;
         Some(Members { ordinary: ordinary?, boundary: boundary?, transparent: transparent? })
     }
 
@@ -284,7 +285,7 @@ impl PointCheck<'_> {
             }
         }
         let lonely = all.iter().find(|node| !reached.contains(node));
-        let Some(lonely) = lonely else { return Some(()) };
+        let Some(lonely) = lonely.filter(|_| self.topology.links_whole) else { return Some(()) };
         let message = format!(
             "no PTP message gets from \"{}\" to \"{}\"",
             self.topology.name(first),

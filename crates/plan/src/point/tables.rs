@@ -23,7 +23,7 @@ struct Taker<'m> {
 
 impl PointCheck<'_> {
     pub(super) fn tables(&self, found: &mut Findings) {
-        if !self.topology.has_loops() {
+        if !self.topology.has_loops() || !self.topology.vlans_whole || !self.topology.links_whole {
             return;
         }
         let mut entries: BTreeMap<(NodeIndex, u16, NodeIndex), (u16, Taker<'_>)> = BTreeMap::new();
@@ -69,7 +69,7 @@ impl PointCheck<'_> {
         }
         for relay in &self.model.relays {
             let flow = &self.model.flows[relay.flow];
-            if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) || flow.is_copied {
+            if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) || flow.is_copied || !flow.carriage.vlan_known {
                 continue;
             }
             let back = flow.used().flat_map(|(_, reach)| &reach.routes);
@@ -95,6 +95,7 @@ impl PointCheck<'_> {
 fn goes_by_station(flow: &FlowModel) -> bool {
     let to_one = flow.ends.as_ref().is_some_and(|(_, to)| to.len() == 1);
     to_one
+        && flow.carriage.vlan_known
         && !flow.is_copied
         && !flow.is(Protocol::Rc)
         && !flow.is(Protocol::Tt)

@@ -161,7 +161,7 @@ impl PointCheck<'_> {
             }
         }
         for hand_set in flow.windows.iter().filter(|_| plan.whole) {
-            if !plan.openings.contains_key(&hand_set.at) {
+            if flow.has_way() && !plan.openings.contains_key(&hand_set.at) {
                 let message = format!("{} is no port flow {} leaves by", hand_set.named, flow.id);
                 let cure = "name an output port on the flow's way, the one towards the receiver";
                 found.error(&hand_set.place, message, "", cure);

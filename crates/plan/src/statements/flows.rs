@@ -50,6 +50,8 @@ pub(crate) struct PathStatement {
 #[derive(Clone, Debug)]
 pub(crate) struct Carriage {
     pub(crate) vlan: Maybe<u16>,
+    /// Not so where one is written that could not be read.
+    pub(crate) vlan_known: bool,
     pub(crate) priority: Maybe<u8>,
     pub(crate) dscp: Maybe<u8>,
     /// Outer `None`: not written; inner `None`: both.
@@ -172,6 +174,7 @@ fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>)
         reader.optional_whole("vlan", 1, 4_094).flatten(),
         reader.optional_whole("priority", 0, 7).flatten(),
     );
+    let vlan_known = element.get("vlan").is_none() || tag.0.is_some();
     let (vlan, priority) = reservations::tag(reader, reservation, tag);
     let mut within = |attribute: &'static str, bounds| {
         element.get(attribute).and_then(|w| reader.time_within(attribute, w, bounds))
@@ -189,6 +192,7 @@ fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>)
     }
     Carriage {
         vlan,
+        vlan_known,
         priority,
         dscp: reader.optional_whole("dscp", 0, 63).flatten(),
         networks: reader.optional_choice("networks", &networks).flatten().map(|networks| networks.value),

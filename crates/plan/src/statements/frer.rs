@@ -16,7 +16,8 @@ pub(crate) struct FrerStatement {
     pub(crate) replicate_at: Option<Maybe<String>>,
     /// Outer `None`: not written, at the receiver.
     pub(crate) eliminate_at: Option<Maybe<String>>,
-    pub(crate) intermediate: bool,
+    /// `None`: could not be read.
+    pub(crate) intermediate: Option<bool>,
     /// `None`: match recovery.
     pub(crate) history_length: Option<u32>,
     pub(crate) reset: Span,
@@ -34,7 +35,7 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
     let mut reader = Reader::new(element, found);
     let replicate_at = element.get("replicate-at").map(|written| reader.name_of("replicate-at", written));
     let eliminate_at = element.get("eliminate-at").map(|written| reader.name_of("eliminate-at", written));
-    let intermediate = super::host_tsn::on(&mut reader, "intermediate-recovery");
+    let intermediate = super::host_tsn::on_if_read(&mut reader, "intermediate-recovery");
     let by_match = reader.optional_choice("recovery", &[("vector", false), ("match", true)]).flatten();
     let by_match = by_match.is_some_and(|by_match| by_match.value);
     let (shortest, longest) = (RecoveryConfig::SHORTEST_HISTORY, RecoveryConfig::LONGEST_HISTORY);
@@ -44,8 +45,9 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
         let cure = "remove it, or write recovery=\"vector\"";
         reader.found.error(&history.place, message, "vector recovery", cure);
     }
-    let history_length = history.flatten().map_or(shortest, |history| history.value);
-    let reset = within(&mut reader, "reset", Span::from_millis(2_000));
+    // One that could not be read is too short for nothing.
+    let history_length = history.map_or(shortest, |history| history.map_or(longest, |history| history.value));
+    let reset = within(&mut reader, "reset", Span::from_millis(2_000)).unwrap_or(TIMES.1);
     let individual = [
         ("off", None),
         ("match", Some(IndividualRecovery::Match)),
@@ -73,10 +75,10 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
     }
 }
 
-/// A time of a recovery function.
-fn within(reader: &mut Reader<'_>, attribute: &'static str, default: Span) -> Span {
-    let written = reader.element.get(attribute).and_then(|w| reader.time_within(attribute, w, TIMES));
-    written.map_or(default, |written| written.value)
+/// A time of a recovery function; `None` where it could not be read.
+fn within(reader: &mut Reader<'_>, attribute: &'static str, default: Span) -> Option<Span> {
+    let Some(written) = reader.element.get(attribute) else { return Some(default) };
+    Some(reader.time_within(attribute, written, TIMES)?.value)
 }
 
 /// Latent error detection, where a difference is written.
@@ -94,6 +96,7 @@ fn latent(reader: &mut Reader<'_>) -> Option<LatentErrorConfig> {
         }
         return None;
     };
+    let (period, reset_period) = (period?, reset_period?);
     if reset_period < period {
         let message =
             format!("latent errors are forgotten every {reset_period}, before the test every {period}");

@@ -71,7 +71,7 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
     let (classes, class_places) = classes(element, MOST_CLASSES, traffic_class, found);
     let (schedule, entries) = match super::network::only(element, "gate-schedule", found) {
         None => (None, Vec::new()),
-        Some(gates) => gate_schedule(gates, classes.len(), found),
+        Some(gates) => gate_schedule(gates, element.all("traffic-class").count(), found),
     };
     let (classify, classify_places) = several(element, "classify", self::classify, found);
     let (ingress, ingress_places) = several(element, "ingress", self::ingress, found);
@@ -138,8 +138,13 @@ pub(super) fn whole_time(
     None
 }
 
+/// Off where it is not written; `None` where it could not be read.
+pub(super) fn on_if_read(reader: &mut Reader<'_>, attribute: &'static str) -> Option<bool> {
+    reader.optional_choice(attribute, &SWITCH).map_or(Some(false), |on| Some(on?.value))
+}
+
 pub(super) fn on(reader: &mut Reader<'_>, attribute: &'static str) -> bool {
-    reader.optional_choice(attribute, &SWITCH).flatten().is_some_and(|on| on.value)
+    on_if_read(reader, attribute).unwrap_or_default()
 }
 
 /// Numbers from 0 with spaces between, ascending in the result.

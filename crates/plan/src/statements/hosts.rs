@@ -14,6 +14,8 @@ pub(crate) struct HostModels {
     /// Of end systems that name none.
     pub(crate) usual: HostModel,
     named: BTreeMap<String, HostModel>,
+    /// All their names could be read.
+    whole: bool,
 }
 
 /// Makes a host model.
@@ -29,13 +31,16 @@ const CLASSES: [(&str, usize); 3] = [("tt", 0), ("rc", 1), ("be", 2)];
 impl HostModels {
     /// The models of a network, and the one its end systems have.
     pub(crate) fn new(network: &Element, found: &mut Findings) -> Self {
-        let mut models = Self { usual: HostModel::default(), named: BTreeMap::new() };
+        let mut models = Self { usual: HostModel::default(), named: BTreeMap::new(), whole: true };
         for element in network.all("host-model").take(super::MOST_OF_A_KIND) {
             let mut reader = Reader::new(element, found);
             let like = reader.optional_choice("like", &KEPT).flatten();
             let mut model = like.map_or_else(HostModel::default, |like| (like.value)());
             overrides(&mut reader, &mut model);
-            let Some(name) = reader.name("name") else { continue };
+            let Some(name) = reader.name("name") else {
+                models.whole = false;
+                continue;
+            };
             let taken =
                 KEPT.iter().any(|(kept, _)| *kept == name.value) || models.named.contains_key(&name.value);
             if taken {
@@ -55,6 +60,9 @@ impl HostModels {
         let kept = KEPT.iter().find(|(name, _)| *name == written).map(|(_, model)| model());
         if let Some(model) = kept.or_else(|| self.named.get(written).cloned()) {
             return model;
+        }
+        if !self.whole {
+            return self.usual.clone();
         }
         let names = KEPT.iter().map(|(name, _)| *name).chain(self.named.keys().map(String::as_str));
         let names: Vec<&str> = names.take(12).collect();

@@ -147,7 +147,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let mut timing = Reader::new(task_list, found);
     let warm_up = timing.time_or("warm-up", "0s");
     let (duration, drain) = (timing.time("duration"), timing.time("drain"));
-    let overload = timing.optional_choice("overload", &[("off", false), ("on", true)]).flatten();
+    let overload = timing.optional_choice("overload", &[("off", false), ("on", true)]);
     let tasks_place = timing.place;
     let node_statements: Vec<_> =
         nodes.children.iter().filter_map(|e| network::node(e, &hosts, found)).collect();
@@ -182,7 +182,8 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         warm_up,
         duration,
         drain,
-        overload: overload.is_some_and(|overload| overload.value),
+        // What could not be read may have meant it.
+        overload: overload.is_some_and(|overload| overload.is_none_or(|overload| overload.value)),
         sends,
         receives,
         relays,

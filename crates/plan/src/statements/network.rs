@@ -35,6 +35,11 @@ impl NodeStatement {
     pub(crate) fn is_switch(&self, least: SwitchKind) -> bool {
         matches!(&self.what, What::Switch(switch) if switch.kind >= least)
     }
+
+    /// Whether all that it says of VLANs could be read.
+    pub(crate) fn knows_vlans(&self) -> bool {
+        !matches!(&self.what, What::Switch(switch) if !switch.vlans_whole)
+    }
 }
 
 /// What a node is.
@@ -64,6 +69,8 @@ pub(crate) struct SwitchStatement {
     pub(crate) integration: Integration,
     pub(crate) raster: Option<(DeltaRaster, Sourced<Span>)>,
     pub(crate) vlans: Vec<(VlanPorts, Place)>,
+    /// All of them could be read.
+    pub(crate) vlans_whole: bool,
     pub(crate) tsn: Vec<SwitchTsnStatement>,
 }
 
@@ -365,10 +372,10 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
     let element = reader.element;
     let kind = element.get("kind").and_then(|w| reader.choice("kind", w, &KINDS));
     let kind_known = element.get("kind").is_none() || kind.is_some();
-    let kind = kind.map_or(SwitchKind::Cots, |kind| kind.value);
-    if kind_known {
-        belongings(reader, kind);
-    }
+    // Of a kind that could not be read everything fits.
+    let otherwise = if kind_known { SwitchKind::Cots } else { SwitchKind::MixedCriticality };
+    let kind = kind.map_or(otherwise, |kind| kind.value);
+    belongings(reader, kind);
     let strict = reader.optional_choice("priorities", &[("fifo", false), ("strict", true)]).flatten();
     let frames = |attribute: &'static str, reader: &mut Reader<'_>| {
         let frames: Option<Maybe<u32>> = reader.optional_whole(attribute, 1, MOST_FRAMES);
@@ -383,6 +390,7 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
     let address_table = address_table(reader, learns);
     let policing = reader.optional_choice("policing", &POLICINGS).flatten();
     let integration = reader.optional_choice("integration", &INTEGRATIONS).flatten();
+    let vlans: Vec<_> = element.all("vlan").take(4_096).map(|e| vlan(e, reader.found)).collect();
     SwitchStatement {
         kind,
         forwarding_mode: reader
@@ -405,7 +413,8 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
         policing: policing.map_or_else(Default::default, |policing| policing.value),
         integration: integration.map_or_else(Default::default, |integration| integration.value),
         raster: raster(reader),
-        vlans: element.all("vlan").take(4_096).filter_map(|e| vlan(e, reader.found)).collect(),
+        vlans_whole: vlans.iter().all(Option::is_some),
+        vlans: vlans.into_iter().flatten().collect(),
         tsn: tsn(element, kind, reader.found),
     }
 }
@@ -549,8 +558,10 @@ pub(super) fn link(element: &Element, found: &mut Findings) -> LinkStatement {
         }
         fits
     });
-    let network = reader.optional_choice("network", &NETWORKS).flatten();
-    let network = network.map_or(NetworkId::A, |network| network.value);
+    let network = reader.optional_choice("network", &NETWORKS);
+    // On which network it is decides what it joins.
+    let ends = ends.filter(|_| !matches!(network, Some(None)));
+    let network = network.flatten().map_or(NetworkId::A, |network| network.value);
     LinkStatement { place: reader.place, ends, rate, delay, network }
 }
 

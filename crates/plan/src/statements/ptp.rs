@@ -25,6 +25,8 @@ pub(crate) struct PtpDomainStatement {
     pub(crate) ordinary: Vec<Sourced<String>>,
     pub(crate) boundary: Vec<Sourced<String>>,
     pub(crate) transparent: Vec<Sourced<String>>,
+    /// All names of clocks could be read.
+    pub(crate) named_whole: bool,
     pub(crate) clocks: Vec<PtpClockStatement>,
 }
 
@@ -52,9 +54,13 @@ pub(super) fn domain(element: &Element, found: &mut Findings) -> PtpDomainStatem
     let profile = reader.choice("profile", &written("profile", "default"), &profiles);
     let is_gptp = profile.as_ref().is_some_and(|profile| profile.value == PtpProfile::Gptp);
     let usual = |default: &'static str, gptp: &'static str| if is_gptp { gptp } else { default };
-    let named = |attribute: &'static str, reader: &mut Reader<'_>| {
-        element.get(attribute).and_then(|_| reader.names(attribute)).unwrap_or_default()
+    let named = |attribute: &'static str, reader: &mut Reader<'_>| match element.get(attribute) {
+        None => Some(Vec::new()),
+        Some(_) => reader.names(attribute),
     };
+    let ordinary = named("ordinary-clocks", &mut reader);
+    let boundary = named("boundary-clocks", &mut reader);
+    let transparent = named("transparent-clocks", &mut reader);
     PtpDomainStatement {
         number: reader.whole("domain", &written("domain", "0"), 0, 127),
         delay: reader.choice("delay", &written("delay", usual("e2e", "p2p")), &delays),
@@ -65,9 +71,10 @@ pub(super) fn domain(element: &Element, found: &mut Findings) -> PtpDomainStatem
         servo: reader.choice("servo", &written("servo", "kalman"), &servos),
         priority: reader.whole("priority", &written("priority", "7"), 0, 7),
         max_offset: reader.time_within("max-offset", &written("max-offset", "1us"), MAX_OFFSET),
-        ordinary: named("ordinary-clocks", &mut reader),
-        boundary: named("boundary-clocks", &mut reader),
-        transparent: named("transparent-clocks", &mut reader),
+        named_whole: ordinary.is_some() && boundary.is_some() && transparent.is_some(),
+        ordinary: ordinary.unwrap_or_default(),
+        boundary: boundary.unwrap_or_default(),
+        transparent: transparent.unwrap_or_default(),
         profile,
         place: reader.place,
         clocks,

@@ -53,7 +53,9 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     let place = reader.place;
     let (classes, places) = classes(element, MOST_CLASSES, class, found);
     let (filters, filter_places) = super::stream_filters::stream_filters(element, found);
-    let has_classes = element.all("traffic-class").next().is_some();
+    // A class that could not be read is one all the same.
+    let written_classes = element.all("traffic-class").count();
+    let has_classes = written_classes > 0;
     let is_of_ports = guard_band.is_some()
         || preemption.is_stated()
         || ["gate-schedule", "cyclic-queuing"].iter().any(|tag| element.all(tag).next().is_some());
@@ -62,9 +64,9 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
         found.error(&place, "it has no traffic class", "at least 1", cure);
     }
     let (schedules, schedule_places) =
-        several(element, "gate-schedule", |child, found| schedule(child, classes.len(), found), found);
+        several(element, "gate-schedule", |child, found| schedule(child, written_classes, found), found);
     let cyclic = super::network::only(element, "cyclic-queuing", found);
-    let cyclic = cyclic.and_then(|cyclic| cyclic_queuing(cyclic, classes.len(), found));
+    let cyclic = cyclic.and_then(|cyclic| cyclic_queuing(cyclic, written_classes, found));
     let tsn = PortTsn {
         ports,
         classes,

@@ -48,6 +48,10 @@ pub(crate) struct Topology {
     nodes_whole: bool,
     /// Every link could be read, so a missing route is a mistake and not a consequence of one.
     pub(crate) links_whole: bool,
+    /// Every link has a rate, so too much of a load is a mistake and not a consequence of one.
+    pub(crate) rates_whole: bool,
+    /// All that switches say of VLANs could be read.
+    pub(crate) vlans_whole: bool,
 }
 
 impl Topology {
@@ -70,6 +74,8 @@ impl Topology {
             sides: BTreeMap::new(),
             nodes_whole: true,
             links_whole: true,
+            rates_whole: test.links.iter().all(|link| link.rate.is_some()),
+            vlans_whole: test.nodes.iter().all(NodeStatement::knows_vlans),
         };
         let mut places = Vec::new();
         for statement in &test.nodes {
