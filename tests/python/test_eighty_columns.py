@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from wiregauge.benches import agent_program
 from wiregauge.cli import app
 from wiregauge.cli.doctor import _unused
 from wiregauge.examining import Fact, facts_of_json
@@ -143,6 +144,26 @@ def test_interfaces_that_are_down_are_named_once() -> None:
 def test_show_has_what_was_sent_and_the_median_at_every_width(run: str, runs: Path, width: int) -> None:
     heads = printed(width, "show", runs / run).split()
     assert [head for head in ("sent", "lost", "p50", "p99", "max") if head not in heads] == []
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_the_help_of_the_agent_fits(columns: str) -> None:
+    """Of the program and of each of its commands; also where it prints to a file."""
+
+    def told(*words: str) -> str:
+        command = [str(agent_program()), *words, "--help"]
+        environment = {**os.environ, "COLUMNS": columns}
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+    top = told()
+    commands = [
+        line.split()[0]
+        for line in top.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+        if line[2] != " "
+    ]
+    assert {"serve", "capture", "generate"} < set(commands)
+    assert [line for name in commands if name != "help" for line in too_wide(told(name))] == []
+    assert too_wide(top) == []
 
 
 def test_a_broken_word_is_seen() -> None:

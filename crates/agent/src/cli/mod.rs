@@ -21,9 +21,11 @@ mod stream;
 #[command(
     name = "wiregauge-agent",
     version,
-    about = "The agent of Wiregauge: runs on every node of a network under test"
+    about = "The agent of Wiregauge: runs on every node of a network under test",
+    max_term_width = 80
 )]
 struct Cli {
+    // Where a usage is wider than that it is written out below, since clap breaks none.
     #[command(subcommand)]
     command: Command,
 }
@@ -46,6 +48,9 @@ enum Command {
         state: Option<PathBuf>,
     },
     /// Captures the frames that interfaces send and receive into a pcapng file, until SIGINT or SIGTERM.
+    #[command(
+        override_usage = "wiregauge-agent capture [OPTIONS] --interface <INTERFACE[=NAME]>\n       --out <OUT>"
+    )]
     Capture(CaptureOptions),
     /// Runs a command in its own namespaces; when it ends, everything it built there is gone.
     Enclose {
@@ -57,8 +62,17 @@ enum Command {
         command: Vec<String>,
     },
     /// Sends one stream and prints as JSON how well it kept its rate or its gaps.
+    #[command(
+        override_usage = concat!(
+            "wiregauge-agent generate [OPTIONS] --interface <INTERFACE>\n",
+            "       --to-mac <TO_MAC> --to <TO> --from <FROM>"
+        )
+    )]
     Generate(stream::GenerateOptions),
     /// Receives one stream: prints "ready", counts every frame, and prints the account as JSON.
+    #[command(
+        override_usage = "wiregauge-agent sink [OPTIONS] --interface <INTERFACE> --port <PORT>\n       --count <COUNT>"
+    )]
     Sink(stream::SinkOptions),
     /// Measures the clocks of this host: cost of a reading, resolution, drift. Prints one JSON object per line, as results come.
     Clocks(ClocksOptions),
