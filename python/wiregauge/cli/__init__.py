@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 from types import FrameType
@@ -28,6 +29,8 @@ def main() -> NoReturn:
     for number in _SAID:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _stop)
+    # Half of what a command allocates as it begins stays: looking through it for garbage after every 700 is in vain.
+    gc.set_threshold(20_000, 10, 10)
     # Decoded row groups that wait to be looked at are most of what reading a long run takes in memory.
     os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", "1")
     from wiregauge.cli.program import main as begin
