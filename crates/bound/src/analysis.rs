@@ -5,48 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use wg_plan::Diagnostic;
 
-use crate::classes::Rule;
 use crate::curve::Bucket;
 use crate::knowledge;
+use crate::method::{Choice, Method};
 use crate::model::{Model, Multiplexing, Place, Scheduled, Server, Takes, problem};
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
 use crate::plp::{self, Solver};
 use crate::rational::Rational;
+use crate::rules::Rule;
 use crate::separate;
-use crate::tfa::{self, Settings, Shift, Total};
+use crate::tfa::{self, Total};
+use crate::values::{Settings, Shift};
 
 /// Version of the JSON form of [`Answer`].
 pub const BOUNDS_SCHEMA: u32 = 1;
-
-/// A method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Total flow analysis.
-    Tfa,
-    /// Separated flow analysis: each server's left-over, then all of them as one.
-    Sfa,
-    /// Pay multiplexing only once.
-    Pmoo,
-    /// Linear programme of polynomial size (solved by the caller).
-    Plp,
-}
-
-impl Method {
-    /// As the command line writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tfa => "tfa",
-            Self::Sfa => "sfa",
-            Self::Pmoo => "pmoo",
-            Self::Plp => "plp",
-        }
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        [Self::Tfa, Self::Sfa, Self::Pmoo, Self::Plp].into_iter().find(|method| method.name() == text)
-    }
-}
 
 impl Multiplexing {
     /// As the command line writes it.
@@ -73,17 +46,6 @@ pub struct Question {
     /// `exact` or `rounded`.
     #[serde(default)]
     pub arithmetic: Option<String>,
-}
-
-/// What is asked, understood.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    /// The method.
-    pub method: Method,
-    /// How servers serve.
-    pub settings: Settings,
-    /// Whether doubles rounded outward do.
-    pub rounded: bool,
 }
 
 /// Why there is no answer.

@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
 use crate::rational::Rational;
-use crate::tfa::{Settings, Shift, Values};
+use crate::values::{Settings, Shift, Values};
 
 /// Rounds in doubles before we say that nothing converges.
 const MOST_ROUNDS: usize = 20_000;

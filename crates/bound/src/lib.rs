@@ -7,11 +7,12 @@
 
 mod analysis;
 mod api;
-pub mod classes;
+mod classes;
 pub mod curve;
 mod fixed_point;
 pub mod formats;
 mod knowledge;
+mod method;
 pub mod model;
 mod nodes;
 pub mod number;
@@ -19,13 +20,16 @@ mod openings;
 mod plp;
 mod programme;
 mod rational;
+pub mod rules;
 mod separate;
 mod sparse;
 mod tfa;
+mod values;
 
 pub use analysis::*;
 pub use api::{bounds_json, bounds_json_with, converted_json};
+pub use method::{Choice, Method};
 pub use plp::Solver;
 pub use programme::Scaled;
 pub use rational::Rational;
-pub use tfa::{Settings, Shift};
+pub use values::{Settings, Shift};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use wg_plan::Diagnostic;
 
-use crate::classes::{Fragments, Rule};
 use crate::curve::{Bucket, RateLatency};
 use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
+use crate::rules::{Fragments, Rule};
 
 /// A network of servers.
 #[derive(Clone, Debug, Default)]

@@ -11,16 +11,19 @@
 //! How long it takes from one node to another is one question, whichever flow asks it: it is asked once. Pieces that
 //! enter and leave a tree together are one sum in its programme (see [`tree`]).
 
+mod pieces;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::curve::{Arrival, Service};
+use crate::curve::Arrival;
 use crate::model::Model;
 use crate::nodes::Layout;
 use crate::programme::{Programme, Scaled};
 use crate::rational::Rational;
-use crate::tfa::{self, Settings, Shift, Total, Values};
+use crate::tfa::{self, Total};
+use crate::values::{Settings, Shift, Values};
+use pieces::{Analysis, Piece, Task};
 use tree::Tree;
 
 /// Rows a solver is given at a time, of more than one programme: what a call costs is shared by small ones.
@@ -34,49 +37,6 @@ pub type Solver<'a> = dyn FnMut(&Scaled) -> Option<Vec<f64>> + 'a;
 
 /// Why a network is not analysed so.
 pub(crate) struct Unfit(pub(crate) String);
-
-/// A part of a flow that stays on links that are not cut.
-#[derive(Debug)]
-struct Piece {
-    /// Its hops in order.
-    hops: Vec<usize>,
-    /// The server it was cut behind; none of the beginning of a flow.
-    from: Option<usize>,
-    /// What it brings, once that is known.
-    arrival: Option<Arrival<Rational>>,
-}
-
-/// What a programme is asked.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Task {
-    /// How long it takes from a node to behind another.
-    Delay { first: usize, root: usize },
-    /// What of a piece may leave the last of so many of its nodes at once.
-    Burst { piece: usize, length: usize },
-}
-
-struct Analysis<'a> {
-    model: &'a Model,
-    layout: &'a Layout,
-    settings: Settings,
-    total: &'a Total<Rational>,
-    separated: Option<(Values<Rational>, Total<Rational>)>,
-    /// What each node is guaranteed beside the classes above and below it.
-    services: Vec<Option<Service<Rational>>>,
-    /// The node behind each on the link that stays.
-    next: Vec<Option<usize>>,
-    pieces: Vec<Piece>,
-    /// The piece of each hop and where in it.
-    place: Vec<(usize, usize)>,
-    /// Pieces at each node, with the position of the hop.
-    at: Vec<Vec<(usize, usize)>>,
-    /// From a node to behind another by separated flow analysis: the least of the pieces that end there.
-    ending: BTreeMap<(usize, usize), Rational>,
-    /// The same of all pieces that pass both.
-    passing: BTreeMap<(usize, usize), Rational>,
-    proved: usize,
-    unproved: usize,
-}
 
 /// Delays of targets, and how many of the programmes were proved.
 pub(crate) struct Found {

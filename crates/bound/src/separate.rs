@@ -7,12 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::{Choice, Method};
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
+use crate::method::{Choice, Method};
 use crate::model::{Model, Multiplexing};
 use crate::nodes::Layout;
 use crate::number::Number;
-use crate::tfa::{self, Total, Values};
+use crate::tfa::{self, Total};
+use crate::values::Values;
 
 /// Delays to each target of each flow. Flows that are bounded one by one need no total flow analysis.
 ///

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Analysis;
+use super::pieces::Analysis;
 use crate::curve::{Arrival, Bucket};
 use crate::programme::Programme;
 use crate::rational::Rational;

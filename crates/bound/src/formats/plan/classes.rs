@@ -10,9 +10,9 @@ use wg_plan::{
 };
 
 use super::{AROUND_FRAME, Reading, seconds};
-use crate::classes::{Behind, Closed, Fragments, Gates, Rule, Slope};
 use crate::curve::Bucket;
 use crate::rational::Rational;
+use crate::rules::{Behind, Closed, Fragments, Gates, Rule, Slope};
 
 /// Virtual links that no class takes go before all classes, those of high priority before those of low.
 const BEFORE_CLASSES: u8 = 2;

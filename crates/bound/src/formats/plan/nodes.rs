@@ -13,10 +13,10 @@ use super::{
     AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PER_SECOND, PREAMBLE, Reading, frame_bits, least, longest_bits,
     most, seconds,
 };
-use crate::classes::CUT;
 use crate::curve::RateLatency;
 use crate::model::{Reserved, Server, problem};
 use crate::rational::Rational;
+use crate::rules::CUT;
 
 /// A draw of wander is the sum of twelve even ones: at most so many of its deviations.
 const MOST_DEVIATIONS: i128 = 6;
