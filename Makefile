@@ -34,7 +34,7 @@ SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
 
-# `make` of its own so that packages come while the compiler works. PROFILE=dist links for speed, which takes twice as long.
+# `make` of its own so that packages come while the compiler works. PROFILE=dist builds for speed, which takes twice as long.
 PROFILE ?= release
 INSTALLED := $(VENV)/.installed-$(PROFILE)
 
@@ -64,8 +64,15 @@ $(VENV)/.packages: $(VENV)/.runtime
 	$(BIN)/python tools/requirements.py dev | $(PIP_INSTALL) --requirement /dev/stdin
 	@touch $@
 
-target/wheel-$(PROFILE)/.built: $(VENV)/.python $(SOURCES)
+# What takes longest begins first, and needs no package.
+target/.compiled-$(PROFILE): $(RUST_SOURCES)
+	@tools/prerequisites
 	@echo "building wiregauge, profile $(PROFILE) (some minutes the first time)"
+	@mkdir -p target
+	"$$(tools/prerequisites --python)" tools/compiling.py $(PROFILE)
+	@touch $@
+
+target/wheel-$(PROFILE)/.built: target/.compiled-$(PROFILE) $(VENV)/.python $(SOURCES)
 	rm -rf target/wheel-$(PROFILE)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/wheel-$(PROFILE) \
 		--config-settings profile=$(PROFILE) .

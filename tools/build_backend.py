@@ -7,7 +7,6 @@ here and put where maturin takes ready-made scripts from.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import maturin
+from compiling import compiled
 from maturin import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
@@ -35,9 +35,6 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
-AGENT = "wiregauge-agent"
-LIBRARIES = ("wg-bound", "wg-capture", "wg-sim", "wg-track")
-"""What the module is linked of."""
 PACKED = (
     "Cargo.lock",
     "Cargo.toml",
@@ -76,7 +73,7 @@ def ship(package: Path) -> None:
 
 
 def _build(settings: object) -> dict[str, object]:
-    """Builds the agent, and with it what the module is linked of, which is one way to keep all cores busy.
+    """Builds the agent, and with it what the module is linked of.
 
     Returns the settings with which maturin builds the module. The profile of `Cargo.toml` is `dist`, or what
     `pip --config-settings profile=…` says.
@@ -85,11 +82,8 @@ def _build(settings: object) -> dict[str, object]:
         sys.exit("wiregauge: cargo was not found; install Rust 1.88 or newer, then try again")
     given = dict(settings) if isinstance(settings, dict) else {}
     profile = given.pop("profile", "dist")
-    packages = [f"--package={name}" for name in ("wg-agent", *LIBRARIES)]
-    command = ["cargo", "build", "--profile", profile, "--locked", *packages, "--lib", "--bin", AGENT]
-    subprocess.run(command, cwd=ROOT, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    shutil.copy2(target / profile / AGENT, _scripts() / AGENT)
+    agent = compiled(ROOT, profile)
+    shutil.copy2(agent, _scripts() / agent.name)
     ship(DATA / "platlib" / "wiregauge")
     return {"build-args": f"--profile {profile}", **given}
 

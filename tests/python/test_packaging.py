@@ -22,7 +22,9 @@ def backend() -> ModuleType:
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
+    sys.path.insert(0, str(ROOT / "tools"))
     found.loader.exec_module(module)
+    sys.path.pop(0)
     return module
 
 
