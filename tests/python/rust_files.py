@@ -71,7 +71,9 @@ class _Crate:
             onward = self.handed_on[name].get(wanted)
             if onward is not None:
                 absolute = self._absolute(path[:length], onward)
-                if absolute is not None and absolute != path:
+                if absolute is None:
+                    return None  # of another crate
+                if absolute != path:
                     return self._file(absolute, depth + 1)
             return name
         return None

@@ -15,6 +15,7 @@ use crate::point::{PointCheck, Said, check_belongings};
 use crate::port_tsn;
 use crate::reader::Maybe;
 use crate::reservations;
+use crate::scheduling::Scheduling;
 use crate::statements::{self, Statements};
 use crate::sweep::Sweep;
 use crate::topology::Topology;
@@ -42,19 +43,6 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
 /// As [`compile`].
 pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign, Vec<Diagnostic>> {
     compile_scheduling(tree, captures, Scheduling::Done)
-}
-
-/// Which windows of time-triggered flows have to go together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheduling {
-    /// All: the test is to be run.
-    #[default]
-    Done,
-    /// Those of flows that say when they are sent: the others are still to be scheduled, and say so by naming neither an
-    /// offset nor a window.
-    Open,
-    /// None: whoever asks judges them.
-    Unjudged,
 }
 
 /// Compiles a test for a scheduler: as [`compile_with`], but windows that `scheduling` leaves open may clash.

@@ -129,3 +129,8 @@ impl Findings {
         Err(Refusal { diagnostics: self.by_order, beyond: self.beyond.len() })
     }
 }
+
+/// ` on line 7`, or nothing for a test built in code.
+pub(crate) fn on_line(line: u32) -> String {
+    if line == 0 { String::new() } else { format!(" on line {line}") }
+}

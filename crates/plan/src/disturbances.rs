@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
+use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::model::Model;
 use crate::network::{NodeIndex, NodeKind};
@@ -11,7 +12,7 @@ use crate::reader::Sourced;
 use crate::statements::{
     Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Statements, Whom,
 };
-use crate::topology::{Topology, on_line};
+use crate::topology::Topology;
 
 /// What a link does to frames.
 #[derive(Clone, Debug)]

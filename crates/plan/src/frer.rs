@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::campaign::{Frer, Hop, Route};
 use crate::diagnostic::Place;
+use crate::diagnostic::on_line;
 use crate::model::{Reach, Resolver};
 use crate::network::{NetworkId, NodeIndex, NodeKind};
 use crate::reader::Maybe;
 use crate::statements::{FrerStatement, PathStatement};
-use crate::topology::on_line;
 
 impl Resolver<'_> {
     /// The routes of the member streams, one for each path, all on one network, and where copies are made and removed.

@@ -9,8 +9,8 @@ use wg_frame::time::Span;
 
 use crate::diagnostic::{Findings, Place};
 use crate::host_tsn::GateEntry;
-use crate::port_tsn::{PortSchedule, PortTsn};
 use crate::quantity;
+use crate::switch_tsn::{PortSchedule, PortTsn};
 
 impl PortSchedule {
     /// For how long the MAC is held, or released, at a stretch, at least; `None`: never, or always.

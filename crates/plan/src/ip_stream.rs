@@ -1,45 +1,11 @@
 //! IP stream identification (IEEE Std 802.1CB-2017, 6.7): what frames above Ethernet are known by.
 
-use serde::{Deserialize, Serialize};
 use wg_frame::ethernet::MacAddress;
 
 use crate::campaign::{Flow, Protocol};
 use crate::network::{Network, NodeIndex};
+use crate::stream_filter::HeaderField;
 use crate::wire::PROBE_PORT;
-
-/// A field that identification compares; of fields that it does not, any value will do. The next protocol, which is UDP
-/// wherever there is one, is always compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HeaderField {
-    /// Destination MAC address.
-    DestinationMac,
-    /// VLAN.
-    Vlan,
-    /// Source IPv4 address.
-    SourceIp,
-    /// Destination IPv4 address.
-    DestinationIp,
-    /// Differentiated services code point.
-    Dscp,
-    /// Source UDP port.
-    SourcePort,
-    /// Destination UDP port.
-    DestinationPort,
-}
-
-impl HeaderField {
-    /// All, under their names in the test language.
-    pub const ALL: [(&'static str, Self); 7] = [
-        ("destination-mac", Self::DestinationMac),
-        ("vlan", Self::Vlan),
-        ("source-ip", Self::SourceIp),
-        ("destination-ip", Self::DestinationIp),
-        ("dscp", Self::Dscp),
-        ("source-port", Self::SourcePort),
-        ("destination-port", Self::DestinationPort),
-    ];
-}
 
 /// What is compared of a frame with a UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

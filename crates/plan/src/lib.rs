@@ -13,6 +13,7 @@
 mod campaign;
 mod compile;
 mod diagnostic;
+mod distribution;
 mod disturbances;
 mod frer;
 mod hold;
@@ -23,6 +24,7 @@ mod limits;
 mod measures;
 mod model;
 mod network;
+mod places;
 mod point;
 mod port_tsn;
 pub mod quantity;
@@ -31,27 +33,33 @@ mod reach;
 mod reader;
 mod reservations;
 pub mod schedule;
+mod scheduling;
+mod site;
 mod statements;
+mod stream_class;
+mod stream_filter;
 mod stream_filters;
 mod sweep;
+mod switch_tsn;
 mod topology;
 mod trace;
 mod tree;
 pub mod wire;
 
 pub use campaign::*;
-pub use compile::{Scheduling, compile, compile_json, compile_scheduling, compile_with, run_seed};
+pub use compile::{compile, compile_json, compile_scheduling, compile_with, run_seed};
 pub use diagnostic::Diagnostic;
 pub use imperfections::*;
-pub use ip_stream::{HeaderField, IpHeaders};
+pub use ip_stream::IpHeaders;
 pub use measures::measures;
 pub use network::*;
-pub use port_tsn::{
+pub use scheduling::Scheduling;
+pub use stream_filter::{FilterGate, FilterGateEntry, FlowMeter, HeaderField, Identify, StreamFilter};
+pub use sweep::AXES;
+pub use switch_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, LinkPriority, MOST_PORT_ENTRIES, PortClass,
     PortSchedule, PortTsn,
 };
-pub use stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
-pub use sweep::AXES;
 pub use trace::{
     Captures, MOST_TRACED, NoCaptures, NoTrace, Read as TraceRead, Replay, Trace, TraceError, Traced, Wanted,
 };

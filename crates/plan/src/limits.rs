@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::campaign::{Bound, FlowId, Limit};
 use crate::diagnostic::Findings;
+use crate::diagnostic::on_line;
 use crate::measures::{self, Dimension, Losses, Measure, Needs};
 use crate::model::{FlowModel, Model};
 use crate::quantity::{self, Kind};
 use crate::reader::Sourced;
 use crate::statements::{LimitStatement, Statements};
-use crate::topology::on_line;
 use crate::tree::shown;
 
 /// The limits that could be read, checked against the flows and against one another.

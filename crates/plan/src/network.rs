@@ -18,13 +18,12 @@ pub use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
 use crate::campaign::{Hop, Protocol, Route};
+pub use crate::distribution::Distribution;
 use crate::host_tsn::HostTsn;
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
-use crate::port_tsn::PortTsn;
-use crate::stream_filters::StreamFilter;
-
-/// Index of a node in [`Network::nodes`].
-pub type NodeIndex = u16;
+pub use crate::places::{Attachment, NodeIndex};
+use crate::stream_filter::StreamFilter;
+use crate::switch_tsn::PortTsn;
 
 /// Nodes and links. Node `i` of the list has [`NodeIndex`] `i`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -413,15 +412,6 @@ pub struct Link {
     pub network: NetworkId,
 }
 
-/// A port of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Attachment {
-    /// The node.
-    pub node: NodeIndex,
-    /// Its port, counted from 1. An end system has port 1, and port 2 where it is on both networks.
-    pub port: u16,
-}
-
 /// What lies between an application and the wire. The default is a plausible tuned machine, not a measured one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostModel {
@@ -517,25 +507,5 @@ impl Default for HostModel {
             relay_wake_up: Distribution { quantiles: sleeper.to_vec() },
             ..Self::ideal()
         }
-    }
-}
-
-/// Times drawn at random: a piecewise linear distribution through quantiles.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// Share of draws that are not above (parts per million) and the time; both ascending, the first share 0 and the
-    /// last 1 000 000. One entry: always that time. None: always zero.
-    pub quantiles: Vec<(u32, Span)>,
-}
-
-impl Distribution {
-    /// Always zero, because nothing is given.
-    pub const fn is_none(&self) -> bool {
-        self.quantiles.is_empty()
-    }
-
-    /// The least it draws.
-    pub fn least(&self) -> Span {
-        self.quantiles.first().map_or(Span::ZERO, |(_, time)| *time)
     }
 }

@@ -2,174 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-use wg_core::line::{LineRate, bytes};
-use wg_core::queue::PRIORITIES;
-use wg_frame::ethernet::MacAddress;
-use wg_frame::rtag;
+use wg_core::line::LineRate;
 use wg_frame::time::Span;
 
-use crate::campaign::{Flow, FlowId, Protocol, Run};
+use crate::campaign::{Flow, FlowId, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::host_tsn::{GateEntry, HostTsn, Shaper};
-use crate::network::{Attachment, Integration, Network, NodeIndex, NodeKind, SwitchKind};
+use crate::network::{Attachment, Integration, NodeIndex, NodeKind, SwitchKind};
 use crate::quantity;
-use crate::statements::{NodeStatement, SwitchTsnStatement, What};
-use crate::stream_filters::{self, StreamFilter};
+use crate::site::{Site, longest_frame, stream};
+use crate::statements::{NodeStatement, What};
+use crate::stream_filters;
+use crate::switch_tsn::{PortClass, PortSchedule, PortTsn, is_open};
 use crate::topology::Topology;
-use crate::wire::{AROUND_FRAME, frame_length};
-
-/// Entries of a gate control list of a switch; hardware has 8 to 1024.
-pub const MOST_PORT_ENTRIES: usize = 1_024;
-
-/// Traffic classes of ports, and when each may send.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortTsn {
-    /// Ports it is for, ascending; empty: those that no other names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ports: Vec<u16>,
-    /// Traffic classes by number, the most urgent last; none: the priorities of the switch.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<PortClass>,
-    /// No frame begins for so long before its gate closes; absent: one begins that is through by then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guard_band: Option<Span>,
-    /// Shortest fragment that is not the last, check sequence included, bytes; absent: 64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shortest_fragment: Option<u16>,
-    /// How long before an entry that holds the MAC it is told; absent: as long as a fragment may take.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold_advance: Option<Span>,
-    /// The same of one that releases it; absent: not before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release_advance: Option<Span>,
-    /// Two classes that take turns; there are no gate control lists then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cyclic: Option<CyclicQueuing>,
-    /// Gate control lists in the order they take over; none: every gate is open.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub schedules: Vec<PortSchedule>,
-    /// What streams that enter by these ports have to keep to.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub filters: Vec<StreamFilter>,
-}
-
-/// A traffic class of a port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortClass {
-    /// Priorities of its frames, ascending.
-    pub priorities: Vec<u8>,
-    /// Virtual links whose frames wait in it as well, ascending; those that no class has go before all classes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub virtual_links: Vec<LinkPriority>,
-    /// Bandwidth of a credit-based shaper, of frames with preamble and gap; absent: strict priority.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_slope_bps: Option<u64>,
-    /// Longest frame that may enter, destination address to FCS; absent: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub longest_frame: Option<u16>,
-    /// Its frames are sent in fragments where others wait (IEEE Std 802.3-2022, clause 99).
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub preemptable: bool,
-    /// Asynchronous shaping of its streams; absent: frames are eligible at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asynchronous: Option<AsynchronousShaper>,
-}
-
-/// The two priorities that switches of ARINC 664 part 7 know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LinkPriority {
-    /// Of virtual links with priority 0 to 3.
-    Low,
-    /// Of virtual links with priority 4 to 7.
-    High,
-}
-
-impl LinkPriority {
-    /// That of a virtual link with this priority.
-    pub const fn of(priority: u8) -> Self {
-        if priority < 4 { Self::Low } else { Self::High }
-    }
-}
-
-/// Asynchronous shaping (IEEE Std 802.1Q-2022, 8.6.11). Frames of flows without a scheduler are eligible at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AsynchronousShaper {
-    /// How long a frame may wait for its eligibility time; what would wait longer is dropped.
-    pub longest_residence: Span,
-    /// What flows may send, each at most once.
-    pub schedulers: Vec<FlowScheduler>,
-}
-
-/// The token bucket of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FlowScheduler {
-    /// The flow.
-    pub flow: FlowId,
-    /// Committed information rate, of frames with preamble and gap.
-    pub rate_bps: u64,
-    /// Committed burst size in bytes, likewise.
-    pub burst: u32,
-}
-
-/// Two classes that take turns (IEEE Std 802.1Q-2022, Annex T): one sends what the other cycle brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CyclicQueuing {
-    /// The classes.
-    pub classes: [u8; 2],
-    /// How long each sends.
-    pub cycle: Span,
-    /// When a cycle begins, by the switch's own clock, after the epoch.
-    pub base_time: Span,
-}
-
-/// A gate control list of a port. Times are of the switch's own clock, after the epoch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortSchedule {
-    /// When a cycle begins; of a list after the first: when it takes over.
-    pub base_time: Span,
-    /// How much longer the last cycle before the next list may last.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cycle_extension: Span,
-    /// Its entries.
-    pub entries: Vec<GateEntry>,
-}
-
-fn is_zero(span: &Span) -> bool {
-    *span == Span::ZERO
-}
-
-impl PortSchedule {
-    /// How long all entries take.
-    pub fn cycle(&self) -> Span {
-        Span::from_picos(self.entries.iter().fold(0, |sum, entry| sum + entry.length.as_picos()))
-    }
-
-    /// How long the gate of a class is open in a cycle.
-    pub fn open_in_cycle(&self, class: usize) -> Span {
-        let open = self.entries.iter().filter(|entry| is_open(entry, class));
-        Span::from_picos(open.fold(0, |sum, entry| sum + entry.length.as_picos()))
-    }
-
-    /// How long it is open at a stretch, at most; `None`: always.
-    pub fn longest_opening(&self, class: usize) -> Option<Span> {
-        if self.entries.iter().all(|entry| is_open(entry, class)) {
-            return None;
-        }
-        let (mut longest, mut stretch) = (Span::ZERO, Span::ZERO);
-        for entry in self.entries.iter().chain(&self.entries) {
-            stretch = if is_open(entry, class) { stretch + entry.length } else { Span::ZERO };
-            longest = longest.max(stretch);
-        }
-        Some(longest)
-    }
-}
-
-fn is_open(entry: &GateEntry, class: usize) -> bool {
-    entry.open.iter().any(|open| usize::from(*open) == class)
-}
+use crate::wire::AROUND_FRAME;
 
 /// Every class that a flow is in has a gate that opens; `used` gives such a flow, and `whose` says of what the classes are.
 ///
@@ -202,44 +49,6 @@ pub(crate) fn check_opens(
         _ => found.warn(format!(
             "classes {named} of {whose} are never open: no flow is in them, and other frames of theirs would never leave"
         )),
-    }
-}
-
-impl PortTsn {
-    /// The class that frames of this priority belong to.
-    pub fn class_of(&self, priority: u8) -> Option<usize> {
-        self.classes.iter().position(|class| class.priorities.contains(&priority))
-    }
-
-    /// The class that frames of virtual links of this priority wait in; `None`: they go before all classes.
-    pub fn class_of_link(&self, priority: LinkPriority) -> Option<usize> {
-        self.classes.iter().position(|class| class.virtual_links.contains(&priority))
-    }
-
-    /// The class that the frames of a flow wait in at a port of a switch; `None`: they go before all classes, in a window or as a
-    /// virtual link.
-    pub fn class_of_flow(&self, flow: &Flow) -> Option<usize> {
-        match (flow.protocol, &flow.virtual_link) {
-            (Protocol::Tt, _) => None,
-            (Protocol::Rc, Some(link)) => self.class_of_link(LinkPriority::of(link.priority)),
-            _ => self.class_of(flow.vlan.map_or(0, |tag| tag.priority)),
-        }
-    }
-
-    /// By priority of a virtual link: its class.
-    pub fn classes_of_links(&self) -> [Option<u8>; PRIORITIES] {
-        core::array::from_fn(|priority| {
-            let priority = LinkPriority::of(u8::try_from(priority).ok()?);
-            self.class_of_link(priority).and_then(|class| u8::try_from(class).ok())
-        })
-    }
-
-    /// The class of each priority.
-    pub fn classes_of_priorities(&self) -> [u8; PRIORITIES] {
-        core::array::from_fn(|priority| {
-            let class = u8::try_from(priority).ok().and_then(|priority| self.class_of(priority));
-            class.and_then(|class| u8::try_from(class).ok()).unwrap_or(0)
-        })
     }
 }
 
@@ -298,17 +107,6 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
             }
         }
     }
-}
-
-/// The ports of a switch that a statement is for.
-pub(crate) struct Site<'a> {
-    pub(crate) network: &'a Network,
-    pub(crate) node: NodeIndex,
-    pub(crate) statement: &'a SwitchTsnStatement,
-    /// Ports that some statement names.
-    named: BTreeSet<u16>,
-    /// Frames of different priorities wait in different queues.
-    pub(crate) has_queues: bool,
 }
 
 impl Site<'_> {
@@ -625,17 +423,4 @@ fn taken_before(tsn: &PortTsn, at: Attachment, line: LineRate, run: &Run) -> u12
         }
     }
     taken
-}
-
-/// What a switch tells the frames of a flow by: its receiver or group, or an address of its own, and the VLAN.
-pub(crate) fn stream(flow: &Flow) -> (Option<FlowId>, Option<MacAddress>, NodeIndex, u16) {
-    let group = (!flow.also_to.is_empty()).then_some(flow.id);
-    (group, flow.addresses.mac.destination, flow.to, flow.vlan.map_or(0, |tag| tag.id))
-}
-
-/// The longest frame a flow sends in a run.
-pub(crate) fn longest_frame(run: &Run, flow: &Flow) -> Option<u32> {
-    let own = |id: FlowId| run.sends.iter().filter(move |send| send.flow == id);
-    let tag = if flow.frer.is_some() { bytes(rtag::TAG_LEN) } else { 0 };
-    own(flow.id).map(|send| frame_length(flow.protocol, flow.vlan, send.payload) + tag).max()
 }

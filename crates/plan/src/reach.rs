@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use crate::campaign::{Hop, Route};
 use crate::diagnostic::Place;
+use crate::diagnostic::on_line;
 use crate::model::{Reach, Resolver};
 use crate::network::{NetworkId, NodeIndex};
 use crate::statements::PathStatement;
-use crate::topology::on_line;
 
 impl Resolver<'_> {
     /// A path on a network that the flow, declared last, does not take would have no effect.

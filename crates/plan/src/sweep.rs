@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 
 use crate::campaign::{Fill, Protocol, Turn};
+use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::model::Model;
 use crate::network::{ForwardingMode, Integration, Policing, SwitchKind};
@@ -14,7 +15,6 @@ use crate::statements::{
     AxisStatement, FILLS, INTEGRATIONS, MODES, MOST_BURST, POLICINGS, PROTOCOLS, Pace, Statements, TURNS,
     check_bag, check_rate,
 };
-use crate::topology::on_line;
 use crate::tree::shown;
 
 /// Runs of one campaign, points times repeats.

@@ -8,13 +8,9 @@ use wg_frame::time::Span;
 use super::addresses::Addresses;
 use super::frer::Frer;
 use super::routes::Route;
-use crate::network::{Attachment, NetworkId, NodeIndex};
-
-/// Number of a flow as the test gives it (1 to [`LAST_FLOW`]); it travels in the probe header.
-pub type FlowId = u16;
-
-/// The highest number of a flow. The next one stands for frames that are of none.
-pub const LAST_FLOW: FlowId = 65_534;
+use crate::network::NetworkId;
+use crate::places::{Attachment, NodeIndex};
+pub use crate::places::{FlowId, LAST_FLOW};
 
 /// Frames a flow is carried in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -224,4 +220,12 @@ pub struct VlanTag {
     pub id: u16,
     /// Priority code point, 0 to 7.
     pub priority: u8,
+}
+
+impl Frer {
+    /// The address that frames of member stream `member` of `flow`, counted from 0, have on each link of its route.
+    pub fn addresses(&self, flow: &Flow, member: usize) -> Vec<MacAddress> {
+        let streams = flow.routes.get(member).map(|route| self.streams(&flow.routes, route, member));
+        streams.unwrap_or_default().into_iter().map(|stream| Self::address(flow.id, stream)).collect()
+    }
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use wg_core::frer::{Algorithm, LatentErrorConfig, RecoveryConfig};
 use wg_frame::time::Span;
 
-use super::flows::{Flow, FlowId};
 use super::routes::{Hop, Route};
-use crate::network::{MacAddress, NodeIndex};
+use crate::network::MacAddress;
+use crate::places::{FlowId, NodeIndex};
 
 /// What is done to the frames of a flow whose routes are those of its member streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,16 +79,10 @@ impl Frer {
         MacAddress([0x03, 0x46, 0x52, member as u8, high, low])
     }
 
-    /// The address that frames of member stream `member` of `flow`, counted from 0, have on each link of its route.
-    pub fn addresses(&self, flow: &Flow, member: usize) -> Vec<MacAddress> {
-        let streams = flow.routes.get(member).map(|route| self.streams(&flow.routes, route, member));
-        streams.unwrap_or_default().into_iter().map(|stream| Self::address(flow.id, stream)).collect()
-    }
-
     /// The stream that frames of a route are of on each of its links: 0 before they are copied and after the copies are removed, in
     /// between the number of the route, from 1. With intermediate recovery one stream has the frames of all routes on a link,
     /// and the number of the first of them.
-    fn streams(&self, routes: &[Route], route: &Route, member: usize) -> Vec<usize> {
+    pub(super) fn streams(&self, routes: &[Route], route: &Route, member: usize) -> Vec<usize> {
         let mut is_copied = false;
         let stream = |hop: &Hop| {
             is_copied |= hop.from.node == self.replicate_at;

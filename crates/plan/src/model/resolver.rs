@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::campaign::{FaultKind, FlowId};
+use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::network::{NetworkId, NodeIndex};
 use crate::reader::Maybe;
@@ -11,7 +12,7 @@ use crate::statements::{
     CaptureStatement, Carriage, FaultStatement, FlowStatement, InjectStatement, RelayStatement,
     RemoteLogStatement, SendStatement, Statements,
 };
-use crate::topology::{Topology, on_line};
+use crate::topology::Topology;
 
 use super::{
     CaptureModel, FaultModel, FlowModel, HandSet, InjectModel, Model, ReceiveModel, RelayModel,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::PointCheck;
+use super::check::PointCheck;
 use crate::campaign::{Addresses, Backend, Ends, Fill, Protocol};
 use crate::diagnostic::Findings;
 use crate::model::FlowModel;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use wg_core::hub::{Hub, HubError, MAX_STATIONS, Rate, StationPlan};
 use wg_frame::time::Span;
 
-use super::PointCheck;
+use super::check::PointCheck;
 use crate::campaign::Hop;
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wg_core::as6802::{Behaviour, ParameterError, Parameters, Thresholds};
 use wg_frame::time::Span;
 
-use super::{Carried, PointCheck};
+use super::Carried;
+use super::check::PointCheck;
 use crate::campaign::{Cluster, ClusterChannel, ClusterMaster, Hop};
 use crate::diagnostic::Findings;
 use crate::network::{Attachment, NodeIndex, NodeKind};

@@ -7,13 +7,15 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
-use super::{PICOS_PER_SECOND, PointCheck, Said, Senders, WholeSend, show_load};
+use super::Senders;
+use super::check::{PICOS_PER_SECOND, PointCheck, Said, show_load};
+use super::whole_send::WholeSend;
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, VirtualLink};
 use crate::diagnostic::Findings;
+use crate::diagnostic::on_line;
 use crate::model::FlowModel;
 use crate::quantity::{show_ppm, show_rate};
-use crate::topology::on_line;
 
 /// Virtual links one end system sends, at most (ARINC 664 part 7, as published tools have it).
 const MOST_PER_END_SYSTEM: usize = 128;

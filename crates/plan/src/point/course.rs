@@ -2,8 +2,8 @@
 
 use wg_frame::time::Span;
 
-use super::senders::WholeSend;
-use super::{PointCheck, show_load};
+use super::check::{PointCheck, show_load};
+use super::whole_send::WholeSend;
 use crate::campaign::{Activity, Backend, Fill, Pattern, Protocol, VlanTag};
 use crate::diagnostic::Findings;
 use crate::model::{FlowModel, SendModel};

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
-use super::{Carried, PointCheck, Senders};
+use super::check::PointCheck;
+use super::{Carried, Senders};
 use crate::campaign::{FlowId, Hop, Protocol};
 use crate::diagnostic::Findings;
 use crate::network::{Clock, ForwardingMode, NodeIndex, NodeKind};

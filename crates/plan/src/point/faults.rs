@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
-use super::{Carried, PointCheck, Senders};
+use super::check::PointCheck;
+use super::{Carried, Senders};
 use crate::campaign::{FlowId, Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 use crate::diagnostic::Findings;
 use crate::disturbances::{FrameFaultModel, IncidentWhat, WhomModel};
@@ -204,7 +205,7 @@ impl PointCheck<'_> {
                 found.warn(format!(
                     "{}{}: {} lies after the end of the run at {end}; it strikes nothing",
                     place.element,
-                    crate::topology::on_line(place.line),
+                    crate::diagnostic::on_line(place.line),
                     time.named()
                 ));
             }

@@ -6,9 +6,9 @@ use wg_core::frer::Algorithm;
 use wg_core::line::LineRate;
 use wg_frame::time::Span;
 
-use super::PointCheck;
 use super::carriers::LONGEST_FRAME;
-use super::senders::WholeSend;
+use super::check::PointCheck;
+use super::whole_send::WholeSend;
 use crate::campaign::{Protocol, Route};
 use crate::diagnostic::Findings;
 use crate::model::FlowModel;

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod carriers;
+mod check;
 mod clusters;
 mod contracts;
 mod course;
@@ -17,6 +18,7 @@ mod replays;
 mod senders;
 mod tables;
 mod tasks;
+mod whole_send;
 mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,50 +28,22 @@ use wg_frame::time::Span;
 
 use crate::campaign::Hop;
 use crate::campaign::{FaultKind, Flow, FlowId, Protocol, Route, Run, TimeTriggered, VirtualLink};
-use crate::compile::Scheduling;
 use crate::diagnostic::Findings;
-use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
-use crate::network::{Attachment, LineRate, NodeIndex, NodeKind, SwitchKind};
+use crate::network::{LineRate, NodeIndex, NodeKind, SwitchKind};
 use crate::schedule::Schedule;
-use crate::statements::{PROTOCOLS, Pace, Statements, homes};
-use crate::topology::Topology;
-use senders::{Medium, Senders, WholeSend};
+use crate::statements::{PROTOCOLS, Pace, homes};
+use check::{PICOS_PER_SECOND, SHORTEST_DRAIN};
+pub(crate) use check::{PointCheck, Said};
+use senders::Senders;
 
 /// Longest run. An `i64` of picoseconds lasts 106 days.
 const LONGEST_RUN_DAYS: i64 = 100;
 const DAY: i64 = 86_400 * 1_000_000_000_000;
 /// Longest wait for stragglers that can be asked for.
 const LONGEST_DRAIN: Span = Span::from_millis(600_000);
-/// Wait for stragglers where none is written, before the time the buffers need.
-const SHORTEST_DRAIN: i64 = 200_000_000_000;
 /// Largest wait that is derived from the buffers.
 const LONGEST_DERIVED_DRAIN: i64 = 5_000_000_000_000;
-const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
-
-/// A load given in micro-bit/s, in Mbit/s rounded up to a tenth: never shown as fitting when it does not.
-fn show_load(micro: u128) -> String {
-    let tenths = micro.div_ceil(100_000_000_000);
-    format!("{}.{}Mbit/s", tenths / 10, tenths % 10)
-}
-
-/// What was already said about other points of the same sweep.
-#[derive(Debug, Default)]
-pub(crate) struct Said {
-    overloaded: BTreeSet<Medium>,
-    contracted: BTreeSet<Hop>,
-    /// Windows of a port that go together.
-    sound: BTreeSet<Vec<(FlowId, Attachment, [Span; 3])>>,
-}
-
-pub(crate) struct PointCheck<'a> {
-    pub(crate) test: &'a Statements,
-    pub(crate) topology: &'a Topology,
-    pub(crate) model: &'a Model,
-    pub(crate) disturbances: &'a Disturbances,
-    pub(crate) scheduling: Scheduling,
-}
-
 /// What the flows of one point are held to.
 #[derive(Debug, Default)]
 struct Carried {

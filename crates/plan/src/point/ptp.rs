@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::PointCheck;
+use super::check::PointCheck;
 use crate::campaign::{Cluster, Hop, PtpClock, PtpDelay, PtpDomain, PtpProfile, PtpRole};
 use crate::diagnostic::Findings;
 use crate::network::{Attachment, NodeIndex, NodeKind};

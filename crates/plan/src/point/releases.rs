@@ -7,7 +7,7 @@
 
 use wg_frame::time::Span;
 
-use super::PointCheck;
+use super::check::PointCheck;
 use super::windows::SLACK;
 use crate::campaign::Protocol;
 use crate::diagnostic::Findings;

@@ -2,8 +2,9 @@
 
 use wg_frame::time::Span;
 
-use super::senders::{Named, WholeSend};
-use super::{PICOS_PER_SECOND, PointCheck, show_load};
+use super::check::{PICOS_PER_SECOND, PointCheck, show_load};
+use super::whole_send::Named;
+use super::whole_send::WholeSend;
 use crate::campaign::Protocol;
 use crate::diagnostic::Findings;
 use crate::model::{FlowModel, SendModel};

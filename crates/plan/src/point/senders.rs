@@ -4,44 +4,21 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
+use super::check::{Medium, PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
 use super::course::payload_of;
 use super::frer::TAG;
-use super::{PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
+use super::whole_send::{Named, WholeSend};
 use crate::campaign::Hop;
-use crate::campaign::{Pattern, Protocol, Send};
-use crate::diagnostic::{Findings, Place};
+use crate::campaign::{Protocol, Send};
+use crate::diagnostic::Findings;
 use crate::model::{FlowModel, SendModel};
-use crate::network::{NodeIndex, least_gap};
+use crate::network::least_gap;
 use crate::quantity::show_rate;
-use crate::reader::Sourced;
 use crate::statements::Pace;
-use crate::trace::Replay;
 use crate::wire::{frame_length, payload_range, wire_bits};
 
 /// Longest period; the mean of exponential intervals is drawn exactly up to here.
 const LONGEST_PERIOD: Span = Span::from_millis(1_000_000_000);
-
-/// A sender whose values are all known.
-pub(super) struct WholeSend<'a> {
-    pub(super) send: &'a SendModel,
-    pub(super) period: Span,
-    /// How the period is written, for messages.
-    pub(super) pace: Named,
-    pub(super) payload: Sourced<u32>,
-    pub(super) offset: Span,
-    /// Where it follows from the dispatch of its flow: how long before that.
-    pub(super) before_dispatch: Option<Span>,
-    /// Destination address to FCS.
-    pub(super) frame: u32,
-    pub(super) wire_bits: u64,
-    /// Messages of a burst; 1 without bursts.
-    pub(super) burst: u32,
-    pub(super) spacing: Span,
-    /// The period at the end of a ramp.
-    pub(super) ramp_to: Option<Span>,
-    /// The capture whose gaps and sizes it has; period and bits on the wire are then means.
-    pub(super) replay: Option<Replay>,
-}
 
 /// The senders of a point, in the order of the file.
 pub(super) struct Senders<'a> {
@@ -68,28 +45,6 @@ impl<'a> Senders<'a> {
     /// The sender of the flow with this index.
     pub(super) fn of(&self, flow: usize) -> Option<&WholeSend<'a>> {
         self.of.get(&flow).map(|at| &self.all[*at])
-    }
-}
-
-/// What a message calls a value, and where it points.
-pub(super) struct Named {
-    pub(super) text: String,
-    pub(super) place: Place,
-    pub(super) is_load: bool,
-}
-
-/// Where frames share a capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Medium {
-    Direction(Hop),
-    /// All links of a hub.
-    Hub(NodeIndex),
-}
-
-impl WholeSend<'_> {
-    /// Bits on the wire in one period.
-    fn bits(&self) -> u128 {
-        u128::from(self.wire_bits) * u128::from(self.burst)
     }
 }
 
@@ -491,39 +446,5 @@ impl PointCheck<'_> {
         let room = send.active_before(warm_up.value);
         let periods = i128::from(room.as_picos() / send.period.as_picos());
         self.count(send, periods * i128::from(send.burst), found)
-    }
-}
-
-impl WholeSend<'_> {
-    /// The shortest time between two messages or bursts.
-    pub(super) fn shortest(&self) -> Span {
-        self.ramp_to.map_or(self.period, |to| to.min(self.period))
-    }
-
-    fn pattern(&self) -> Pattern {
-        match (self.send.exponential, self.burst) {
-            (true, _) => Pattern::Exponential,
-            (false, 1) => Pattern::Periodic,
-            (false, size) => Pattern::Bursts { size, spacing: self.spacing },
-        }
-    }
-
-    /// Messages due before `room` picoseconds are over; of exponential intervals as many as on average.
-    pub(super) fn fitting(&self, room: i128) -> i128 {
-        if room <= 0 {
-            return 0;
-        }
-        if let Some(replay) = &self.replay {
-            let room = Span::from_picos(i64::try_from(room).unwrap_or(i64::MAX));
-            return i128::from(replay.before(room));
-        }
-        let (period, spacing) = (i128::from(self.period.as_picos()), i128::from(self.spacing.as_picos()));
-        let bursts = (room + period - 1) / period;
-        let rest = room - (bursts - 1) * period;
-        let of_last = match spacing {
-            0 => i128::from(self.burst),
-            _ => ((rest + spacing - 1) / spacing).min(i128::from(self.burst)),
-        };
-        (bursts - 1) * i128::from(self.burst) + of_last
     }
 }

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use super::PointCheck;
+use super::check::PointCheck;
 use crate::campaign::{Protocol, Route};
+use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::model::FlowModel;
 use crate::network::{NodeIndex, NodeKind};
-use crate::topology::on_line;
 
 /// What takes an entry of a table.
 struct Taker<'m> {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
+use super::check::{PICOS_PER_SECOND, PointCheck};
 use super::course::{check_launch, payload_of};
-use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
+use super::whole_send::WholeSend;
 use crate::campaign::{
     Activity, Capture, Fault, FaultKind, FlowId, Inject, LAST_FLOW, Protocol, Receive, Relay, RemoteLog,
     Route,

@@ -15,17 +15,19 @@ use wg_core::line::{GAP, LineRate, PREAMBLE};
 use wg_core::tte::schedule::{MAX_OPENINGS, PortSchedule, ScheduleFault, Window};
 use wg_frame::time::Span;
 
+use super::Senders;
 use super::carriers::LONGEST_FRAME;
+use super::check::{PointCheck, Said};
 use super::contracts::number;
-use super::{PointCheck, Said, Senders, WholeSend};
+use super::whole_send::WholeSend;
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, TimeTriggered, TtReception, TtWindow};
-use crate::compile::Scheduling;
+use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::model::{FlowModel, HandSet};
 use crate::network::{Attachment, ForwardingMode, Integration, NodeKind};
 use crate::reader::Sourced;
-use crate::topology::on_line;
+use crate::scheduling::Scheduling;
 
 /// What a derived window is longer than its frame: what clocks and hosts are off by.
 pub(super) const SLACK: Span = Span::from_micros(2);

@@ -2,8 +2,8 @@
 
 use wg_frame::time::Span;
 
-use super::network::{End, link_ends};
-use super::tasks::sequences;
+use super::parts::sequences;
+use super::parts::{End, link_ends};
 use crate::diagnostic::{Findings, Place};
 use crate::quantity::{self, Kind, QuantityError};
 use crate::reader::{Maybe, Reader, Sourced};

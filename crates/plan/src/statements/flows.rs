@@ -5,7 +5,7 @@ use wg_frame::time::Span;
 
 use super::addresses::{WrittenAddresses, addresses};
 use super::frer::{FrerStatement, frer};
-use super::network::{End, end};
+use super::parts::{End, end};
 use super::reservations::{self, ReservationStatement, reservation};
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};

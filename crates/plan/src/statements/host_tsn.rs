@@ -69,7 +69,7 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
     let preemption = preemption_of(&mut reader);
     let place = reader.place;
     let (classes, class_places) = classes(element, MOST_CLASSES, traffic_class, found);
-    let (schedule, entries) = match super::network::only(element, "gate-schedule", found) {
+    let (schedule, entries) = match super::parts::only(element, "gate-schedule", found) {
         None => (None, Vec::new()),
         Some(gates) => gate_schedule(gates, element.all("traffic-class").count(), found),
     };
@@ -429,8 +429,8 @@ fn classify(element: &Element, found: &mut Findings) -> Option<Classify> {
 }
 
 fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
-    let gate = super::network::only(element, "stream-gate", found).map(|gate| stream_gate(gate, found));
-    let meter = super::network::only(element, "police", found).map(|police| meter(police, found));
+    let gate = super::parts::only(element, "stream-gate", found).map(|gate| stream_gate(gate, found));
+    let meter = super::parts::only(element, "police", found).map(|police| meter(police, found));
     let mut reader = Reader::new(element, found);
     let of_switch = ["identify", "fields", "max-sdu", "block-oversize", "gate-of", "meter-of"];
     refuse_of_switch(&mut reader, &of_switch);
@@ -641,7 +641,7 @@ fn check_twice(statement: &HostTsnStatement, found: &mut Findings) {
         let mut seen = BTreeMap::new();
         for (flow, place) in flows.iter().zip(places) {
             if let Some(first) = seen.insert(*flow, place.line) {
-                let line = crate::topology::on_line(first);
+                let line = crate::diagnostic::on_line(first);
                 let message = format!("flow {flow} is named{line} already");
                 found.error(place, message, "once per flow", "keep one of them");
             }

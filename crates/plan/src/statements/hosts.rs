@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use wg_frame::time::Span;
+
 use super::flows::PROTOCOLS;
-use super::network::{COST, MOST_FRAMES, overrides};
+use super::parts::{COST, MOST_FRAMES, MOST_OF_A_KIND, distribution};
 use crate::diagnostic::Findings;
+use crate::network::Distribution;
 use crate::network::{Cost, HostModel, Interrupts, ReceiveBuffer, Stack, StackCosts};
+use crate::reader::Maybe;
 use crate::reader::Reader;
 use crate::tree::Element;
 
@@ -32,7 +36,7 @@ impl HostModels {
     /// The models of a network, and the one its end systems have.
     pub(crate) fn new(network: &Element, found: &mut Findings) -> Self {
         let mut models = Self { usual: HostModel::default(), named: BTreeMap::new(), whole: true };
-        for element in network.all("host-model").take(super::MOST_OF_A_KIND) {
+        for element in network.all("host-model").take(MOST_OF_A_KIND) {
             let mut reader = Reader::new(element, found);
             let like = reader.optional_choice("like", &KEPT).flatten();
             let mut model = like.map_or_else(HostModel::default, |like| (like.value)());
@@ -162,3 +166,107 @@ fn buffers(reader: &mut Reader<'_>, model: &mut HostModel) {
         }
     }
 }
+
+/// What `<host>` or `<host-model>` says in place of the model's own figures.
+pub(super) fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
+    let was_detailed = is_detailed(model);
+    let mut set = |attribute: &'static str, into: &mut Span| {
+        if let Some(written) = reader.element.get(attribute)
+            && let Some(time) = reader.time_within(attribute, written, COST)
+        {
+            *into = time.value;
+        }
+    };
+    let Cost { fixed, per_byte } = &mut model.transmit;
+    set("transmit", fixed);
+    set("transmit-per-byte", per_byte);
+    let Cost { fixed, per_byte } = &mut model.receive;
+    set("receive", fixed);
+    set("receive-per-byte", per_byte);
+    set("interface-delay", &mut model.interface_delay);
+    set("interface-receive-delay", &mut model.interface_receive_delay);
+    set("interrupt-latency", &mut model.interrupt_latency);
+    interrupts(reader, &mut model.interrupts);
+    let mut draws = |attribute: &'static str, into: &mut Distribution| {
+        if let Some(written) = reader.element.get(attribute)
+            && let Some(distribution) = distribution(reader, attribute, written, COST)
+        {
+            *into = distribution;
+        }
+    };
+    draws("send-wake-up", &mut model.send_wake_up);
+    draws("receive-wake-up", &mut model.receive_wake_up);
+    draws("relay-wake-up", &mut model.relay_wake_up);
+    let mut frames = |attribute: &'static str, into: &mut u32| {
+        if let Some(Some(frames)) = reader.optional_whole(attribute, 1, MOST_FRAMES) {
+            *into = frames.value;
+        }
+    };
+    frames("backlog", &mut model.backlog);
+    frames("ring", &mut model.ring);
+    if let Some(written) = reader.element.get("egress")
+        && let Some(egress) = reader.size_within("egress", written, BUFFER)
+    {
+        model.egress_bytes = egress.value;
+    }
+    reading(reader, model, was_detailed);
+}
+
+/// Kinds of interrupts.
+const INTERRUPTS: [(&str, &str); 6] = [
+    ("each", "each"),
+    ("coalesced", "coalesced"),
+    ("polled", "polled"),
+    ("spaced", "spaced"),
+    ("burst", "burst"),
+    ("adaptive", "adaptive"),
+];
+
+fn interrupts(reader: &mut Reader<'_>, into: &mut Interrupts) {
+    let written = reader.element.get("interrupts");
+    let choice = written.and_then(|w| reader.choice("interrupts", w, &INTERRUPTS));
+    let bounds = (Span::from_picos(1), Span::from_millis(10_000), "more than 0s, at most 10s");
+    let wait = reader.element.get("interrupt-wait");
+    let frames: Option<Maybe<u32>> = reader.optional_whole("interrupt-frames", 1, MOST_FRAMES);
+    let how = choice.as_ref().map_or("each", |choice| choice.value);
+    let wants_wait = matches!(how, "coalesced" | "polled" | "spaced");
+    if written.is_some() && choice.is_none() {
+        return;
+    }
+    if wait.is_some() && !wants_wait {
+        let message = "interrupt-wait belongs to coalesced, polled or spaced interrupts";
+        let cure = "write interrupts=\"coalesced\", \"polled\" or \"spaced\", or remove interrupt-wait";
+        reader.found.error(&reader.place, message, "", cure);
+    }
+    if frames.is_some() && how != "coalesced" {
+        let message = "interrupt-frames belongs to coalesced interrupts";
+        let cure = "write interrupts=\"coalesced\" or remove interrupt-frames";
+        reader.found.error(&reader.place, message, "", cure);
+    }
+    let wait = match wait {
+        Some(written) => reader.time_within("interrupt-wait", written, bounds),
+        None if wants_wait => {
+            let message = format!("{how} interrupts need an interrupt-wait");
+            reader.found.error(&reader.place, message, "", "add interrupt-wait=\"50us\"");
+            None
+        }
+        None => None,
+    };
+    *into = match (how, wait) {
+        ("coalesced", Some(wait)) => {
+            let frames = frames.flatten().map_or(USUAL_COALESCED, |frames| frames.value);
+            Interrupts::Coalesced { frames, wait: wait.value }
+        }
+        ("polled", Some(period)) => Interrupts::Polled { period: period.value },
+        ("spaced", Some(spacing)) => Interrupts::Spaced { spacing: spacing.value },
+        ("burst", _) => Interrupts::Spaced { spacing: Span::ZERO },
+        ("adaptive", _) => Interrupts::Adaptive,
+        _ if written.is_some() => Interrupts::EachFrame,
+        _ => *into,
+    };
+}
+
+/// Frames after which an interface that coalesces interrupts where no number is written.
+const USUAL_COALESCED: u32 = 32;
+
+pub(super) const BUFFER: (u64, u64, &str) = (2_048, 1 << 30, "2KiB to 1024MiB");

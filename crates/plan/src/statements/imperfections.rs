@@ -3,13 +3,13 @@
 
 use wg_frame::time::Span;
 
-use super::network::{COST, MOST_QUANTILES, distribution};
+use super::parts::{COST, MOST_QUANTILES, distribution};
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::{HeldUp, HostEvent, OwnFrames, SendingThreads, Timestamps};
 use crate::network::Distribution;
+use crate::places::MOST_PORTS;
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader};
-use crate::topology::MOST_PORTS;
 use crate::tree::Element;
 
 /// Events of a host, or kinds of own frames of a switch.

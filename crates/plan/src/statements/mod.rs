@@ -10,9 +10,11 @@ mod host_tsn;
 mod hosts;
 mod imperfections;
 mod network;
+mod parts;
 mod ptp;
 mod replay;
 mod reservations;
+mod sending;
 mod shaping;
 mod stream_filters;
 mod switch_tsn;
@@ -21,7 +23,7 @@ mod tasks;
 
 use wg_frame::time::Span;
 
-use crate::campaign::{Bench, Bound, LAST_FLOW};
+use crate::campaign::{Bench, Bound};
 use crate::diagnostic::{Findings, Place};
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::trace::Captures;
@@ -33,18 +35,19 @@ pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, PathStatement, check_
 pub(crate) use frer::FrerStatement;
 pub(crate) use host_tsn::HostTsnStatement;
 pub(crate) use network::{
-    End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
-    check_rate,
+    INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What, check_rate,
 };
+pub(crate) use parts::End;
+use parts::MOST_OF_A_KIND;
 pub(crate) use ptp::{PtpClockStatement, PtpDomainStatement};
-pub(crate) use replay::ReplayStatement;
 pub(crate) use reservations::ReservationStatement;
+pub(crate) use sending::{CycleOffset, FILLS, ReplayStatement, SendStatement};
 pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use switch_tsn::SwitchTsnStatement;
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
-    CaptureStatement, CycleOffset, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement,
-    RelayStatement, RemoteLogStatement, SendStatement, TURNS,
+    CaptureStatement, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
+    RemoteLogStatement, TURNS,
 };
 
 #[derive(Clone, Debug)]
@@ -105,8 +108,6 @@ pub(crate) struct Statements {
 
 /// Seed where none is written; a fixed one, so that the same file always means the same test.
 const DEFAULT_SEED: &str = "1";
-/// Links, flows, tasks of one kind, faults, or limits of a test: as many as there are numbers of flows.
-const MOST_OF_A_KIND: usize = LAST_FLOW as usize;
 /// Values of one axis; more could not be run anyway.
 const MOST_VALUES: usize = 10_000;
 

@@ -3,18 +3,20 @@
 use wg_frame::time::Span;
 
 use super::host_tsn::{HostTsnStatement, host_tsn};
-use super::hosts::{HostModels, is_detailed, reading};
+use super::hosts::{BUFFER, HostModels, overrides};
 use super::imperfections::{events, line_drift, own_frames, timestamps};
+use super::parts::{End, MOST_FRAMES, distribution, link_ends, only};
 use super::switch_tsn::{SwitchTsnStatement, switch_tsn};
+use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
 use crate::network::{
-    AddressTable, Clock, Cost, DeltaRaster, Distribution, ForwardingMode, FrameLengths, HostModel,
-    Integration, Interrupts, NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts, least_gap,
+    AddressTable, Clock, DeltaRaster, Distribution, ForwardingMode, FrameLengths, HostModel, Integration,
+    NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts, least_gap,
 };
+use crate::places::MOST_PORTS;
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
-use crate::topology::{MOST_PORTS, on_line};
 use crate::tree::Element;
 
 #[derive(Clone, Debug)]
@@ -82,12 +84,6 @@ pub(crate) struct Limits {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct End {
-    pub(crate) node: String,
-    pub(crate) port: Option<u16>,
-}
-
-#[derive(Clone, Debug)]
 pub(crate) struct LinkStatement {
     pub(crate) place: Place,
     pub(crate) ends: Option<[End; 2]>,
@@ -98,15 +94,8 @@ pub(crate) struct LinkStatement {
 
 /// Switch buffer where none is written: what a small COTS switch shares among its ports.
 const DEFAULT_BUFFER: &str = "512KiB";
-/// Frames of any buffer, at most.
-pub(super) const MOST_FRAMES: u64 = 1 << 20;
 /// A switch that needs longer for a frame is out of order.
 pub(super) const DELAY: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
-/// Of a host.
-pub(super) const COST: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
-const BUFFER: (u64, u64, &str) = (2_048, 1 << 30, "2KiB to 1024MiB");
-/// Frames with a tag, destination address to FCS.
-pub(super) const SMALLEST_TO_LARGEST: (u64, u64, &str) = (64, 1_522, "64B to 1522B");
 /// The least gap that a receiver has to cope with, in bytes: at 10 Gbit/s (IEEE Std 802.3-2022, 4.4.2, note 7).
 const LEAST_GAP: u64 = 5;
 /// Most drift either way, in ppb: 10 %.
@@ -157,16 +146,6 @@ pub(super) fn node(element: &Element, hosts: &HostModels, found: &mut Findings) 
 /// A class II repeater delays by 46 bit times at most (IEEE Std 802.3-2022, 27.3.1.1), here at 100 Mbit/s.
 const DEFAULT_HUB_DELAY: &str = "460ns";
 
-/// The child with this tag; a second one is refused.
-pub(super) fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings) -> Option<&'e Element> {
-    let mut all = element.all(tag);
-    let first = all.next();
-    if let Some(second) = all.next() {
-        found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", "keep one of them");
-    }
-    first
-}
-
 fn end_system(reader: &mut Reader<'_>, hosts: &HostModels) -> HostModel {
     let mut model = hosts.of(reader);
     let element = reader.element;
@@ -175,139 +154,6 @@ fn end_system(reader: &mut Reader<'_>, hosts: &HostModels) -> HostModel {
     }
     model
 }
-
-/// What `<host>` or `<host-model>` says in place of the model's own figures.
-pub(super) fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
-    let was_detailed = is_detailed(model);
-    let mut set = |attribute: &'static str, into: &mut Span| {
-        if let Some(written) = reader.element.get(attribute)
-            && let Some(time) = reader.time_within(attribute, written, COST)
-        {
-            *into = time.value;
-        }
-    };
-    let Cost { fixed, per_byte } = &mut model.transmit;
-    set("transmit", fixed);
-    set("transmit-per-byte", per_byte);
-    let Cost { fixed, per_byte } = &mut model.receive;
-    set("receive", fixed);
-    set("receive-per-byte", per_byte);
-    set("interface-delay", &mut model.interface_delay);
-    set("interface-receive-delay", &mut model.interface_receive_delay);
-    set("interrupt-latency", &mut model.interrupt_latency);
-    interrupts(reader, &mut model.interrupts);
-    let mut draws = |attribute: &'static str, into: &mut Distribution| {
-        if let Some(written) = reader.element.get(attribute)
-            && let Some(distribution) = distribution(reader, attribute, written, COST)
-        {
-            *into = distribution;
-        }
-    };
-    draws("send-wake-up", &mut model.send_wake_up);
-    draws("receive-wake-up", &mut model.receive_wake_up);
-    draws("relay-wake-up", &mut model.relay_wake_up);
-    let mut frames = |attribute: &'static str, into: &mut u32| {
-        if let Some(Some(frames)) = reader.optional_whole(attribute, 1, MOST_FRAMES) {
-            *into = frames.value;
-        }
-    };
-    frames("backlog", &mut model.backlog);
-    frames("ring", &mut model.ring);
-    if let Some(written) = reader.element.get("egress")
-        && let Some(egress) = reader.size_within("egress", written, BUFFER)
-    {
-        model.egress_bytes = egress.value;
-    }
-    reading(reader, model, was_detailed);
-}
-
-/// Kinds of interrupts.
-const INTERRUPTS: [(&str, &str); 6] = [
-    ("each", "each"),
-    ("coalesced", "coalesced"),
-    ("polled", "polled"),
-    ("spaced", "spaced"),
-    ("burst", "burst"),
-    ("adaptive", "adaptive"),
-];
-
-fn interrupts(reader: &mut Reader<'_>, into: &mut Interrupts) {
-    let written = reader.element.get("interrupts");
-    let choice = written.and_then(|w| reader.choice("interrupts", w, &INTERRUPTS));
-    let bounds = (Span::from_picos(1), Span::from_millis(10_000), "more than 0s, at most 10s");
-    let wait = reader.element.get("interrupt-wait");
-    let frames: Option<Maybe<u32>> = reader.optional_whole("interrupt-frames", 1, MOST_FRAMES);
-    let how = choice.as_ref().map_or("each", |choice| choice.value);
-    let wants_wait = matches!(how, "coalesced" | "polled" | "spaced");
-    if written.is_some() && choice.is_none() {
-        return;
-    }
-    if wait.is_some() && !wants_wait {
-        let message = "interrupt-wait belongs to coalesced, polled or spaced interrupts";
-        let cure = "write interrupts=\"coalesced\", \"polled\" or \"spaced\", or remove interrupt-wait";
-        reader.found.error(&reader.place, message, "", cure);
-    }
-    if frames.is_some() && how != "coalesced" {
-        let message = "interrupt-frames belongs to coalesced interrupts";
-        let cure = "write interrupts=\"coalesced\" or remove interrupt-frames";
-        reader.found.error(&reader.place, message, "", cure);
-    }
-    let wait = match wait {
-        Some(written) => reader.time_within("interrupt-wait", written, bounds),
-        None if wants_wait => {
-            let message = format!("{how} interrupts need an interrupt-wait");
-            reader.found.error(&reader.place, message, "", "add interrupt-wait=\"50us\"");
-            None
-        }
-        None => None,
-    };
-    *into = match (how, wait) {
-        ("coalesced", Some(wait)) => {
-            let frames = frames.flatten().map_or(USUAL_COALESCED, |frames| frames.value);
-            Interrupts::Coalesced { frames, wait: wait.value }
-        }
-        ("polled", Some(period)) => Interrupts::Polled { period: period.value },
-        ("spaced", Some(spacing)) => Interrupts::Spaced { spacing: spacing.value },
-        ("burst", _) => Interrupts::Spaced { spacing: Span::ZERO },
-        ("adaptive", _) => Interrupts::Adaptive,
-        _ if written.is_some() => Interrupts::EachFrame,
-        _ => *into,
-    };
-}
-
-/// One time, or quantiles: `0%:0.8us 50%:1.5us 100%:40us`.
-pub(super) fn distribution(
-    reader: &mut Reader<'_>,
-    attribute: &'static str,
-    written: &str,
-    bounds: (Span, Span, &str),
-) -> Option<Distribution> {
-    if !written.contains(':') {
-        let time = reader.time_within(attribute, written, bounds)?;
-        return Some(Distribution { quantiles: vec![(0, time.value)] });
-    }
-    let mut quantiles: Vec<(u32, Span)> = Vec::new();
-    for word in written.split_whitespace().take(MOST_QUANTILES + 1) {
-        let (share, time) = word.split_once(':').unwrap_or((word, ""));
-        let share = reader.quantity(attribute, share, Kind::Ratio, quantity::ppm)?.value;
-        let time = reader.time_within(attribute, time, bounds)?.value;
-        quantiles.push((share, time));
-    }
-    let ascending = quantiles.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
-    let whole = quantiles.first().is_some_and(|first| first.0 == 0)
-        && quantiles.last().is_some_and(|last| last.0 == 1_000_000);
-    if !ascending || !whole || quantiles.len() > MOST_QUANTILES {
-        let limit = format!("2 to {MOST_QUANTILES} quantiles, shares and times ascending, from 0% to 100%");
-        let cure = "write for example \"0%:1us 99%:5us 100%:40us\", or one time";
-        reader.refuse(attribute, written, "is no distribution", &limit, cure);
-        return None;
-    }
-    Some(Distribution { quantiles })
-}
-
-pub(super) const MOST_QUANTILES: usize = 64;
-/// Frames after which an interface that coalesces interrupts where no number is written.
-const USUAL_COALESCED: u32 = 32;
 
 fn clock(element: &Element, found: &mut Findings) -> Clock {
     let day = Span::from_millis(86_400_000);
@@ -574,28 +420,4 @@ pub(crate) fn check_rate(rate: &Sourced<u64>, found: &mut Findings) -> bool {
         found.error(&rate.place, message, "1Mbit/s to 400Gbit/s", cure);
     }
     sensible
-}
-
-/// Two ends of a link.
-pub(super) fn link_ends(reader: &mut Reader<'_>, attribute: &'static str, written: &str) -> Option<[End; 2]> {
-    let words: Vec<&str> = written.split_whitespace().collect();
-    let [a, b] = words[..] else {
-        let problem = format!("names {} ends", words.len());
-        let cure = "write two names, for example \"mac sw1\" or \"mac sw1:3\"";
-        reader.refuse(attribute, written, &problem, "2", cure);
-        return None;
-    };
-    let (a, b) = (end(reader, attribute, a), end(reader, attribute, b));
-    Some([a?, b?])
-}
-
-/// A node, with its port where one is written.
-pub(super) fn end(reader: &mut Reader<'_>, attribute: &'static str, word: &str) -> Option<End> {
-    let (name, port) = match word.split_once(':') {
-        Some((name, port)) => {
-            (name, Some(reader.whole::<u16>("port", port, 1, u64::from(MOST_PORTS))?.value))
-        }
-        None => (word, None),
-    };
-    reader.name_of(attribute, name).map(|name| End { node: name.value, port })
 }

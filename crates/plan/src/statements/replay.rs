@@ -2,24 +2,13 @@
 
 use wg_frame::time::Span;
 
+use super::sending::{FILLS, ReplayStatement, SendStatement};
 use super::shaping::course;
-use super::tasks::{FILLS, SendStatement};
 use crate::diagnostic::Findings;
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::trace::{Captures, Trace, Wanted};
 use crate::tree::Element;
-
-/// What is particular to a sender that replays.
-#[derive(Clone, Debug)]
-pub(crate) struct ReplayStatement {
-    /// The file, and what could be read of it.
-    pub(crate) file: Sourced<Option<Trace>>,
-    pub(crate) speed_ppm: Maybe<u32>,
-    pub(crate) loops: Maybe<u32>,
-    /// Outer `None`: not written.
-    pub(crate) loop_gap: Option<Maybe<Span>>,
-}
 
 const DIRECTIONS: [(&str, Option<bool>); 3] =
     [("any", None), ("received", Some(false)), ("sent", Some(true))];

@@ -1,10 +1,10 @@
 //! `<stream-reservation>`: what a talker asks the network for (IEEE Std 802.1Q-2022, clause 35).
 
-use super::network::only;
+use super::parts::only;
 use crate::diagnostic::{Findings, Place};
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader};
-use crate::reservations::{StreamClass, USUAL_PPM};
+use crate::stream_class::{StreamClass, USUAL_PPM};
 use crate::tree::Element;
 use crate::wire::MTU;
 

@@ -3,15 +3,15 @@
 use wg_frame::time::Span;
 
 use super::host_tsn::{BURST, check_cycle, on, several, whole_time};
-use super::network::only;
-use super::switch_tsn::BASE;
+use super::parts::BASE;
+use super::parts::only;
 use crate::campaign::FlowId;
 use crate::diagnostic::{Findings, Place};
-use crate::ip_stream::HeaderField;
-use crate::port_tsn::MOST_PORT_ENTRIES;
 use crate::quantity::{self, Kind};
 use crate::reader::Reader;
-use crate::stream_filters::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
+use crate::stream_filter::HeaderField;
+use crate::stream_filter::{FilterGate, FilterGateEntry, FlowMeter, Identify, StreamFilter};
+use crate::switch_tsn::MOST_PORT_ENTRIES;
 use crate::tree::Element;
 
 const IDENTIFY: [(&str, Identify); 3] =

@@ -8,15 +8,15 @@ use super::host_tsn::{
     check_preemption, check_priorities, class_of, classes, gate_entries, numbers, preemptable, preemption_of,
     several, whole_time,
 };
-use super::network::SMALLEST_TO_LARGEST;
+use super::parts::{BASE, SMALLEST_TO_LARGEST};
 use crate::diagnostic::{Findings, Place};
-use crate::port_tsn::{
+use crate::places::MOST_PORTS;
+use crate::quantity::{self, Kind};
+use crate::reader::Reader;
+use crate::switch_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, LinkPriority, MOST_PORT_ENTRIES, PortClass,
     PortSchedule, PortTsn,
 };
-use crate::quantity::{self, Kind};
-use crate::reader::Reader;
-use crate::topology::MOST_PORTS;
 use crate::tree::Element;
 
 /// The settings, and where each part of them is written.
@@ -39,7 +39,6 @@ const BAND: (Span, Span, &str) = (Span::from_nanos(1), Span::from_millis(1_000),
 const RESIDENCE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
 const CYCLE: (Span, Span, &str) = (Span::from_nanos(1_000), Span::from_millis(1_000), "1us to 1s");
 const BURST: (u64, u64, &str) = (84, 1 << 24, "84B to 16MiB");
-pub(super) const BASE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(604_800_000), "0s to 168h");
 const EXTENSION: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
 
 /// Reads the settings of a switch's ports.
@@ -65,7 +64,7 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     }
     let (schedules, schedule_places) =
         several(element, "gate-schedule", |child, found| schedule(child, written_classes, found), found);
-    let cyclic = super::network::only(element, "cyclic-queuing", found);
+    let cyclic = super::parts::only(element, "cyclic-queuing", found);
     let cyclic = cyclic.and_then(|cyclic| cyclic_queuing(cyclic, written_classes, found));
     let tsn = PortTsn {
         ports,
@@ -124,7 +123,7 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         let cure = "remove it; a switch has gates and <cbs>";
         found.error(&etf.place(), "launch times are of hosts", "<host-tsn>", cure);
     }
-    let shaper = super::network::only(element, "cbs", found);
+    let shaper = super::parts::only(element, "cbs", found);
     let idle_slope_bps = match shaper {
         None => None,
         Some(shaper) => {
@@ -150,7 +149,7 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
     let longest_frame = longest_frame.and_then(|bytes| u16::try_from(bytes).ok());
     let preemptable = preemptable(&mut reader);
     let virtual_links = virtual_links(&mut reader)?;
-    let ats = super::network::only(element, "ats", reader.found);
+    let ats = super::parts::only(element, "ats", reader.found);
     if let (Some(ats), Some(_)) = (ats, idle_slope_bps) {
         let message = "the class has two shapers";
         reader.found.error(&ats.place(), message, "1 of <cbs> and <ats>", "keep one of them");

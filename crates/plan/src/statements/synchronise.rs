@@ -10,7 +10,8 @@ use wg_frame::time::Span;
 
 use super::flows::{self, FlowStatement};
 use super::network::NodeStatement;
-use super::tasks::{self, RelayStatement, SendStatement};
+use super::sending::SendStatement;
+use super::tasks::{self, RelayStatement};
 use crate::campaign::{FlowId, LAST_FLOW, OnFailure, Protocol, PtpDelay, PtpTimestamps, PtpTransport};
 use crate::diagnostic::Findings;
 use crate::reader::{Maybe, Reader, Sourced};

@@ -1,51 +1,16 @@
 //! Tasks: who sends, receives, relays, injects and captures.
 
-use wg_frame::time::Span;
-
-use super::faults::{Pace, pace};
+use super::faults::pace;
 use super::imperfections::sending_threads;
-use super::replay::ReplayStatement;
-use super::shaping::{Course, Shaping, course, shaping};
-use crate::campaign::{Fill, Turn};
+use super::parts::sequences;
+use super::sending::{CycleOffset, FILLS, SendStatement};
+use super::shaping::{Shaping, course, shaping};
+use crate::campaign::Turn;
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::SendingThreads;
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, payload as frame_size};
 use crate::tree::Element;
-
-#[derive(Clone, Debug)]
-pub(crate) struct SendStatement {
-    pub(crate) place: Place,
-    pub(crate) flow: Maybe<u16>,
-    pub(crate) pace: Option<Pace>,
-    pub(crate) payload: Maybe<u32>,
-    pub(crate) fill: Maybe<Fill>,
-    /// Outer `None`: no count was written.
-    pub(crate) count: Option<Maybe<u32>>,
-    pub(crate) offset: Maybe<Span>,
-    /// Where in a cycle its messages are released; outer `None`: the offset says when.
-    pub(crate) cycle_offset: Option<Maybe<CycleOffset>>,
-    pub(crate) exponential: bool,
-    pub(crate) burst: Maybe<u32>,
-    pub(crate) spacing: Maybe<Span>,
-    pub(crate) rate_limit: Option<Maybe<u64>>,
-    /// From 1, as written.
-    pub(crate) sub_link: Maybe<u8>,
-    /// The size is that of the frame.
-    pub(crate) of_frame: bool,
-    pub(crate) course: Course,
-    /// What gives its gaps and sizes in place of `pace` and `payload`.
-    pub(crate) replay: Option<ReplayStatement>,
-}
-
-/// Where in the cycle of the network a message is released, by the clock of its end system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CycleOffset {
-    /// So early that its flow's dispatch finds it ready.
-    Dispatch,
-    /// So long after a cycle begins.
-    At(Span),
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveStatement {
@@ -108,8 +73,6 @@ const INJECT_BURST: &str = "10";
 /// As long as what this program keeps of an event.
 const LOG_RECORD: &str = "32B";
 
-/// How a payload can be filled.
-pub(crate) const FILLS: [(&str, Fill); 2] = [("sequential", Fill::Sequential), ("random", Fill::Random)];
 /// Where a relay can turn a message round.
 pub(crate) const TURNS: [(&str, Turn); 2] = [("servicing", Turn::Servicing), ("task", Turn::Task)];
 /// Frames of one burst of an injector, at most.
@@ -259,28 +222,6 @@ fn fault(element: &Element, found: &mut Findings) -> FaultStatement {
         to: element.get("to").map(|_| reader.name("to")),
         place: reader.place,
     }
-}
-
-pub(super) fn sequences(reader: &mut Reader<'_>, written: &str) -> Maybe<Vec<(u32, u32)>> {
-    let highest = u64::from(u32::MAX);
-    let mut ranges = Vec::new();
-    for word in written.split_whitespace() {
-        let (first, last) = word.split_once('-').unwrap_or((word, word));
-        let first: u32 = reader.whole("sequence", first, 0, highest)?.value;
-        let last: u32 = reader.whole("sequence", last, 0, highest)?.value;
-        if last < first {
-            reader.refuse("sequence", word, "runs backwards", "", "write the smaller number first");
-            return None;
-        }
-        ranges.push((first, last));
-    }
-    if ranges.is_empty() {
-        let cure = "name sequence numbers, for example \"5 17 100-110\"";
-        reader.refuse("sequence", written, "names no message", "", cure);
-        return None;
-    }
-    ranges.sort_unstable();
-    Some(reader.sourced("sequence", written, ranges))
 }
 
 pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement {

@@ -7,6 +7,7 @@
 //! matter of bridge identifiers.
 
 mod imperfections;
+mod loops;
 mod nodes;
 mod ports;
 mod routes;
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 
 use crate::campaign::Hop;
-use crate::diagnostic::{Findings, Place};
+use crate::diagnostic::{Findings, Place, on_line};
 use crate::network::{
     Attachment, LineRate, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchChange,
 };
@@ -27,9 +28,6 @@ use crate::statements::{End, LinkStatement, NodeStatement, Statements, What};
 /// End systems, switches and hubs of one test. Their addresses would do for 65 535.
 const MOST_NODES: usize = 4_096;
 
-/// Ports of one switch.
-pub(crate) const MOST_PORTS: u16 = 1_024;
-
 /// The network with its names resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
@@ -37,7 +35,7 @@ pub(crate) struct Topology {
     names: BTreeMap<String, NodeIndex>,
     /// By node: the links it sends by, in the order of the file.
     pub(crate) leaving: Vec<Vec<Hop>>,
-    loops: routes::Loops,
+    loops: loops::Loops,
     /// Per link: the statement it came from.
     pub(crate) link_places: Vec<Place>,
     /// Rasters where they are written, by switch.
@@ -68,7 +66,7 @@ impl Topology {
             network: Network { nodes: Vec::new(), links: Vec::new() },
             names: BTreeMap::new(),
             leaving: Vec::new(),
-            loops: routes::Loops::new(test.shortest),
+            loops: loops::Loops::new(test.shortest),
             link_places: Vec::new(),
             rasters: BTreeMap::new(),
             sides: BTreeMap::new(),
@@ -422,11 +420,6 @@ impl Topology {
         let more = if many { ", …" } else { "" };
         format!("write one of {}{more} or declare it in <network>", names.join(", "))
     }
-}
-
-/// ` on line 7`, or nothing for a test built in code.
-pub(crate) fn on_line(line: u32) -> String {
-    if line == 0 { String::new() } else { format!(" on line {line}") }
 }
 
 /// The number of the link at this place of the list.

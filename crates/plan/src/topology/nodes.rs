@@ -2,8 +2,8 @@
 
 use wg_frame::time::Span;
 
-use super::MOST_PORTS;
 use crate::network::{Capacity, Distribution, NodeKind, SwitchModel};
+use crate::places::MOST_PORTS;
 use crate::statements::{Limits, SwitchStatement, What};
 
 /// A node of the plan. What could not be read was reported; the value in its place is never used.

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MOST_PORTS, Topology, on_line};
+use super::Topology;
 use crate::diagnostic::Findings;
+use crate::diagnostic::on_line;
 use crate::network::{Attachment, NetworkId, NodeIndex};
+use crate::places::MOST_PORTS;
 use crate::statements::LinkStatement;
 
 /// The port by which an end system is on a network.
