@@ -10,7 +10,6 @@ _STRING = re.compile(r'b?r?"(?:\\.|[^"\\])*"', re.DOTALL)
 _TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*\{")
 _USE = re.compile(r"(?:^|[;{}\s])(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 _PATH = re.compile(r"\b(?:crate|super|self)(?:::\w+)+")
-_DEFINED = re.compile(r"\b(?:fn|struct|enum|trait|type|const|static|mod|union|macro_rules!)\s+(\w+)")
 
 
 def needs_of(source: Path) -> dict[str, set[str]]:

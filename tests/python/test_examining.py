@@ -64,6 +64,7 @@ HOST: dict[str, Any] = {
     "packet-sockets": True,
     "network-namespaces": True,
     "user-namespaces": False,
+    "wake-ups": 400,
     "wake-late-p50-ns": 3_000,
     "wake-late-p99-ns": 9_000,
     "wake-late-max-ns": 40_000,

@@ -179,4 +179,11 @@ def test_frames_handed_over_when_their_gate_had_closed_are_counted(tmp_path: Pat
     assert 0 < expected < len(out)
     assert gate_waits(plan, flow, own, Errors(rows))["released_late"] == expected
     assert gate_waits(plan, flow, own)["released_late"] == 0
+    # Of frames that are not stored, or not all, nobody knows it.
+    assert "released_late" not in gate_waits(plan, flow, own, Errors())
+    found = network_of(entry({"sensor": len(out)}), Errors(rows), NAMES)
+    short = network_of(entry({"sensor": len(out) + 1}), Errors(rows), NAMES)
+    assert Errors(rows).whole(found).rows is not None
+    assert Errors(rows).whole(short).rows is None
+    assert Errors(rows).whole(None).rows is None
     assert np.count_nonzero(Errors().of_messages(1, 1, own.sequence)) == 0

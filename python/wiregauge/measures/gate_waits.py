@@ -32,9 +32,12 @@ def gate_waits(
     they could have left, those over which it closed before they left, and those whose host got the frame only when it
     had closed. Empty where there is none.
 
-    `errors` of a network that is played; None where none is, and nothing is handed to a host late.
+    `errors` of a network that is played; None where none is, and nothing is handed to a host late. Where they are not
+    stored it is not known which those were, and their count is not there.
     """
-    counted = {"passages": 0, "found_closed": 0, "missed": 0, "released_late": 0}
+    counted = {"passages": 0, "found_closed": 0, "missed": 0}
+    if errors is None or errors.rows is not None:
+        counted["released_late"] = 0
     if through is None:
         return {}
     hosts = {} if errors is None else _hosts(campaign)
@@ -55,7 +58,7 @@ def gate_waits(
         counted["passages"] += len(left)
         counted["found_closed"] += int(np.count_nonzero(~gate.is_open(ready)))
         counted["missed"] += int(np.count_nonzero(gate.next_closing(ready) < left))
-        if errors is not None and (node, port) in hosts:
+        if errors is not None and errors.rows is not None and (node, port) in hosts:
             late = errors.of_messages(flow.id, hosts[node, port], through.sequence[rows])
             # A closing at the very instant at which the model is done with the frame is behind it.
             counted["released_late"] += int(np.count_nonzero(gate.next_closing(left - 1) < left + late))

@@ -223,7 +223,8 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
     )
     gated = has_gates(directory.plan)
     errors = directory.release_errors(plan.index)
-    played = errors if directory.traits.switches == "model" else None
+    network = network_of(entry, errors, names, directory.plan.limits)
+    played = errors.whole(network) if directory.traits.switches == "model" else None
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False
     for some, table, through in shards(directory, plan, one_in):
@@ -264,7 +265,6 @@ def _judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> 
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
     clusters, ptp_domains = clusters_of(entry), ptp_domains_of(entry)
-    network = network_of(entry, errors, names, directory.plan.limits)
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     checks = judge_validity(
         Evidence(

@@ -22,6 +22,8 @@ pub const NAMES: [&str; 7] = [
 /// How late the thread of a sender or of a played network wakes up, ns.
 #[derive(Clone, Copy, Debug)]
 pub struct WakeUps {
+    /// How many there were.
+    pub n: usize,
     /// Half of them were no later.
     pub p50_ns: i64,
     /// 99 % were no later.
@@ -48,7 +50,12 @@ pub fn wake_ups() -> Option<WakeUps> {
             late.push(clock::realtime().get() - due);
         }
         late.sort_unstable();
-        WakeUps { p50_ns: late[TIMES / 2 - 1], p99_ns: late[TIMES * 99 / 100 - 1], max_ns: late[TIMES - 1] }
+        WakeUps {
+            n: TIMES,
+            p50_ns: late[TIMES / 2 - 1],
+            p99_ns: late[TIMES * 99 / 100 - 1],
+            max_ns: late[TIMES - 1],
+        }
     });
     thread.ok()?.join().ok()
 }

@@ -10,7 +10,6 @@ from wiregauge.examining.facts import Look
 __all__ = ["CHECKS"]
 
 _WAKES_IN_US: Final = 10
-_WAKE_UPS: Final = 400
 _LATE_US: Final = 100
 """A tenth of a period of 1 ms, which most schedules have."""
 _TIMING: Final = ("CONFIG_HIGH_RES_TIMERS", "CONFIG_PTP_1588_CLOCK", "CONFIG_NETWORK_PHY_TIMESTAMPING")
@@ -103,7 +102,7 @@ def rt_throttling(look: Look) -> Verdict:
 def wake_ups(look: Look) -> Verdict:
     """How late a thread wakes up that sleeps until an instant, as senders and played networks do."""
     p50, p99, most = (look.number(f"wake-late-{of}-ns") / 1e3 for of in ("p50", "p99", "max"))
-    seen = f"late by {p50:.1f} us at p50, {p99:.1f} us at p99, {most:.1f} us at most, n = {_WAKE_UPS}"
+    seen = f"late by {p50:.1f} us at p50, {p99:.1f} us at p99, {most:.1f} us at most, n = {look.number('wake-ups')}"
     if p99 <= _LATE_US:
         return fine(seen)
     last = max(look.number("cores") - 1, 1)

@@ -30,6 +30,12 @@ class Errors:
 
     rows: pl.DataFrame | None = None
 
+    def whole(self, network: NetworkResult | None) -> Errors:
+        """The same where the network reports as many frames; else nothing is known of those that are missing."""
+        if self.rows is None or network is None:
+            return Errors()
+        return self if sum(one.frames for one in network.releases) == self.rows.height else Errors()
+
     def of_host(self, node: int) -> NDArray[np.float64]:
         """Of the frames towards an end system, ns."""
         if self.rows is None:

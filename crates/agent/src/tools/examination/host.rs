@@ -55,6 +55,7 @@ fn wake_facts(untried: Option<&str>) -> Vec<Fact> {
     };
     let of = |pick: fn(&doctor::WakeUps) -> i64| told.as_ref().map(pick).map_err(Clone::clone);
     vec![
+        Fact::of("wake-ups", told.as_ref().map(|told| signed(told.n as u64)).map_err(Clone::clone)),
         Fact::of("wake-late-p50-ns", of(|told| told.p50_ns)),
         Fact::of("wake-late-p99-ns", of(|told| told.p99_ns)),
         Fact::of("wake-late-max-ns", of(|told| told.max_ns)),
