@@ -179,6 +179,7 @@ def test_frames_handed_over_when_their_gate_had_closed_are_counted(tmp_path: Pat
     assert 0 < expected < len(out)
     assert gate_waits(plan, flow, own, Errors(rows))["released_late"] == expected
     assert gate_waits(plan, flow, own)["released_late"] == 0
+    assert gate_waits(plan, flow, own, Errors(rows))["released"] == len(out)
     # Of frames that are not stored, or not all, nobody knows it.
     assert "released_late" not in gate_waits(plan, flow, own, Errors())
     found = network_of(entry({"sensor": len(out)}), Errors(rows), NAMES)

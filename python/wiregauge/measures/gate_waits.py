@@ -36,11 +36,12 @@ def gate_waits(
     stored it is not known which those were, and their count is not there.
     """
     counted = {"passages": 0, "found_closed": 0, "missed": 0}
-    if errors is None or errors.rows is not None:
-        counted["released_late"] = 0
+    is_known = errors is None or errors.rows is not None
+    if is_known:
+        counted |= {"released": 0, "released_late": 0}
     if through is None:
         return {}
-    hosts = {} if errors is None else _hosts(campaign)
+    hosts = _hosts(campaign)
     for node, port, rows in through.by_port():
         kind = campaign.network.nodes[node].kind
         if not isinstance(kind, Switch) or changes_priority(kind, flow.id):
@@ -58,7 +59,10 @@ def gate_waits(
         counted["passages"] += len(left)
         counted["found_closed"] += int(np.count_nonzero(~gate.is_open(ready)))
         counted["missed"] += int(np.count_nonzero(gate.next_closing(ready) < left))
-        if errors is not None and errors.rows is not None and (node, port) in hosts:
+        if not is_known or (node, port) not in hosts:
+            continue
+        counted["released"] += len(left)
+        if errors is not None:
             late = errors.of_messages(flow.id, hosts[node, port], through.sequence[rows])
             # A closing at the very instant at which the model is done with the frame is behind it.
             counted["released_late"] += int(np.count_nonzero(gate.next_closing(left - 1) < left + late))

@@ -119,7 +119,7 @@ def _pool(flows: Sequence[FlowResult]) -> FlowResult:
         hops=pool_hops([flow.hops for flow in flows]),
         elimination=_added([flow.elimination for flow in flows]),
         policing=_added([flow.policing for flow in flows]),
-        gates=_added([flow.gates for flow in flows]),
+        gates=_known_in_all([flow.gates for flow in flows]),
         credit=_extremes([flow.credit for flow in flows]),
         redundant_discarded=sum(flow.redundant_discarded for flow in flows),
         unseen=flows[0].unseen,
@@ -147,6 +147,12 @@ def _extremes(met: Sequence[CreditMet | None]) -> CreditMet | None:
         known[0].queues,
         min(one.used for one in known),
     )
+
+
+def _known_in_all(maps: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of what every one that counts anything has counted."""
+    counting = [counts for counts in maps if counts]
+    return {key: count for key, count in _added(maps).items() if all(key in counts for counts in counting)}
 
 
 def _added(maps: Sequence[Mapping[str, int]]) -> dict[str, int]:

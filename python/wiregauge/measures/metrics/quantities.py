@@ -271,8 +271,10 @@ def _each_single(flow: FlowResult) -> Iterator[Quantity]:
         yield replace(_single("elimination", statistic, count, came), silent=_uncounted(flow, statistic))
     for statistic, count in flow.policing.items():
         yield _single("policing", statistic, count, flow.policing["matching"])
-    for statistic, count in flow.gates.items():
-        yield _single("gates", statistic, count, flow.gates["passages"])
+    for statistic in DEFINITIONS["gates"].statistics:
+        if statistic in flow.gates:
+            passed = flow.gates["released" if statistic == "released_late" else "passages"]
+            yield _single("gates", statistic, flow.gates[statistic], passed)
     if flow.credit is not None:
         credit, idle = flow.credit, flow.credit.queues - flow.credit.used
         why = f"no frame went by {idle} of {credit.queues} shaped queues of its way" if idle else ""

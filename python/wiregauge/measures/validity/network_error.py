@@ -79,11 +79,11 @@ def _windows(run: Evidence, nothing: str) -> Check:
     gates = [flow for flow in run.flows if flow.gates]
     gated = [flow for flow in gates if "released_late" in flow.gates]
     late = sum(flow.gates["released_late"] for flow in gated)
-    came = sum(flow.counts["delivered"] for flow in gated)
+    came = sum(flow.gates["released"] for flow in gated)
     if not nothing:
         unknown = "when single frames came to their hosts was not stored, or not of all"
         nothing = "no gates let frames go" if not gates else unknown if not gated else ""
-        nothing = nothing or ("" if came else "no message came through gates")
+        nothing = nothing or ("" if came else "no gate let frames go to a host")
     told = (
         f"{late} of {count_of(came, 'message')} that gates let go came to their hosts when these had closed"
     )
