@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from wiregauge.config.reference import renewed
 from wiregauge.measures.definitions import DEFINITIONS, PAIR_QUANTILES, Definition
 from wiregauge.measures.metrics.pairs import OUTWARD, RETURN
-from wiregauge.measures.metrics.quantities import STATISTICS
+from wiregauge.measures.quantities import STATISTICS
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "crates" / "plan" / "src" / "measures.txt"

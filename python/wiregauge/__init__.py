@@ -22,7 +22,7 @@ from wiregauge._version import __version__
 
 if TYPE_CHECKING:
     from wiregauge.config import Test
-    from wiregauge.measures.metrics.quantities import Quantity
+    from wiregauge.measures.metrics.quantity import Quantity
     from wiregauge.notebook import Checked, Measure, Run, WiregaugeError, check, open, simulate  # noqa: A004
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # Read on first use: every command imports this package, and few need what these need.
-_HOME = {"Quantity": "wiregauge.measures.metrics.quantities", "Test": "wiregauge.config"}
+_HOME = {"Quantity": "wiregauge.measures.metrics.quantity", "Test": "wiregauge.config"}
 
 
 def __getattr__(name: str) -> object:

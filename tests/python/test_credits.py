@@ -11,6 +11,7 @@ from simulation import Simulated, frame, occupation, simulate, trial, written
 from wiregauge.figures.model import Line, Scatter
 from wiregauge.figures.views import view_figures
 from wiregauge.measures import views
+from wiregauge.measures.flow_measures import CREDIT
 from wiregauge.report.credits import credit_table
 
 RATE = 100_000_000
@@ -142,8 +143,9 @@ def test_limits_are_judged_and_undecided_where_there_is_no_shaper(tmp_path: Path
         run.limits[3].reason == "flow 3 has no measure credit.max"
         or "no such measure" in run.limits[3].reason
     )
-    assert run.flows[0].credit is not None
-    assert run.limits[0].observed == pytest.approx(float(run.flows[0].credit.most))
+    credit = run.flows[0][CREDIT]
+    assert credit is not None
+    assert run.limits[0].observed == pytest.approx(credit.most)
     assert run.limits[0].unit == "bit"
     # Of all shaped queues, those that never held a frame among them; drawn are those that did.
     assert credit_table(judgement).size == 8
@@ -167,11 +169,11 @@ def test_a_host_has_credits_and_a_flow_goes_by_all_of_its_queues(tmp_path: Path)
     (run,) = trial(file, tmp_path / "out").runs
     own = next(one for one in run.credits if one.node == "a")
     at_switch = next(one for one in run.credits if (one.node, one.port, one.traffic_class) == ("s", 9, 2))
-    credit = run.flows[0].credit
+    credit = run.flows[0][CREDIT]
     assert credit is not None
     assert (credit.queues, credit.most) == (2, max(own.max_bit, at_switch.max_bit))
     assert credit.least == min(own.min_bit, at_switch.min_bit)
     # Its own frames alone, a burst at 1 Gbit/s: what a frame takes, and nothing before the first.
     assert own.min_bit == -700e6 * occupation(frame(500, tagged=True), 10**9) / PICO
     assert own.max_bit < 300e6 / PICO * 2
-    assert run.flows[2].credit is None
+    assert run.flows[2][CREDIT] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,13 @@ from wiregauge.export.openmetrics import exposition
 from wiregauge.measures.comparing import compare, compare_json, read_threshold
 from wiregauge.measures.comparing.shown import compare_schema
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, Definition
+from wiregauge.measures.flow_measures import FLOW_MEASURES
+from wiregauge.measures.flow_measures.base import FlowMeasure
 from wiregauge.measures.limits import observe
-from wiregauge.measures.metrics.quantities import FIGURES, Quantity, quantity
+from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import DIFFERENCES, Difference
+from wiregauge.measures.quantities import quantity
 from wiregauge.measures.shown import show_schema
 from wiregauge.report import write
 from wiregauge.report.compare import rate_table
@@ -74,15 +78,18 @@ HASTE = Definition(
 def haste(monkeypatch: pytest.MonkeyPatch) -> Definition:
     """A measure that is one figure of a flow, registered as any is."""
 
-    def statistic(flow: FlowResult) -> Quantity:
-        summary = flow.summaries["latency"]
-        if not summary.minimum:
-            return Quantity("haste", "", None, "bit/s", 0, reason="nothing arrived")
-        value = 8e9 * (flow.plan.payload or 0) / summary.minimum
-        return Quantity("haste", "", value, "bit/s", summary.n, 0.9 * value, 1.1 * value)
+    class Haste(FlowMeasure[None]):
+        name = "haste"
+        none = None
+
+        def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
+            summary = flow.summaries["latency"]
+            value = 8e9 * (flow.plan.payload or 0) / summary.minimum if summary.minimum else None
+            around = (0.9 * value, 1.1 * value) if value is not None else None
+            yield single(self.name, "", value, summary.n, around, "nothing arrived")
 
     monkeypatch.setitem(DEFINITIONS, "haste", HASTE)
-    monkeypatch.setitem(FIGURES, "haste", statistic)
+    monkeypatch.setitem(FLOW_MEASURES, "haste", Haste())
     return HASTE
 
 
@@ -240,5 +247,5 @@ def test_a_definition_holds_together(name: str) -> None:
     assert not one.main or one.kind == "series"
     # Clocks matter to times only.
     assert not one.clocks or one.unit == "ns"
-    assert (one.kind == "single") == (name in FIGURES), "whoever has a statistic of its own"
+    assert one.kind != "single" or name in FLOW_MEASURES, "whoever has a statistic of its own"
     assert one.kind != "series" or one.statistics == ("",), "a distribution has all of them"

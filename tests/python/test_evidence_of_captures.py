@@ -20,9 +20,11 @@ from test_passive import MS, Seen, frame, written
 from wiregauge.cli import app
 from wiregauge.measures import headline, judge
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.flow_measures import WITH_LOSS
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement
 from wiregauge.measures.metrics.uncompared import is_between_clocks
+from wiregauge.measures.quantities import quantity
 
 TAPS = Path(__file__).resolve().parents[1] / "faults" / "taps"
 SECOND = 10**9
@@ -223,8 +225,8 @@ def without_numbers(flow: FlowResult) -> None:
         if is_between_clocks(flow.plan, name):
             assert summary.n == 0
             assert not len(flow.series[name].value)
-    assert flow.effective_bandwidth is None
-    assert all(one.value is None for one in flow.with_loss.values())
+    assert quantity(flow, "effective_bandwidth").value is None
+    assert all(one.value is None for one in flow[WITH_LOSS].values())
 
 
 def test_every_measure_between_the_two_clocks_is_known_to_be_one() -> None:

@@ -11,7 +11,8 @@ from simulation import Simulated, simulate, trial
 from wiregauge.benches.capabilities import beyond_hosts
 from wiregauge.config import load
 from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.metrics.quantities import quantity
+from wiregauge.measures.flow_measures import ELIMINATION
+from wiregauge.measures.quantities import quantity
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RING = (EXAMPLES / "ring-frer.xml").read_text(encoding="utf-8")
@@ -88,9 +89,9 @@ def test_elimination_is_limited_and_shown(tmp_path: Path) -> None:
     assert quantity(one, "elimination.passed").value == 100
     assert quantity(one, "elimination.discarded").value == 60
     assert (quantity(one, "elimination.latent_errors").value or 0) > 0
-    assert set(one.elimination) == set(DEFINITIONS["elimination"].statistics)
+    assert set(one[ELIMINATION]) == set(DEFINITIONS["elimination"].statistics)
     # A flow without latent error detection has no such figure.
-    assert "latent_errors" not in two.elimination
+    assert "latent_errors" not in two[ELIMINATION]
     assert all(limit.holds for limit in judged.limits)
     broken = tmp_path / "broken.xml"
     strict = RING.replace(

@@ -12,8 +12,9 @@ from simulation import trial
 from wiregauge import measures
 from wiregauge.figures.model import Figure, Spans
 from wiregauge.figures.views import view_figures
-from wiregauge.measures.gate_course import GateCourse
-from wiregauge.measures.gate_view import MOST_OPENINGS, gate_states
+from wiregauge.measures.gate_view import MOST_OPENINGS
+from wiregauge.measures.metrics.gate_course import GateCourse
+from wiregauge.measures.metrics.gate_lists import gate_states
 from wiregauge.measures.metrics.results import Judgement
 from wiregauge.measures.views import views
 from wiregauge.plan.tsn import GateEntry, PortSchedule

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simulation import US, frame, sending, simulate, trial, written
+from wiregauge.measures.flow_measures import GATES
 
 CYCLE, OPEN = 500, 100
 """us"""
@@ -37,7 +38,7 @@ def counted(text: str, place: Path) -> tuple[int, int, int]:
     file = place / "t.xml"
     file.write_text(text)
     (flow,) = trial(file, place / "out").runs[0].flows
-    return flow.gates["passages"], flow.gates["found_closed"], flow.gates["missed"]
+    return flow[GATES]["passages"], flow[GATES]["found_closed"], flow[GATES]["missed"]
 
 
 def expected(text: str, place: Path) -> tuple[int, int, int]:
@@ -85,7 +86,7 @@ def test_a_flow_that_no_gate_can_hold_has_no_such_measure(tmp_path: Path) -> Non
     file = tmp_path / "t.xml"
     file.write_text(gated(sends("500us", 200, 10)).replace('open="0"', 'open="0 1"'))
     (flow,) = trial(file, tmp_path / "out").runs[0].flows
-    assert not flow.gates
+    assert not flow[GATES]
 
 
 def test_virtual_links_meet_the_gate_of_the_class_that_takes_them(tmp_path: Path) -> None:
@@ -110,4 +111,4 @@ def test_virtual_links_meet_the_gate_of_the_class_that_takes_them(tmp_path: Path
     (tmp_path / "above").mkdir()
     (tmp_path / "above" / "t.xml").write_text(text)
     (flow,) = trial(tmp_path / "above" / "t.xml", tmp_path / "out").runs[0].flows
-    assert not flow.gates
+    assert not flow[GATES]

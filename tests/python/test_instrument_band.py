@@ -15,9 +15,9 @@ import pytest
 from test_silence import STAR, limit_names, simulated
 from wiregauge import measures
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.instrument import Range, instrument_range, one_way
 from wiregauge.measures.limits import OfRun, judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.instrument import Range, instrument_range, one_way
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
 from wiregauge.records import RunDirectory
 

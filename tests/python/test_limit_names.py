@@ -24,7 +24,7 @@ from wiregauge.config.schema import NAMESPACE, value_types
 from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.definitions.units import in_unit, p_text
 from wiregauge.measures.limits import observe
-from wiregauge.measures.metrics.quantities import flow_quantities
+from wiregauge.measures.quantities import flow_quantities
 from wiregauge.plan import plain
 from wiregauge.report.first import glance
 from wiregauge.report.keys import key_tables

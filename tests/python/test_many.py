@@ -12,8 +12,8 @@ from scipy import special
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.metrics.batching import Batch, SeriesRequest
 from wiregauge.measures.metrics.percentiles import percentiles
-from wiregauge.measures.metrics.together import Asked, Asking, Figures, alone, together
 from wiregauge.stats.memory import flag_memories, flag_memory, memories, memory
 from wiregauge.stats.mixture import half_widths
 
@@ -61,12 +61,8 @@ def test_figures_asked_together_are_those_of_each_series(chosen: list[tuple[str,
     """Also where a series lies a constant from another, and is not asked for what it remembers."""
     each = [series(kind, n, seed) for kind, seed in chosen]
     each += [each[0] + 1234.5]
-
-    def asking(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Asking[Figures]:
-        (found,) = yield [Asked(values, QUANTILES, spread=True)]
-        return found
-
-    for values, found in zip(each, together([asking(values) for values in each]), strict=True):
+    requests = [SeriesRequest(values, QUANTILES, spread=True) for values in each]
+    for values, found in zip(each, Batch().statistics(requests), strict=True):
         ascending = np.sort(values)
         estimate = stats.mean_estimate(values)
         assert estimate is not None
@@ -90,12 +86,8 @@ def test_figures_asked_together_are_those_of_each_series(chosen: list[tuple[str,
 
 def test_a_series_asked_alone_and_a_long_one_have_the_same_figures() -> None:
     values = series("wandering", 3_000, 1)
-
-    def asking() -> Asking[list[Figures]]:
-        found = yield [Asked(values, QUANTILES, spread=True), Asked(values[:50], QUANTILES)]
-        return list(found)
-
-    long, short = alone(asking())
+    requests = [SeriesRequest(values, QUANTILES, spread=True), SeriesRequest(values[:50], QUANTILES)]
+    long, short = Batch().statistics(requests)
     assert (long.n, long.sd, short.n, short.sd) == (3_000, stats.standard_deviation(values), 50, None)
 
 

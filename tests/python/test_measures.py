@@ -22,6 +22,8 @@ from rich.console import Console
 from synthetic import Columns, Recipe, make
 from wiregauge import measures
 from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.flow_measures import WITH_LOSS
+from wiregauge.measures.quantities import quantity
 
 SMALL = Recipe(payloads=(64, 1472), messages=400, warm_up=20, loss=0.01)
 SCHEMA = json.loads(measures.schema_path().read_text())
@@ -118,10 +120,12 @@ def test_periods_skip_pairs_with_a_missing_neighbour(directory: Path, judgement:
 def test_goodput_and_the_effective_bandwidth_are_different_things(judgement: measures.Judgement) -> None:
     flow = judgement.runs[0].flows[0]
     assert flow.plan.payload == 64
-    assert flow.goodput == pytest.approx(8 * 64 / 2e-3 * (1 - flow.counts["lost"] / 400), rel=0.01)
+    assert quantity(flow, "goodput").value == pytest.approx(
+        8 * 64 / 2e-3 * (1 - flow.counts["lost"] / 400), rel=0.01
+    )
     mean = flow.summaries["latency"].mean
     assert mean is not None
-    assert flow.effective_bandwidth == pytest.approx(8 * 64 / (mean / 1e9))
+    assert quantity(flow, "effective_bandwidth").value == pytest.approx(8 * 64 / (mean / 1e9))
 
 
 def test_a_percentile_is_printed_only_where_n_supports_it(judgement: measures.Judgement) -> None:
@@ -135,12 +139,12 @@ def test_a_percentile_is_printed_only_where_n_supports_it(judgement: measures.Ju
 def test_losses_count_as_infinitely_late_where_asked(tmp_path: Path) -> None:
     flow = measures.judge(make(tmp_path, replace(SMALL, payloads=(64,), loss=0.05))).runs[0].flows[0]
     assert flow.counts["lost"] > 8
-    assert flow.with_loss["p50"].value is not None
-    assert flow.with_loss["p99"].value == math.inf
-    assert flow.with_loss["p99"].low == math.inf
+    assert flow[WITH_LOSS]["p50"].value is not None
+    assert flow[WITH_LOSS]["p99"].value == math.inf
+    assert flow[WITH_LOSS]["p99"].low == math.inf
     all_sent = np.sort(np.r_[flow.series["latency"].value, np.full(flow.counts["lost"], math.inf)])
     for name, q in (("p50", 50), ("p90", 90)):
-        p = flow.with_loss[name]
+        p = flow[WITH_LOSS][name]
         assert p.value == pytest.approx(all_sent[math.ceil(q * len(all_sent) / 100) - 1])
         assert p.low is not None
         assert p.high is not None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simulation import US, simulate, tables, trial
 from test_gate_waits import CYCLE, OPEN, gated, sends
 from wiregauge.config import load
-from wiregauge.measures.gate_waits import gate_waits
+from wiregauge.measures.flow_measures.gates import gate_waits
 from wiregauge.measures.limits import OfRun, judge_limits
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, LimitPlan, judged_plan
 from wiregauge.measures.metrics.hops import passages

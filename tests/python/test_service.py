@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from wiregauge import stats
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
 from wiregauge.measures.metrics.arrays import Part
+from wiregauge.measures.metrics.batching import Batch, Pending
 from wiregauge.measures.metrics.flow_plan import FlowPlan, Schedule
-from wiregauge.measures.metrics.hops import pool_hops
+from wiregauge.measures.metrics.hops import Hop, pool_hops
 from wiregauge.measures.metrics.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
 from wiregauge.measures.metrics.percentiles import unsupported
-from wiregauge.measures.metrics.results import Hop
 from wiregauge.measures.metrics.service import OVERHEAD_BYTES, pool_services, serve
 from wiregauge.measures.metrics.summarise import summarise
-from wiregauge.measures.metrics.together import alone
-from wiregauge.measures.pair_repeats import pool_pairs
+from wiregauge.measures.sketched.pair_repeats import pool_pairs
 
 Row = dict[str, Any]
 STAMPS = (*OUTWARD, *RETURN, "tx_wire_b", "rx_wire_b")
@@ -97,6 +96,12 @@ def table(rows: list[Row]) -> pl.DataFrame:
     whole = {name: pl.Int64() for name in (*STAMPS, "sequence", "length", "reorder_extent")}
     schema = {**whole, "reordered": pl.Boolean(), "late": pl.Boolean()}
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema)
+
+
+def alone(pending: Pending[Any]) -> Any:
+    """The result of one by itself."""
+    (found,) = Batch().results([pending])
+    return found
 
 
 def served(rows: list[Row], flow: FlowPlan) -> Any:

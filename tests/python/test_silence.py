@@ -25,15 +25,16 @@ from wiregauge import measures
 from wiregauge.cli import app
 from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.definitions.definition import ARRIVED, SENT
+from wiregauge.measures.flow_measures.base import RunReading
+from wiregauge.measures.judge_flows import judge_flows, read_flow
 from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, OfRun, judge_limits, observe
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.measures.metrics.results import FlowResult, LimitResult, RunResult
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.tally import tally
-from wiregauge.measures.metrics.together import together
-from wiregauge.measures.one_flow import Known, judge_flow
 from wiregauge.records import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,15 +153,19 @@ def test_of_a_flow_that_is_lost_whole_only_what_counts_losses_is_decided(case: s
     assert {"lost", "loss", "delivered"} <= held
 
 
+def reading_of(place: Path) -> RunReading:
+    """A run without a word of the bench."""
+    return RunReading(open_recorded(place / "run").plan, {}, 2.0, {}, set(), 2, {})
+
+
 def test_of_a_flow_that_sent_nothing_nothing_is_decided(tmp_path: Path) -> None:
     """The table of a run whose messages are all of the warm-up."""
     run = simulated(without_limits(STAR), tmp_path)
     (file,) = (tmp_path / "run" / "messages").glob("*.parquet")
     nothing = Part.whole(pl.read_parquet(file).clear())
-    known = Known(("a", "b", "s"), 2.0, {}, set(), 2, {}, repeated=False)
+    reading = reading_of(tmp_path)
     for flow in run.flows:
-        of = judge_flow(flow.plan, (nothing, nothing), {}, Offsets(0.0, 0.0), known, None, None)
-        (empty,) = together([of])
+        (empty,) = judge_flows([read_flow(reading, flow.plan, (nothing, nothing), {}, Offsets(0.0, 0.0))])
         found = judge_limits(tuple(unbreakable()), [empty], OfRun(virtual_time=True))
         assert {one.measure for one in found if one.holds} <= {"sent"}
 
@@ -274,7 +279,7 @@ FAMILY = OF_SENDS | OF_SILENCES
 def in_part(run: RunResult, place: Path, keep: pl.Expr, lose: pl.Expr | None = None) -> list[FlowResult]:
     """The flows judged from the rows that are kept; the arrivals of those to `lose` are taken off."""
     (file,) = (place / "run" / "messages").glob("*.parquet")
-    known = Known(("a", "b", "s"), 2.0, {}, set(), 2, {}, repeated=False)
+    reading = reading_of(place)
     found = []
     for flow in run.flows:
         rows = pl.read_parquet(file).filter(pl.col("flow") == flow.plan.id).sort("sequence")
@@ -285,8 +290,7 @@ def in_part(run: RunResult, place: Path, keep: pl.Expr, lose: pl.Expr | None = N
                 outcome=pl.when(lose).then(pl.lit("lost")).otherwise(pl.col("outcome")),
             )
         parts = Part.whole(rows.clear()), Part.whole(rows.filter(keep))
-        of = judge_flow(flow.plan, parts, {}, Offsets(0.0, 0.0), known, None, None)
-        found += together([of])
+        found += judge_flows([read_flow(reading, flow.plan, parts, {}, Offsets(0.0, 0.0))])
     return found
 
 

@@ -43,9 +43,10 @@ ROOMS = {
     "definitions": set(),
     "metrics": {"definitions"},
     "sketched": {"definitions", "metrics"},
-    "validity": {"definitions", "metrics"},
+    "flow_measures": {"definitions", "metrics", "sketched"},
+    "validity": {"definitions", "flow_measures", "metrics"},
     "extremes": {"definitions", "metrics"},
-    "": {"definitions", "extremes", "metrics", "sketched", "validity"},
+    "": {"definitions", "extremes", "flow_measures", "metrics", "sketched", "validity"},
     "comparing": {"", "definitions", "metrics", "sketched", "validity"},
     "explaining": {"", "definitions", "extremes", "metrics", "sketched", "validity"},
 }

@@ -19,6 +19,7 @@ from synthetic import Columns
 from test_measures_validity import BASE, judged, limit
 from wiregauge import measures
 from wiregauge.cli import app
+from wiregauge.measures.flow_measures import PAIRS
 
 SCHEMA = json.loads(measures.schema_path().read_text())
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
@@ -81,7 +82,7 @@ def test_headline_table_and_limit_say_the_same_maximum(
     (pair,) = {
         pair.maximum
         for flow in judgement.runs[0].flows
-        for pair in flow.pairs
+        for pair in flow[PAIRS]
         if (pair.start, pair.end) == ("tx_app", "rx_app") and pair.maximum == worst
     }
     assert pair == worst

@@ -17,6 +17,7 @@ from wiregauge import measures
 from wiregauge.config import load
 from wiregauge.figures import build
 from wiregauge.measures import queue_view
+from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement
 from wiregauge.measures.views import MOST_FRAMES
@@ -152,7 +153,7 @@ def test_residence_skew_spacing_and_windows(judged: Judgement, place: Path) -> N
     assert flow.series["bag_spacing"].value == pytest.approx(np.diff(left) / 1000)
     assert flow.series["bag_jitter"].value == pytest.approx(np.maximum(2e6 - np.diff(left) / 1000, 0))
     came, went = timestamps("switch-in", node=4), timestamps("switch-out", node=4)
-    in_b = next(hop for hop in flow.hops if hop.switch == "sb")
+    in_b = next(hop for hop in flow[HOPS] if hop.switch == "sb")
     took = [(went[k] - came[k]) / 1000 for k in went]
     assert in_b.n == 500
     assert (in_b.minimum, in_b.maximum) == pytest.approx((min(took), max(took)))

@@ -17,6 +17,7 @@ from wiregauge.bounds.every_run import Bounded
 from wiregauge.bounds.networks import RUN_ONLY, Source
 from wiregauge.identify.service import least_burst
 from wiregauge.measures import judge
+from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.metrics.results import FlowResult, Grade, RunResult
 from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory
@@ -291,7 +292,7 @@ def _beside(
 ) -> Beside:
     target, found, passed = pair
     uncertainty = found.uncertainty / _NS
-    residences = {f"{hop.switch}:{hop.port}": hop.maximum for hop in result.hops}
+    residences = {f"{hop.switch}:{hop.port}": hop.maximum for hop in result[HOPS]}
     hops = tuple(
         Hop(server, bound, residences[server] / _NS if server in residences else None)
         for server, bound in zip(target.path, target.hops, strict=False)

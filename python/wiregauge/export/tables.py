@@ -19,8 +19,8 @@ import polars as pl
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.measures import FlowResult, Judgement, RunDirectoryError
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
-from wiregauge.measures.metrics.quantities import flow_quantities
 from wiregauge.measures.metrics.recorded import TABLE_SCHEMAS, TIMES, WIRE_TIMES, Recorded
+from wiregauge.measures.quantities import flow_quantities
 
 SCHEMA = 2
 

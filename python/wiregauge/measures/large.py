@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.flow_measures import SERVICE
 from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
 
 __all__ = ["MANY", "are_many", "is_large", "large_run", "narrowed", "only", "worst_flows"]
@@ -70,7 +71,7 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
     "greatest skew": _greatest("skew"),
     "greatest window error": _greatest("window_error"),
     "most outside their contract": lambda flow: (
-        sum(one.outside.count for one in flow.service.conformity) if flow.service is not None else 0
+        sum(one.outside.count for one in service.conformity) if (service := flow[SERVICE]) is not None else 0
     ),
     "most messages": lambda flow: flow.counts["sent"],
 }

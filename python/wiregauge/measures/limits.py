@@ -18,19 +18,21 @@ import numpy as np
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
 from wiregauge.measures.definitions.units import count_of, in_unit, untapped
+from wiregauge.measures.flow_measures import PAIRS, SERVICE
+from wiregauge.measures.instrument import Range, constant_cancels, instrument_range, too_fast
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.instrument import Range, constant_cancels, instrument_range, too_fast
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
-from wiregauge.measures.metrics.quantities import NoFigureError, Quantity, flow_quantities, quantity
+from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.release_figures import release_quantity
 from wiregauge.measures.metrics.releases import MEASURE as RELEASE_ERROR
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP, UNPAIRED
+from wiregauge.measures.quantities import NoFigureError, flow_quantities, quantity
 from wiregauge.stats.sketch import Sketch
 
 _UNHEARD_OF = Definition("", "", "", "ns", "")
@@ -344,7 +346,7 @@ def _sketch(of: str, flow: FlowResult) -> Sketch | None:
     """The distribution of this name of a flow too big to be held."""
     if of in flow.sketches:
         return flow.sketches[of]
-    return next((pair.values for pair in flow.pairs if distribution_of(pair.start, pair.end) == of), None)
+    return next((pair.values for pair in flow[PAIRS] if distribution_of(pair.start, pair.end) == of), None)
 
 
 def never_sent(figure: Quantity, flow: FlowResult) -> int:
@@ -370,7 +372,8 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
     of = _definition(figure.measure).rests_on or figure.measure
     contract = of.removesuffix("_violations")
     if contract != of:
-        contracts = flow.service.conformity if flow.service is not None else ()
+        service = flow[SERVICE]
+        contracts = service.conformity if service is not None else ()
         found = next((one for one in contracts if one.of == contract), None)
         if found is not None and contract == "window":
             return max(delivered - found.outside.n, 0)

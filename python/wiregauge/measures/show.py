@@ -16,8 +16,8 @@ import msgspec
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
 from wiregauge.measures.large import are_many, large_run
-from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, RunResult
+from wiregauge.measures.quantities import figure_of
 from wiregauge.measures.schemas import filled
 from wiregauge.measures.shown import PooledShown, RunShown, Shown
 from wiregauge.measures.shown_flow import (
@@ -31,7 +31,7 @@ from wiregauge.measures.shown_flow import (
     brief_summary,
 )
 from wiregauge.measures.shown_run import CitationShown
-from wiregauge.measures.shown_service import ServiceShown
+from wiregauge.measures.shown_service import service_shown
 from wiregauge.measures.shown_summary import summary_shown
 from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
 
@@ -211,6 +211,6 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation], names:
             **{key: singles[name].value for name, key in names.singles.items()},
             **filled(ServedShown, flow),
             **{name: list(ends) if ends is not None else None for name, ends in intervals.items()},
-            **filled(ServiceShown, flow),
+            **service_shown(flow),
         },
     )

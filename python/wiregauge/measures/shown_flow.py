@@ -7,10 +7,11 @@ from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
+from wiregauge.measures.flow_measures import HOPS, PAIRS, SERVICE, WITH_LOSS
 from wiregauge.measures.metrics import sampling
-from wiregauge.measures.metrics.quantities import percentile_names
 from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.quantities import percentile_names
 from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, Share, filled
 from wiregauge.measures.shown_summary import (
     JitterShown,
@@ -72,8 +73,14 @@ class SampledShown(TypedDict):
     settling: Count
 
 
+def _goodput(flow: FlowResult) -> float | None:
+    service = flow[SERVICE]
+    return service.goodput.value if service is not None and service.goodput is not None else None
+
+
 def _goodput_interval(flow: FlowResult) -> list[float | None] | None:
-    goodput = flow.service.goodput if flow.service is not None else None
+    service = flow[SERVICE]
+    goodput = service.goodput if service is not None else None
     return ends(goodput) if goodput is not None else None
 
 
@@ -142,7 +149,7 @@ class ServedShown(TypedDict):
     period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("period")]]
     receive_period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("receive_period")]]
     pairs: NotRequired[
-        Annotated[list[PairShown], From(lambda flow: [pair_shown(pair) for pair in flow.pairs])]
+        Annotated[list[PairShown], From(lambda flow: [pair_shown(pair) for pair in flow[PAIRS]])]
     ]
     goodput_interval: NotRequired[Annotated[Interval | None, From(_goodput_interval)]]
 
@@ -152,26 +159,28 @@ def _sampled(flow: FlowResult) -> SampledShown | None:
 
 
 def _with_loss_intervals(flow: FlowResult) -> dict[str, list[OrLost]]:
-    return {name: [_or_lost(end) for end in ends(p)] for name, p in determined(flow.with_loss).items()}
+    return {name: [_or_lost(end) for end in ends(p)] for name, p in determined(flow[WITH_LOSS]).items()}
 
 
 class FlowRestShown(TypedDict):
     pdv_ns: Annotated[Figure, From(lambda flow: flow.spread.pdv())]
     range_ns: Annotated[Figure, From(lambda flow: flow.spread.span())]
     percentiles_with_loss_ns: Annotated[
-        dict[str, OrLost], From(lambda flow: {name: _or_lost(p.value) for name, p in flow.with_loss.items()})
+        dict[str, OrLost], From(lambda flow: {name: _or_lost(p.value) for name, p in flow[WITH_LOSS].items()})
     ]
     percentiles_with_loss_intervals: NotRequired[
         Annotated[
             dict[str, Annotated[list[OrLost], Meta(min_length=2, max_length=2)]], From(_with_loss_intervals)
         ]
     ]
-    hops: NotRequired[list[HopShown]]
+    hops: NotRequired[
+        Annotated[list[HopShown], From(lambda flow: [filled(HopShown, hop) for hop in flow[HOPS]])]
+    ]
     corrected: NotRequired[list[CorrectedShown]]
     redundant_discarded: NotRequired[Count]
     lost_copies: NotRequired[dict[str, Count]]
     sampled: NotRequired[Annotated[SampledShown | None, From(_sampled)]]
-    goodput_bps: Figure
+    goodput_bps: Annotated[Figure, From(_goodput)]
 
 
 class BriefShown(TypedDict):
@@ -181,7 +190,7 @@ class BriefShown(TypedDict):
     outcomes: dict[str, Count]
     loss: LossShown
     late_sends: Count
-    goodput_bps: Figure
+    goodput_bps: Annotated[Figure, From(_goodput)]
 
 
 BRIEF = ("latency", "rtt", "period")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
+from wiregauge.measures.flow_measures import SERVICE
 from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.service import Service
 from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, Share, filled
 from wiregauge.measures.shown_summary import ends
 
@@ -63,10 +65,8 @@ class ReorderingShown(CountedShown):
     late_time_max_ns: Figure
 
 
-def _reordering(flow: FlowResult) -> ReorderingShown | None:
-    if flow.service is None:
-        return None
-    order = flow.service.reordering
+def _reordering(service: Service) -> ReorderingShown:
+    order = service.reordering
     return filled(ReorderingShown, order, **filled(CountedShown, order.share))
 
 
@@ -79,18 +79,23 @@ class DeadlineShown(TypedDict):
     tardiness_uncertainty_ns: Annotated[Figure, From("tardiness_half_width_ns")]
 
 
-def _conformity(flow: FlowResult) -> dict[str, ConformityShown] | None:
-    if flow.service is None:
-        return None
-    return {one.of: filled(ConformityShown, one) for one in flow.service.conformity}
+def _conformity(service: Service) -> dict[str, ConformityShown]:
+    return {one.of: filled(ConformityShown, one) for one in service.conformity}
 
 
 class ServiceShown(TypedDict):
     """After the intervals of the single figures."""
 
-    load: NotRequired[Annotated[RatesShown | None, From("service.rates")]]
-    losses: NotRequired[Annotated[LossesShown | None, From("service.losses")]]
-    availability: NotRequired[Annotated[AvailabilityShown | None, From("service.availability")]]
+    load: NotRequired[Annotated[RatesShown | None, From("rates")]]
+    losses: NotRequired[Annotated[LossesShown | None, From("losses")]]
+    availability: NotRequired[Annotated[AvailabilityShown | None, From("availability")]]
     reordering: NotRequired[Annotated[ReorderingShown | None, From(_reordering)]]
-    deadline: NotRequired[Annotated[DeadlineShown | None, From("service.deadline")]]
+    deadline: NotRequired[Annotated[DeadlineShown | None, From("deadline")]]
     conformity: NotRequired[Annotated[dict[str, ConformityShown] | None, From(_conformity)]]
+
+
+def service_shown(flow: FlowResult) -> ServiceShown:
+    service = flow[SERVICE]
+    if service is not None:
+        return filled(ServiceShown, service)
+    return cast(ServiceShown, dict.fromkeys(ServiceShown.__annotations__))

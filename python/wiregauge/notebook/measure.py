@@ -20,8 +20,9 @@ from wiregauge.measures import DEFINITIONS, Definition, Judgement, Summary
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.distribution import Distribution, distribution
 from wiregauge.measures.extremes import Course, CourseShape, courses
-from wiregauge.measures.metrics.quantities import STATISTICS, Quantity, of_summary
+from wiregauge.measures.metrics.quantity import Quantity, of_summary
 from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.quantities import STATISTICS
 from wiregauge.measures.sketched import percentile_of
 from wiregauge.notebook.choosing import Chosen
 from wiregauge.notebook.errors import WiregaugeError, in_one_class

@@ -15,8 +15,9 @@ from wiregauge import measures
 from wiregauge.export import Choice, tables, write
 from wiregauge.measures import DEFINITIONS, SERIES, Judgement
 from wiregauge.measures.metrics.flow_plan import CampaignPlan
-from wiregauge.measures.metrics.quantities import Quantity, quantity
+from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.measures.quantities import quantity
 from wiregauge.notebook.choosing import choose
 from wiregauge.notebook.errors import WiregaugeError, in_one_class
 from wiregauge.notebook.measure import Measure

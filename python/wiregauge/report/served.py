@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.definitions.units import rate, share, significant
+from wiregauge.measures.flow_measures import PAIRS, SERVICE
 from wiregauge.measures.metrics.pairs import PairLatency
-from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.metrics.service import Conformity, Rate, Service, Share
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.quantities import figure_of
 from wiregauge.report.tables import (
     NONE,
     ZERO,
@@ -32,12 +33,13 @@ from wiregauge.report.tables import (
 def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Service]]:
     for point in judgement.points:
         for flow in point.flows:
-            if flow.service is not None:
+            service = flow[SERVICE]
+            if service is not None:
                 where = ", ".join(point.point.values())
                 yield (
                     [Cell(where, kind="text short"), Cell(flow_text(flow), kind="text short")],
                     flow,
-                    flow.service,
+                    service,
                 )
 
 
@@ -239,10 +241,10 @@ def pair_table(judgement: Judgement) -> Table:
     sections = [
         Section(
             " · ".join(cell.text for cell in reversed(where) if cell.text),
-            [_pair(pair, names) for pair in flow.pairs],
+            [_pair(pair, names) for pair in flow[PAIRS]],
         )
         for where, flow, _ in _served(judgement)
-        if flow.pairs
+        if flow[PAIRS]
     ]
     return Table("Latency between points", heads, sections)
 
@@ -326,7 +328,8 @@ def _contract_heads() -> list[Head]:
 
 def _contract_cells(flow: FlowResult) -> list[Cell]:
     """Frames outside each contract of a flow, a dash where it has no such."""
-    found = {one.of: one for one in flow.service.conformity} if flow.service else {}
+    service = flow[SERVICE]
+    found = {one.of: one for one in service.conformity} if service is not None else {}
     return [_contract(found.get(of)) for of in _CONTRACTS]
 
 

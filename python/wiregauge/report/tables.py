@@ -8,15 +8,13 @@ from itertools import islice
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, share, untapped
+from wiregauge.measures.flow_measures import HOPS
+from wiregauge.measures.metrics.hops import Hop
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.quantities import Quantity, figure_of
-from wiregauge.measures.metrics.results import (
-    FlowResult,
-    Hop,
-    Judgement,
-    RunResult,
-)
+from wiregauge.measures.metrics.quantity import Quantity
+from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.quantities import figure_of
 
 US = 1e3
 NONE = "\N{EN DASH}"
@@ -481,7 +479,7 @@ def hop_table(judgement: Judgement) -> Table:
         for point in judgement.points
         # The passages of a multicast flow are those of all its frames: one set of rows for all receivers.
         for flow in {flow.plan.id: flow for flow in point.flows}.values()
-        for hop in flow.hops
+        for hop in flow[HOPS]
     ]
     return Table("Residence in the switches", heads, [Section("", rows)], lead=4)
 

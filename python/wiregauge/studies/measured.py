@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from wiregauge.measures.metrics.quantities import Quantity
+from wiregauge.measures.metrics.quantity import Quantity
 
 __all__ = [
     "Measured",

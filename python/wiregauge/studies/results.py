@@ -8,8 +8,8 @@ from pathlib import Path
 
 from wiregauge.measures import Grade, Judgement, PointResult
 from wiregauge.measures.explaining import whole_series
-from wiregauge.measures.metrics.quantities import NoFigureError, quantity
 from wiregauge.measures.metrics.results import FlowResult, RunResult, Series
+from wiregauge.measures.quantities import NoFigureError, quantity
 from wiregauge.plan.quantity import canonical
 from wiregauge.runner import BENCHES
 from wiregauge.studies.measured import Measured, left_out, of_quantity

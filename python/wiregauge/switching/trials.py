@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wiregauge.config import Test
 from wiregauge.measures import FlowResult, Judgement
+from wiregauge.measures.flow_measures import HOPS, SERVICE
 from wiregauge.plan.ethernet import GAP, PREAMBLE
 from wiregauge.runner import Trials
 from wiregauge.switching.device import Device
@@ -434,7 +435,8 @@ def outcome_of(judgement: Judgement, seconds: float, name: str) -> Outcome:
 
 def _seen(flow: FlowResult) -> Seen:
     counts = flow.counts
-    rates = flow.service.rates if flow.service is not None else None
+    service = flow[SERVICE]
+    rates = service.rates if service is not None else None
     offered = None
     if rates is not None and rates.intended_per_s and rates.offered_per_s.value is not None:
         offered = rates.offered_per_s.value / rates.intended_per_s
@@ -451,8 +453,9 @@ def _seen(flow: FlowResult) -> Seen:
         uncertainty,
     )
     lost = sum(counts.get(what, 0) for what in ("lost", "corrupted", "misdirected"))
-    available = flow.service.availability.ratio if flow.service is not None else None
-    passages = {f"{hop.switch}:{hop.port}": hop.n for hop in flow.hops}
+    service = flow[SERVICE]
+    available = service.availability.ratio if service is not None else None
+    passages = {f"{hop.switch}:{hop.port}": hop.n for hop in flow[HOPS]}
     interval = flow.summaries["receive_period"].mean
     grown = grown_ns(flow.series["latency"].value, uncertainty or 0.0) if "latency" in flow.series else None
     return Seen(counts["sent"], lost, offered, latency, available, passages, interval, grown)

@@ -8,8 +8,8 @@ from typing import Literal
 
 from wiregauge.measures.comparing.thresholds import TAIL, Threshold
 from wiregauge.measures.definitions import SINGLES
-from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.quantities import figure_of
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 
@@ -224,7 +224,10 @@ class FlowComparison:
         singles = {
             name: (figure_of(self.base, name).value, figure_of(self.new, name).value) for name in SINGLES
         }
-        return {"goodput": (self.base.goodput, self.new.goodput), **singles}
+        return {
+            "goodput": (figure_of(self.base, "goodput").value, figure_of(self.new, "goodput").value),
+            **singles,
+        }
 
     @property
     def judged(self) -> tuple[tuple[str, Shift], ...]:

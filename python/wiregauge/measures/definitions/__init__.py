@@ -33,12 +33,25 @@ __all__ = [
     "SINGLES",
     "Definition",
     "ascending",
+    "define",
     "quantile_named",
 ]
 
 DEFINITIONS: dict[str, Definition] = {
     definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS, *OF_PTP, *OF_NETWORK)
 }
+"""By name; `flow_measures` adds those that it brings."""
+
+
+def define(definition: Definition) -> None:
+    """Adds a measure to those that are defined, behind the one that it names."""
+    if definition.name in DEFINITIONS:
+        raise ValueError(f"measure {definition.name} is defined twice")
+    ordered = list(DEFINITIONS.values())
+    names = list(DEFINITIONS)
+    ordered.insert(names.index(definition.after) + 1 if definition.after else len(names), definition)
+    DEFINITIONS.clear()
+    DEFINITIONS.update({one.name: one for one in ordered})
 
 
 class _Names(Sequence[str]):

@@ -84,6 +84,8 @@ class Definition:
     """What it is called there."""
     usual: tuple[str, ...] = ()
     """Percentiles that are always there; those that limits name are beside them."""
+    after: str = ""
+    """The measure behind which it stands in lists; "" behind all."""
 
     @property
     def key(self) -> str:

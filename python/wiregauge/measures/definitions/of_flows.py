@@ -1,15 +1,11 @@
-"""Definitions of what a flow as a whole met: contracts, counts, shares, order, deadlines, rates."""
+"""Definitions of what a flow as a whole met: contracts, counts, shares, order, deadlines, rates.
+
+What `flow_measures` brings of its own is defined there, beside how it is found.
+"""
 
 from __future__ import annotations
 
-from wiregauge.measures.definitions.definition import (
-    ARRIVED,
-    ENTERED_FILTERS,
-    PASSED_ELIMINATION,
-    SEEN,
-    SENT,
-    Definition,
-)
+from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT, Definition
 
 _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
@@ -297,61 +293,6 @@ OF_FLOWS = (
         better="lower",
         needs="run",
         of="frames that arrived at any end system",
-    ),
-    Definition(
-        "elimination",
-        "Elimination of copies",
-        "counters of the sequence recovery of a flow with <frer>, and its latent errors",
-        "messages",
-        "IEEE Std 802.1CB-2017, 10.8 and 7.4.4",
-        "Frames where copies meet, warm-up included: passed; discarded as repeated or rogue; rogue; passed out of "
-        "order; numbers lost on every path; resets of the function; tests that found copies missing.",
-        statistics=("passed", "discarded", "rogue", "out_of_order", "lost", "resets", "latent_errors"),
-        needs="frer",
-        of=PASSED_ELIMINATION,
-        links="either",
-    ),
-    Definition(
-        "policing",
-        "Policing of streams",
-        "counters of the stream filters of a flow, added over the switches that have one",
-        "messages",
-        "IEEE Std 802.1Q-2022, 8.6.5.3",
-        "Frames that entered, warm-up included: all (matching); those that passed; too long, or of a stream that "
-        "is blocked because one was (not_passing_sdu); discarded by the gate (not_passing); by the meter (red); passed "
-        "and yellow. matching = passed + not_passing_sdu + not_passing + red.",
-        statistics=("matching", "passed", "not_passing_sdu", "not_passing", "red", "yellow"),
-        needs="stream filter",
-        of=ENTERED_FILTERS,
-        links="either",
-    ),
-    Definition(
-        "gates",
-        "Gates met",
-        "passages of switches by ports whose gate for the flow is not always open",
-        "messages",
-        "IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9.1; this project",
-        "All of them (passages); those whose gate was closed when the frame could have left (found_closed); those over "
-        "which it closed before the frame left: the window was missed (missed); where an agent plays the network "
-        "those whose host was handed the frame when the gate had closed behind it (released_late; 0 in a simulation). "
-        "A multicast frame counts at each port.",
-        statistics=("passages", "found_closed", "missed", "released_late"),
-        needs="gates",
-        of="passages of gates",
-        links="either",
-    ),
-    Definition(
-        "credit",
-        "Credit of shaped queues",
-        "credit of the credit-based shapers that the flow goes by: the greatest and the least of all of them",
-        "bit",
-        "IEEE Std 802.1Q-2022, 8.6.8.2 and Annex L (hiCredit and loCredit)",
-        "Of every queue with a shaper in which the flow's frames wait on their way, and back where it is relayed; "
-        "other flows' frames in the queue count. Exact, up to the end of the run, warm-up included.",
-        statistics=("max", "min"),
-        needs="credit-based shaper",
-        of="shaped queues",
-        links="either",
     ),
     Definition(
         "goodput",

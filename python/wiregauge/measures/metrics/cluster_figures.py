@@ -8,7 +8,7 @@ from math import inf
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.clusters import ClusterResult
-from wiregauge.measures.metrics.quantities import Quantity
+from wiregauge.measures.metrics.quantity import Quantity
 
 __all__ = ["cluster_quantity", "of_synchronised"]
 

@@ -7,7 +7,6 @@ So the frames are taken from the records, each network by itself, in the order t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,10 +17,9 @@ from numpy.typing import NDArray
 from wiregauge.measures.metrics import patterns
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Conformity, share_of
 
-__all__ = ["bag_violations", "with_contracts"]
+__all__ = ["bag_violations"]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -55,17 +53,6 @@ def bag_violations(
         if best is None or one.outside.count > best.outside.count:
             found[number] = one
     return found
-
-
-def with_contracts(flow: FlowResult, found: Mapping[int, Conformity]) -> FlowResult:
-    """`flow` with the conformity of its frames in the place of that of its messages, where it is known."""
-    of_frames = found.get(flow.plan.id)
-    if of_frames is None or flow.service is None:
-        return flow
-    kept = tuple(of_frames if one.of == of_frames.of else one for one in flow.service.conformity)
-    if all(one is other for one, other in zip(kept, flow.service.conformity, strict=True)):
-        return flow
-    return replace(flow, service=replace(flow.service, conformity=kept))
 
 
 def _conformities(rows: pl.DataFrame, links: Mapping[int, FlowPlan]) -> Iterator[tuple[int, Conformity]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,15 +18,32 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.metrics import sampling
-from wiregauge.measures.metrics.results import Hop, Series
-from wiregauge.measures.metrics.together import Asked, Asking, asked_for
+from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
+from wiregauge.measures.metrics.results import Series
 from wiregauge.records import RunDirectoryError
 
-__all__ = ["Passages", "passages", "read_columns"]
+__all__ = ["Hop", "Passages", "hops_of", "passages", "pool_hops", "read_columns"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _QUANTILES = {"p99": 0.99}
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Passages of a flow's frames through a switch, by output port; residence times in ns."""
+
+    switch: str
+    port: int
+    n: int
+    minimum: float
+    mean: float
+    p99: float | None
+    maximum: float
+    half_width: float | None
+    """Of the mean, 95 %, error of timestamps included; None below two values, or without a spread between repeats."""
+    bound: float
+    """The part of `half_width` that no averaging reduces: the timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +119,36 @@ def _alike(ordered: Integers) -> Iterator[tuple[int, int]]:
     yield from pairwise([0, *seams, len(ordered)] if len(ordered) else [])
 
 
-def hops_of(through: Passages | None, names: Sequence[str], timestamp_ns: float) -> Asking[tuple[Hop, ...]]:
+def hops_of(through: Passages | None, names: Sequence[str], timestamp_ns: float) -> Pending[tuple[Hop, ...]]:
     """The passages by switch and output port; a hop has no more figures than a table shows.
 
     `timestamp_ns` is the error of a difference of two timestamps. Both are of the switch's own clock, which adds
     none.
     """
     own = through.hops() if through is not None else []
-    longest = max((len(values) for _, _, values in own), default=0)
-    figures = yield from asked_for([partial(Asked, values, _QUANTILES) for _, _, values in own], longest)
-    found = []
-    for (node, port, _), one in zip(own, figures, strict=True):
-        half = one.estimate.half_width
-        found.append(
-            Hop(
-                names[node] if 0 <= node < len(names) else f"node {node}",
-                port,
-                one.n,
-                one.minimum,
-                one.estimate.mean,
-                one.percentiles["p99"].value,
-                one.maximum,
-                half + timestamp_ns if half is not None else None,
-                timestamp_ns,
-            )
+
+    def told(statistics: Sequence[SeriesStatistics]) -> tuple[Hop, ...]:
+        return tuple(
+            _hop(names[node] if 0 <= node < len(names) else f"node {node}", port, one, timestamp_ns)
+            for (node, port, _), one in zip(own, statistics, strict=True)
         )
-    return tuple(found)
+
+    return Pending([SeriesRequest(values, _QUANTILES) for _, _, values in own], told)
+
+
+def _hop(switch: str, port: int, one: SeriesStatistics, timestamp_ns: float) -> Hop:
+    half = one.estimate.half_width
+    return Hop(
+        switch,
+        port,
+        one.n,
+        one.minimum,
+        one.estimate.mean,
+        one.percentiles["p99"].value,
+        one.maximum,
+        half + timestamp_ns if half is not None else None,
+        timestamp_ns,
+    )
 
 
 def pool_hops(runs: Sequence[Sequence[Hop]]) -> tuple[Hop, ...]:

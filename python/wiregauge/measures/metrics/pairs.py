@@ -6,7 +6,7 @@ and its turnaround, which have names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from wiregauge.measures.metrics.arrays import Column, Part
+from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.percentiles import Percentile, unsupported
 from wiregauge.measures.metrics.summary import Summary
-from wiregauge.measures.metrics.together import Asked, Asking, Figures, asked_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
@@ -108,7 +108,7 @@ def pair_latencies(
     summaries: Mapping[str, Summary] | None = None,
     *,
     keep: bool = False,
-) -> Asking[tuple[PairLatency, ...]]:
+) -> Pending[tuple[PairLatency, ...]]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
     What `summaries` already tell of the same messages is taken from there. With `keep` the values of the others stay,
@@ -125,10 +125,13 @@ def pair_latencies(
             continue
         one = _Unknown(start, end, took, shift, bound, flow.pair_quantiles, keep)
         found.append(one if one.varies else one.constant())
-    unknown = [one for one in found if isinstance(one, _Unknown)]
-    figures = iter((yield from asked_for([one.asked for one in unknown], part.height)))
-    told = (one.told(next(figures)) if isinstance(one, _Unknown) else one for one in found)
-    return tuple(one for one in told if one is not None)
+
+    def told(statistics: Sequence[SeriesStatistics]) -> tuple[PairLatency, ...]:
+        answers = iter(statistics)
+        each = (one.told(next(answers)) if isinstance(one, _Unknown) else one for one in found)
+        return tuple(one for one in each if one is not None)
+
+    return Pending([one.request() for one in found if isinstance(one, _Unknown)], told)
 
 
 def _pairs(part: Part, flow: FlowPlan) -> Iterator[tuple[str, str]]:
@@ -155,9 +158,11 @@ class _Unknown:
         took = self.took.present()
         return bool(len(took)) and bool(took.min() != took.max())
 
-    def asked(self) -> Asked:
-        """The values, of which figures are asked."""
-        return Asked(self.took.present() / 1000 - self.shift, self.quantiles)
+    def request(self) -> SeriesRequest:
+        """The values, made when their turn comes."""
+        return SeriesRequest(
+            lambda: self.took.present() / 1000 - self.shift, self.quantiles, most=len(self.took.values)
+        )
 
     def constant(self) -> PairLatency | None:
         """Of messages that all took the same time; None of none."""
@@ -171,8 +176,8 @@ class _Unknown:
                 found[name] = replace(one, value=same, low=same, high=same)
         return self._pair(n, same, same, same, 0.0 if n > 1 else None, found, None)
 
-    def told(self, figures: Figures) -> PairLatency:
-        """The pair with these figures."""
+    def told(self, figures: SeriesStatistics) -> PairLatency:
+        """The pair with these statistics of its values."""
         estimate = figures.estimate
         return self._pair(
             figures.n,

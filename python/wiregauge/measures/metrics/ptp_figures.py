@@ -8,7 +8,7 @@ from math import inf
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.metrics.cluster_figures import of_synchronised
 from wiregauge.measures.metrics.ptp import PtpDomainResult
-from wiregauge.measures.metrics.quantities import Quantity
+from wiregauge.measures.metrics.quantity import Quantity
 
 __all__ = ["ptp_quantity"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.metrics.live_network import NetworkResult, ReleaseResult
-from wiregauge.measures.metrics.quantities import Quantity
+from wiregauge.measures.metrics.quantity import Quantity
 
 __all__ = ["release_quantity"]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +18,19 @@ from numpy.typing import NDArray
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.clusters import ClusterResult
-from wiregauge.measures.metrics.credits import CreditMet, CreditResult
+from wiregauge.measures.metrics.credits import CreditResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult
-from wiregauge.measures.metrics.pairs import PairLatency
-from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.sampling import Sampled
-from wiregauge.measures.metrics.service import Service
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.records import Traits, traits_of
 from wiregauge.stats.sketch import Sketch
 from wiregauge.terminal import exits
 
 Floats = NDArray[np.float64]
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Grade(IntEnum):
@@ -86,23 +84,6 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
-    """Passages of a flow's frames through a switch, by output port; residence times in ns."""
-
-    switch: str
-    port: int
-    n: int
-    minimum: float
-    mean: float
-    p99: float | None
-    maximum: float
-    half_width: float | None
-    """Of the mean, 95 %, error of timestamps included; None below two values, or without a spread between repeats."""
-    bound: float
-    """The part of `half_width` that no averaging reduces: the timestamps."""
-
-
-@dataclass(frozen=True, slots=True)
 class LineTime:
     """The fastest message of a flow beside what the links on its way take (`line_time.line_time`)."""
 
@@ -114,53 +95,71 @@ class LineTime:
     """Another flow on the same links, whose times these are."""
 
 
+class FiguresOfFlow(Protocol[T_co]):
+    """The figures of a flow that one of `flow_measures` is about; of a flow without them they are `none`."""
+
+    @property
+    def name(self) -> str:
+        """Under which they are stored."""
+        ...
+
+    @property
+    def none(self) -> T_co:
+        """What stands for them where there are none."""
+        ...
+
+
+def added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of counts by name."""
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def _first(values: Sequence[Any]) -> Any:
+    return values[0]
+
+
+_FIRST, _ADDED, _SUM, _MOST, _ALL = ({"pooled": rule} for rule in (_first, added, sum, max, all))
+"""How the value of a field for all repeats of a flow follows from those of each; others begin as by default."""
+
+
 @dataclass(frozen=True, slots=True)
 class FlowResult:
     """One flow at one receiver in one run, or in all repeats of a point pooled (`repeats` > 1)."""
 
-    plan: FlowPlan
-    counts: Mapping[str, int]
-    outcomes: Mapping[str, int]
-    planned: int
-    warm_up: int
-    last_seen: Mapping[str, int]
-    drop_reasons: Mapping[str, int]
-    missing_send_records: int
+    plan: FlowPlan = field(metadata=_FIRST)
+    counts: Mapping[str, int] = field(metadata=_ADDED)
+    outcomes: Mapping[str, int] = field(metadata=_ADDED)
+    planned: int = field(metadata=_SUM)
+    warm_up: int = field(metadata=_SUM)
+    last_seen: Mapping[str, int] = field(metadata=_ADDED)
+    drop_reasons: Mapping[str, int] = field(metadata=_ADDED)
+    missing_send_records: int = field(metadata=_SUM)
+    reorder_extent: int = field(metadata=_MOST)
+    late_sends: int = field(metadata=_SUM)
     loss: Loss
     summaries: Mapping[str, Summary]
     series: Mapping[str, Series]
-    with_loss: Mapping[str, Percentile]
-    """Percentiles over all sent messages; infinite where one falls among the lost."""
-    goodput: float | None
-    effective_bandwidth: float | None
-    reorder_extent: int
-    late_sends: int
-    repeats: int = 1
-    hops: tuple[Hop, ...] = ()
-    redundant_discarded: int = 0
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known of it, by `flow_measures`; `flow[GATES]` is that of one, with its type."""
+    repeats: int = field(default=1, metadata=_SUM)
+    redundant_discarded: int = field(default=0, metadata=_SUM)
     """Copies the receiver removed because that of the other network came first."""
-    elimination: Mapping[str, int] = field(default_factory=dict)
-    """Of a flow with <frer> what the elimination of its copies counted, by the statistics of the measure."""
-    policing: Mapping[str, int] = field(default_factory=dict)
-    """Of a flow with stream filters what those counted together, by the statistics of the measure."""
-    gates: Mapping[str, int] = field(default_factory=dict)
-    """Of a flow that passes gates of switches how it met them, by the statistics of the measure.
-
-    Empty where the flow is sampled."""
-    credit: CreditMet | None = None
-    """Of a flow that goes by credit-based shapers the extremes of their credits; None where there is none."""
-    unseen: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = field(default=(), metadata=_FIRST)
     """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
     uncompared: str = ""
     """Why nothing between the clocks of its two ends is determined, where nobody compared them."""
     clock_offset: tuple[float | None, float | None] | None = None
     """Of such a flow what the receiver's clock shows less the sender's, ns: at least and at most, as far as known."""
-    lost_copies: Mapping[str, int] = field(default_factory=dict)
+    lost_copies: Mapping[str, int] = field(default_factory=dict, metadata=_ADDED)
     """Copies that one of two networks did not deliver, by network."""
-    clock_varies: float = 0.0
+    clock_varies: float = field(default=0.0, metadata=_MOST)
     """By how much the error of its clocks may differ from message to message, ns: what a difference of one-way times
     carries of it."""
-    clock_wanders: float = 0.0
+    clock_wanders: float = field(default=0.0, metadata=_MOST)
     """By how much that error may have moved within the run, ns: what a difference of times far apart carries of it."""
     lost_at_least: int = 0
     """Messages that are certainly lost, whichever they are: of frames of one content nobody may know that."""
@@ -168,20 +167,23 @@ class FlowResult:
     """Messages that certainly arrived, likewise."""
     holes: str = ""
     """Why more messages may have been sent, and lost, than were seen; empty where nothing says so."""
-    unsent_in_silences: bool = False
+    unsent_in_silences: bool = field(default=False, metadata=_ALL)
     """Whether sends that were due and never made are in the open silences of its arrivals (`silences.unsent`)."""
-    settling: int = 0
+    settling: int = field(default=0, metadata=_SUM)
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     line_time: LineTime | None = None
     """None where nobody could tell, and of repeats together."""
-    service: Service | None = None
-    pairs: tuple[PairLatency, ...] = ()
     sampled: Sampled | None = None
     """Of a flow too large to be held in memory: what the series are of. None where they hold every message."""
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
     """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
     marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
     """Of such a flow by measure and value, ns: how many values are below it, and how many at it or below; exact."""
+
+    def __getitem__(self, of: FiguresOfFlow[T_co]) -> T_co:
+        """The figures of one of `flow_measures`."""
+        found: T_co = self.figures.get(of.name, of.none)
+        return found
 
     @property
     def lost(self) -> int:

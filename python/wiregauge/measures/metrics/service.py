@@ -18,10 +18,10 @@ from wiregauge import stats
 from wiregauge.measures.metrics import patterns, sampling
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.arrivals import Arrivals
+from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
 from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.silences import open_silences
-from wiregauge.measures.metrics.together import Asked, Asking
 
 __all__ = [
     "Availability",
@@ -185,7 +185,7 @@ class Service:
 
 def serve(
     part: Part, flow: FlowPlan, lost: Flags, unknown: Flags | None = None, frames: Conformity | None = None
-) -> Asking[Service]:
+) -> Pending[Service]:
     """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones,
     `unknown` those of which nobody can tell. `frames` is what its frames on the wire say of its virtual link.
 
@@ -200,26 +200,25 @@ def serve(
     arrivals = len(coming) if coming is not None else 0
     if coming is not None and silent:
         coming = np.concatenate([coming, np.array(silent, dtype=np.int64)])
-    series = ((tardy, 1e-3), (sending, 1.0), (coming, 1.0))
-    figures = iter(
-        (
-            yield [
-                Asked(one.astype(np.float64), step=step)
-                for one, step in series
-                if one is not None and len(one)
-            ]
+    series = [
+        (one.astype(np.float64), step) if one is not None and len(one) else None
+        for one, step in ((tardy, 1e-3), (sending, 1.0), (coming, 1.0))
+    ]
+
+    def told(statistics: Sequence[SeriesStatistics]) -> Service:
+        answers = iter(statistics)
+        late_by, sent, came = (next(answers).estimate if one is not None else None for one in series)
+        return Service(
+            losses=losses_of(lost, part.column("sequence").values, unknown),
+            reordering=_reordering(part, final, gone),
+            availability=availability_of(lost | late, unknown),
+            deadline=_deadline(tardy, late_by, flow, lost, late, unknown),
+            conformity=conformity_of(part, flow, frames),
+            rates=_rates(part, flow, _rate(sending, 1.0, sent)),
+            goodput=_goodput(part, coming, arrivals, flow, came),
         )
-    )
-    estimates = [next(figures).estimate if one is not None and len(one) else None for one, _ in series]
-    return Service(
-        losses=losses_of(lost, part.column("sequence").values, unknown),
-        reordering=_reordering(part, final, gone),
-        availability=availability_of(lost | late, unknown),
-        deadline=_deadline(tardy, estimates[0], flow, lost, late, unknown),
-        conformity=conformity_of(part, flow, frames),
-        rates=_rates(part, flow, _rate(sending, 1.0, estimates[1])),
-        goodput=_goodput(part, coming, arrivals, flow, estimates[2]),
-    )
+
+    return Pending([SeriesRequest(one[0], step=one[1]) for one in series if one is not None], told)
 
 
 def share_of(flags: Flags, unknown: Flags | None = None) -> Share:

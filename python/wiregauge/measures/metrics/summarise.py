@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.metrics.batching import SeriesStatistics
 from wiregauge.measures.metrics.percentiles import Percentile, percentiles, unsupported
 from wiregauge.measures.metrics.results import Loss
 from wiregauge.measures.metrics.summary import Repeats, Summary, Uncertainty
-from wiregauge.measures.metrics.together import Figures
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def summarise(
 
 def summary_of(
     measure: str,
-    figures: Figures | None,
+    figures: SeriesStatistics | None,
     excluded: Mapping[str, int],
     *,
     clock_ns: float,

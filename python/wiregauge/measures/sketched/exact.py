@@ -8,11 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.pairs import Correction
-from wiregauge.measures.metrics.percentiles import Percentile, needed_for
-from wiregauge.measures.metrics.results import FlowResult, Hop, Series
+from wiregauge.measures.metrics.results import FlowResult, Series
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.series import (
     GAP,
@@ -27,15 +24,13 @@ from wiregauge.measures.metrics.series import (
 from wiregauge.measures.metrics.summarise import loss
 from wiregauge.measures.metrics.summary import Summary, Uncertainty
 from wiregauge.measures.sketched.full_flow import PS, Whole
-from wiregauge.measures.sketched.pairs import pairs_of_all
-from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
-from wiregauge.measures.sketched.service import service_of_all
+from wiregauge.measures.sketched.quantiles import percentile
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
 Floats = NDArray[np.float64]
 
-__all__ = ["exact"]
+__all__ = ["exact", "gain_of"]
 
 
 def exact(
@@ -43,14 +38,13 @@ def exact(
     extracted: Mapping[str, Extracted],
     whole: Whole,
     names: Sequence[str],
-    correction: Correction,
+    shift_ns: float,
 ) -> FlowResult:
-    """The result of a flow from that of its sample; `correction` is what is to be taken out of its times."""
+    """The counts and distributions of a flow from those of its sample; the offset of its clocks is `shift_ns`."""
     flow, counted = sample.plan, whole.tally
     counts = counted.counts()
-    held = _corrected(flow, whole, correction.shift, blind=bool(sample.unseen))
-    main = flow.main
-    gains = {name: _gain(extracted[name], held[name].n) for name in sample.summaries if name in held}
+    held = _corrected(flow, whole, shift_ns, blind=bool(sample.unseen))
+    gains = {name: gain_of(extracted[name], held[name].n) for name in sample.summaries if name in held}
     summaries = {
         name: replace(
             _summary(
@@ -72,8 +66,6 @@ def exact(
     if least is not None:
         took = series["latency"]
         series["delay_variation"] = Series(took.t, took.value - least)
-    service = service_of_all(sample.service, flow, whole) if sample.service is not None else None
-    mean = summaries["latency"].mean
     return replace(
         sample,
         counts=counts,
@@ -85,22 +77,9 @@ def exact(
         ),
         summaries=summaries,
         series=series,
-        with_loss=_with_loss(
-            held[main], counts["lost"], sample.with_loss, summaries[main], gains[main], flow.quantiles
-        )
-        if main in held and counts["lost"]
-        else summaries[main].percentiles or sample.with_loss,
-        goodput=service.goodput.value if service is not None and service.goodput is not None else None,
-        effective_bandwidth=8 * flow.payload / (mean / 1e9)
-        if flow.payload is not None and mean is not None and mean > 0
-        else None,
         reorder_extent=counted.count("reorder_extent"),
-        hops=tuple(_hop(node, port, one, names, sample.hops) for node, port, one in whole.hops)
-        or sample.hops,
         lost_copies={network: counted.count(f"lost {network}") for network in sample.lost_copies},
         late_sends=counted.count("late_sends"),
-        service=service,
-        pairs=pairs_of_all(sample.pairs, flow, whole, summaries, correction),
         sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"]),
         sketches=held,
         marks=whole.census.below,
@@ -152,7 +131,7 @@ def _excluded(
     return {WARM_UP: counted.warm_up, **reasons}
 
 
-def _gain(extracted: Extracted, n: int) -> float:
+def gain_of(extracted: Extracted, n: int) -> float:
     """How many times more independent values `n` are worth than the sample: at least as many.
 
     Where values resemble each other beyond a stretch the sample cannot tell how those between resemble them. Then the
@@ -223,49 +202,3 @@ def _worth(
         beyond = (values > sketch.quantile(q)).astype(np.float64)
         gain = 1.0 if sketches.outlasts(beyond, halves) else gain
     return min(worth * gain, float(sketch.n))
-
-
-def _with_loss(
-    sketch: Sketch,
-    lost: int,
-    sample: Mapping[str, Percentile],
-    main: Summary,
-    gain: float,
-    quantiles: Mapping[str, float],
-) -> dict[str, Percentile]:
-    """Percentiles over all sent messages, a lost one counting as infinitely late."""
-    n = sketch.n + lost
-    found = {}
-    for name, q in quantiles.items():
-        needed = needed_for(q)
-        if n < needed:
-            found[name] = Percentile(q, None, None, None, needed)
-            continue
-        own = sample[name].worth if name in sample else None
-        worth = min((own if own is not None else main.n_effective or 1.0) * (gain if own else 1.0), float(n))
-        low, high = stats.scaled_ranks(n, q, worth)
-        found[name] = Percentile(
-            q,
-            ranked(sketch, stats.rank(n, q)),
-            *ends(sketch, low, high),
-            needed,
-            worth,
-        )
-    return found
-
-
-def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequence[Hop]) -> Hop:
-    """The mean is known at least as well as that of the sample."""
-    switch = names[node] if 0 <= node < len(names) else f"node {node}"
-    same = next((hop for hop in sample if (hop.switch, hop.port) == (switch, port)), None)
-    return Hop(
-        switch,
-        port,
-        one.n,
-        one.minimum,
-        one.mean,
-        one.quantile(0.99) if stats.supported(one.n, 0.99) else None,
-        one.maximum,
-        same.half_width if same is not None else None,
-        same.bound if same is not None else 0.0,
-    )

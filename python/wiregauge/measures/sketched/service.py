@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.service import OVERHEAD_BYTES, Rate, Rates, Service, order_of
+from wiregauge.measures.metrics.service import OVERHEAD_BYTES, Conformity, Rate, Rates, Service, order_of
 from wiregauge.measures.metrics.tally import Tally
 from wiregauge.measures.sketched.census import PS
 from wiregauge.measures.sketched.full_flow import Whole
@@ -13,8 +13,11 @@ from wiregauge.measures.sketched.full_flow import Whole
 __all__ = ["service_of_all"]
 
 
-def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
-    """Everything of all messages, but for how far intervals of rates and of tardiness reach."""
+def service_of_all(sample: Service, flow: FlowPlan, whole: Whole, frames: Conformity | None) -> Service:
+    """Everything of all messages, but for how far intervals of rates and of tardiness reach.
+
+    `frames` is what its frames on the wire say of its virtual link, where they were recorded.
+    """
     counted = whole.tally
     extent = counted.figures.get("mean extent")
     order = order_of(whole.fates.reordered, counted.count("reorder_extent"), extent, whole.census.arrivals)
@@ -34,7 +37,9 @@ def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
         losses=whole.fates.losses,
         availability=whole.fates.availability,
         reordering=order,
-        conformity=whole.conformity,
+        conformity=tuple(
+            frames if frames is not None and one.of == frames.of else one for one in whole.conformity
+        ),
         deadline=deadline,
         rates=_rates(sample.rates, counted) if sample.rates is not None else None,
         goodput=_goodput(sample.goodput, counted, 8.0 * payload, flow) if payload is not None else None,

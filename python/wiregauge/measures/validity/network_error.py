@@ -8,6 +8,7 @@ from math import inf
 from typing import Final
 
 from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.flow_measures import GATES
 from wiregauge.measures.metrics.live_network import RARE, NetworkResult, no_network
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import (
@@ -76,10 +77,10 @@ def network_error(run: Evidence) -> Iterator[Check]:
 
 def _windows(run: Evidence, nothing: str) -> Check:
     """Whether hosts were handed their frames before the gates that let them go had closed behind them."""
-    gates = [flow for flow in run.flows if flow.gates]
-    gated = [flow for flow in gates if "released_late" in flow.gates]
-    late = sum(flow.gates["released_late"] for flow in gated)
-    came = sum(flow.gates["released"] for flow in gated)
+    gates = [flow for flow in run.flows if flow[GATES]]
+    gated = [flow for flow in gates if "released_late" in flow[GATES]]
+    late = sum(flow[GATES]["released_late"] for flow in gated)
+    came = sum(flow[GATES]["released"] for flow in gated)
     if not nothing:
         unknown = "when single frames came to their hosts was not stored, or not of all"
         nothing = "no gates let frames go" if not gates else unknown if not gated else ""

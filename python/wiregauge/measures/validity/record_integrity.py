@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import (
@@ -91,7 +92,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         Grade.DEGRADED if unpaired else Grade.OK,
         f"{count_of(unpaired, 'frame')} left a switch more often than seen to come, or among more than 8192 of a flow "
         "in one switch; their residence times, which may be the longest, are in no figure",
-        nothing="" if any(flow.hops for flow in run.flows) else "no switch recorded what passed",
+        nothing="" if any(flow[HOPS] for flow in run.flows) else "no switch recorded what passed",
     )
     unordered = number(run.tracking, "out_of_order")
     yield check(

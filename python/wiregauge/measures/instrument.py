@@ -14,9 +14,10 @@ from math import inf, isfinite
 import numpy as np
 
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.flow_measures import PAIRS
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.pairs import crosses
-from wiregauge.measures.metrics.quantities import Quantity
+from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.results import FlowResult
 
 __all__ = ["Range", "constant_cancels", "instrument_range", "one_way", "too_fast"]
@@ -118,7 +119,7 @@ def _around(value: float, by: float, *, least: float = -inf) -> Range | None:
 def _of_pair(figure: Quantity, flow: FlowResult) -> float:
     """What the times of two points may be off by, their places on the wire included."""
     between = figure.statistic.partition(".")[0]
-    return next((pair.bound for pair in flow.pairs if f"{pair.start}-{pair.end}" == between), 0.0)
+    return next((pair.bound for pair in flow[PAIRS] if f"{pair.start}-{pair.end}" == between), 0.0)
 
 
 def _of_bandwidth(flow: FlowResult, most: float) -> Range | None:

@@ -1,18 +1,18 @@
-"""Figures of many series at once: those of one length are one table, and a call of NumPy does for all of them.
+"""Statistics of many series at once: those of one length are one table, and a call of NumPy does for all of them.
 
-What judges a flow asks for the figures of its series and goes on when it has them: `Asking` is a generator that yields
-what it asks. `together` runs those of many flows side by side and answers them all at once; `alone` runs one. The
-answers are the same. A run of thousands of flows has tens of thousands of series with few values each, and asked one by
-one most of the time goes into the asking; long series cost what their values cost.
+What needs statistics of series is `Pending`: it says which, and what it makes of the answers. A `Batch` answers what
+is pending of many flows side by side; the answers are those that each series has alone. A run of thousands of flows has
+tens of thousands of series with few values each, and one by one most of the time goes into the asking; long series cost
+what their values cost, and of these few are held at a time.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,15 @@ from wiregauge.stats import MeanEstimate, many
 from wiregauge.stats.memory import Memory
 from wiregauge.stats.quantiles import rank
 
-__all__ = ["Asked", "Asking", "Figures", "alone", "asked_for", "together"]
+__all__ = ["Batch", "Pending", "SeriesRequest", "SeriesStatistics"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 Key = tuple[str | int, bytes]
-"""What series that remember the same have in common."""
+"""What series with the same autocorrelation have in common."""
 
 MOST = 1024
 """Values of a series that is looked at together with others."""
@@ -40,20 +41,33 @@ TABLE = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A series in measured order, one value at least, and what is asked of it beside its mean."""
+class SeriesRequest:
+    """A series in measured order, one value at least, and the statistics that are wanted of it beside its mean."""
 
-    values: Floats
+    values: Floats | Callable[[], Floats]
+    """The values, or what makes them when their turn comes."""
     quantiles: Mapping[str, float] = field(default_factory=dict)
     spread: bool = False
     """Also how far the values spread."""
     step: float = 1e-3
     """Of the grid that differences of values lie on: a picosecond, in the unit of the values."""
+    most: int = 0
+    """Most values there can be, where they are yet to be made."""
+
+    def made(self) -> SeriesRequest:
+        """The request with its values at hand."""
+        return replace(self, values=self.values()) if callable(self.values) else self
+
+    @property
+    def array(self) -> Floats:
+        """The values, once they are at hand."""
+        assert not callable(self.values)
+        return self.values
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What was asked of a series."""
+class SeriesStatistics:
+    """The statistics of a series that a request names."""
 
     n: int
     negative: int
@@ -66,76 +80,71 @@ class Figures:
     sd_interval: tuple[float, float] | None
 
 
-Asking = Generator[Sequence[Asked], Sequence[Figures], T]
-"""What yields the series it asks for, is sent their figures, and returns what it makes of them."""
+@dataclass(frozen=True, slots=True)
+class Pending(Generic[T_co]):
+    """A result that needs the statistics of series: its requests, and what it is once they are answered."""
+
+    requests: Sequence[SeriesRequest]
+    result: Callable[[Sequence[SeriesStatistics]], T_co]
 
 
-def alone(asking: Asking[T]) -> T:
-    """What one makes of its answers."""
-    return together([asking])[0]
+class Batch:
+    """Answers what is pending of flows that are judged together; series with the same autocorrelation share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, Memory] = {}
+
+    def results(self, pending: Sequence[Pending[T]]) -> list[T]:
+        """The result of each, in their order."""
+        answers = iter(self.statistics([request for one in pending for request in one.requests]))
+        return [one.result([next(answers) for _ in one.requests]) for one in pending]
+
+    def statistics(self, requests: Sequence[SeriesRequest]) -> list[SeriesStatistics]:
+        """The statistics of each series, in their order; of long ones few are made at a time."""
+        found: dict[int, SeriesStatistics] = {}
+        tables: dict[tuple[int, tuple[str, ...], bool], list[tuple[int, SeriesRequest]]] = defaultdict(list)
+        long = [place for place, one in enumerate(requests) if _may_be_long(one)]
+        made = {place: one for place, one in enumerate(requests) if not _may_be_long(one)}
+        for begin in range(0, len(long), THREADS):
+            some = {place: requests[place].made() for place in long[begin : begin + THREADS]}
+            made |= {place: one for place, one in some.items() if len(one.array) <= MOST}
+            alone = {place: one for place, one in some.items() if len(one.array) > MOST}
+            size = max((len(one.array) for one in alone.values()), default=0)
+            found.update(zip(alone, side_by_side(_of_one, list(alone.values()), size), strict=True))
+        for place in sorted(made):
+            one = made[place].made()
+            tables[len(one.array), tuple(one.quantiles), one.spread].append((place, one))
+        for (n, _, _), rows in tables.items():
+            size = max(TABLE // n, 1)
+            for begin in range(0, len(rows), size):
+                places, chosen = zip(*rows[begin : begin + size], strict=True)
+                found.update(zip(places, _of_many(chosen, self._known), strict=True))
+        return [found[place] for place in range(len(requests))]
 
 
-def together(askings: Sequence[Asking[T]]) -> list[T]:
-    """What each makes of its answers, in their order."""
-    known: dict[Key, Memory] = {}
-    done: dict[int, T] = {}
-    answers: dict[int, Sequence[Figures] | None] = dict.fromkeys(range(len(askings)))
-    while answers:
-        asked: dict[int, Sequence[Asked]] = {}
-        for place, answer in answers.items():
-            try:
-                asked[place] = next(askings[place]) if answer is None else askings[place].send(answer)
-            except StopIteration as end:
-                done[place] = end.value
-        figures = iter(_answers([one for some in asked.values() for one in some], known))
-        answers = {place: [next(figures) for _ in some] for place, some in asked.items()}
-    return [done[place] for place in range(len(askings))]
+def _may_be_long(one: SeriesRequest) -> bool:
+    return (one.most if callable(one.values) else len(one.values)) > MOST
 
 
-def asked_for(making: Sequence[Callable[[], Asked]], size: int) -> Asking[list[Figures]]:
-    """The figures of series that are made when they are needed: of long ones few are there at a time."""
-    step = max(len(making), 1) if size <= MOST else THREADS
-    found: list[Figures] = []
-    for begin in range(0, len(making), step):
-        found += yield [make() for make in making[begin : begin + step]]
-    return found
-
-
-def _answers(asked: Sequence[Asked], known: dict[Key, Memory]) -> list[Figures]:
-    found: dict[int, Figures] = {}
-    tables: dict[tuple[int, tuple[str, ...], bool], list[int]] = defaultdict(list)
-    long = [place for place, one in enumerate(asked) if len(one.values) > MOST]
-    size = max((len(asked[place].values) for place in long), default=0)
-    found.update(zip(long, side_by_side(_of_one, [asked[place] for place in long], size), strict=True))
-    for place, one in enumerate(asked):
-        if place not in found:
-            tables[len(one.values), tuple(one.quantiles), one.spread].append(place)
-    for (n, _, _), places in tables.items():
-        size = max(TABLE // n, 1)
-        for begin in range(0, len(places), size):
-            some = places[begin : begin + size]
-            found.update(zip(some, _of_many([asked[place] for place in some], known), strict=True))
-    return [found[place] for place in range(len(asked))]
-
-
-def _of_one(one: Asked) -> Figures:
-    """Of a long series."""
-    ascending = np.sort(one.values)
-    estimate = stats.mean_estimate(one.values)
+def _of_one(one: SeriesRequest) -> SeriesStatistics:
+    """The statistics of a long series."""
+    values = one.array
+    ascending = np.sort(values)
+    estimate = stats.mean_estimate(values)
     if estimate is None:
-        raise ValueError("a series without values has no figures")
-    return Figures(
+        raise ValueError("a series without values has no statistics")
+    return SeriesStatistics(
         len(ascending),
         int(np.searchsorted(ascending, 0.0)),
         float(ascending[0]),
         float(ascending[-1]),
         estimate,
-        percentiles([one.values], ascending, one.quantiles),
+        percentiles([values], ascending, one.quantiles),
         *(
             (
-                stats.standard_deviation(one.values),
+                stats.standard_deviation(values),
                 stats.mad_of_ascending(ascending),
-                stats.deviation_interval(one.values),
+                stats.deviation_interval(values),
             )
             if one.spread
             else (None, None, None)
@@ -143,9 +152,9 @@ def _of_one(one: Asked) -> Figures:
     )
 
 
-def _of_many(asked: Sequence[Asked], known: dict[Key, Memory]) -> Iterator[Figures]:
-    """Of series of one length, of which the same is asked."""
-    rows = np.stack([one.values for one in asked])
+def _of_many(asked: Sequence[SeriesRequest], known: dict[Key, Memory]) -> Iterator[SeriesStatistics]:
+    """The statistics of series of one length, of which the same is wanted."""
+    rows = np.stack([one.array for one in asked])
     n = rows.shape[1]
     ascending = np.sort(rows, axis=1)
     alike = _Alike(rows, np.array([one.step for one in asked]), known)
@@ -171,7 +180,7 @@ def _of_many(asked: Sequence[Asked], known: dict[Key, Memory]) -> Iterator[Figur
         strict=True,
     )
     for negative, least, most, estimate, percentiles_, (deviation, mad, interval) in columns:
-        yield Figures(n, negative, least, most, estimate, percentiles_, deviation, mad, interval)
+        yield SeriesStatistics(n, negative, least, most, estimate, percentiles_, deviation, mad, interval)
 
 
 class _Alike:

@@ -6,23 +6,77 @@ which the gates go, and the plan says when they change (IEEE Std 802.1Q-2022, 8.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 import numpy as np
 
-from wiregauge.measures.gate_course import GateCourse
-from wiregauge.measures.gate_view import lists_of
+from wiregauge.measures.definitions import Definition
+from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
 from wiregauge.measures.metrics.credits import changes_priority, class_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
+from wiregauge.measures.metrics.gate_course import GateCourse
+from wiregauge.measures.metrics.gate_lists import lists_of
 from wiregauge.measures.metrics.hops import Passages
+from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.releases import Errors
+from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.summary import Summary
 from wiregauge.plan import Switch
 from wiregauge.plan.tsn import settings_of
 
-__all__ = ["gate_waits", "has_gates"]
+__all__ = ["GATES"]
+
+Counts = Mapping[str, int]
+
+_DEFINITION = Definition(
+    "gates",
+    "Gates met",
+    "passages of switches by ports whose gate for the flow is not always open",
+    "messages",
+    "IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9.1; this project",
+    "All of them (passages); those whose gate was closed when the frame could have left (found_closed); those over "
+    "which it closed before the frame left: the window was missed (missed); where an agent plays the network "
+    "those whose host was handed the frame when the gate had closed behind it (released_late; 0 in a simulation). "
+    "A multicast frame counts at each port.",
+    statistics=("passages", "found_closed", "missed", "released_late"),
+    needs="gates",
+    of="passages of gates",
+    links="either",
+    after="policing",
+)
 
 
-def has_gates(campaign: CampaignPlan) -> bool:
+class _Gates(FlowMeasure[Counts]):
+    """By statistic how a flow met gates; of a sampled flow nothing is counted."""
+
+    name = "gates"
+    none: Counts = NOTHING
+    definitions = (_DEFINITION,)
+
+    def found(self, reading: FlowReading) -> Counts:
+        if reading.whole is not None or not reading.run.once(_has_gates):
+            return self.none
+        return gate_waits(reading.run.campaign, reading.flow, reading.through, reading.run.played)
+
+    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
+        """Sums of what each has counted: of the others it is not known."""
+        each = [flow[self] for flow in flows]
+        return {name: sum(one[name] for one in each) for name in each[0] if all(name in one for one in each)}
+
+    def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
+        counts = flow[self]
+        for statistic in _DEFINITION.statistics:
+            if statistic in counts:
+                of = "released" if statistic == "released_late" else "passages"
+                yield single(self.name, statistic, counts[statistic], counts[of])
+
+
+GATES = _Gates()
+
+
+def _has_gates(run: RunReading) -> bool:
     """Whether any switch has settings of which gates may be part: most networks have none, and thousands of flows."""
-    return any(isinstance(node.kind, Switch) and node.kind.tsn for node in campaign.network.nodes)
+    return any(isinstance(node.kind, Switch) and node.kind.tsn for node in run.campaign.network.nodes)
 
 
 def gate_waits(

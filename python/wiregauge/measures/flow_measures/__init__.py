@@ -1,0 +1,56 @@
+"""The measures of a flow that are more than a distribution or a counter, each an object in a file of its own.
+
+To add one: CONTRIBUTING.md, "Where things go".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wiregauge.measures.definitions import define
+from wiregauge.measures.flow_measures.base import FlowMeasure
+from wiregauge.measures.flow_measures.credit import CREDIT
+from wiregauge.measures.flow_measures.derived import EFFECTIVE_BANDWIDTH, JITTER, LOSS, VARIATION
+from wiregauge.measures.flow_measures.elimination import ELIMINATION
+from wiregauge.measures.flow_measures.gates import GATES
+from wiregauge.measures.flow_measures.hops import HOPS
+from wiregauge.measures.flow_measures.pairs import PAIRS
+from wiregauge.measures.flow_measures.policing import POLICING
+from wiregauge.measures.flow_measures.service import GOODPUT, SERVICE
+from wiregauge.measures.flow_measures.with_loss import WITH_LOSS
+
+__all__ = [
+    "CREDIT",
+    "ELIMINATION",
+    "FLOW_MEASURES",
+    "GATES",
+    "HOPS",
+    "PAIRS",
+    "POLICING",
+    "SERVICE",
+    "WITH_LOSS",
+]
+
+FLOW_MEASURES: dict[str, FlowMeasure[Any]] = {
+    one.name: one
+    for one in (
+        LOSS,
+        VARIATION,
+        WITH_LOSS,
+        JITTER,
+        HOPS,
+        PAIRS,
+        ELIMINATION,
+        POLICING,
+        GATES,
+        CREDIT,
+        GOODPUT,
+        EFFECTIVE_BANDWIDTH,
+        SERVICE,
+    )
+}
+"""By name, in the order in which their figures are found and told."""
+
+for _measure in FLOW_MEASURES.values():
+    for _definition in _measure.definitions:
+        define(_definition)

@@ -1,0 +1,78 @@
+"""What the elimination of copies counted of a flow with `<frer>`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from wiregauge.measures.definitions import Definition
+from wiregauge.measures.definitions.definition import PASSED_ELIMINATION
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
+from wiregauge.measures.metrics.quantity import Quantity, single
+from wiregauge.measures.metrics.results import FlowResult, added
+from wiregauge.measures.metrics.summary import Summary
+
+__all__ = ["ELIMINATION"]
+
+Counts = Mapping[str, int]
+
+_DEFINITION = Definition(
+    "elimination",
+    "Elimination of copies",
+    "counters of the sequence recovery of a flow with <frer>, and its latent errors",
+    "messages",
+    "IEEE Std 802.1CB-2017, 10.8 and 7.4.4",
+    "Frames where copies meet, warm-up included: passed; discarded as repeated or rogue; rogue; passed out of "
+    "order; numbers lost on every path; resets of the function; tests that found copies missing.",
+    statistics=("passed", "discarded", "rogue", "out_of_order", "lost", "resets", "latent_errors"),
+    needs="frer",
+    of=PASSED_ELIMINATION,
+    links="either",
+    after="unplanned",
+)
+
+
+class _Elimination(FlowMeasure[Counts]):
+    """Its counters by statistic."""
+
+    name = "elimination"
+    none: Counts = NOTHING
+    definitions = (_DEFINITION,)
+
+    def found(self, reading: FlowReading) -> Counts:
+        return reading.run.once(_counted).get(reading.flow.id, self.none)
+
+    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
+        return added([flow[self] for flow in flows])
+
+    def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
+        counts = flow[self]
+        came = counts.get("passed", 0) + counts.get("discarded", 0)
+        for statistic, count in counts.items():
+            yield replace(single(self.name, statistic, count, came), silent=_uncounted(flow, statistic))
+
+
+ELIMINATION = _Elimination()
+
+
+def _uncounted(flow: FlowResult, statistic: str) -> str:
+    """Numbers that elimination may have lost and not counted: it misses one once a later frame comes."""
+    gone = flow.counts["lost"] - flow[ELIMINATION].get("lost", 0)
+    if statistic != "lost" or gone <= 0:
+        return ""
+    return f"{count_of(gone, 'message')} more of the flow lost, and elimination counts a number once a later one comes"
+
+
+def _counted(run: RunReading) -> dict[int, Counts]:
+    """By flow what the simulator reports of its elimination, by statistic."""
+    simulation = run.entry.get("simulation")
+    reports = simulation.get("frer") if isinstance(simulation, dict) else None
+    found: dict[int, Counts] = {}
+    for flow, report in reports.items() if isinstance(reports, dict) else ():
+        if isinstance(report, dict):
+            counted = {**report.get("recovery", {}), "latent_errors": report.get("latent_errors")}
+            found[int(flow)] = {
+                name: count for name in _DEFINITION.statistics if isinstance(count := counted.get(name), int)
+            }
+    return found

@@ -1,0 +1,67 @@
+"""What the stream filters of a flow counted together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from wiregauge.measures.definitions import Definition
+from wiregauge.measures.definitions.definition import ENTERED_FILTERS
+from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
+from wiregauge.measures.metrics.quantity import Quantity, single
+from wiregauge.measures.metrics.reported import number
+from wiregauge.measures.metrics.results import FlowResult, added
+from wiregauge.measures.metrics.summary import Summary
+
+__all__ = ["POLICING"]
+
+Counts = Mapping[str, int]
+
+_DEFINITION = Definition(
+    "policing",
+    "Policing of streams",
+    "counters of the stream filters of a flow, added over the switches that have one",
+    "messages",
+    "IEEE Std 802.1Q-2022, 8.6.5.3",
+    "Frames that entered, warm-up included: all (matching); those that passed; too long, or of a stream that "
+    "is blocked because one was (not_passing_sdu); discarded by the gate (not_passing); by the meter (red); passed "
+    "and yellow. matching = passed + not_passing_sdu + not_passing + red.",
+    statistics=("matching", "passed", "not_passing_sdu", "not_passing", "red", "yellow"),
+    needs="stream filter",
+    of=ENTERED_FILTERS,
+    links="either",
+    after="elimination",
+)
+
+
+class _Policing(FlowMeasure[Counts]):
+    """Its counters by statistic."""
+
+    name = "policing"
+    none: Counts = NOTHING
+    definitions = (_DEFINITION,)
+
+    def found(self, reading: FlowReading) -> Counts:
+        return reading.run.once(_counted).get(reading.flow.id, self.none)
+
+    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
+        return added([flow[self] for flow in flows])
+
+    def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
+        counts = flow[self]
+        for statistic, count in counts.items():
+            yield single(self.name, statistic, count, counts["matching"])
+
+
+POLICING = _Policing()
+
+
+def _counted(run: RunReading) -> dict[int, dict[str, int]]:
+    """By flow what the simulator reports of its filters, added, by statistic."""
+    simulation = run.entry.get("simulation")
+    reports = simulation.get("stream_filters") if isinstance(simulation, dict) else None
+    found: dict[int, dict[str, int]] = {}
+    for report in reports if isinstance(reports, list) else ():
+        own = found.setdefault(report.get("flow"), dict.fromkeys(_DEFINITION.statistics, 0))
+        for name in own:
+            own[name] += number(report, name)
+    return found

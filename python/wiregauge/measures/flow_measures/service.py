@@ -1,0 +1,121 @@
+"""What a flow's receiver was served: losses in runs, order, deadlines, availability, contracts, rates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
+from wiregauge.measures.metrics.batching import Pending
+from wiregauge.measures.metrics.quantity import Quantity, single
+from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.service import Service, availability_of, pool_services, serve
+from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.metrics.uncompared import is_between_clocks
+from wiregauge.measures.sketched.service import service_of_all
+
+__all__ = ["GOODPUT", "SERVICE"]
+
+
+class _Service(FlowMeasure[Service | None]):
+    """All of it; None of a flow with an end without a tap."""
+
+    name = "service"
+    none: Service | None = None
+
+    def found(self, reading: FlowReading) -> Service | Pending[Service] | None:
+        if reading.blind:
+            return None
+        return serve(reading.part, reading.flow, reading.gone, reading.unknown, reading.frames)
+
+    def of_all(self, sample: Service | None, flow: FlowResult, reading: FlowReading) -> Service | None:
+        if sample is None or reading.whole is None:
+            return sample
+        return service_of_all(sample, reading.flow, reading.whole, reading.frames)
+
+    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Service | None:
+        each = [one for flow in flows if (one := flow[self]) is not None]
+        return pool_services(each) if each else None
+
+    def without_clocks(self, flow: FlowResult, apart: Collection[str], *, compared: bool) -> Service | None:
+        service = flow[self]
+        if compared or service is None or not is_between_clocks(flow.plan, "late"):
+            return service
+        # Which messages missed their deadline is not known.
+        return replace(service, deadline=None, availability=availability_of(np.empty(0, dtype=np.bool_)))
+
+    def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
+        service = flow[self]
+        return iter(()) if service is None else _served(service, flow.counts["sent"])
+
+
+SERVICE = _Service()
+
+
+class _Goodput(FlowMeasure[None]):
+    """The rate of arrivals, which the service has."""
+
+    name = "goodput"
+    none = None
+
+    def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
+        service, few = flow[SERVICE], "were sent" if flow.counts["sent"] < 2 else "arrived"
+        found = service.goodput if service is not None else None
+        yield single(
+            self.name,
+            "",
+            found.value if found is not None else None,
+            flow.counts["delivered"],
+            (found.low, found.high) if found is not None else None,
+            f"fewer than two messages {few}",
+        )
+
+
+GOODPUT = _Goodput()
+
+
+def _served(service: Service, sent: int) -> Iterator[Quantity]:
+    losses, order, up = service.losses, service.reordering, service.availability
+    longest = single("loss_period", "longest", losses.longest, sent)
+    yield replace(longest, other=None if losses.longest_at_most is None else float(losses.longest_at_most))
+    yield single("loss_period", "count", losses.periods, sent)
+    yield single(
+        "loss_distance", "min", losses.least_distance, sent, None, "fewer than two messages were lost", inf
+    )
+    ratio = single(
+        "availability", "", up.ratio, up.down.n, (1 - up.down.high, 1 - up.down.low), "nothing was sent"
+    )
+    yield replace(ratio, other=None if up.down.most is None else 1 - up.down.most / up.down.n)
+    none, came = "no message was reordered", order.share.n
+    yield single("reorder_extent", "max", order.extent_max, came)
+    mean = single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none, 0.0)
+    yield replace(mean, among=came)
+    yield single("reorder_late_time", "max", order.late_time_max_ns, came, None, none, 0.0)
+    for n, count in order.n_reordered.items():
+        yield single("n_reordering", str(n), count, order.share.n)
+    if service.deadline is not None:
+        missed = service.deadline.missed
+        share = single(
+            "deadline_missed", "", missed.ratio, missed.n, (missed.low, missed.high), "nothing was sent"
+        )
+        yield replace(share, other=None if missed.most is None else missed.most / missed.n)
+        none = "no message was late"
+        tardy, half = service.deadline.tardiness_mean_ns, service.deadline.tardiness_half_width_ns
+        around = (tardy - half, tardy + half) if tardy is not None and half is not None else None
+        late, most = service.deadline.late, service.deadline.tardiness_max_ns
+        for figure in (
+            single("tardiness", "mean", tardy, late, around, none, 0.0),
+            single("tardiness", "max", most, late, None, none, 0.0),
+        ):
+            yield replace(figure, among=came)
+    for one in service.conformity:
+        outside = one.outside
+        bounds = (outside.low, outside.high)
+        yield single(f"{one.of}_violations", "", outside.ratio, outside.n, bounds, "no frame was seen")
+    if service.rates is not None:
+        offered = service.rates.offered_per_s
+        yield single("intended_load", "", service.rates.intended_per_s, sent)
+        yield single("offered_load", "", offered.value, sent, (offered.low, offered.high))

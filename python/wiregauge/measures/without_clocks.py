@@ -1,0 +1,76 @@
+"""Takes out of a flow what lies between clocks that nobody compared: it is not determined, whatever it seems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from wiregauge.measures.flow_measures import FLOW_MEASURES, PAIRS
+from wiregauge.measures.metrics.pairs import crosses, distribution_of
+from wiregauge.measures.metrics.results import FlowResult, Series
+from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.metrics.uncompared import UNCOMPARED, Between, is_between_clocks, reason_of
+
+__all__ = ["without_clocks"]
+
+
+def _estimate(flow: FlowResult, moved_ns: float) -> Between:
+    """What the receiver's clock shows less the sender's, at least and at most, if nothing came before it was sent.
+
+    `moved_ns` was taken out of that before the times were recorded.
+    """
+    out, back = flow.summaries.get("latency"), flow.summaries.get("return_latency")
+    most = out.minimum + moved_ns if out is not None and out.minimum is not None else None
+    least = moved_ns - back.minimum if back is not None and back.minimum is not None else None
+    return least, most
+
+
+def without_clocks(
+    flow: FlowResult, moved_ns: float, apart: Collection[str] = (), *, compared: bool = False
+) -> FlowResult:
+    """The flow without any figure that has an unknown offset of clocks in it: that between its two ends, unless those
+    were `compared`, and that between the ports of switches that are `apart`.
+
+    `moved_ns` was taken out of the offset of the receiver's clock before the times were recorded.
+    """
+    figures = {
+        name: found
+        for name, one in FLOW_MEASURES.items()
+        if (found := one.without_clocks(flow, apart, compared=compared))
+    }
+    rest = replace(flow, figures=figures)
+    if compared:
+        return _without(rest, {"residence"})
+    plan = flow.plan
+    gone = {name for name in flow.summaries if is_between_clocks(plan, name)}
+    if apart:
+        gone.add("residence")
+    if "skew" in flow.summaries:
+        # Two ports of the receiver, whose clocks are no nearer to one another than to the sender's.
+        gone.add("skew")
+    offset = _estimate(flow, moved_ns)
+    rest = replace(_without(rest, gone), uncompared=reason_of(plan, offset), clock_offset=offset)
+    between = {distribution_of(pair.start, pair.end) for pair in flow[PAIRS] if crosses(pair.start, pair.end)}
+    return replace(
+        rest,
+        sketches={name: one for name, one in rest.sketches.items() if name not in between},
+        marks={key: one for key, one in rest.marks.items() if key[0] not in between},
+        settling=flow.settling if plan.relayed else 0,
+    )
+
+
+def _without(flow: FlowResult, gone: Collection[str]) -> FlowResult:
+    """The flow with distributions that have no values, and say so."""
+    empty = Series(np.empty(0), np.empty(0))
+    return replace(
+        flow,
+        summaries={
+            name: Summary(name, 0, {**one.excluded, UNCOMPARED: one.n}, 0) if name in gone and one.n else one
+            for name, one in flow.summaries.items()
+        },
+        series={name: empty if name in gone else one for name, one in flow.series.items()},
+        sketches={name: one for name, one in flow.sketches.items() if name not in gone},
+        marks={key: one for key, one in flow.marks.items() if key[0] not in gone},
+    )
