@@ -46,12 +46,12 @@ WORK = """
 import json, sys, time
 from importlib import import_module
 from pathlib import Path
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.measures.explaining import Explanation, explain
 write = import_module("wiregauge.report.write")
 directory, explained = Path(sys.argv[1]), sys.argv[2] == "1"
 begin = time.perf_counter()
-judgement = measures.judge(directory)
+judgement = results.judge(directory)
 judged = time.perf_counter()
 found = explain(judgement, most=write.MOST_FLOWS) if explained else Explanation((), 0, 0)
 searched = time.perf_counter()
@@ -109,9 +109,9 @@ MOST_ENDS, MOST_SWITCHES = 1000, 50
 FLOWS_WORK = """
 import json, sys, time
 from pathlib import Path
-from wiregauge import measures, report
+from wiregauge import measures, report, results
 begin = time.process_time()
-judgement = measures.judge(Path(sys.argv[1]))
+judgement = results.judge(Path(sys.argv[1]))
 done = time.process_time()
 flows = judgement.runs[0].flows
 page = report.write(Path(sys.argv[1]), judgement)

@@ -25,7 +25,7 @@ from benchmarks import table
 from wiregauge import runner
 from wiregauge.benches import agent_program
 from wiregauge.benches.netns import ENCLOSED
-from wiregauge.measures import show_json
+from wiregauge.results import show_json
 
 SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 5

@@ -11,13 +11,13 @@ from wiregauge.calibrate.host_shown import host_schema
 from wiregauge.calibrate.host_shown import schema_path as host_schema_path
 from wiregauge.calibrate.switch_shown import schema_path as identify_schema_path
 from wiregauge.calibrate.switch_shown import switch_schema as identify_schema
-from wiregauge.measures import schema_path
-from wiregauge.measures.comparing import compare_schema_path, trend_schema_path
-from wiregauge.measures.comparing.shown import compare_schema, trend_schema
-from wiregauge.measures.explaining import explain_schema_path
-from wiregauge.measures.explaining.shown import explain_schema
-from wiregauge.measures.show import json_text
-from wiregauge.measures.shown import show_schema
+from wiregauge.results import schema_path
+from wiregauge.results.comparing import compare_schema_path, trend_schema_path
+from wiregauge.results.comparing.types import compare_schema, trend_schema
+from wiregauge.results.explaining import explain_schema_path
+from wiregauge.results.explaining.types import explain_schema
+from wiregauge.results.show_json import json_text
+from wiregauge.results.show_types import show_schema
 from wiregauge.studies.shown import schema_path as study_schema_path
 from wiregauge.studies.shown import study_schema
 from wiregauge.switching import schema_path as switch_schema_path

@@ -14,7 +14,7 @@ import pytest
 import wiregauge
 from simulation import trial
 from synthetic import Columns, Recipe, make
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.figures import Figure, build
 from wiregauge.figures.bounds import (
     Arrived,
@@ -31,9 +31,9 @@ from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Band, Bars, Line, Scatter, Spans, Trace
 from wiregauge.figures.trend import trend_figures
 from wiregauge.measures.comparing import compare, read_threshold, trend
-from wiregauge.measures.comparing.shapes import pair_shapes
 from wiregauge.measures.explaining import explain
-from wiregauge.measures.explaining.shapes import explained_shapes
+from wiregauge.results.comparing.shapes import pair_shapes
+from wiregauge.results.explaining.shapes import explained_shapes
 
 PACKAGE = Path(wiregauge.__file__).parent
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -163,7 +163,7 @@ def test_a_claim_that_is_not_drawn_is_found() -> None:
 def test_of_a_comparison(tmp_path: Path) -> None:
     def figures(messages: int, threshold: str | None) -> dict[str, Figure]:
         sides = [
-            measures.judge(
+            results.judge(
                 make(tmp_path / f"{messages}-{threshold}-{seed}", replace(FEW, messages=messages, seed=seed))
             )
             for seed in (1, 2)
@@ -212,7 +212,7 @@ def test_of_a_trend(tmp_path: Path) -> None:
             ]
         )
         runs = [
-            measures.judge(
+            results.judge(
                 make(
                     tmp_path / name / f"day{day}",
                     replace(FEW, messages=2000, seed=day, alter=late(delay), limits=limits),
@@ -266,7 +266,7 @@ def test_of_bounds() -> None:
 @pytest.mark.parametrize("name", ["afdx", "gates", "synchronised", "buffers", "shapers", "ptp"])
 def test_of_a_report(tmp_path: Path, name: str) -> None:
     judgement = trial(EXAMPLES / f"{name}.xml", tmp_path / "r")
-    made = build(judgement, measures.shapes(judgement), measures.views(judgement))
+    made = build(judgement, results.shapes(judgement), results.views(judgement))
     made += explained_figures(explained_shapes(judgement, explain(judgement, most=3)))
     for figure in made:
         assert untrue(figure) == [], f"{figure.id}: {figure.caption} {figure.notes}"
@@ -275,8 +275,8 @@ def test_of_a_report(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(("messages", "relay"), [(40, False), (2000, True)])
 def test_of_a_report_of_few_and_of_many(tmp_path: Path, messages: int, *, relay: bool) -> None:
     recipe = replace(FEW, messages=messages, relay=relay, payloads=(64, 512), loss=0.01)
-    judgement = measures.judge(make(tmp_path / "r", recipe))
-    made = {figure.id: figure for figure in build(judgement, measures.shapes(judgement))}
+    judgement = results.judge(make(tmp_path / "r", recipe))
+    made = {figure.id: figure for figure in build(judgement, results.shapes(judgement))}
     for figure in made.values():
         assert untrue(figure) == [], f"{figure.id}: {figure.caption} {figure.notes}"
     assert ("relay" in made["split"].caption) == relay

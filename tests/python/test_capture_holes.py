@@ -15,12 +15,12 @@ import pytest
 from simulation import trial
 from test_evidence_of_captures import counts, seen
 from test_passive import MS, US, Seen, blocks, frame, imported, written
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.definition import SENT
 from wiregauge.measures.limits import OfRun, judge_limits
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.results import Grade, Judgement
+from wiregauge.measures.metrics.judgement import Grade, Judgement
 
 TAPS = Path(__file__).resolve().parents[1] / "faults" / "taps"
 START = 10**12
@@ -342,4 +342,4 @@ def test_a_snap_length_says_how_far_contents_were_compared(tmp_path: Path) -> No
     ]
     _, done = imported(tmp_path, *files, "--max-clock-offset", "0ns")
     assert "a capture kept no more than 60 B" in " ".join(done.output.split())
-    assert measures.judge(tmp_path / "seen").validity is Grade.OK
+    assert results.judge(tmp_path / "seen").validity is Grade.OK

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from simulation import trial
 from wiregauge.cli import app
-from wiregauge.measures import headline, judge
+from wiregauge.results import headline, judge
 
 TEST = Path(__file__).resolve().parents[2] / "examples" / "taps.xml"
 

@@ -16,8 +16,8 @@ from wiregauge.config import Ptp, Test
 from wiregauge.master.client import ClockRelation
 from wiregauge.master.clock_relations import ClockRelations
 from wiregauge.measures.metrics.clocks import RunClocks
+from wiregauge.measures.metrics.judgement import Grade
 from wiregauge.measures.metrics.measured_clock import ClockResult
-from wiregauge.measures.metrics.results import Grade
 from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.plan import NETWORK, Campaign
 

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 import cluster_process
 from simulation import trial
-from wiregauge import measures, runner
+from wiregauge import results, runner
 from wiregauge.cluster import (
     EngineError,
     EngineNameError,
@@ -254,7 +254,7 @@ def test_a_sweep_is_the_same_on_a_cluster(two_nodes: TwoNodes, temporary: Path, 
     ended = told("sweep", str(found), text, two_nodes.client, f"file://{tmp_path}/storage")
     assert ended == {"state": "complete", "reason": None}
     for place in (right, found):
-        measures.judge(place)
+        results.judge(place)
     expected, came = files(right), files(found)
     assert len([name for name in expected if name.endswith((".parquet", ".pcapng"))]) == 6 * 3
     assert "measures.json" in expected
@@ -318,7 +318,7 @@ def test_tracking_by_way_of_a_storage_is_the_same(
     for entry in told_of + expected:
         del entry["files"]
     assert told_of == expected
-    (judged,) = [check for check in measures.judge(found).checks if check.name == "files"]
+    (judged,) = [check for check in results.judge(found).checks if check.name == "files"]
     assert "put there by hand" in judged.reason
     assert files(tmp_path / "storage") == {}
     assert left_behind(temporary) == []

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from wiregauge.cli import app
-from wiregauge.measures import Judgement, judge
+from wiregauge.measures import Judgement
+from wiregauge.results import judge
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "synchronised.xml"
 

@@ -19,22 +19,16 @@ from rich.console import Console
 from simulation import trial
 from synthetic import Columns, Recipe, make
 from test_report import EVIL, Page
-from wiregauge import measures, report
-from wiregauge.measures import comparing
-from wiregauge.measures.comparing import (
-    Comparison,
-    MatchError,
-    compare,
-    compare_json,
-    read_threshold,
-)
-from wiregauge.measures.comparing.text import compare_headline, verdict_text, verdict_word
+from wiregauge import measures, report, results
+from wiregauge.measures.comparing import Comparison, MatchError, compare, read_threshold
 from wiregauge.plan.quantity import canonical
+from wiregauge.results.comparing import compare_json, compare_schema_path, compare_text
+from wiregauge.results.comparing.text import compare_headline, verdict_text, verdict_word
 from wiregauge.stats import Estimate
 
 SMALL = Recipe(protocols=("udp",), payloads=(64, 1472), messages=1000, loss=0)
 ONE = replace(SMALL, payloads=(64,))
-SCHEMA = json.loads(comparing.compare_schema_path().read_text())
+SCHEMA = json.loads(compare_schema_path().read_text())
 
 
 def scenario(delay: str = "2us", seed: int = 1, load_: str = "0%", faults: str = "") -> str:
@@ -80,7 +74,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 def made(path: Path, recipe: Recipe = SMALL) -> measures.Judgement:
-    return measures.judge(make(path, recipe))
+    return results.judge(make(path, recipe))
 
 
 # -- verdicts -------------------------------------------------------------------------------------------------------
@@ -306,7 +300,7 @@ def test_the_uncertainty_of_clocks_is_carried_along(tmp_path: Path) -> None:
     new = make(tmp_path / "b", replace(ONE, relay=False, alter=later, seed=8))
 
     def median() -> Any:
-        found = compare(measures.judge(base), measures.judge(new)).flows[0].measures["latency"].shift("p50")
+        found = compare(results.judge(base), results.judge(new)).flows[0].measures["latency"].shift("p50")
         assert found is not None
         return found
 
@@ -406,7 +400,7 @@ def renumbered(path: Path, numbers: Mapping[int, int]) -> Path:
 
 def test_flows_with_other_numbers_are_matched_by_role_and_protocols_may_differ(tmp_path: Path) -> None:
     base = made(tmp_path / "a", ONE)
-    new = measures.judge(
+    new = results.judge(
         renumbered(make(tmp_path / "b", replace(ONE, protocols=("raw",), seed=8)), {10: 310, 20: 320})
     )
     found = compare(base, new)
@@ -435,14 +429,14 @@ def test_flows_of_one_side_alone_are_listed(tmp_path: Path) -> None:
 
 def test_nothing_in_common_is_one_sentence(tmp_path: Path) -> None:
     base = made(tmp_path / "a", replace(ONE, relay=False))
-    new = measures.judge(renumbered(make(tmp_path / "b", replace(ONE, relay=False)), {10: 30}))
+    new = results.judge(renumbered(make(tmp_path / "b", replace(ONE, relay=False)), {10: 30}))
     assert compare(base, new).flows[0].matched_by == "role"
 
     def elsewhere(manifest: dict[str, Any]) -> None:
         manifest["plan"]["network"]["nodes"][0]["name"] = "plc"
 
     said = r"nothing to compare: .* flow 10 \(mac to sensor\).* flow 30 \(plc to sensor\)"
-    other = measures.judge(rewritten(tmp_path / "b", elsewhere))
+    other = results.judge(rewritten(tmp_path / "b", elsewhere))
     with pytest.raises(MatchError, match=said):
         compare(base, other)
 
@@ -534,7 +528,7 @@ def test_few_messages_claim_little(tmp_path: Path, messages: int) -> None:
 
 def printed(found: Comparison, width: int = 200) -> str:
     out = io.StringIO()
-    comparing.compare_text(found, Console(file=out, width=width))
+    compare_text(found, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -615,7 +609,7 @@ def test_names_from_files_cannot_become_markup_in_the_page(tmp_path: Path) -> No
         manifest["program"]["version"] = EVIL
 
     base = made(tmp_path / "a", ONE)
-    new = measures.judge(rewritten(make(tmp_path / "b", ONE), evil))
+    new = results.judge(rewritten(make(tmp_path / "b", ONE), evil))
     found = compare(base, new)
     page = Page(report.write_compare(found, tmp_path / "c.html").read_text())
     assert not [a for a in page.attributes if a[1].startswith("on")]

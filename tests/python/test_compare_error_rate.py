@@ -17,15 +17,15 @@ from chosen import also
 from simulation import trial
 from synthetic import Recipe, make
 from test_shift import skewed
-from wiregauge import measures, report, stats
-from wiregauge.measures import comparing
-from wiregauge.measures.comparing import Comparison, compare, compare_headline, compare_json, read_threshold
+from wiregauge import measures, report, results, stats
+from wiregauge.measures.comparing import Comparison, compare, read_threshold
 from wiregauge.measures.definitions import units
+from wiregauge.results.comparing import compare_headline, compare_json, compare_schema_path, compare_text
 from wiregauge.stats import Chance, Pair, Sample
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
 ONE = Recipe(protocols=("udp",), payloads=(64,), messages=1000, loss=0)
-SCHEMA = json.loads(comparing.compare_schema_path().read_text())
+SCHEMA = json.loads(compare_schema_path().read_text())
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def tenfold(tmp_path_factory: pytest.TempPathFactory) -> tuple[measures.Judgemen
 
 def printed(found: Comparison, width: int = 200) -> str:
     out = io.StringIO()
-    comparing.compare_text(found, Console(file=out, width=width))
+    compare_text(found, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -216,8 +216,8 @@ def test_chances_of_counts_are_those_of_fishers_exact_test() -> None:
 
 def test_the_same_says_what_would_have_been_found_and_nothing_dropped_is_the_same(tmp_path: Path) -> None:
     recipe = replace(ONE, messages=600, payloads=(64, 128))
-    base = measures.judge(make(tmp_path / "a", recipe))
-    new = measures.judge(make(tmp_path / "b", replace(recipe, seed=8)))
+    base = results.judge(make(tmp_path / "a", recipe))
+    new = results.judge(make(tmp_path / "b", replace(recipe, seed=8)))
     found = compare(base, new)
     text = printed(found)
     for flow in found.flows:
@@ -237,8 +237,8 @@ def test_the_same_says_what_would_have_been_found_and_nothing_dropped_is_the_sam
 
 
 def test_a_percentile_that_one_side_does_not_support_is_said(tmp_path: Path) -> None:
-    base = measures.judge(make(tmp_path / "a", replace(ONE, messages=310, relay=False)))
-    new = measures.judge(make(tmp_path / "b", replace(ONE, messages=290, relay=False, seed=8)))
+    base = results.judge(make(tmp_path / "a", replace(ONE, messages=310, relay=False)))
+    new = results.judge(make(tmp_path / "b", replace(ONE, messages=290, relay=False, seed=8)))
     found = compare(base, new)
     (flow,) = found.flows
     assert flow.verdict == "undecided"
@@ -252,9 +252,9 @@ def test_a_percentile_that_one_side_does_not_support_is_said(tmp_path: Path) -> 
 
 
 def test_a_flow_or_a_point_of_one_side_alone_is_never_the_same(tmp_path: Path) -> None:
-    wide = measures.judge(make(tmp_path / "a", replace(ONE, payloads=(64, 128), messages=400)))
-    base = measures.judge(make(tmp_path / "b", replace(ONE, messages=400)))
-    one_way = measures.judge(make(tmp_path / "c", replace(ONE, messages=400, relay=False)))
+    wide = results.judge(make(tmp_path / "a", replace(ONE, payloads=(64, 128), messages=400)))
+    base = results.judge(make(tmp_path / "b", replace(ONE, messages=400)))
+    one_way = results.judge(make(tmp_path / "c", replace(ONE, messages=400, relay=False)))
     for pair, said in (
         ((base, one_way), "flow 20 at payload 64B is on the base side only"),
         ((one_way, base), "flow 20 at payload 64B is on the new side only"),
@@ -278,7 +278,7 @@ def test_benches_that_differ_head_the_page(tmp_path: Path) -> None:
     manifest = json.loads((new / "manifest.json").read_text())
     manifest["bench"] = "lab"
     (new / "manifest.json").write_text(json.dumps(manifest))
-    found = compare(measures.judge(base), measures.judge(new))
+    found = compare(results.judge(base), results.judge(new))
     assert compare_headline(found).startswith("netns against lab: ")
     tree = json.loads(json.dumps(compare_json(found), allow_nan=False))
     Draft202012Validator(SCHEMA).validate(tree)

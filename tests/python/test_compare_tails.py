@@ -14,11 +14,12 @@ import pytest
 
 from synthetic import Columns, Recipe, make
 from test_shift import skewed
-from wiregauge import measures, stats
+from wiregauge import measures, results, stats
 from wiregauge.measures.comparing import compare, read_threshold, trend
+from wiregauge.measures.comparing.comparison import Comparison
 from wiregauge.measures.comparing.judging import out_of_reach
-from wiregauge.measures.comparing.results import Comparison
 from wiregauge.measures.comparing.rules import JUDGED_STATISTICS
+from wiregauge.results.comparing import compare_headline
 from wiregauge.stats import Pair, Sample
 
 N = 1000
@@ -48,7 +49,7 @@ def day(place: Path, number: int, count: int = 0, **changes: Any) -> measures.Ju
     manifest = json.loads((place / "manifest.json").read_text())
     manifest["started"] = f"2026-02-{number + 1:02d}T09:00:00Z"
     (place / "manifest.json").write_text(json.dumps(manifest))
-    return measures.judge(place)
+    return results.judge(place)
 
 
 def greatest(found: Comparison) -> Any:
@@ -78,7 +79,7 @@ def test_fewer_of_them_are_never_the_same(count: int, tmp_path: Path) -> None:
         unseen = found.flows[0].unseen_tail
         assert unseen is not None
         assert unseen > count / N
-        assert "and a tail from" in measures.comparing.compare_headline(found)
+        assert "and a tail from" in compare_headline(found)
 
 
 def test_later_runs_are_held_against_all_before(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_what_is_called_the_same_was_within_reach(count: int, messages: int, tmp
             columns["rx_app"] = columns["rx_app"] + more
 
         make(tmp_path / place, replace(ONE, messages=messages, seed=300 + number, alter=alter))
-        return measures.judge(tmp_path / place)
+        return results.judge(tmp_path / place)
 
     found = compare(of("a", 1, 0), of("b", 2, count))
     for flow in found.flows:
@@ -199,7 +200,7 @@ def twins(
         for node in ("mac", "sensor"):
             manifest["runs"][0]["clock_offsets"][node]["uncertainty_ns"] = off_ns // 2
         path.write_text(json.dumps(manifest))
-    return measures.judge(tmp_path / "a"), measures.judge(tmp_path / "b")
+    return results.judge(tmp_path / "a"), results.judge(tmp_path / "b")
 
 
 @pytest.mark.parametrize("asked", [(), ("latency=1us",), ("latency.p50=1us",), ("latency.p99=50%",)])
@@ -212,7 +213,7 @@ def test_equal_values_are_not_equal_times(asked: tuple[str, ...], tmp_path: Path
             assert shift.basis != "identical", name
             reach = shift.detectable or 0
             assert shift.verdict == "undecided" or (not asked and (shift.of_share or reach >= 18_000)), name
-    assert "identical" not in measures.comparing.compare_headline(found)
+    assert "identical" not in compare_headline(found)
     again = compare(base, base, thresholds=thresholds, equivalence=bool(asked))
     assert again.verdict == "same"
     assert {shift.basis for name, shift in again.flows[0].judged if name.startswith("latency")} == {

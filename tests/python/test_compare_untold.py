@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 
 from simulation import trial
 from synthetic import Columns, Recipe, make
-from wiregauge import measures, report, stats
+from wiregauge import measures, report, results, stats
 from wiregauge.cli import app
-from wiregauge.measures import comparing
 from wiregauge.measures.comparing import Comparison, compare, read_threshold, trend
+from wiregauge.measures.comparing.comparison import Shift
 from wiregauge.measures.comparing.judging import Figure, judge_figures
-from wiregauge.measures.comparing.results import Shift
+from wiregauge.results.comparing import compare_json, compare_text, trend_json
 from wiregauge.stats import Estimate, Events, Pair, Sample, ShareTest
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults" / "compare"
@@ -32,7 +32,7 @@ NOTHING = Estimate(0.0, None, None)
 
 def printed(found: Comparison) -> str:
     out = io.StringIO()
-    comparing.compare_text(found, Console(file=out, width=200))
+    compare_text(found, Console(file=out, width=200))
     return out.getvalue()
 
 
@@ -64,7 +64,7 @@ def test_what_could_not_be_told_is_undecided_in_every_form(
     assert "verdict UNDECIDED" in text
     assert said in text
     assert "same: " not in text
-    tree: Any = comparing.compare_json(found)
+    tree: Any = compare_json(found)
     assert (tree["verdict"], tree["exit_code"]) == ("undecided", 4)
     page = report.write_compare(found, tmp_path / "c.html").read_text()
     assert "UNDECIDED" in page
@@ -83,18 +83,18 @@ def test_no_line_is_worse_under_undecided(tmp_path: Path) -> None:
         for name in ("rx_drv", "rx_app"):
             columns[name] = columns[name] + 50_000_000
 
-    base = measures.judge(make(tmp_path / "a", recipe))
+    base = results.judge(make(tmp_path / "a", recipe))
     for name, changes in (
         ("invalid", {"agent": {"clock_steps": 1}}),
         ("cut", {"state": "interrupted", "reason": "Ctrl-C", "stop_after": 1}),
     ):
         place = make(tmp_path / name, replace(recipe, alter=later, seed=9, **changes))
-        found = compare(base, measures.judge(place))
+        found = compare(base, results.judge(place))
         assert (found.verdict, found.exit_code) == ("undecided", 4)
         assert {shift.verdict for flow in found.flows for _, shift in flow.judged} == {"undecided"}
         lines = printed(found).splitlines()
         assert not [line for line in lines if line.strip().startswith(("worse", "better"))]
-        assert "worse" not in json.dumps(comparing.compare_json(found)["points"])
+        assert "worse" not in json.dumps(compare_json(found)["points"])
         page = report.write_compare(found, tmp_path / f"{name}.html").read_text()
         assert 'class="verdict worse' not in page
 
@@ -296,13 +296,13 @@ def test_trend_and_compare_have_one_word_for_a_pair(name: str, tmp_path: Path) -
         manifest = json.loads((place / "manifest.json").read_text())
         manifest["started"] = f"2026-02-{day + 1:02d}T09:00:00Z"
         (place / "manifest.json").write_text(json.dumps(manifest))
-        judgements.append(measures.judge(place))
+        judgements.append(results.judge(place))
     base, new, third = judgements
     for asked in ASKED:
         thresholds = [read_threshold(text) for text in asked]
         pair, history = compare(base, new, thresholds=thresholds), trend([base, new], thresholds=thresholds)
         assert (history.verdict, history.exit_code) == (pair.verdict, pair.exit_code), asked
-        told: Any = comparing.trend_json(history)
+        told: Any = trend_json(history)
         assert (told["verdict"], told["exit_code"]) == (pair.verdict, pair.exit_code)
         words = {
             (flow.new.plan.id, point.axes.get("payload", ""), figure): shift.verdict
@@ -331,7 +331,7 @@ def test_an_outage_after_several_runs_without_is_undecided(tmp_path: Path) -> No
         manifest = json.loads((place / "manifest.json").read_text())
         manifest["started"] = f"2026-02-{day + 1:02d}T09:00:00Z"
         (place / "manifest.json").write_text(json.dumps(manifest))
-        judgements.append(measures.judge(place))
+        judgements.append(results.judge(place))
     found = trend(judgements)
     lost = next(series.at(3) for series in found.series if series.measure == "lost")
     assert lost is not None

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from simulation import trial
-from wiregauge.measures import show_json
+from wiregauge.results import show_json
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
 

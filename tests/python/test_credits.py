@@ -10,9 +10,9 @@ import pytest
 from simulation import Simulated, frame, occupation, simulate, trial, written
 from wiregauge.figures.model import Line, Scatter
 from wiregauge.figures.views import view_figures
-from wiregauge.measures import views
 from wiregauge.measures.flow_measures import CREDIT
 from wiregauge.report.credits import credit_table
+from wiregauge.results import views
 
 RATE = 100_000_000
 A, B = 25_000_000, 10_000_000

@@ -14,7 +14,7 @@ import stored
 from campaigns import damage
 from jsonschema_rs import Draft202012Validator
 
-from wiregauge import measures, report
+from wiregauge import report, results
 from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.records import DamagedError, integrity, verifying
 from wiregauge.records.verifying import State, verify
@@ -103,10 +103,10 @@ def test_what_does_not_belong_is_not_read(whole: Path, tmp_path: Path) -> None:
 
 def test_a_directory_of_before_is_read_and_said_to_be_unverified(whole: Path, tmp_path: Path) -> None:
     place = stored.unsealed(whole, tmp_path / "r")
-    judged = measures.judge(place)
+    judged = results.judge(place)
     (check,) = [check for check in judged.checks if check.name == "files"]
     assert (check.observed, check.grade.name) == ("unverified", "NOTE")
-    assert judged.validity.word == measures.judge(whole).validity.word
+    assert judged.validity.word == results.judge(whole).validity.word
     assert verify(place).state is State.UNVERIFIED
 
 
@@ -122,6 +122,6 @@ def test_a_file_is_hashed_once_in_a_command(
         return digest(file, name)
 
     monkeypatch.setattr(hashlib, "file_digest", counted)
-    report.write(place, measures.judge(place))
+    report.write(place, results.judge(place))
     assert hashed
     assert len(hashed) == len(set(hashed)), hashed

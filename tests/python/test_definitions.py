@@ -13,25 +13,26 @@ from jsonschema_rs import Draft202012Validator
 from rich.console import Console
 
 from synthetic import Recipe, make
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge import notebook as wg
 from wiregauge.export import Choice, tables
 from wiregauge.export.openmetrics import exposition
-from wiregauge.measures.comparing import compare, compare_json, read_threshold
-from wiregauge.measures.comparing.shown import compare_schema
+from wiregauge.measures.comparing import compare, read_threshold
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, Definition
 from wiregauge.measures.flow_measures import FLOW_MEASURES
 from wiregauge.measures.flow_measures.base import FlowMeasure
 from wiregauge.measures.limits import observe
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import DIFFERENCES, Difference
 from wiregauge.measures.quantities import quantity
-from wiregauge.measures.shown import show_schema
 from wiregauge.report import write
 from wiregauge.report.compare import rate_table
 from wiregauge.report.keys import key_tables
 from wiregauge.report.tables import detail_table
+from wiregauge.results.comparing import compare_json
+from wiregauge.results.comparing.types import compare_schema
+from wiregauge.results.show_types import show_schema
 
 TWICE = Definition(
     "twice",
@@ -95,14 +96,14 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> Definition:
 
 def printed(judgement: measures.Judgement) -> str:
     console = Console(record=True, width=250)
-    measures.show_text(judgement, console)
+    results.show_text(judgement, console)
     return console.export_text()
 
 
 @pytest.mark.usefixtures("twice")
 def test_a_new_measure_is_judged_and_shown(tmp_path: Path) -> None:
-    judgement = measures.judge(make(tmp_path, RECIPE))
-    shown: Any = measures.show_json(judgement)
+    judgement = results.judge(make(tmp_path, RECIPE))
+    shown: Any = results.show_json(judgement)
     for run in judgement.runs:
         for flow in run.flows:
             assert flow.summaries["twice"].maximum == 2 * (flow.summaries["latency"].maximum or 0)
@@ -116,7 +117,7 @@ def test_a_new_measure_is_judged_and_shown(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("twice")
 def test_a_new_measure_can_be_limited(tmp_path: Path) -> None:
     """By plan and judgement; that a test may name it too is `make limit-names` and a build away."""
-    (run, *_) = measures.judge(make(tmp_path, RECIPE)).runs
+    (run, *_) = results.judge(make(tmp_path, RECIPE)).runs
     assert [(limit.flow, limit.measure, limit.result) for limit in run.limits] == [
         (10, "twice.max", "pass"),
         (20, "twice.max", "pass"),
@@ -127,7 +128,7 @@ def test_a_new_measure_can_be_limited(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("twice")
 def test_a_new_measure_is_in_the_report(tmp_path: Path) -> None:
-    judgement = measures.judge(make(tmp_path, RECIPE))
+    judgement = results.judge(make(tmp_path, RECIPE))
     table = detail_table(judgement)
     assert [head.text for head in table.heads if head.measure == "twice"] == ["twice p50", "twice max"]
     assert all(len(row) == len(table.heads) for section in table.sections for row in section.rows)
@@ -138,7 +139,7 @@ def test_a_new_measure_is_in_the_report(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("twice")
 def test_a_new_measure_is_compared(tmp_path: Path) -> None:
-    sides = [measures.judge(make(tmp_path / name, RECIPE)) for name in ("base", "new")]
+    sides = [results.judge(make(tmp_path / name, RECIPE)) for name in ("base", "new")]
     found = compare(*sides, thresholds=[read_threshold("twice.p50=1us")])
     (flow, *_) = found.points[0].flows
     judged = {shift.statistic: shift.verdict for shift in flow.measures["twice"].shifts}
@@ -149,7 +150,7 @@ def test_a_new_measure_is_compared(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("twice")
 def test_a_new_measure_is_exported_and_in_notebooks(tmp_path: Path) -> None:
     place = make(tmp_path, RECIPE)
-    rows = tables.measures(measures.judge(place), Choice()).collect()
+    rows = tables.measures(results.judge(place), Choice()).collect()
     assert {"mean", "p50", "max"} <= set(rows.filter(pl.col("measure") == "twice")["statistic"])
     assert wg.open(place).measure("twice.max", flow=10, repeat=0).unit == "ns"
 
@@ -159,8 +160,8 @@ def test_a_new_figure_is_judged_and_shown(tmp_path: Path) -> None:
     """Its key, its interval, its limit and its place in the schema come from its definition."""
     limit = {"measure": "haste", "bound": "at-least", "value": 1.0, "written": "1bit/s", "line": 1}
     recipe = replace(RECIPE, limits=({"flow": None, **limit},))
-    judgement = measures.judge(make(tmp_path, recipe))
-    shown: Any = measures.show_json(judgement)
+    judgement = results.judge(make(tmp_path, recipe))
+    shown: Any = results.show_json(judgement)
     for run, told in zip(judgement.runs, shown["runs"], strict=True):
         assert [(one.flow, one.measure, one.result) for one in run.limits] == [
             (10, "haste", "pass"),
@@ -178,7 +179,7 @@ def test_a_new_figure_is_judged_and_shown(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("haste")
 def test_a_new_figure_without_a_value_says_so(tmp_path: Path) -> None:
     recipe = replace(RECIPE, loss=1.0)
-    shown: Any = measures.show_json(measures.judge(make(tmp_path, recipe)))
+    shown: Any = results.show_json(results.judge(make(tmp_path, recipe)))
     assert shown["runs"][0]["flows"][0]["haste_bps"] is None
     assert shown["runs"][0]["flows"][0]["haste_interval"] is None
     Draft202012Validator(show_schema()).validate(shown)
@@ -186,7 +187,7 @@ def test_a_new_figure_without_a_value_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("haste")
 def test_a_new_figure_is_in_the_report(tmp_path: Path) -> None:
-    judgement = measures.judge(make(tmp_path, RECIPE))
+    judgement = results.judge(make(tmp_path, RECIPE))
     table = detail_table(judgement)
     (place,) = (k for k, head in enumerate(table.heads) if head.measure == "haste")
     figure = quantity(judgement.points[0].flows[0], "haste")
@@ -201,7 +202,7 @@ def test_a_new_figure_is_in_the_report(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("haste")
 def test_a_new_figure_is_compared_and_exported(tmp_path: Path) -> None:
-    sides = [measures.judge(make(tmp_path / name, RECIPE)) for name in ("base", "new")]
+    sides = [results.judge(make(tmp_path / name, RECIPE)) for name in ("base", "new")]
     found = compare(*sides)
     (flow, *_) = found.points[0].flows
     shown: Any = compare_json(found)
@@ -222,12 +223,12 @@ def test_a_new_main_measure_is_beside_the_others(
     """First in tables, judged unasked, and tested for being steady."""
     monkeypatch.setitem(DEFINITIONS, "twice", replace(twice, main=True, table=""))
     assert tuple(MAIN) == ("latency", "rtt", "twice")
-    judgement = measures.judge(make(tmp_path / "base", RECIPE))
+    judgement = results.judge(make(tmp_path / "base", RECIPE))
     assert "twice p50" in " ".join(printed(judgement).split())
     (table,) = key_tables(judgement)
     assert [section.title for section in table.sections] == ["One-way latency", "Round trip", TWICE.title]
     assert judgement.runs[0].flows[0].summaries["twice"].stationarity is not None
-    found = compare(judgement, measures.judge(make(tmp_path / "new", RECIPE)))
+    found = compare(judgement, results.judge(make(tmp_path / "new", RECIPE)))
     assert any(shift.verdict for shift in found.points[0].flows[0].measures["twice"].shifts)
 
 

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from simulation import trial
 from test_passive import MS, Seen, frame, written
 from wiregauge.cli import app
-from wiregauge.measures import headline, judge
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.flow_measures import WITH_LOSS
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement
+from wiregauge.measures.metrics.judgement import FlowResult, Grade, Judgement
 from wiregauge.measures.metrics.uncompared import is_between_clocks
 from wiregauge.measures.quantities import quantity
+from wiregauge.results import headline, judge
 
 TAPS = Path(__file__).resolve().parents[1] / "faults" / "taps"
 SECOND = 10**9

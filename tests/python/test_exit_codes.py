@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 
 from synthetic import Columns, Recipe, make
 from test_measures_validity import agent, limit
-from wiregauge import measures, report
+from wiregauge import measures, report, results
 from wiregauge.cli import app
 from wiregauge.export import Choice, junit
 from wiregauge.measures import comparing
+from wiregauge.results.comparing import compare_json, trend_json
 from wiregauge.terminal import exits
 
 SMALL = Recipe(protocols=("udp",), payloads=(64,), messages=400, warm_up=10, loss=0.0, relay=False)
@@ -76,7 +77,7 @@ def test_every_command_ends_with_the_code_of_the_state(state: str, tmp_path: Pat
         manifest = json.loads((place / "manifest.json").read_text())
         change(manifest, {})
         (place / "manifest.json").write_text(json.dumps(manifest))
-    judgement = measures.judge(place)
+    judgement = results.judge(place)
     assert judgement.exit_code == code
     done = CliRunner().invoke(app, ["show", str(place), "--json"])
     assert done.exit_code == code, done.output
@@ -84,9 +85,9 @@ def test_every_command_ends_with_the_code_of_the_state(state: str, tmp_path: Pat
     good = tmp_path / "good"
     make(good, replace(recipe, limits=(), stop_after=None, state="complete", reason=None))
     unfit = judgement.validity == measures.Grade.INVALID or not judgement.complete
-    found = comparing.compare(measures.judge(good), judgement)
+    found = comparing.compare(results.judge(good), judgement)
     assert (found.exit_code == 4) == unfit
-    assert comparing.trend([measures.judge(good), judgement]).exit_code == (4 if unfit else 0)
+    assert comparing.trend([results.judge(good), judgement]).exit_code == (4 if unfit else 0)
 
 
 def test_an_invalid_run_heads_no_page_with_pass_or_fail(tmp_path: Path) -> None:
@@ -95,18 +96,18 @@ def test_an_invalid_run_heads_no_page_with_pass_or_fail(tmp_path: Path) -> None:
     recipe = replace(SMALL, payloads=(64, 128))
     make(good, recipe)
     make(place, replace(recipe, limits=[limit("latency.max", 1.0), limit("lost", 0)]))
-    assert measures.judge(place).verdict == "FAIL"
+    assert results.judge(place).verdict == "FAIL"
     manifest = json.loads((place / "manifest.json").read_text())
     INVALID(manifest, {})
     (place / "manifest.json").write_text(json.dumps(manifest))
-    judgement = measures.judge(place)
+    judgement = results.judge(place)
     assert [run.verdict for run in judgement.runs] == ["UNDECIDED", "FAIL"]
     assert (judgement.validity.word, judgement.verdict, judgement.exit_code) == ("INVALID", "UNDECIDED", 4)
     first, second = (run.limits for run in judgement.runs)
     assert [one.result for one in first] == ["undecided"] * 2
     assert all(one.reason == "the run is INVALID" and one.observed is not None for one in first)
     assert [one.result for one in second] == ["fail", "pass"]
-    shown: Any = measures.show_json(judgement)
+    shown: Any = results.show_json(judgement)
     assert (shown["validity"], shown["verdict"]) == ("INVALID", "UNDECIDED")
     text = CliRunner().invoke(app, ["show", str(place)]).output
     assert "verdict UNDECIDED  validity INVALID" in text
@@ -114,10 +115,10 @@ def test_an_invalid_run_heads_no_page_with_pass_or_fail(tmp_path: Path) -> None:
     assert re.findall(r'<span class="badge (\w+)"><small>verdict', page) == ["undecided"]
     suites = etree.fromstring(junit.document(judgement, Choice()))
     assert suites.xpath("testsuite[1]/properties/property[@name='verdict']/@value") == ["UNDECIDED"]
-    base = measures.judge(good)
-    compared: Any = comparing.compare_json(comparing.compare(base, judgement))
+    base = results.judge(good)
+    compared: Any = compare_json(comparing.compare(base, judgement))
     assert (compared["verdict"], compared["new"]["verdict"]) == ("undecided", "UNDECIDED")
-    followed: Any = comparing.trend_json(comparing.trend([base, base, judgement]))
+    followed: Any = trend_json(comparing.trend([base, base, judgement]))
     assert (followed["verdict"], followed["runs"][-1]["verdict"]) == ("undecided", "undecided")
     none_before = comparing.trend([judgement, base])
     assert (none_before.verdict, none_before.exit_code) == ("undecided", 4)
@@ -128,7 +129,7 @@ def test_a_degraded_run_within_limits_is_0(tmp_path: Path) -> None:
         columns["present"]["tx_drv"][10:20] = False
 
     make(tmp_path / "r", replace(SMALL, alter=alter, limits=[limit("latency.max", 1e9)]))
-    judgement = measures.judge(tmp_path / "r")
+    judgement = results.judge(tmp_path / "r")
     assert judgement.validity.word == "DEGRADED", judgement.reasons
     assert (judgement.verdict, judgement.exit_code) == ("PASS", 0)
 

@@ -18,15 +18,16 @@ from jsonschema_rs import Draft202012Validator, meta
 from rich.console import Console
 
 from simulation import trial
-from wiregauge import measures, stats
+from wiregauge import results, stats
 from wiregauge.figures.explained import explained_figures
 from wiregauge.measures import explaining
 from wiregauge.measures.explaining import Explanation, FlowExplained, hop_times
 from wiregauge.measures.explaining import sentences as said
 from wiregauge.measures.explaining import worst as waiting
 from wiregauge.measures.explaining.hop_times import read_spans
-from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.judgement import Series
+from wiregauge.results.explaining import explain_json, explain_schema_path, explain_text
+from wiregauge.results.explaining.shapes import explained_shapes
 
 TEST = """
 <test xmlns="urn:wiregauge:test:2" name="causes" seed="3">
@@ -100,7 +101,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def explanation(place: Path) -> Explanation:
-    return explaining.explain(measures.judge(place))
+    return explaining.explain(results.judge(place))
 
 
 def flow_of(explanation: Explanation, number: int) -> FlowExplained:
@@ -180,7 +181,7 @@ def test_steps_add_up_to_the_latency(explanation: Explanation) -> None:
 
 def test_steps_are_on_one_clock_where_clocks_are_compared(tmp_path: Path) -> None:
     """Before, a link took as long as two clocks were apart, and their drift was taken for its doing."""
-    found = explaining.explain(measures.judge(simulated(tmp_path, COMPARED)))
+    found = explaining.explain(results.judge(simulated(tmp_path, COMPARED)))
     for flow in found.flows:
         for message in flow.worst:
             assert message.cause != "link" or message.excess < 500.0
@@ -201,8 +202,8 @@ def test_a_round_trip_is_followed_out_and_back(explanation: Explanation) -> None
 
 
 def test_json_keeps_to_its_schema(explanation: Explanation) -> None:
-    shown = explaining.explain_json(explanation)
-    schema = json.loads(explaining.explain_schema_path().read_text())
+    shown = explain_json(explanation)
+    schema = json.loads(explain_schema_path().read_text())
     meta.validate(schema)
     Draft202012Validator(schema).validate(json.loads(json.dumps(shown, allow_nan=False)))
 
@@ -215,13 +216,13 @@ def test_every_key_of_the_json_is_documented(explanation: Explanation) -> None:
             return set(value) | {key for part in value.values() for key in keys(part)}
         return {key for part in value for key in keys(part)} if isinstance(value, list) else set()
 
-    missing = {key for key in keys(explaining.explain_json(explanation)) if f"`{key}`" not in page}
+    missing = {key for key in keys(explain_json(explanation)) if f"`{key}`" not in page}
     assert not missing
 
 
 def test_text_tells_each_flow(explanation: Explanation) -> None:
     out = io.StringIO()
-    explaining.explain_text(explanation, Console(file=out, width=200))
+    explain_text(explanation, Console(file=out, width=200))
     for found in explanation.flows:
         assert f"flow {found.flow.name}," in out.getvalue()
 
@@ -242,7 +243,7 @@ def test_waits_that_are_read_in_parts_are_told_the_same(
                 yield part
 
     monkeypatch.setattr(waiting, "read_in_parts", read_in_parts)
-    found = explaining.explain(measures.judge(place))
+    found = explaining.explain(results.judge(place))
     assert max(parts) <= 2
     assert len(parts) > 50
     assert max(message.partner_count for one in explanation.flows for message in one.worst) > max(parts)
@@ -253,7 +254,7 @@ def test_waits_that_are_read_in_parts_are_told_the_same(
 
 
 def test_figures_show_series_folds_and_ladders(place: Path, explanation: Explanation) -> None:
-    figures = explained_figures(explained_shapes(measures.judge(place), explanation))
+    figures = explained_figures(explained_shapes(results.judge(place), explanation))
     assert len({figure.id for figure in figures}) == len(explanation.flows)
     ten = next(figure for figure in figures if figure.id.startswith("explain-0-10-"))
     titles = [panel.title for panel in ten.panels]
@@ -263,7 +264,7 @@ def test_figures_show_series_folds_and_ladders(place: Path, explanation: Explana
 
 
 def test_a_report_explains_the_most_telling_flows_only(place: Path) -> None:
-    short = explaining.explain(measures.judge(place), worst=2, most=3)
+    short = explaining.explain(results.judge(place), worst=2, most=3)
     assert len(short.flows) == 3
     assert short.left_out == 3
     assert all(len(found.worst) == 2 for found in short.flows)
@@ -274,7 +275,7 @@ def test_without_records_the_worst_are_still_listed(place: Path, tmp_path: Path)
     copy = stored.unsealed(place, tmp_path / "run")
     for folder in ("records", "truth"):
         shutil.rmtree(copy / folder)
-    worst = flow_of(explaining.explain(measures.judge(copy)), 10).worst[0]
+    worst = flow_of(explaining.explain(results.judge(copy)), 10).worst[0]
     assert worst.steps == ()
     assert worst.cause == "unknown"
 
@@ -308,7 +309,7 @@ def test_only_the_stretches_asked_for_are_read(tmp_path: Path) -> None:
 
 def test_what_is_below_the_resolution_of_timestamps_is_not_explained(place: Path) -> None:
     """With ideal hosts all messages take the same time, but for the picoseconds that rounding leaves."""
-    campaign = measures.judge(place).plan
+    campaign = results.judge(place).plan
     flow = campaign.runs[0].flows[0]
     for excess, cause in ((0.001, "none"), (0.999, "none"), (1.0, "unknown"), (250.0, "unknown")):
         found, sentence = said.cause_of(flow, excess, (), (), 0.0, None, (), campaign)
@@ -362,6 +363,6 @@ COMBED = """<test xmlns="urn:wiregauge:test:2" name="combs" seed="1">
 @pytest.mark.parametrize("burst", [2, 3, 4, 6])
 def test_all_of_an_excess_is_in_steps_where_times_are_few(tmp_path: Path, burst: int) -> None:
     """Messages of bursts take one of few times: the median of a sample of them may be the next one."""
-    explained = explaining.explain(measures.judge(simulated(tmp_path, COMBED.format(burst=burst))))
+    explained = explaining.explain(results.judge(simulated(tmp_path, COMBED.format(burst=burst))))
     for message in flow_of(explained, 20).worst:
         assert sum(step.excess for step in message.steps) == pytest.approx(message.excess, abs=2.0)

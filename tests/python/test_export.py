@@ -25,9 +25,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import synthetic
 from wiregauge.export import Choice, ExportError, histograms, junit, openmetrics, tables, write
-from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
+from wiregauge.measures import SERIES, RunDirectoryError
 from wiregauge.measures.definitions import COUNTS, QUANTILES
 from wiregauge.measures.metrics.recorded import open_recorded
+from wiregauge.results import judge, show_json
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = (

@@ -14,8 +14,8 @@ import synthetic
 import wiregauge as wg
 from test_export import RECIPE, ROOT, as_table
 from wiregauge.export import Choice, histograms, tables, write
-from wiregauge.measures import judge
 from wiregauge.measures.metrics.recorded import open_recorded
+from wiregauge.results import judge
 
 
 @pytest.fixture(scope="module")

@@ -19,17 +19,17 @@ from typer.testing import CliRunner
 import wiregauge as wg
 from simulation import trial
 from synthetic import Columns, Recipe, make
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.cli import app
 from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Box, Line, Scatter
 from wiregauge.measures.explaining import explain
-from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.extremes import building, courses, keeping, spaced
 from wiregauge.measures.metrics import sampling
 from wiregauge.records import RunDirectory
 from wiregauge.records.verifying import verify
+from wiregauge.results.explaining.shapes import explained_shapes
 from wiregauge.stats import pyramid
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
@@ -156,7 +156,7 @@ def planted(place: int, recipe: Recipe, path: Path) -> measures.Judgement:
         columns["present"]["rx_app"][place] = True
         columns["rx_app"][place] = columns["tx_app"][place] + PLANTED_US * 1_000_000
 
-    return measures.judge(make(path, replace(recipe, alter=alter)))
+    return results.judge(make(path, replace(recipe, alter=alter)))
 
 
 def highest(figure: Figure) -> float:
@@ -188,7 +188,7 @@ def test_a_single_message_is_in_every_picture(
     greatest = flow.summaries["latency"].maximum
     assert greatest is not None
     assert greatest > 4e6
-    made = {figure.id: figure for figure in build(judgement, measures.shapes(judgement))}
+    made = {figure.id: figure for figure in build(judgement, results.shapes(judgement))}
     for name in ("latency-time", "latency-percentiles", "latency-by-payload"):
         if name in made:
             assert highest(made[name]) == pytest.approx(greatest / 1e3, rel=1e-12), name
@@ -360,13 +360,13 @@ def test_the_store_is_listed_hashed_and_made_again(
     assert not [one for one in verify(place).findings if one.file == name]
     (place / name).unlink()
     assert [one.state.value for one in verify(place).findings if one.file == name] == ["missing"]
-    measures.judge(place)
+    results.judge(place)
     assert not [one for one in verify(place).findings if one.file == name]
     data = bytearray((place / name).read_bytes())
     data[len(data) // 2] ^= 1
     (place / name).write_bytes(data)
     with pytest.raises(measures.RunDirectoryError, match="extremes"):
-        measures.judge(place)
+        results.judge(place)
     assert CliRunner().invoke(app, ["track", str(place)]).exit_code == 0
     assert not [one for one in verify(place).findings if one.file == name]
 
@@ -375,7 +375,7 @@ def test_every_burst_is_in_picture_and_notebook_of_a_sampled_run(
     bursts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     little(monkeypatch)
-    judgement = measures.judge(bursts)
+    judgement = results.judge(bursts)
     run = judgement.runs[0]
     flow = next(flow for flow in run.flows if flow.plan.id == 10)
     assert flow.sampled is not None
@@ -385,7 +385,7 @@ def test_every_burst_is_in_picture_and_notebook_of_a_sampled_run(
     late = took > 1e6
     true = len(np.unique(np.floor(sent[late] / 0.19)))
     assert true == 10
-    shown = [measures.shapes(judgement).against_time]
+    shown = [results.shapes(judgement).against_time]
     marks = next(shape for key, shape in shown[0].items() if key.flow == 10)
     columns = wg.open(bursts).latency(flow=10).columns(500)
     for t, value in (marks.marks(), (columns["greatest_at_s"].to_numpy(), columns["greatest_ns"].to_numpy())):
@@ -408,7 +408,7 @@ def test_explanations_see_every_message_and_every_frame(
     bursts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     little(monkeypatch)
-    found = next(one for one in explain(measures.judge(bursts)).flows if one.flow.id == 10)
+    found = next(one for one in explain(results.judge(bursts)).flows if one.flow.id == 10)
     assert {series.recurrence.n for series in found.series} == {40_000}
     worst = found.worst[0]
     assert worst.cause == "queue"
@@ -428,7 +428,7 @@ def test_modes_are_those_of_all_messages(
     if period > 3:
         value[np.arange(n) % period < 40] += 2000.0
     from wiregauge.measures.explaining.explain import explain_series
-    from wiregauge.measures.metrics.results import Series
+    from wiregauge.measures.metrics.judgement import Series
 
     recurrence = explain_series("latency", Series(np.linspace(0.0, (n - 1) * 1e-4, n), value)).recurrence
     assert [round(mode.period.value / 1e-4) for mode in recurrence.modes] == ([period] if period > 3 else [])

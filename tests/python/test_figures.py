@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from synthetic import Columns, Recipe, make
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.figures import Figure, build, interactive, printed
 from wiregauge.figures.model import Bars, Box, Line, Scatter
 from wiregauge.figures.palette import ordered, variety
@@ -41,8 +41,8 @@ EVERY = {
 
 
 def figures_of(path: Path, recipe: Recipe) -> tuple[measures.Judgement, dict[str, Figure]]:
-    judgement = measures.judge(make(path, recipe))
-    made = build(judgement, measures.shapes(judgement))
+    judgement = results.judge(make(path, recipe))
+    made = build(judgement, results.shapes(judgement))
     return judgement, {figure.id: figure for figure in made}
 
 
@@ -170,12 +170,12 @@ def test_the_interactive_form_is_plain_finite_json(
 
 
 def test_names_from_files_are_no_markup_in_plotly(tmp_path: Path) -> None:
-    judgement = measures.judge(make(tmp_path, SMALL))
+    judgement = results.judge(make(tmp_path, SMALL))
     network = judgement.plan.network
     nodes = (structs.replace(network.nodes[0], name="<b>x</b>"), *network.nodes[1:])
     evil = replace(judgement.plan, network=structs.replace(network, nodes=nodes))
     (drawing,) = (
-        f for f in build(replace(judgement, plan=evil), measures.shapes(judgement)) if f.id == "network"
+        f for f in build(replace(judgement, plan=evil), results.shapes(judgement)) if f.id == "network"
     )
     assert "<b>x" not in json.dumps(interactive.draw(drawing))
 
@@ -220,8 +220,8 @@ def test_of_many_flows_the_slowest_are_drawn_and_the_others_named(
     demo: tuple[measures.Judgement, dict[str, Figure]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judgement, _ = demo
-    monkeypatch.setattr(sys.modules["wiregauge.measures.shapes"], "MOST_FLOWS", 1)
-    shapes = measures.shapes(judgement)
+    monkeypatch.setattr(sys.modules["wiregauge.results.shapes"], "MOST_FLOWS", 1)
+    shapes = results.shapes(judgement)
     longest = max(shapes.results, key=lambda key: shapes.results[key].summaries["latency"].maximum or 0.0)
     assert {key.flow for key in shapes.latency} == {longest.flow}
     assert shapes.left_out == 1

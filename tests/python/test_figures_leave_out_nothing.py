@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from synthetic import Columns, Recipe, make
-from wiregauge import measures, stats
+from wiregauge import results, stats
 from wiregauge.figures import build, printed
 from wiregauge.figures.build import _seen
 from wiregauge.figures.model import Axis, Figure, Panel, Scatter, Style
@@ -29,8 +29,8 @@ def figures(tmp_path: Path, shift_us: float, share: float) -> dict[str, Figure]:
         columns["rx_app"] += (late * shift_us * 1e6).astype(np.int64)
         columns["rx_drv"] += (late * shift_us * 1e6).astype(np.int64)
 
-    judgement = measures.judge(make(tmp_path / "r", replace(RECIPE, alter=alter)))
-    return {figure.id: figure for figure in build(judgement, measures.shapes(judgement))}
+    judgement = results.judge(make(tmp_path / "r", replace(RECIPE, alter=alter)))
+    return {figure.id: figure for figure in build(judgement, results.shapes(judgement))}
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from synthetic import Recipe, make
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.cli import program
 from wiregauge.records import RunDirectoryError
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, disk_full, fail
@@ -123,7 +123,7 @@ def test_nothing_half_written_is_left_on_a_full_disk(tmp_path: Path) -> None:
     places = {"examples": tests.parent / "examples", "faults": tests / "faults" / "taps"}
     commands = {name: words.format(**places) for name, words in COMMANDS.items()}
     make(tmp_path / "made", Recipe(payloads=(64,), messages=20, warm_up=0))
-    measures.judge(tmp_path / "made")
+    results.judge(tmp_path / "made")
     (tmp_path / "disk").mkdir()
     script = (
         f"mount -t tmpfs -o size=512k none {tmp_path}/disk && cp -r {tmp_path}/made {tmp_path}/disk/run && "

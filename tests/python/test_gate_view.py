@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation import trial
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.figures.model import Figure, Spans
 from wiregauge.figures.views import view_figures
-from wiregauge.measures.gate_view import MOST_OPENINGS
 from wiregauge.measures.metrics.gate_course import GateCourse
 from wiregauge.measures.metrics.gate_lists import gate_states
-from wiregauge.measures.metrics.results import Judgement
-from wiregauge.measures.views import views
+from wiregauge.measures.metrics.judgement import Judgement
 from wiregauge.plan.tsn import GateEntry, PortSchedule
+from wiregauge.results.gate_view import MOST_OPENINGS
+from wiregauge.results.views import views
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -109,7 +109,7 @@ def test_the_gates_of_a_switch_are_drawn_in_its_lane(tmp_path: Path) -> None:
     file = tmp_path / "t.xml"
     file.write_text(text, encoding="utf-8")
     directory = trial(file, tmp_path / "run").directory
-    judged = measures.judge(directory)
+    judged = results.judge(directory)
     window = views(judged).windows[0]
     opens = {
         (window.lanes[one.lane], one.classes): one.start % 500_000
@@ -137,7 +137,7 @@ def test_gates_that_change_too_often_are_named_and_not_drawn(tmp_path: Path) -> 
         text = text.replace(old, new)
     file = tmp_path / "t.xml"
     file.write_text(text, encoding="utf-8")
-    judged = measures.judge(trial(file, tmp_path / "run").directory)
+    judged = results.judge(trial(file, tmp_path / "run").directory)
     window = views(judged).windows[0]
     assert window.crowded == ("sw1:3", "sw2:3")
     assert not window.openings

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from test_silence import STAR, limit_names, simulated
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.instrument import Range, instrument_range, one_way
 from wiregauge.measures.limits import OfRun, judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.results import FlowResult, LimitResult
+from wiregauge.measures.metrics.judgement import FlowResult, LimitResult
 from wiregauge.records import RunDirectory
 
 DRIFTING = STAR.replace('<end-system name="b"/>', '<end-system name="b"><clock drift="5ppm"/></end-system>')
@@ -152,7 +152,7 @@ def test_the_band_is_of_the_flow_and_not_of_another(tmp_path: Path) -> None:
     assert all(isfinite(width) for width in widths.values())
     value = latency.value("p50")
     assert value is not None
-    assert "leave" in measures.limit_text(judged("latency.p50", "at-most", value + 100, flow))
+    assert "leave" in results.limit_text(judged("latency.p50", "at-most", value + 100, flow))
     assert judged("latency.p50", "at-most", value + widths[10], flow).result == "pass"
 
 
@@ -168,7 +168,7 @@ def unrelated(tmp_path_factory: pytest.TempPathFactory) -> FlowResult:
     entry = run.manifest["runs"][0]
     del entry["clock_offsets"]["b"]
     run.save()
-    return measures.judge(place / "run").runs[0].flows[0]
+    return results.judge(place / "run").runs[0].flows[0]
 
 
 def test_of_unrelated_clocks_a_variation_decides_nothing(unrelated: FlowResult) -> None:
@@ -208,7 +208,7 @@ def test_an_offset_that_is_only_bounded_bounds_how_far_it_moved(tmp_path: Path) 
         one = {"offset_ns": 0, "uncertainty_ns": 25_000, "method": "control-connection"}
         run.manifest["runs"][0]["clock_offsets"][name] = one
     run.save()
-    (flow, _) = measures.judge(tmp_path / "run").runs[0].flows
+    (flow, _) = results.judge(tmp_path / "run").runs[0].flows
     assert flow.clock_wanders == 50_000
     assert judged("range", "at-most", 10_000, flow, exact=False).result == "undecided"
     assert judged("range", "at-most", 200_000, flow, exact=False).result == "pass"

@@ -11,8 +11,8 @@ import pytest
 from jsonschema_rs import Draft202012Validator, meta
 
 from synthetic import Recipe, make
-from wiregauge import measures
-from wiregauge.measures.shown import show_schema
+from wiregauge import results
+from wiregauge.results.show_types import show_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,7 +38,7 @@ def test_the_files_are_made_from_the_types(path: Path) -> None:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     recipe = Recipe(protocols=("udp",), payloads=(64,), messages=300)
-    return {**measures.show_json(measures.judge(make(tmp_path_factory.mktemp("show") / "r", recipe)))}
+    return {**results.show_json(results.judge(make(tmp_path_factory.mktemp("show") / "r", recipe)))}
 
 
 def test_what_is_printed_keeps_it(shown: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from jsonschema_rs import Draft202012Validator
 from rich.console import Console
 
 from simulation import trial
-from wiregauge import measures, stats
+from wiregauge import measures, results, stats
 from wiregauge.config import TestError, load
 from wiregauge.config.schema import NAMESPACE, value_types
 from wiregauge.measures.definitions import DEFINITIONS, quantile_named
@@ -240,13 +240,13 @@ def test_any_percentile_is_judged_and_shown(tmp_path: Path) -> None:
                 assert by[flow.plan.id, f"{measure}.{statistic}"].observed == told.value
     rare = by[20, "latency.p99.999"]
     assert (rare.result, rare.reason) == ("undecided", "p99.999 needs 299572 values, there are 3600")
-    shown: Any = measures.show_json(judgement)
-    Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(shown)
+    shown: Any = results.show_json(judgement)
+    Draft202012Validator(json.loads(results.schema_path().read_text())).validate(shown)
     one = shown["runs"][0]["flows"][1]["latency_ns"]
     assert one["p95"] == by[20, "latency.p95"].observed
     assert one["intervals"]["p95"][0] is not None
     console = Console(record=True, width=250)
-    measures.show_text(judgement, console)
+    results.show_text(judgement, console)
     heads = next(
         line for line in console.export_text().splitlines() if "p99.9" in line and "sent" in line
     ).split()
@@ -289,8 +289,8 @@ def test_any_percentile_between_two_points_is_judged_and_shown(tmp_path: Path) -
         assert limit.low is not None
     n = run.flows[0].counts["delivered"]
     assert (rare.result, rare.reason) == ("undecided", f"p99.999 needs 299572 values, there are {n}")
-    shown: Any = measures.show_json(judgement)
-    Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(shown)
+    shown: Any = results.show_json(judgement)
+    Draft202012Validator(json.loads(results.schema_path().read_text())).validate(shown)
     one = shown["runs"][0]["flows"][0]["pairs"][0]
     names = ["p50", "p90", "p95", "p99", "p99.5", "p99.9", "p99.999"]
     assert [name for name in one if name.startswith("p")] == names

@@ -18,11 +18,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from simulation import trial
-from wiregauge import measures, report
+from wiregauge import report, results
 from wiregauge.cli import app
 from wiregauge.measures import Judgement, large
-from wiregauge.measures.text import show_text
 from wiregauge.records.verifying import State, verify
+from wiregauge.results.show_text import show_text
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOWS = 260
@@ -61,7 +61,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def test_every_flow_has_a_line_and_all_its_figures_in_the_file_beside(judged: Judgement) -> None:
     told = _written(judged)
-    Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(told)
+    Draft202012Validator(json.loads(results.schema_path().read_text())).validate(told)
     (run,) = told["runs"]
     lines = _lines(judged.directory / run["details"])
     assert run["details"] == RUN
@@ -79,7 +79,7 @@ def test_every_flow_has_a_line_and_all_its_figures_in_the_file_beside(judged: Ju
 
 
 def test_the_lines_keep_the_schema_of_a_flow(judged: Judgement) -> None:
-    schema = json.loads(measures.schema_path().read_text())
+    schema = json.loads(results.schema_path().read_text())
     of_flow = Draft202012Validator({**schema["$defs"]["FlowShown"], "$defs": schema["$defs"]})
     for line in _lines(judged.directory / RUN):
         of_flow.validate(line)

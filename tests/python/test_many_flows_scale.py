@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from simulation import trial
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.measures import comparing, large
 from wiregauge.stats import many
 
@@ -87,9 +87,9 @@ def _code(method: Any) -> Any:
 
 def test_twice_the_flows_take_twice_the_calls_and_no_more_queries(runs: dict[int, Path]) -> None:
     """A query or a call of NumPy for every flow would show at once."""
-    measures.judge(runs[FEW])
-    _, few = spent(lambda: measures.judge(runs[FEW]))
-    judged, twice = spent(lambda: measures.judge(runs[TWICE]))
+    results.judge(runs[FEW])
+    _, few = spent(lambda: results.judge(runs[FEW]))
+    judged, twice = spent(lambda: results.judge(runs[TWICE]))
     assert len(judged.runs[0].flows) == TWICE
     assert few.queries > 0
     assert twice.queries <= few.queries + 10
@@ -101,7 +101,7 @@ def test_twice_the_flows_take_twice_the_calls_and_no_more_queries(runs: dict[int
 def test_comparing_takes_twice_the_calls_for_twice_the_flows(
     runs: dict[int, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sides = {flows: measures.judge(place) for flows, place in runs.items()}
+    sides = {flows: results.judge(place) for flows, place in runs.items()}
     monkeypatch.setitem(comparing.compare.__globals__, "MOST_OF_EACH", 2)
     comparing.compare(sides[FEW], sides[FEW])
     _, few = spent(lambda: comparing.compare(sides[FEW], sides[FEW]))

@@ -20,13 +20,13 @@ from jsonschema_rs import Draft202012Validator, meta
 from rich.console import Console
 
 from synthetic import Columns, Recipe, make
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.flow_measures import WITH_LOSS
 from wiregauge.measures.quantities import quantity
 
 SMALL = Recipe(payloads=(64, 1472), messages=400, warm_up=20, loss=0.01)
-SCHEMA = json.loads(measures.schema_path().read_text())
+SCHEMA = json.loads(results.schema_path().read_text())
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def judgement(directory: Path) -> measures.Judgement:
-    return measures.judge(directory)
+    return results.judge(directory)
 
 
 def rows(directory: Path, run: int, flow: int) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ def test_a_percentile_is_printed_only_where_n_supports_it(judgement: measures.Ju
 
 
 def test_losses_count_as_infinitely_late_where_asked(tmp_path: Path) -> None:
-    flow = measures.judge(make(tmp_path, replace(SMALL, payloads=(64,), loss=0.05))).runs[0].flows[0]
+    flow = results.judge(make(tmp_path, replace(SMALL, payloads=(64,), loss=0.05))).runs[0].flows[0]
     assert flow.counts["lost"] > 8
     assert flow[WITH_LOSS]["p50"].value is not None
     assert flow[WITH_LOSS]["p99"].value == math.inf
@@ -150,14 +150,14 @@ def test_losses_count_as_infinitely_late_where_asked(tmp_path: Path) -> None:
         assert p.high is not None
         assert p.value is not None
         assert p.low <= p.value <= p.high
-    shown = measures.show_json(measures.judge(tmp_path))
+    shown = results.show_json(results.judge(tmp_path))
     text = json.dumps(shown, allow_nan=False)
     assert '"p99": "lost"' in text
 
 
 def test_a_known_clock_offset_is_subtracted_and_its_uncertainty_shown(tmp_path: Path) -> None:
     make(tmp_path, replace(SMALL, payloads=(64,)))
-    before = measures.judge(tmp_path).runs[0].flows[1]
+    before = results.judge(tmp_path).runs[0].flows[1]
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     manifest["runs"][0]["clock_offsets"]["sensor"] = {
         "offset_ns": 3000,
@@ -165,7 +165,7 @@ def test_a_known_clock_offset_is_subtracted_and_its_uncertainty_shown(tmp_path: 
         "method": "ptp",
     }
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    after = measures.judge(tmp_path).runs[0].flows[1]
+    after = results.judge(tmp_path).runs[0].flows[1]
     for name, shift, clock in (("latency", -3000, 500), ("return_latency", 3000, 500), ("rtt", 0, 0)):
         old, new = before.summaries[name], after.summaries[name]
         assert old.mean is not None
@@ -184,7 +184,7 @@ def test_the_uncertainty_of_repeats_sees_the_spread_between_them(tmp_path: Path)
         columns["rx_app"] = columns["rx_app"] + by
 
     recipe = replace(SMALL, payloads=(64,), protocols=("udp",), relay=False, repeats=4, alter=shift)
-    judgement = measures.judge(make(tmp_path, recipe))
+    judgement = results.judge(make(tmp_path, recipe))
     (point,) = judgement.points
     pooled = point.flows[0].summaries["latency"]
     singles = [run.flows[0].summaries["latency"] for run in judgement.runs]
@@ -199,7 +199,7 @@ def test_the_uncertainty_of_repeats_sees_the_spread_between_them(tmp_path: Path)
 def test_the_json_keeps_its_schema(directory: Path, judgement: measures.Judgement, name: str) -> None:
     meta.validate(SCHEMA)
     shown: Any = (
-        json.loads((directory / name).read_text()) if name != "show" else measures.show_json(judgement)
+        json.loads((directory / name).read_text()) if name != "show" else results.show_json(judgement)
     )
     Draft202012Validator(SCHEMA).validate(shown)
     flow = shown["runs"][0]["flows"][0]
@@ -233,7 +233,7 @@ def test_the_reference_page_has_every_definition_word_for_word() -> None:
 
 def test_the_terminal_shows_verdict_and_validity_first(judgement: measures.Judgement) -> None:
     console = Console(width=200, record=True, color_system=None)
-    measures.show_text(judgement, console)
+    results.show_text(judgement, console)
     lines = console.export_text().splitlines()
     assert "verdict NONE" in lines[0]
     assert "validity VALID" in lines[0]
@@ -245,7 +245,7 @@ def test_the_terminal_shows_verdict_and_validity_first(judgement: measures.Judge
 def test_no_terminal_gets_a_cut_figure(judgement: measures.Judgement, width: int) -> None:
     """A narrow one gets fewer columns, then no intervals."""
     console = Console(width=width, record=True, color_system=None)
-    measures.show_text(judgement, console)
+    results.show_text(judgement, console)
     text = console.export_text()
     latency = judgement.runs[0].flows[0].summaries["latency"]
     assert duration(latency.maximum) in text
@@ -260,22 +260,22 @@ def test_no_terminal_gets_a_cut_figure(judgement: measures.Judgement, width: int
 
 def test_markup_in_names_is_only_text(tmp_path: Path) -> None:
     console = Console(width=200, record=True, color_system=None)
-    measures.show_text(measures.judge(make(tmp_path, replace(SMALL, name="[bold]x[/y]"))), console)
+    results.show_text(results.judge(make(tmp_path, replace(SMALL, name="[bold]x[/y]"))), console)
     assert "[bold]x[/y]" in console.export_text()
 
 
 def damage(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(measures.RunDirectoryError) as caught:
-        measures.judge(path.parent if path.name.endswith(".json") else path.parents[1])
+        results.judge(path.parent if path.name.endswith(".json") else path.parents[1])
     return str(caught.value)
 
 
 def test_a_damaged_directory_gives_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(measures.RunDirectoryError, match="no such directory"):
-        measures.judge(tmp_path / "nowhere")
+        results.judge(tmp_path / "nowhere")
     with pytest.raises(measures.RunDirectoryError, match=r"no manifest\.json"):
-        measures.judge(tmp_path)
+        results.judge(tmp_path)
     make(tmp_path, replace(SMALL, payloads=(64,)))
     good = (tmp_path / "manifest.json").read_bytes()
     assert "is not JSON" in damage(tmp_path / "manifest.json", b"{")
@@ -316,7 +316,7 @@ def test_no_manifest_whatever_breaks_the_judge(tiny: Path, data: st.DataObject) 
     (tiny / name).write_text(json.dumps(tree))
     said = "judged"
     try:
-        measures.show_json(measures.judge(tiny))
+        results.show_json(results.judge(tiny))
     except measures.RunDirectoryError as error:
         said = str(error)
     finally:

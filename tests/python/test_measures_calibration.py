@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthetic import Recipe, make
-from wiregauge import measures, report
+from wiregauge import measures, report, results
 from wiregauge.measures import Grade
 from wiregauge.measures.validity.calibration import citations
 
@@ -46,7 +46,7 @@ def judged(place: Path, cited: object, recipe: Recipe = BASE) -> measures.Judgem
     if cited is not None:
         manifest["calibrations"] = cited
     (place / "manifest.json").write_text(json.dumps(manifest))
-    return measures.judge(place)
+    return results.judge(place)
 
 
 def note(judgement: measures.Judgement, run: int = 0) -> measures.Check:
@@ -59,8 +59,8 @@ def test_the_constant_is_subtracted_beside_the_raw_figures(tmp_path: Path) -> No
     assert [flow.summaries for run in raw.runs for flow in run.flows] == [
         flow.summaries for run in with_it.runs for flow in run.flows
     ], "a raw figure changed"
-    shown = measures.show_json(with_it)
-    jsonschema_rs.validate(json.loads(measures.schema_path().read_text()), shown)
+    shown = results.show_json(with_it)
+    jsonschema_rs.validate(json.loads(results.schema_path().read_text()), shown)
     runs: Any = shown["runs"]
     (one,) = runs[0]["flows"][0]["corrected"]
     latency = runs[0]["flows"][0]["latency_ns"]
@@ -80,7 +80,7 @@ def test_a_load_takes_the_next_higher_constant_and_none_beyond(tmp_path: Path) -
     recipe = Recipe(
         protocols=("udp",), payloads=(64,), loads=(0, 25, 75), messages=400, warm_up=10, loss=0.0, relay=False
     )
-    shown: Any = measures.show_json(judged(tmp_path, [ENTRY], recipe))
+    shown: Any = results.show_json(judged(tmp_path, [ENTRY], recipe))
     found = [[one["overhead_ns"] for one in run["flows"][0]["corrected"]] for run in shown["runs"]]
     assert found == [[7600.0], [7650.0], []]
     assert shown["runs"][1]["flows"][0]["corrected"][0]["unresolved"], "below three times its error"
@@ -89,7 +89,7 @@ def test_a_load_takes_the_next_higher_constant_and_none_beyond(tmp_path: Path) -
 def test_a_refused_one_corrects_nothing_and_says_why(tmp_path: Path) -> None:
     refused = {**ENTRY, "used": False, "reason": "it is stale: 40 days old"}
     judgement = judged(tmp_path, [refused])
-    shown: Any = measures.show_json(judgement)
+    shown: Any = results.show_json(judgement)
     assert all(flow["corrected"] == [] for run in shown["runs"] for flow in run["flows"])
     assert "stale" in note(judgement).reason
     assert judgement.validity.word == "VALID", "a note spoils nothing"

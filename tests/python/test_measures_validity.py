@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from synthetic import Columns, Recipe, make
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.measures import Grade
 
 BASE = Recipe(protocols=("udp",), payloads=(64,), messages=400, warm_up=10, loss=0.0)
@@ -39,7 +39,7 @@ def judged(path: Path, recipe: Recipe = BASE, change: Change | None = None) -> m
         change(manifest, tracking)
         (path / "manifest.json").write_text(json.dumps(manifest))
         (path / "tracking.json").write_text(json.dumps(tracking))
-    return measures.judge(path)
+    return results.judge(path)
 
 
 def grade(judgement: measures.Judgement, name: str) -> Grade:

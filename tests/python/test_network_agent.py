@@ -23,19 +23,20 @@ from wiregauge.master.crew import Crew
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.master.trial import try_streams
 from wiregauge.master.watching import watch
-from wiregauge.measures import Judgement, judge, show_json
+from wiregauge.measures import Judgement
 from wiregauge.measures.comparing.differences import differences
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.metrics.live_network import NetworkResult, ReleaseResult
 from wiregauge.measures.metrics.percentiles import unsupported
-from wiregauge.measures.metrics.results import Check, Grade
-from wiregauge.measures.text import show_text
 from wiregauge.measures.validity.network_error import network_error
 from wiregauge.plan import NETWORK, NETWORK_NODE
 from wiregauge.records import RunDirectory
 from wiregauge.records.gaps import gaps_of
 from wiregauge.report.write import write
+from wiregauge.results import judge, show_json
+from wiregauge.results.show_text import show_text
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PORTS = (("mac", "h0"), ("sensor", "h1"))

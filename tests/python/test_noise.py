@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import synthetic
 from wiregauge._native import PLAN_SCHEMA
-from wiregauge.measures import explaining, judge
+from wiregauge.measures import explaining
 from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.measures.validity.host_noise import noise_events, noise_view
 from wiregauge.plan import EndSystem, Network, Node, plain
 from wiregauge.records import RunDirectory
 from wiregauge.records.noise import _lines, store_noise
+from wiregauge.results import judge
 
 MS = 10**9
 EMPTY = {

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 import synthetic
 import wiregauge as wg
 import wiregauge.notebook
-from wiregauge.measures import DEFINITIONS, SERIES, show_json
+from wiregauge.measures import DEFINITIONS, SERIES
 from wiregauge.measures.definitions import COUNTS, QUANTILES
 from wiregauge.notebook.measure import KINDS
+from wiregauge.results import show_json
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = synthetic.Recipe(

@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from wiregauge.cli import app
-from wiregauge.measures import Judgement, judge, views
+from wiregauge.measures import Judgement
+from wiregauge.results import judge, views
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "ptp.xml"
 CLOCKS = ("arm", "bc", "cam", "gps", "mac", "spare")

@@ -18,8 +18,8 @@ import pytest
 import reference
 from chosen import also
 from command_json import asked, held, validator
-from wiregauge import measures
-from wiregauge.measures.explaining import explain_schema_path
+from wiregauge import measures, results
+from wiregauge.results.explaining import explain_schema_path
 
 STORED = json.loads(reference.REFERENCE.read_text(encoding="utf-8"))
 
@@ -51,14 +51,14 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Of all tests that look at an example, one after the other: run once, and then removed."""
     name: str = request.param
     place = tmp_path_factory.mktemp(name)
-    judge, judged = measures.judge, []
+    judge, judged = results.judge, []
 
     def noted(*arguments: Any, **options: Any) -> measures.Judgement:
         judged.append(judge(*arguments, **options))
         return judged[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measures, "judge", noted)
+        patch.setattr(results, "judge", noted)
         test = reference.EXAMPLES / f"{name}.xml"
         code, printed = reference.simulate(test, place / "run", "--json")
     yield Example(name, test, place / "run", code, printed, judged[-1])
@@ -80,7 +80,7 @@ def test_every_command_keeps_its_schema_for_every_example(
     def once(directory: Path, *arguments: Any, **options: Any) -> measures.Judgement:
         return replace(example.judgement, directory=directory)
 
-    monkeypatch.setattr(measures, "judge", once)
+    monkeypatch.setattr(results, "judge", once)
     run, twin = example.run, tmp_path / "twin"
     assert asked("check", example.test, codes=(0,))["tests"][0]["ok"]
     assert example.code in (0, 1, 4)

@@ -19,9 +19,9 @@ from wiregauge.measures.flow_measures.gates import gate_waits
 from wiregauge.measures.limits import OfRun, judge_limits
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, LimitPlan, judged_plan
 from wiregauge.measures.metrics.hops import passages
+from wiregauge.measures.metrics.judgement import LimitResult
 from wiregauge.measures.metrics.live_network import NetworkResult, no_network
 from wiregauge.measures.metrics.releases import Errors, errors_of, network_of
-from wiregauge.measures.metrics.results import LimitResult
 from wiregauge.records import RunDirectoryError
 
 NAMES = ("sensor", "sink")

@@ -13,7 +13,7 @@ from capture_files import Packet, pcap, pcapng, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.config import Test, TestError
 from wiregauge.figures import build
 from wiregauge.notebook import simulate
@@ -169,7 +169,7 @@ def test_figures_name_a_replay_by_its_frames_and_draw_it_at_no_payload(tmp_path:
     test = replaying(write(tmp_path / "line.pcapng", packets), loops=2)
     test.flow(2, protocol="udp", from_="b", to="a").receive(2).send(2, period="1ms", payload="64B", count=300)
     run = simulate(test, tmp_path / "r")
-    drawn = {figure.id: figure for figure in build(run.judgement, measures.shapes(run.judgement))}
+    drawn = {figure.id: figure for figure in build(run.judgement, results.shapes(run.judgement))}
     said = [panel.title for figure in drawn.values() for panel in figure.panels]
     said += [
         getattr(trace, "name", "") for f in drawn.values() for panel in f.panels for trace in panel.traces

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from synthetic import Columns, Recipe, make
-from wiregauge import measures, report
+from wiregauge import measures, report, results
 from wiregauge.figures import interactive
 from wiregauge.measures.definitions.units import in_unit, share
 from wiregauge.report.tables import NONE, ZERO, Cell, Head, Section, Table, short_interval
@@ -104,7 +104,7 @@ def test_the_first_screen_has_limits_with_margins_and_a_row_per_flow_and_the_res
     source = (demo / "report.html").read_text()
     folds = [found.start() for found in re.finditer(r"<details", source)]
     first = Page(source[: folds[0]])
-    judgement = measures.judge(demo)
+    judgement = results.judge(demo)
     worst = max(
         (flow.summaries["latency"].maximum or 0.0)
         for point in judgement.points
@@ -201,7 +201,7 @@ def test_the_page_asks_nothing_of_the_network(demo: Path) -> None:
 
 def test_the_numbers_of_the_table_are_those_of_the_judgement(demo: Path) -> None:
     text = Page((demo / "report.html").read_text()).text
-    judgement = measures.judge(demo)
+    judgement = results.judge(demo)
     for point in judgement.points:
         for flow in point.flows:
             latency = flow.summaries["latency"]
@@ -350,7 +350,7 @@ def test_long_reasons_of_limits_push_no_column_out_of_view(width: int, tmp_path:
     ]
     path = tmp_path / "run"
     report.write(make(path, replace(SMALL, limits=limits)))
-    judgement = measures.judge(path)
+    judgement = results.judge(path)
     runs = [
         replace(run, limits=tuple(replace(one, result="undecided", reason=why) for one in run.limits))
         for run in judgement.runs

@@ -12,7 +12,6 @@ import pytest
 from wiregauge import runner
 from wiregauge.master import Observer
 from wiregauge.master.stopping import Interrupted
-from wiregauge.measures import judge, show_json
 from wiregauge.records import (
     DamagedError,
     RunDirectory,
@@ -22,6 +21,7 @@ from wiregauge.records import (
     resumed,
 )
 from wiregauge.records.verifying import State, verify
+from wiregauge.results import judge, show_json
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="cut-off" seed="7">
   <network><end-system name="a"/><end-system name="b"/><switch name="s"/>

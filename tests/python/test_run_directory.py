@@ -21,7 +21,7 @@ import stored
 from typer.testing import CliRunner
 
 import wiregauge as wg
-from wiregauge import measures
+from wiregauge import results
 from wiregauge._native import PLAN_SCHEMA
 from wiregauge.cli.program import app, main
 from wiregauge.files import ForeignFileError, whole, write_whole
@@ -157,7 +157,7 @@ def test_a_killed_campaign_is_recovered_by_one_process_at_a_time(tmp_path: Path)
     assert not recover(RunDirectory.open(place)), "it is done"
     found = verify(place)
     assert {finding.state for finding in found.findings} <= {State.STALE}, found.findings
-    assert measures.judge(place).state == "interrupted"
+    assert results.judge(place).state == "interrupted"
     assert verify(place).state is State.WHOLE
 
 
@@ -165,14 +165,14 @@ def test_tracking_again_that_was_killed_is_done_again(tmp_path: Path) -> None:
     """The tables that were to be replaced are off the list; whoever reads next makes them from the records."""
     place = stored.make(tmp_path / "r")
     judged = (place / "measures.json").read_bytes() if (place / "measures.json").exists() else None
-    expected = measures.show_json(measures.judge(place))
+    expected = results.show_json(results.judge(place))
     directory = RunDirectory.open(place)
     directory.strike_files(["tracking.json", *map(directory.name_of, directory.tables(1))])
     directory.save()
     directory.messages(1).write_bytes(b"half a ta")
     assert verify(place).state is State.FOREIGN
     assert recover(RunDirectory.open(place))
-    assert measures.show_json(measures.judge(place)) == expected
+    assert results.show_json(results.judge(place)) == expected
     assert verify(place).state is State.WHOLE
     assert judged is None or judged != b""
 
@@ -362,7 +362,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(
     (tmp_path / "taken.html").write_text("somebody's")
     before = listing(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(measures, "judge", lambda *_, **__: pytest.fail("the work has begun"))
+    monkeypatch.setattr(results, "judge", lambda *_, **__: pytest.fail("the work has begun"))
     with pytest.raises(RunDirectoryError, match=r"cannot be written|did not make"):
         CliRunner().invoke(app, [command, "r", "s", "--out", out], catch_exceptions=False)
     assert listing(tmp_path) == before

@@ -14,12 +14,12 @@ from jsonschema_rs import Draft202012Validator
 
 from synthetic import Columns, Recipe, make
 from test_measures_validity import grade, limit
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.measures import Grade
 from wiregauge.measures.flow_measures import SERVICE, WITH_LOSS
 
 CALM = Recipe(protocols=("udp",), payloads=(64,), messages=1500, warm_up=30, loss=0.0, relay=False)
-SCHEMA = json.loads(measures.schema_path().read_text())
+SCHEMA = json.loads(results.schema_path().read_text())
 US = 1_000_000
 
 
@@ -57,8 +57,8 @@ def clustered(columns: Columns, flow: int) -> None:
 
 
 def judged(path: Path, recipe: Recipe) -> measures.Judgement:
-    judgement = measures.judge(make(path, recipe))
-    Draft202012Validator(SCHEMA).validate(measures.show_json(judgement))
+    judgement = results.judge(make(path, recipe))
+    Draft202012Validator(SCHEMA).validate(results.show_json(judgement))
     return judgement
 
 
@@ -94,7 +94,7 @@ def test_a_beginning_that_differs_is_noted_and_stays_in_every_figure(tmp_path: P
     assert early.maximum == latency.maximum
     assert early.maximum_without == rest[-1] < 40_000
     assert early.without["p99"] == rest[-(-99 * len(rest) // 100) - 1]
-    told: Any = measures.show_json(judgement)
+    told: Any = results.show_json(judgement)
     shown = told["runs"][0]["flows"][0]
     assert shown["settling"] == flow.settling
     assert shown["latency_ns"]["settling"]["max"] == latency.maximum

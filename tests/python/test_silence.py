@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from test_volume import both_ways
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.cli import app
 from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.definitions.definition import ARRIVED, SENT
@@ -30,8 +30,8 @@ from wiregauge.measures.judge_flows import judge_flows, read_flow
 from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, OfRun, judge_limits, observe
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.judgement import FlowResult, LimitResult, RunResult
 from wiregauge.measures.metrics.recorded import open_recorded
-from wiregauge.measures.metrics.results import FlowResult, LimitResult, RunResult
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.tally import tally
@@ -132,7 +132,7 @@ def simulated(text: str, place: Path) -> RunResult:
     test.write_text(text, encoding="utf-8")
     done = CliRunner().invoke(app, ["run", str(test), "--bench", "sim", "--out", str(place / "run")])
     assert done.exit_code in (0, 1, 4), done.output
-    return measures.judge(place / "run").runs[0]
+    return results.judge(place / "run").runs[0]
 
 
 def of_sender(measure: str) -> bool:
@@ -196,7 +196,7 @@ def test_a_flow_that_dies_or_begins_late_is_silent_meanwhile(
     for one in judged(run):
         if one.flow == 1 and one.holds and one.of == ARRIVED:
             assert 0 < one.among == came or one.n, one.measure
-            assert f"of {one.among} messages that arrived" in measures.limit_text(one)
+            assert f"of {one.among} messages that arrived" in results.limit_text(one)
 
 
 def test_a_healthy_flow_has_no_silence(tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ INPUTS = {
 
 @pytest.mark.parametrize("name", sorted(INPUTS))
 def test_an_input_that_once_passed(name: str, tmp_path: Path) -> None:
-    code, results = INPUTS[name]
+    code, expected = INPUTS[name]
     done = CliRunner().invoke(app, ["run", str(FAULTS / f"{name}.xml"), "--out", str(tmp_path / "r")])
     assert done.exit_code == code, done.output
-    (run,) = measures.judge(tmp_path / "r").runs
+    (run,) = results.judge(tmp_path / "r").runs
     found = {limit.measure: limit.result for limit in run.limits}
-    assert {measure: found[measure] for measure in results} == results
+    assert {measure: found[measure] for measure in expected} == expected
 
 
 def test_losses_that_no_limit_is_on_stand_with_the_verdict(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_what_no_tap_saw_being_sent_proves_no_silence(
     directory = RunDirectory.open(tmp_path / "run")
     directory.manifest["traits"]["tapped"] = True
     directory.save()
-    tapped = measures.judge(tmp_path / "run").runs[0].flows
+    tapped = results.judge(tmp_path / "run").runs[0].flows
     assert not any(flow.unsent_in_silences for flow in tapped)
     assert {flow.unsent_in_silences for flow in run.flows} == {flow.plan.is_periodic for flow in run.flows}
     fewer = replace(tapped[0], counts={**tapped[0].counts, "sent": tapped[0].planned - 3})

@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from simulation import trial
-from wiregauge import measures, runner
+from wiregauge import results, runner
 from wiregauge.benches import beyond_namespaces
 from wiregauge.cli import app
 from wiregauge.config import load
@@ -42,7 +42,7 @@ def simulated_first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, lis
     """A run directory of the first example, and what is judged of its runs."""
     place = tmp_path_factory.mktemp("first") / "r"
     simulated(ROOT / "examples" / "first.xml", place, 1)
-    runs: Any = measures.show_json(measures.judge(place))["runs"]
+    runs: Any = results.show_json(results.judge(place))["runs"]
     return place, runs
 
 
@@ -106,7 +106,7 @@ def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(
     assert shown.stdout == ""
     assert not (place / name).exists()
     subprocess.run([*command, "track", str(place)], capture_output=True, check=True)
-    assert measures.show_json(measures.judge(place))["runs"] == before
+    assert results.show_json(results.judge(place))["runs"] == before
 
 
 @pytest.mark.parametrize("state", ["listed", "not listed", "killed"])
@@ -140,7 +140,7 @@ def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
         (place / "tracking.json").unlink()
     cured = wiregauge("show")
     assert cured.returncode == (4 if state == "killed" else 0), cured.stderr
-    assert measures.show_json(measures.judge(place))["runs"] == before
+    assert results.show_json(results.judge(place))["runs"] == before
 
 
 def test_a_reader_that_stops_reading_is_no_failed_limit(first: tuple[Path, list[Any]]) -> None:
@@ -153,7 +153,7 @@ def test_a_reader_that_stops_reading_is_no_failed_limit(first: tuple[Path, list[
 
 def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
     simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
-    shown: Any = measures.show_json(measures.judge(tmp_path / "r"))
+    shown: Any = results.show_json(results.judge(tmp_path / "r"))
     assert shown["validity"] == "VALID"
     flow = shown["runs"][0]["flows"][0]
     assert flow["sent"] == flow["delivered"] + flow["lost"] == flow["latency_ns"]["n"]
@@ -184,7 +184,7 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
     manifest = simulated(test, tmp_path / "r", 1)
     assert manifest["state"] == "interrupted"
     assert [run["state"] for run in manifest["runs"]] == ["partial"]
-    shown: Any = measures.show_json(measures.judge(tmp_path / "r"))
+    shown: Any = results.show_json(results.judge(tmp_path / "r"))
     assert shown["validity"] == "INVALID"
     assert shown["runs"][0]["flows"][0]["delivered"] > 0
     assert not (tmp_path / "r" / "spool" / "run-0000").exists()
@@ -255,7 +255,7 @@ def test_runs_that_could_not_be_listed_are_partial_and_say_why(
     reasons = {run["reason"] for run in runs if run["state"] == "partial"}
     assert "tracking.json: cannot be written: No space left on device" in reasons
     assert CliRunner().invoke(app, ["show", str(place)]).exit_code == 4
-    shown: Any = measures.show_json(measures.judge(place))
+    shown: Any = results.show_json(results.judge(place))
     assert shown["state"] == "failed"
     assert all(flow["delivered"] == flow["sent"] > 0 for flow in shown["runs"][0]["flows"])
 

@@ -47,8 +47,8 @@ ROOMS = {
     "validity": {"definitions", "flow_measures", "metrics"},
     "extremes": {"definitions", "metrics"},
     "": {"definitions", "extremes", "flow_measures", "metrics", "sketched", "validity"},
-    "comparing": {"", "definitions", "metrics", "sketched", "validity"},
-    "explaining": {"", "definitions", "extremes", "metrics", "sketched", "validity"},
+    "comparing": {"", "definitions", "metrics"},
+    "explaining": {"", "definitions", "metrics", "sketched", "validity"},
 }
 
 NUMERIC = {"numpy", "scipy"}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wiregauge import stats, studies
 from wiregauge.figures.model import Bars, Scatter
-from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.judgement import Series
 from wiregauge.stats.recurrence import resolution
 from wiregauge.studies import Course, Measured, StudyError
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from simulation import trial
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.figures.model import Line, Spans
 from wiregauge.figures.views import view_figures
-from wiregauge.measures.metrics.results import Judgement
-from wiregauge.measures.sync_view import STATES
-from wiregauge.measures.views import views
+from wiregauge.measures.metrics.judgement import Judgement
+from wiregauge.results.sync_view import STATES
+from wiregauge.results.views import views
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Judgement:
     place = tmp_path_factory.mktemp("sync")
-    return measures.judge(trial(ROOT / "examples/synchronised.xml", place / "run").directory)
+    return results.judge(trial(ROOT / "examples/synchronised.xml", place / "run").directory)
 
 
 def test_states_follow_one_another_and_end_as_the_run_says(judged: Judgement) -> None:

@@ -16,16 +16,17 @@ from rich.console import Console
 from synthetic import Columns, Recipe, make
 from test_compare import keys
 from test_report import EVIL, Page
-from wiregauge import measures, report
+from wiregauge import measures, report, results
 from wiregauge.measures import comparing
-from wiregauge.measures.comparing import MatchError, Trend, read_threshold, trend, trend_json
+from wiregauge.measures.comparing import MatchError, Trend, read_threshold, trend
+from wiregauge.results.comparing import trend_headline, trend_json, trend_schema_path, trend_text
 
 LIMITS: list[dict[str, Any]] = [
     {"flow": 10, "measure": "latency.p50", "bound": "at-most", "value": 40e3, "written": "40us", "line": 9},
     {"flow": None, "measure": "latency.p99", "bound": "at-most", "value": 1e9, "written": "1s", "line": 10},
 ]
 SMALL = Recipe(protocols=("udp",), payloads=(64,), messages=4000, loss=0, limits=LIMITS)
-SCHEMA = json.loads(comparing.trend_schema_path().read_text())
+SCHEMA = json.loads(trend_schema_path().read_text())
 
 
 def slower(by_us: float) -> Any:
@@ -47,7 +48,7 @@ def history(place: Path, delays_us: Sequence[float], **changes: Any) -> list[mea
         manifest = json.loads((path / "manifest.json").read_text())
         manifest["started"] = f"2026-02-{day + 1:02d}T09:00:00Z"
         (path / "manifest.json").write_text(json.dumps(manifest))
-        made.append(measures.judge(path))
+        made.append(results.judge(path))
     return made
 
 
@@ -111,7 +112,7 @@ def test_limits_are_those_of_the_newest_test(stepped: list[measures.Judgement]) 
 
 def test_runs_that_are_not_fit_are_left_out_and_said(tmp_path: Path) -> None:
     good = history(tmp_path / "good", [0, 0, 0, 0])
-    bad = measures.judge(
+    bad = results.judge(
         make(tmp_path / "bad", replace(SMALL, agent={"clock_steps": 1}))
     )  # of 5 January: oldest
     found = trend([*good, bad])
@@ -120,7 +121,7 @@ def test_runs_that_are_not_fit_are_left_out_and_said(tmp_path: Path) -> None:
     point = of(found, 10, "latency.p50").at(1)
     assert point is not None
     assert point.reference is None
-    old = measures.judge(make(tmp_path / "old", SMALL))
+    old = results.judge(make(tmp_path / "old", SMALL))
     cut = history(tmp_path / "cut", [0], state="interrupted", reason="Ctrl-C")
     newest = trend([old, *cut])
     assert newest.exit_code == 4
@@ -145,7 +146,7 @@ def test_what_is_missing_somewhere_is_listed(tmp_path: Path) -> None:
 
 def shown(found: Trend, width: int = 160) -> str:
     out = io.StringIO()
-    comparing.trend_text(found, Console(file=out, width=width))
+    trend_text(found, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -186,7 +187,7 @@ def test_names_from_files_cannot_become_markup(tmp_path: Path) -> None:
     manifest["program"]["version"] = manifest["plan"]["name"] = EVIL
     manifest["plan"]["network"]["nodes"][1]["name"] = EVIL
     (path / "manifest.json").write_text(json.dumps(manifest))
-    found = trend([runs[0], measures.judge(path)])
+    found = trend([runs[0], results.judge(path)])
     page = Page(report.write_trend(found, tmp_path / "t.html").read_text())
     assert not [a for a in page.attributes if a[1].startswith("on")]
     assert not [s for s in page.scripts if s.startswith("alert")]
@@ -201,7 +202,7 @@ def test_a_figure_that_the_newest_run_does_not_have_is_never_the_same(tmp_path: 
     ]
     assert (found.verdict, found.exit_code) == ("undecided", 0)
     assert "too few values of latency.p99" in shown(found)
-    assert "too few values of latency.p99" in comparing.trend_headline(found)
+    assert "too few values of latency.p99" in trend_headline(found)
     # A threshold asked for it, so there is no answer.
     assert trend([*runs, short], thresholds=[read_threshold("latency.p99=1s")]).exit_code == 4
     assert trend([*runs, short], thresholds=[read_threshold("latency.p50=1s")]).exit_code == 0
@@ -223,6 +224,6 @@ def test_benches_that_differ_head_the_trend(tmp_path: Path) -> None:
     manifest = json.loads((runs[1].directory / "manifest.json").read_text())
     manifest["bench"] = "lab"
     (runs[1].directory / "manifest.json").write_text(json.dumps(manifest))
-    found = trend([runs[0], measures.judge(runs[1].directory)])
-    assert comparing.trend_headline(found).startswith("Benches differ (netns, lab): ")
+    found = trend([runs[0], results.judge(runs[1].directory)])
+    assert trend_headline(found).startswith("Benches differ (netns, lab): ")
     assert "detectable from" in report.write_trend(found, tmp_path / "t.html").read_text()

@@ -16,7 +16,7 @@ import stored
 from typer.testing import CliRunner
 
 import wiregauge as wg
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.cli import app
 
 SAID = "measures.json: the judgement is not kept ("
@@ -25,7 +25,7 @@ SAID = "measures.json: the judgement is not kept ("
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = stored.make(tmp_path_factory.mktemp("unkept") / "r")
-    measures.judge(made)
+    results.judge(made)
     return made
 
 
@@ -46,7 +46,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sys.modules["wiregauge.measures.judge"], "write_sealed", refused)
+    monkeypatch.setattr(sys.modules["wiregauge.results.judging"], "write_sealed", refused)
 
 
 @pytest.fixture

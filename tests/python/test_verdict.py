@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from synthetic import Columns
 from test_measures_validity import BASE, judged, limit
-from wiregauge import measures
+from wiregauge import measures, results
 from wiregauge.cli import app
 from wiregauge.measures.flow_measures import PAIRS
 
-SCHEMA = json.loads(measures.schema_path().read_text())
+SCHEMA = json.loads(results.schema_path().read_text())
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
 
 
@@ -64,7 +64,7 @@ def headline(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, A
     """Exit code, JSON and judgement of the test whose maxima once differed."""
     place = tmp_path_factory.mktemp("headline")
     code, shown = simulated("headline-max", place)
-    return code, shown, measures.judge(place / "headline-max")
+    return code, shown, results.judge(place / "headline-max")
 
 
 def test_headline_table_and_limit_say_the_same_maximum(
@@ -78,7 +78,7 @@ def test_headline_table_and_limit_say_the_same_maximum(
     assert sorted(limits) == sorted(tabled.values())
     worst = max(tabled.values())
     slowest = next(f"{flow} to {to}" for (flow, to), most in tabled.items() if most == worst)
-    assert f"at most {worst / 1e6:.3f} ms (flow {slowest})" in measures.headline(judgement)
+    assert f"at most {worst / 1e6:.3f} ms (flow {slowest})" in results.headline(judgement)
     (pair,) = {
         pair.maximum
         for flow in judgement.runs[0].flows
@@ -105,14 +105,14 @@ def test_a_limit_carries_its_margin_and_its_interval(tmp_path: Path) -> None:
     assert (rare.result, rare.margin, rare.observed) == ("undecided", None, None)
     assert "needs 2995 values" in rare.reason
     assert (lost.result, lost.margin, lost.unit, lost.low) == ("pass", 0.0, "messages", None)
-    shown: Any = measures.show_json(judgement)
+    shown: Any = results.show_json(judgement)
     Draft202012Validator(SCHEMA).validate(shown)
     for found in shown["runs"][0]["limits"]:
         assert found["holds"] == (found["result"] == "pass")
         if found["margin"] is not None:
             assert (found["margin"] >= 0) == found["holds"]
     console = Console(record=True, width=200)
-    measures.show_text(judgement, console)
+    results.show_text(judgement, console)
     text = console.export_text()
     assert "undecided flow 10: latency.p99.9 at most 1e+09: p99.9 needs 2995 values, there are" in text
     assert "fail flow 10: latency.min at least 1e+09:" in text
@@ -127,7 +127,7 @@ def test_the_observed_figure_decides_and_a_bound_within_its_interval_is_said(tmp
     between = (plain.value + plain.high) / 2
     (found,) = judged(tmp_path / "b", replace(BASE, limits=[limit("latency.p50", between)])).runs[0].limits
     assert (found.result, found.straddled) == ("pass", True)
-    assert "the bound lies within its 95 % interval" in measures.limit_text(found)
+    assert "the bound lies within its 95 % interval" in results.limit_text(found)
 
 
 def untimestamped(count: int, name: str) -> Callable[[Columns, int], None]:
@@ -203,7 +203,7 @@ def test_a_limit_of_a_multicast_flow_names_its_receiver(
 def test_any_percentile_that_a_limit_names_is_told_of_every_flow_and_run(tmp_path: Path) -> None:
     limits = [limit("latency.p95", 1e9), limit("latency.p99.999", 1e9), limit("latency_with_loss.p95", 1e9)]
     judgement = judged(tmp_path / "r", replace(BASE, limits=limits, repeats=2))
-    Draft202012Validator(SCHEMA).validate(measures.show_json(judgement))
+    Draft202012Validator(SCHEMA).validate(results.show_json(judgement))
     for run in judgement.runs:
         common, rare, lost = run.limits
         (flow,) = [f for f in run.flows if f.plan.id == 10]
@@ -222,7 +222,7 @@ def test_any_percentile_that_a_limit_names_is_told_of_every_flow_and_run(tmp_pat
     told = pooled.summaries["latency"].percentiles["p95"]
     assert told.value == everything[-(-95 * len(everything) // 100) - 1]
     console = Console(record=True, width=250)
-    measures.show_text(judgement, console)
+    results.show_text(judgement, console)
     heads = next(line for line in console.export_text().splitlines() if "mean ± u" in line)
     assert [word for word in heads.split() if word.startswith("p")][1:7] == [
         "p50",

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation import trial
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.config import load
 from wiregauge.figures import build
-from wiregauge.measures import queue_view
 from wiregauge.measures.flow_measures import HOPS
+from wiregauge.measures.metrics.judgement import FlowResult, Grade, Judgement
 from wiregauge.measures.metrics.recorded import open_recorded
-from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement
-from wiregauge.measures.views import MOST_FRAMES
 from wiregauge.plan import Clock, TemperatureStep
+from wiregauge.results import queue_view
+from wiregauge.results.views import MOST_FRAMES
 
 TEST = """
 <test xmlns="urn:wiregauge:test:2" name="views" seed="3">
@@ -75,7 +75,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def judged(place: Path) -> Judgement:
-    return measures.judge(place)
+    return results.judge(place)
 
 
 def flow_of(judged: Judgement, number: int, to: str = "fcc") -> FlowResult:
@@ -106,7 +106,7 @@ def test_each_receiver_of_a_multicast_message_has_its_own_outcome(judged: Judgem
     assert (sensor.counts["sent"], sensor.counts["lost"]) == (200, 1)
     assert (fcc.counts["sent"], fcc.counts["lost"]) == (200, 0)
     assert sensor.last_seen == {"switch-out at sa": 1}
-    shown = measures.show_json(judged)["runs"]
+    shown = results.show_json(judged)["runs"]
     assert isinstance(shown, list)
     assert [f["to"] for f in shown[0]["flows"] if f["flow"] == 2] == ["sensor", "fcc"]
 
@@ -168,7 +168,7 @@ def test_residence_skew_spacing_and_windows(judged: Judgement, place: Path) -> N
 
 
 def test_the_views_show_who_waited(judged: Judgement) -> None:
-    views = measures.views(judged)
+    views = results.views(judged)
     assert {window.flow for window in views.windows} == {1, 2, 3, 4}
     for window in views.windows:
         assert 0 < len(window.frames) <= MOST_FRAMES
@@ -180,7 +180,7 @@ def test_the_views_show_who_waited(judged: Judgement) -> None:
             assert all(one.end <= next_.start + 1e-3 for one, next_ in itertools.pairwise(bars))
     assert [shape.node for shape in views.clocks] == ["sensor"]
     assert views.clocks[0].offset[0] == pytest.approx(2_000)
-    figures = {figure.id for figure in build(judged, measures.shapes(judged), views)}
+    figures = {figure.id for figure in build(judged, results.shapes(judged), views)}
     assert figures >= {"network", "frames", "queues", "clock-offsets"}
 
 

@@ -16,15 +16,15 @@ from hypothesis.extra.numpy import arrays
 from typer.testing import CliRunner
 
 import wiregauge as wg
-from wiregauge import measures, stats
+from wiregauge import results, stats
 from wiregauge.cli import app
 from wiregauge.export import Choice, write
 from wiregauge.measures.definitions import COUNTS, QUANTILES, quantile_named
 from wiregauge.measures.explaining import explain
 from wiregauge.measures.flow_measures import HOPS, PAIRS, SERVICE, WITH_LOSS
 from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.measures.metrics.recorded import open_recorded
-from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.sketched import census
 from wiregauge.measures.sketched import full_flow as wholes
 from wiregauge.stats import sketch as sketches
@@ -57,7 +57,7 @@ def judged(run: Path) -> tuple[Judgement, Judgement]:
 
 def both_ways(run: Path, rows: int) -> tuple[Judgement, Judgement]:
     """A run judged whole, and judged as if no more than `rows` messages could be held."""
-    whole = measures.judge(run)
+    whole = results.judge(run)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling, "ROWS", rows)
         # Stretches of a flow that are looked at in any case would be most of a small run.
@@ -65,7 +65,7 @@ def both_ways(run: Path, rows: int) -> tuple[Judgement, Judgement]:
         patch.setattr(sampling, "FEWEST", 2)
         patch.setattr(census, "BATCH", 3000)
         patch.setattr(wholes, "BATCH", 3000)
-        return whole, measures.judge(run)
+        return whole, results.judge(run)
 
 
 def command(*words: str | Path) -> str:
@@ -99,7 +99,7 @@ def test_it_is_sampled_and_says_so(judged: tuple[Judgement, Judgement]) -> None:
     check = next(check for check in big.runs[0].checks if check.name == "held-whole")
     assert check.grade.name == "NOTE"
     assert "sketches and a sample of 1 in k" in check.reason
-    shown: Any = measures.show_json(big)
+    shown: Any = results.show_json(big)
     assert shown["runs"][0]["flows"][0]["sampled"]["of"] == shown["runs"][0]["flows"][0]["sent"]
 
 
@@ -348,7 +348,7 @@ def test_exports_are_of_all_messages_or_say_that_they_are_not(
             r'^wiregauge_latency_seconds_bucket\{.*le="(?P<le>[^"]+)".*\} (?P<n>\S+)', text, re.MULTILINE
         )
     }
-    flow = next(flow for flow in flows(measures.judge(run)) if flow.plan.id == 10)
+    flow = next(flow for flow in flows(results.judge(run)) if flow.plan.id == 10)
     assert counted[float("inf")] == flow.summaries["latency"].n
     assert counted[1e-4] == 0 < counted[2e-4]
     assert not write(run, "parquet", tmp_path / "m.parquet", "messages", Choice(run=0))

@@ -16,11 +16,11 @@ from wiregauge.bounds.analysing import Answer, TargetBound
 from wiregauge.bounds.every_run import Bounded
 from wiregauge.bounds.networks import RUN_ONLY, Source
 from wiregauge.identify.service import least_burst
-from wiregauge.measures import judge
 from wiregauge.measures.flow_measures import HOPS
-from wiregauge.measures.metrics.results import FlowResult, Grade, RunResult
+from wiregauge.measures.metrics.judgement import FlowResult, Grade, RunResult
 from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory
+from wiregauge.results import judge
 from wiregauge.terminal import print_table
 
 __all__ = [

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from wiregauge.calibrate.host_model import Prediction
 from wiregauge.identify import HostFit
-from wiregauge.measures.schemas import Count, Figure, filled, json_schema
+from wiregauge.results.typed_json import Count, Figure, filled, json_schema
 
 __all__ = ["INTERVALS", "host_json", "host_schema", "schema_path"]
 

@@ -11,9 +11,10 @@ from typing import Any
 from wiregauge.calibrate import identity
 from wiregauge.calibrate.cable import Point
 from wiregauge.calibrate.errors import CalibrationError
-from wiregauge.measures import FlowResult, Grade, Judgement, judge
+from wiregauge.measures import FlowResult, Grade, Judgement
 from wiregauge.measures.validity.calibration import run_load
 from wiregauge.records import RunDirectoryError
+from wiregauge.results import judge
 from wiregauge.terminal import say
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)m")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wiregauge.benches import Fact
-from wiregauge.measures.passive import sentences, us, window
+from wiregauge.results.passive_text import sentences, us, window
 
 __all__ = ["facts"]
 

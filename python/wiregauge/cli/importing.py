@@ -141,8 +141,8 @@ def import_captures(
 ) -> None:
     from wiregauge import runner
     from wiregauge.captures import Captured, CaptureError, Comparison, opened
-    from wiregauge.measures.passive import told
     from wiregauge.plan.quantity import QuantityError, rate_bps, time_ns
+    from wiregauge.results.passive_text import told
 
     places = tap or []
     if test is None and (places or run is not None):

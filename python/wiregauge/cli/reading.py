@@ -101,8 +101,8 @@ def report(
         ),
     ] = None,
 ) -> None:
-    from wiregauge import measures
     from wiregauge import report as reports
+    from wiregauge import results
     from wiregauge.cli.progress import Work
     from wiregauge.cli.whole import AFTER_RUNS, Whole
 
@@ -118,7 +118,7 @@ def report(
     for place in places:
         open_run(place)
         with Work(make_console(stderr=True), whole):
-            judgement = measures.judge(place, unkept=say)
+            judgement = results.judge(place, unkept=say)
         held = _bounded(place, beside or []) if bounds else None
         with Work(make_console(stderr=True), whole, last=place == places[-1] and not figures):
             written = reports.write(place, judgement, held)
@@ -210,11 +210,12 @@ def compare(
     out: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    from wiregauge import measures
     from wiregauge import report as reports
+    from wiregauge import results
     from wiregauge.cli.progress import Work
     from wiregauge.cli.whole import AFTER_RUNS, Whole
     from wiregauge.measures import comparing
+    from wiregauge.results.comparing import compare_chunks, compare_text
 
     wanted = _thresholds(thresholds)
     if equivalence and not wanted:
@@ -229,7 +230,7 @@ def compare(
     whole = Whole({"judging": AFTER_RUNS["judging"]}, rounds=len(each))
     for place in each:
         with Work(make_console(stderr=True), whole, last=place == each[-1]):
-            judged[place] = measures.judge(place, unkept=say)
+            judged[place] = results.judge(place, unkept=say)
     try:
         found = comparing.compare(
             judged[base], judged[new], thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]
@@ -237,11 +238,11 @@ def compare(
     except comparing.MatchError as error:
         fail(str(error), BAD_INPUT)
     if as_json:
-        for chunk in comparing.compare_chunks(found):
+        for chunk in compare_chunks(found):
             sys.stdout.write(chunk)
         put()
     else:
-        comparing.compare_text(found, make_console())
+        compare_text(found, make_console())
     _leave(found.exit_code, out, partial(reports.write_compare, found), as_json=as_json)
 
 
@@ -267,9 +268,10 @@ def trend(
     out: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    from wiregauge import measures
     from wiregauge import report as reports
+    from wiregauge import results
     from wiregauge.measures import comparing
+    from wiregauge.results.comparing import trend_json, trend_text
 
     wanted = _thresholds(thresholds)
     each = list({os.path.realpath(place): place for place in places}.values())
@@ -281,16 +283,16 @@ def trend(
         open_run(place)
     try:
         found = comparing.trend(
-            [measures.judge(place, unkept=say) for place in each],
+            [results.judge(place, unkept=say) for place in each],
             thresholds=wanted,
             against="first" if reference is Reference.FIRST else "previous",
         )
     except comparing.MatchError as error:
         fail(str(error), BAD_INPUT)
     if as_json:
-        print(json.dumps(comparing.trend_json(found), indent=1))
+        print(json.dumps(trend_json(found), indent=1))
     else:
-        comparing.trend_text(found, make_console())
+        trend_text(found, make_console())
     _leave(found.exit_code, out, partial(reports.write_trend, found), as_json=as_json)
 
 

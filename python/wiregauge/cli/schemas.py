@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-_SHOW = "measures/show.schema.json"
+_SHOW = "results/show.schema.json"
 _CALIBRATION = "calibrate/calibration.schema.json"
 
 COMMANDS: dict[str, str] = {
@@ -19,8 +19,8 @@ COMMANDS: dict[str, str] = {
     "track": _SHOW,
     "show": _SHOW,
     "import": _SHOW,
-    "compare": "measures/comparing/compare.schema.json",
-    "trend": "measures/comparing/trend.schema.json",
+    "compare": "results/comparing/compare.schema.json",
+    "trend": "results/comparing/trend.schema.json",
     "study": "studies/study.schema.json",
     "switch": "switching/switch.schema.json",
     "bounds": "bounds/bounds.schema.json",

@@ -140,11 +140,12 @@ def show_judgement(
     `troubles` is what did not go well since, for the user. `with_report` is for commands that make the directory: a
     judgement or report that cannot be kept is no answer then.
     """
-    from wiregauge import measures
+    from wiregauge import results
     from wiregauge.cli import whole as stages
     from wiregauge.cli.progress import Work
     from wiregauge.measures import explaining
     from wiregauge.records import RunDirectoryError
+    from wiregauge.results.explaining import explain_json, explain_text
 
     if whole is None:
         whole = stages.Whole({name: stages.AFTER_RUNS[name] for name in ("explaining", "drawing")})
@@ -153,14 +154,14 @@ def show_judgement(
         with Work(make_console(stderr=True), whole, last=not with_report):
             explanation = explaining.explain(judgement, worst=worst)
     if as_json:
-        more = {} if explanation is None else {"explained": explaining.explain_json(explanation)}
-        for chunk in measures.show_chunks(judgement, {}, more):
+        more = {} if explanation is None else {"explained": explain_json(explanation)}
+        for chunk in results.show_chunks(judgement, {}, more):
             sys.stdout.write(chunk)
         put()
     else:
-        measures.show_text(judgement, make_console())
+        results.show_text(judgement, make_console())
         if explanation is not None:
-            explaining.explain_text(explanation, make_console())
+            explain_text(explanation, make_console())
     if with_report:
         from wiregauge import report as reports
 

@@ -23,7 +23,7 @@ from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import axis_column
 from wiregauge.measures import FlowResult, Grade, Judgement, RunResult
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
-from wiregauge.measures.metrics.results import Floats
+from wiregauge.measures.metrics.judgement import Floats
 from wiregauge.measures.quantities import quantity
 
 BOUNDS_NS = (*(step * 10**decade for decade in range(2, 10) for step in (1, 2, 5)), 10**10)

@@ -22,8 +22,9 @@ from wiregauge import _native
 from wiregauge.export import histograms, junit, openmetrics, tables
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
 from wiregauge.files import ForeignFileError, printable, whole
-from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
+from wiregauge.measures import Judgement, RunDirectoryError
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.results import judge, show_json
 
 _BATCH = 65_536
 _IN_PIECES = ("records", "messages", "passages")

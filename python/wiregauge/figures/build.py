@@ -30,8 +30,8 @@ from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, 
 from wiregauge.figures.traces import US, box_of, courses_note, rarities, tail_lines
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.metrics.flow_plan import Size
-from wiregauge.measures.metrics.results import Judgement
-from wiregauge.measures.shapes import (
+from wiregauge.measures.metrics.judgement import Judgement
+from wiregauge.results.shapes import (
     MOST_FLOWS,
     MOST_RUNS,
     BoxShape,
@@ -41,7 +41,7 @@ from wiregauge.measures.shapes import (
     Shapes,
     TailShape,
 )
-from wiregauge.measures.views import Views
+from wiregauge.results.views import Views
 
 S = TypeVar("S")
 MOST_PANELS = 24

@@ -5,8 +5,8 @@ from __future__ import annotations
 from wiregauge.figures.model import Axis, Band, Figure, Line, Panel, Rule, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, INK
 from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.metrics.judgement import Judgement
 from wiregauge.measures.metrics.measured_clock import ClockResult
-from wiregauge.measures.metrics.results import Judgement
 
 US = 1e3
 MOST = 12

@@ -22,10 +22,10 @@ from wiregauge.figures.model import (
 )
 from wiregauge.figures.palette import GREY, side, verdict_style
 from wiregauge.figures.traces import US
-from wiregauge.measures.comparing.results import Comparison, Shift
-from wiregauge.measures.comparing.shapes import Estimate, PairShape
+from wiregauge.measures.comparing.comparison import Comparison, Shift
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.results.comparing.shapes import Estimate, PairShape
 
 MOST_LANES = 48
 MOST_PANELS = 12

@@ -8,8 +8,8 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, VERMILION
-from wiregauge.measures.credit_view import CreditShape
 from wiregauge.measures.definitions.units import in_unit
+from wiregauge.results.credit_view import CreditShape
 
 __all__ = ["credit_figure"]
 

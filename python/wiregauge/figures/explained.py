@@ -9,7 +9,7 @@ import numpy as np
 from wiregauge.figures.model import Axis, Figure, Panel, Rule, Scatter, Spans, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, SKY, VERMILION
 from wiregauge.figures.traces import US, courses_note
-from wiregauge.measures.explaining.shapes import ExplainedShape, FoldedShape, LadderShape
+from wiregauge.results.explaining.shapes import ExplainedShape, FoldedShape, LadderShape
 
 MOST_RULES = 20
 """Changes that are marked."""

@@ -7,7 +7,7 @@ import numpy as np
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import variety
 from wiregauge.figures.traces import US, beyond_note, box_of, courses_note, rarities, tail_lines
-from wiregauge.measures.shapes import BoxShape, CourseShape, DensityShape, HistogramShape, TailShape
+from wiregauge.results.shapes import BoxShape, CourseShape, DensityShape, HistogramShape, TailShape
 
 Shape = DensityShape | TailShape | CourseShape | BoxShape | HistogramShape
 

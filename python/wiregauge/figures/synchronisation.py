@@ -19,7 +19,7 @@ from wiregauge.figures.palette import (
     ordered,
 )
 from wiregauge.measures.metrics.clusters import ClusterResult
-from wiregauge.measures.sync_view import STATES, SyncView
+from wiregauge.results.sync_view import STATES, SyncView
 
 __all__ = ["sync_figure"]
 

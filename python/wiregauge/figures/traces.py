@@ -8,7 +8,7 @@ import numpy as np
 
 from wiregauge.figures.model import Box, Line, Style, Trace
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.shapes import BoxShape, CourseShape, TailShape
+from wiregauge.results.shapes import BoxShape, CourseShape, TailShape
 
 US = 1e3
 

@@ -10,9 +10,9 @@ from wiregauge.figures.palette import GREY, VERMILION, verdict_style
 from wiregauge.figures.traces import US
 from wiregauge.measures.comparing.trend import Trend, TrendSeries
 from wiregauge.measures.comparing.trend_judging import TrendPoint
-from wiregauge.measures.comparing.trend_show import shift_of, started, value_text, version
 from wiregauge.measures.definitions import DEFINITIONS, SERIES
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.results.comparing.trend_text import shift_of, started, value_text, version
 
 MOST_TICKS = 8
 

@@ -25,11 +25,11 @@ from wiregauge.figures.palette import (
 )
 from wiregauge.figures.synchronisation import sync_figure
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.measures.gate_view import MOST_OPENINGS, Opening
-from wiregauge.measures.metrics.results import Judgement
-from wiregauge.measures.ptp_views import PtpShape
-from wiregauge.measures.queue_view import QueueShape
-from wiregauge.measures.views import ClockShape, FrameWindow, Views
+from wiregauge.measures.metrics.judgement import Judgement
+from wiregauge.results.gate_view import MOST_OPENINGS, Opening
+from wiregauge.results.ptp_views import PtpShape
+from wiregauge.results.queue_view import QueueShape
+from wiregauge.results.views import ClockShape, FrameWindow, Views
 
 US = 1e3
 _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39

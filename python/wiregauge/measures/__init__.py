@@ -1,13 +1,13 @@
-"""From a run directory to a judgement: measures with their uncertainty, validity, and the verdict on the limits.
+"""From records to a judgement: measures with their uncertainty, validity, and the verdict on the limits.
 
-`judge` does it all; `show_json` and `show_text` present the result to programs and to people; `shapes` gives the
-figures what they draw. The definition of every measure is in `DEFINITIONS`.
+`evaluate` does it all; the room `results` stores it and gives it to programs, people and pictures. The definition of
+every measure is in `DEFINITIONS`.
 """
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
-from wiregauge.measures.judge import judge
+from wiregauge.measures.judge import evaluate
 from wiregauge.measures.large import only
-from wiregauge.measures.metrics.results import (
+from wiregauge.measures.metrics.judgement import (
     Check,
     FlowResult,
     Grade,
@@ -17,10 +17,6 @@ from wiregauge.measures.metrics.results import (
     RunResult,
 )
 from wiregauge.measures.metrics.summary import Summary
-from wiregauge.measures.shapes import Shapes, shapes
-from wiregauge.measures.show import json_chunks, json_text, schema_path, show_chunks, show_json
-from wiregauge.measures.text import headline, limit_text, show_text
-from wiregauge.measures.views import Views, views
 from wiregauge.records import RunDirectoryError
 
 __all__ = [
@@ -35,19 +31,7 @@ __all__ = [
     "PointResult",
     "RunDirectoryError",
     "RunResult",
-    "Shapes",
     "Summary",
-    "Views",
-    "headline",
-    "json_chunks",
-    "json_text",
-    "judge",
-    "limit_text",
+    "evaluate",
     "only",
-    "schema_path",
-    "shapes",
-    "show_chunks",
-    "show_json",
-    "show_text",
-    "views",
 ]

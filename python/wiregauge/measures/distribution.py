@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.stats import BoxShape, DensityShape, EcdfShape, HistogramShape, TailShape
 
 __all__ = ["Distribution", "distribution"]

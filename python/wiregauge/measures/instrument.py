@@ -16,9 +16,9 @@ import numpy as np
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.flow_measures import PAIRS
 from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import crosses
 from wiregauge.measures.metrics.quantity import Quantity
-from wiregauge.measures.metrics.results import FlowResult
 
 __all__ = ["Range", "constant_cancels", "instrument_range", "one_way", "too_fast"]
 

@@ -21,9 +21,9 @@ from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Batch, Pending, SeriesRequest, SeriesStatistics
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.hops import Passages
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import Correction
 from wiregauge.measures.metrics.reported import number
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import IS_GONE, UNPAIRED, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.metrics.service import Conformity
 from wiregauge.measures.metrics.silences import tells_unsent

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wiregauge.measures.by_captures import by_captures
 from wiregauge.measures.definitions import COUNTS
 from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.flow_measures.base import RunReading
@@ -17,15 +18,14 @@ from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations
 from wiregauge.measures.metrics.credits import credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
+from wiregauge.measures.metrics.judgement import FlowResult, Grade, RunResult
 from wiregauge.measures.metrics.line_time import line_time, on_the_same_links
 from wiregauge.measures.metrics.live_network import NetworkResult, no_network
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.releases import network_of
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import FlowResult, Grade, RunResult
 from wiregauge.measures.metrics.shards import flow_parts, shards
-from wiregauge.measures.passive import by_captures
 from wiregauge.measures.sketched import read_wholes
 from wiregauge.measures.validity.calibration import citations
 from wiregauge.measures.validity.checks import judge_validity

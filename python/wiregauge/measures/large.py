@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.flow_measures import SERVICE
-from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, RunResult
 
 __all__ = ["MANY", "are_many", "is_large", "large_run", "narrowed", "only", "worst_flows"]
 

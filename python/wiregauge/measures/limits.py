@@ -23,6 +23,7 @@ from wiregauge.measures.instrument import Range, constant_cancels, instrument_ra
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.judgement import FlowResult, LimitResult
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.pairs import distribution_of
 from wiregauge.measures.metrics.ptp import PtpDomainResult
@@ -30,7 +31,6 @@ from wiregauge.measures.metrics.ptp_figures import ptp_quantity
 from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.release_figures import release_quantity
 from wiregauge.measures.metrics.releases import MEASURE as RELEASE_ERROR
-from wiregauge.measures.metrics.results import FlowResult, LimitResult
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP, UNPAIRED
 from wiregauge.measures.quantities import NoFigureError, flow_quantities, quantity
 from wiregauge.stats.sketch import Sketch

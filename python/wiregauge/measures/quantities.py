@@ -8,8 +8,8 @@ from dataclasses import replace
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
 from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT
 from wiregauge.measures.flow_measures import FLOW_MEASURES
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, of_summary, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.uncompared import is_between_clocks
 

@@ -11,7 +11,7 @@ import numpy as np
 from wiregauge import stats
 from wiregauge.measures.definitions import SERIES
 from wiregauge.measures.flow_measures import FLOW_MEASURES
-from wiregauge.measures.metrics.results import FlowResult, Loss, PointResult, RunResult, Series, added
+from wiregauge.measures.metrics.judgement import FlowResult, Loss, PointResult, RunResult, Series, added
 from wiregauge.measures.metrics.summarise import loss, summarise
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched import pool_sampled, pool_sketches, summarise_repeats

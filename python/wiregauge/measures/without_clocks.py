@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from wiregauge.measures.flow_measures import FLOW_MEASURES, PAIRS
+from wiregauge.measures.metrics.judgement import FlowResult, Series
 from wiregauge.measures.metrics.pairs import crosses, distribution_of
-from wiregauge.measures.metrics.results import FlowResult, Series
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.uncompared import UNCOMPARED, Between, is_between_clocks, reason_of
 

@@ -20,8 +20,8 @@ from wiregauge.measures import DEFINITIONS, Definition, Judgement, Summary
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.distribution import Distribution, distribution
 from wiregauge.measures.extremes import Course, CourseShape, courses
+from wiregauge.measures.metrics.judgement import Series
 from wiregauge.measures.metrics.quantity import Quantity, of_summary
-from wiregauge.measures.metrics.results import Series
 from wiregauge.measures.quantities import STATISTICS
 from wiregauge.measures.sketched import percentile_of
 from wiregauge.notebook.choosing import Chosen

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from wiregauge import measures
+from wiregauge import results
 from wiregauge.export import Choice, tables, write
 from wiregauge.measures import DEFINITIONS, SERIES, Judgement
 from wiregauge.measures.metrics.flow_plan import CampaignPlan
@@ -53,7 +53,7 @@ class Run:
     def judgement(self) -> Judgement:
         """Everything `wiregauge show` knows; computed when it is first needed."""
         with in_one_class():
-            return self._judgement or measures.judge(self._path)
+            return self._judgement or results.judge(self._path)
 
     @cached_property
     def _directory(self) -> Recorded:
@@ -347,6 +347,6 @@ class Run:
         rows = "".join(f"<tr><td>{key}</td><td>{escape(value)}</td></tr>" for key, value in facts.items())
         return (
             f'<b>{escape(self.plan.name)}</b>: <b style="color:{colour}">{self.validity}</b>, '
-            f"verdict <b>{self.verdict}</b>{escape(caveat)}<br>{escape(measures.headline(self.judgement))}"
+            f"verdict <b>{self.verdict}</b>{escape(caveat)}<br>{escape(results.headline(self.judgement))}"
             f"<table><tbody>{rows}</tbody></table><ul>{reasons}</ul>"
         )

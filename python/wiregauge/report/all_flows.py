@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from wiregauge.measures.large import is_large
-from wiregauge.measures.metrics.results import FlowResult, Judgement
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.report.tables import US
 
 __all__ = ["AllFlows", "all_flows"]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import in_unit, share
 from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.judgement import Check, Grade, Judgement, LimitResult, RunResult
 from wiregauge.measures.metrics.reported import parts
-from wiregauge.measures.metrics.results import Check, Grade, Judgement, LimitResult, RunResult
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 
 __all__ = ["check_table", "grant_table", "limit_table"]

@@ -9,17 +9,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from wiregauge.figures.compare import compare_figures
-from wiregauge.measures import DEFINITIONS, Judgement, headline
-from wiregauge.measures.comparing import (
-    Comparison,
-    FlowComparison,
-    MeasureShift,
-    ShareShift,
-    Shift,
-    compare_headline,
-)
-from wiregauge.measures.comparing.shapes import pair_shapes
-from wiregauge.measures.comparing.text import (
+from wiregauge.measures import DEFINITIONS, Judgement
+from wiregauge.measures.comparing import Comparison, FlowComparison, MeasureShift, ShareShift, Shift
+from wiregauge.measures.definitions import MAIN, SINGLES
+from wiregauge.measures.definitions.units import count_of, duration, in_unit, p_text, share
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
+from wiregauge.report.write import render, store
+from wiregauge.results import headline
+from wiregauge.results.comparing import compare_headline
+from wiregauge.results.comparing.shapes import pair_shapes
+from wiregauge.results.comparing.text import (
     basis_text,
     beyond_text,
     decided_text,
@@ -33,10 +32,6 @@ from wiregauge.measures.comparing.text import (
     verdict_text,
     verdict_word,
 )
-from wiregauge.measures.definitions import MAIN, SINGLES
-from wiregauge.measures.definitions.units import count_of, duration, in_unit, p_text, share
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
-from wiregauge.report.write import render, store
 
 _ALWAYS = {"lost", "loss", "goodput"}
 _STATISTICS = ("mean", "p50", "p99", "p99.9")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wiregauge.measures.definitions.units import duration, in_unit
-from wiregauge.measures.metrics.results import Judgement
+from wiregauge.measures.metrics.judgement import Judgement
 from wiregauge.report.tables import Cell, Head, Section, Table, place_cell
 
 __all__ = ["credit_table"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from wiregauge.measures.definitions import ascending, quantile_named
 from wiregauge.measures.definitions.units import count_of, share, untapped
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.percentiles import needed_for
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.report.checked import limit_table
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, loss_text, micro

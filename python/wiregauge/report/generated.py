@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wiregauge.measures.definitions.units import share, significant
-from wiregauge.measures.metrics.results import Judgement, RunResult
+from wiregauge.measures.metrics.judgement import Judgement, RunResult
 from wiregauge.measures.validity.streams import (
     LoadAccount,
     Stream,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, ascending
 from wiregauge.measures.metrics.flow_plan import Size
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
 from wiregauge.report.tables import Cell, Head, Section, Table, figures_of
 
 _BEFORE = ("n", "lost", "mean ± u", "sd")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wiregauge.measures.metrics.judgement import Judgement
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.results import Judgement
 from wiregauge.measures.validity.streams import dropped_text
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wiregauge.measures.metrics.results import Judgement
-from wiregauge.measures.passive import count, sentences, spread, varies, window
+from wiregauge.measures.metrics.judgement import Judgement
 from wiregauge.report.tables import Cell, Head, Section, Table
+from wiregauge.results.passive_text import count, sentences, spread, varies, window
 
 __all__ = ["passive_table"]
 

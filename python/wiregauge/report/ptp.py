@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.metrics.judgement import Judgement
 from wiregauge.measures.metrics.ptp import PtpClockResult, PtpDomainResult
-from wiregauge.measures.metrics.results import Judgement
 from wiregauge.report.tables import Cell, Head, Section, Table, place_cell
 
 __all__ = ["ptp_table"]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.definitions.units import rate, share, significant
 from wiregauge.measures.flow_measures import PAIRS, SERVICE
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.measures.metrics.pairs import PairLatency
-from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.metrics.service import Conformity, Rate, Service, Share
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.quantities import figure_of

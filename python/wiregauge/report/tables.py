@@ -10,9 +10,9 @@ from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES, SERIES, SINGLE
 from wiregauge.measures.definitions.units import duration, share, untapped
 from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.metrics.hops import Hop
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, RunResult
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.quantity import Quantity
-from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.quantities import figure_of
 

@@ -8,19 +8,20 @@ from urllib.parse import quote
 
 from wiregauge.figures.trend import trend_figures
 from wiregauge.measures import DEFINITIONS
-from wiregauge.measures.comparing import Trend, TrendPoint, TrendSeries, trend_headline
-from wiregauge.measures.comparing.text import BASES
+from wiregauge.measures.comparing import Trend, TrendPoint, TrendSeries
 from wiregauge.measures.comparing.thresholds import TAIL
-from wiregauge.measures.comparing.trend_show import (
+from wiregauge.measures.definitions.units import share
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
+from wiregauge.report.write import render, store
+from wiregauge.results.comparing import trend_headline
+from wiregauge.results.comparing.text import BASES
+from wiregauge.results.comparing.trend_text import (
     shift_of,
     started,
     trend_error_rate,
     value_text,
     version,
 )
-from wiregauge.measures.definitions.units import share
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
-from wiregauge.report.write import render, store
 
 
 def write_trend(trend: Trend, path: Path) -> Path:

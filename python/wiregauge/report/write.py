@@ -19,9 +19,8 @@ from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Panel
 from wiregauge.figures.ticks import extent
 from wiregauge.files import ForeignFileError, check_place, cure_for, printable_lines, write_whole
-from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
+from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError
 from wiregauge.measures.explaining import Explanation, explain
-from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.large import is_large, narrowed
 from wiregauge.measures.progress import reached
 from wiregauge.records import seal, uncollected
@@ -37,6 +36,8 @@ from wiregauge.report.live_network import foreign_table, network_table
 from wiregauge.report.passive import passive_table
 from wiregauge.report.ptp import ptp_table
 from wiregauge.report.tables import Table
+from wiregauge.results import headline, judge, shapes, views
+from wiregauge.results.explaining.shapes import explained_shapes
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -230,15 +230,15 @@ def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
 def judged(
     place: Path, told: Callable[[str], object], in_full: Collection[int] = (), *, held: bool = False
 ) -> Judgement:
-    """`measures.judge` after what simulation and tracking have freed is back with the system.
+    """`results.judge` after what simulation and tracking have freed is back with the system.
 
     glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
     """
-    from wiregauge import measures
+    from wiregauge import results
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    judgement = measures.judge(place, unkept=told, in_full=in_full, held=held)
+    judgement = results.judge(place, unkept=told, in_full=in_full, held=held)
     # It is there to the end: whoever searches for garbage need not walk over it.
     gc.freeze()
     return judgement

@@ -11,7 +11,7 @@ from wiregauge import stats
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import side
 from wiregauge.figures.traces import US, rarities, tail_lines
-from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.judgement import Series
 from wiregauge.studies.measured import Measured
 from wiregauge.studies.results import Course
 

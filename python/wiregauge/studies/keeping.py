@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import ForeignFileError, cure_for, write_whole
-from wiregauge.measures import json_text
 from wiregauge.records import RunDirectory, RunDirectoryError, check_contained, read_json
 from wiregauge.records.directory import utc_now
+from wiregauge.results import json_text
 from wiregauge.studies.beside import Beside, beside_of
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.declaring import Study

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wiregauge.measures import Grade, Judgement, PointResult
 from wiregauge.measures.explaining import whole_series
-from wiregauge.measures.metrics.results import FlowResult, RunResult, Series
+from wiregauge.measures.metrics.judgement import FlowResult, RunResult, Series
 from wiregauge.measures.quantities import NoFigureError, quantity
 from wiregauge.plan.quantity import canonical
 from wiregauge.runner import BENCHES

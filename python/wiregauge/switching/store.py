@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import ForeignFileError, cure_for, read_text, write_whole
-from wiregauge.measures import json_text
 from wiregauge.records import RunDirectory, RunDirectoryError, check_contained, read_json, seal
+from wiregauge.results import json_text
 from wiregauge.switching.errors import SheetError
 from wiregauge.switching.trials import Outcome, Trial
 

@@ -13,6 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.comparing.comparison import (
+    Beyond,
+    Comparison,
+    Dropped,
+    FlowComparison,
+    MeasureShift,
+    PointComparison,
+    ShareShift,
+    Shift,
+    Side,
+)
 from wiregauge.measures.comparing.differences import differences, flow_differences
 from wiregauge.measures.comparing.fitness import one_measurement, undecided, unfit
 from wiregauge.measures.comparing.judging import LEVEL, Figure, Test, judge_figures, row_verdict
@@ -28,17 +39,6 @@ from wiregauge.measures.comparing.measured import (
     instrument_bound,
     statistic_of,
     widened,
-)
-from wiregauge.measures.comparing.results import (
-    Beyond,
-    Comparison,
-    Dropped,
-    FlowComparison,
-    MeasureShift,
-    PointComparison,
-    ShareShift,
-    Shift,
-    Side,
 )
 from wiregauge.measures.comparing.rules import (
     Rules,
@@ -56,7 +56,7 @@ from wiregauge.measures.comparing.thresholds import (
 )
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
 from wiregauge.measures.large import are_many
-from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
+from wiregauge.measures.metrics.judgement import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
 from wiregauge.stats.memory import asked_ahead
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.definitions.units import count_of, duration, rate
-from wiregauge.measures.metrics.results import FlowResult, Judgement
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.plan import plain
 
 MOST_SETTINGS = 24

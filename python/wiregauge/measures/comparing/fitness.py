@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wiregauge.measures.comparing.results import MeasureShift, PointComparison, Shift
-from wiregauge.measures.metrics.results import Grade, Judgement, PointResult
+from wiregauge.measures.comparing.comparison import MeasureShift, PointComparison, Shift
+from wiregauge.measures.metrics.judgement import Grade, Judgement, PointResult
 
 __all__ = ["one_measurement", "undecided", "unfit", "unfit_for"]
 

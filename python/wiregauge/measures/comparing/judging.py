@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wiregauge import stats
-from wiregauge.measures.comparing.results import Basis, Dropped, Shift, SweepShift, Verdict, combined
+from wiregauge.measures.comparing.comparison import Basis, Dropped, Shift, SweepShift, Verdict, combined
 from wiregauge.measures.comparing.thresholds import TAIL, Threshold
 from wiregauge.stats import Chance, Discovery, Estimate
 

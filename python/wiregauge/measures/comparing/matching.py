@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
 from wiregauge.plan.quantity import canonical
 
 Point = Mapping[str, str]

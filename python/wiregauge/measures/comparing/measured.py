@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, TAIL
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.stats import Estimate, Events, Sample
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wiregauge import stats
+from wiregauge.measures.comparing.comparison import Dropped
 from wiregauge.measures.comparing.judging import LEVEL
 from wiregauge.measures.comparing.matching import FlowPair
-from wiregauge.measures.comparing.results import Dropped
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, TAIL, Threshold, chosen
 from wiregauge.measures.definitions import MAIN, SERIES, SHARES
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.judgement import FlowResult
 
 __all__ = [
     "Rules",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from wiregauge import stats
 from wiregauge.measures.comparing.compare import compare
+from wiregauge.measures.comparing.comparison import Comparison, Dropped, Shift, Verdict, combined, unanswered
 from wiregauge.measures.comparing.fitness import unfit_for
 from wiregauge.measures.comparing.judging import LEVEL
 from wiregauge.measures.comparing.matching import MatchError, match_flows, match_points
@@ -20,11 +21,10 @@ from wiregauge.measures.comparing.measured import (
     instrument_bound,
     statistic_of,
 )
-from wiregauge.measures.comparing.results import Comparison, Dropped, Shift, Verdict, combined, unanswered
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, TAIL, Threshold, chosen
 from wiregauge.measures.comparing.trend_judging import Against, Judging, TrendPoint, steps
 from wiregauge.measures.definitions import MAIN, SHARES
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
 from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
+from wiregauge.measures.comparing.comparison import Basis, Shift, Verdict
 from wiregauge.measures.comparing.judging import LEVEL, judge_shift, out_of_reach
 from wiregauge.measures.comparing.measured import widened
-from wiregauge.measures.comparing.results import Basis, Shift, Verdict
 from wiregauge.measures.comparing.thresholds import Threshold
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.stats import Estimate, Events

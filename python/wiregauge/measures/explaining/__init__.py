@@ -1,7 +1,7 @@
 """Why a flow behaves as it does: recurring modes, changes, the modes of its distribution, and its worst messages."""
 
 from wiregauge.measures.explaining.explain import WORST, explain, explain_series, whole_series
-from wiregauge.measures.explaining.results import (
+from wiregauge.measures.explaining.explanation import (
     Bounded,
     Clock,
     Event,
@@ -13,8 +13,6 @@ from wiregauge.measures.explaining.results import (
     Step,
     WorstMessage,
 )
-from wiregauge.measures.explaining.shown import explain_json, explain_schema_path
-from wiregauge.measures.explaining.text import explain_text
 
 __all__ = [
     "WORST",
@@ -29,9 +27,6 @@ __all__ = [
     "Step",
     "WorstMessage",
     "explain",
-    "explain_json",
-    "explain_schema_path",
     "explain_series",
-    "explain_text",
     "whole_series",
 ]

@@ -16,13 +16,13 @@ import polars as pl
 
 from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.measures.explaining.results import Clock, Event
+from wiregauge.measures.explaining.explanation import Clock, Event
 from wiregauge.measures.metrics.clocks import RunClocks
 from wiregauge.measures.metrics.flow_plan import LATE_WORDS, FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.judgement import Floats, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Floats, RunResult
 from wiregauge.measures.validity.host_noise import noise_events
 
 MOST_EVENTS = 200_000

@@ -10,13 +10,13 @@ import polars as pl
 
 from wiregauge import stats
 from wiregauge.measures.explaining.around import surroundings
-from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
+from wiregauge.measures.explaining.explanation import Explanation, FlowExplained, SeriesExplained
 from wiregauge.measures.explaining.sentences import course_sentences, mode_sentences, peak_sentence
 from wiregauge.measures.explaining.worst import worst_messages
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, RunResult, Series
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
-from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult, Series
 from wiregauge.measures.metrics.series import Offsets, differences
 from wiregauge.measures.metrics.threads import side_by_side
 from wiregauge.measures.progress import reached

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from wiregauge.measures.explaining.results import Step
+from wiregauge.measures.explaining.explanation import Step
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.clocks import RunClocks
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wiregauge.measures.definitions.units import count_of, duration, share
-from wiregauge.measures.explaining.results import Clock, Event, Holder, Step
+from wiregauge.measures.explaining.explanation import Clock, Event, Holder, Step
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.stats import Course, Mode, Peaks, Recurrence
 from wiregauge.stats.recurrence import SAME_PERIOD

@@ -9,6 +9,14 @@ import numpy as np
 import polars as pl
 
 from wiregauge.measures.explaining.around import Surroundings
+from wiregauge.measures.explaining.explanation import (
+    Holder,
+    Neighbour,
+    Partner,
+    SeriesExplained,
+    Step,
+    WorstMessage,
+)
 from wiregauge.measures.explaining.hop_times import (
     MOST_RECORDS,
     ladders,
@@ -18,21 +26,12 @@ from wiregauge.measures.explaining.hop_times import (
     usual_steps,
     ways_of,
 )
-from wiregauge.measures.explaining.results import (
-    Holder,
-    Neighbour,
-    Partner,
-    SeriesExplained,
-    Step,
-    WorstMessage,
-)
 from wiregauge.measures.explaining.sentences import cause_of, message_sentence
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, on_one_clock
 from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.judgement import FlowResult, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.measures.metrics.results import FlowResult, RunResult
 from wiregauge.measures.metrics.series import Offsets
-from wiregauge.measures.views import port_rates
 
 BESIDE = 2
 """Neighbours shown before and after a message."""
@@ -203,7 +202,7 @@ def _partners(
 ) -> dict[tuple[int, int, int], _Waits]:
     """The frames that left by the same port while a message waited there, or were leaving when it came."""
     path = directory.records(run.plan.index)
-    rates = port_rates(directory.plan, run.plan)
+    rates = directory.plan.port_rates(run.plan)
     waits: list[tuple[tuple[int, int, int], Step, int]] = []
     for key, (own, _) in steps.items():
         ports = [s for s in own if s.kind == "port" and s.port is not None and (s.node, s.port) in rates]

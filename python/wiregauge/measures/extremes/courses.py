@@ -29,8 +29,8 @@ from wiregauge.measures.extremes.keeping import kept
 from wiregauge.measures.extremes.spaced import COLUMNS
 from wiregauge.measures.metrics.clocks import RunClocks, run_clocks
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
-from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.metrics.series import clock_shift
 from wiregauge.stats.pyramid import Blocks, Values, levels, window
 

@@ -18,10 +18,10 @@ from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Pending
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import Correction
 from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.releases import Errors
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import Extracted, Offsets
 from wiregauge.measures.metrics.service import Conformity
 from wiregauge.measures.metrics.summary import Summary

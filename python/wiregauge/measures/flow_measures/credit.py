@@ -9,8 +9,8 @@ from wiregauge.measures.definitions import Definition
 from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading, RunReading
 from wiregauge.measures.metrics.credits import CreditResult, changes_priority, class_of, credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.plan import Network, Switch
 from wiregauge.plan.tsn import PortClass, TrafficClass, settings_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wiregauge.measures.flow_measures.base import FlowMeasure
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 
 __all__ = ["EFFECTIVE_BANDWIDTH", "JITTER", "LOSS", "VARIATION"]

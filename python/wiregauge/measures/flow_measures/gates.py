@@ -17,9 +17,9 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.gate_course import GateCourse
 from wiregauge.measures.metrics.gate_lists import lists_of
 from wiregauge.measures.metrics.hops import Passages
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.releases import Errors
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.plan import Switch
 from wiregauge.plan.tsn import settings_of

@@ -8,7 +8,7 @@ from wiregauge import stats
 from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
 from wiregauge.measures.metrics.batching import Pending
 from wiregauge.measures.metrics.hops import Hop, hops_of, pool_hops
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.stats.sketch import Sketch
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
 from wiregauge.measures.metrics.batching import Pending
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import PairLatency, crosses, pair_latencies
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.pair_repeats import pool_pairs
 from wiregauge.measures.sketched.pairs import pairs_of_all

@@ -10,8 +10,8 @@ import numpy as np
 
 from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
 from wiregauge.measures.metrics.batching import Pending
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.service import Service, availability_of, pool_services, serve
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.uncompared import is_between_clocks

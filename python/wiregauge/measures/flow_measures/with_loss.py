@@ -11,9 +11,9 @@ import polars as pl
 
 from wiregauge import stats
 from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.summarise import with_loss
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.exact import gain_of

@@ -237,6 +237,13 @@ class CampaignPlan:
         own = {limit.percentile for limit in self.limits if limit.distribution.partition(".")[0] == measure}
         return ascending({*usual, *own})
 
+    def port_rates(self, run: RunPlan) -> dict[Port, int]:
+        """The rate of the link at each node and port in a run, bit/s."""
+        rate = run.link_rate_bps
+        return {
+            (end.node, end.port): rate or link.rate_bps for link in self.network.links for end in link.ends
+        }
+
 
 def judged_plan(campaign: Campaign) -> CampaignPlan:
     """The plan of a run directory."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wiregauge import stats
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
-from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.judgement import Series
 from wiregauge.records import RunDirectoryError
 
 __all__ = ["Hop", "Passages", "hops_of", "passages", "pool_hops", "read_columns"]

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Final
 
 from wiregauge.measures.definitions.units import duration
-from wiregauge.measures.metrics.results import FlowResult, LineTime
+from wiregauge.measures.metrics.judgement import FlowResult, LineTime
 
 __all__ = ["ROUNDED_NS", "line_time", "on_the_same_links"]
 

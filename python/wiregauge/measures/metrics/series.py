@@ -18,7 +18,7 @@ from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.arrays import Column, Part, seams_of
 from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.judgement import Series
 from wiregauge.measures.metrics.silences import open_silences
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.metrics.batching import SeriesStatistics
+from wiregauge.measures.metrics.judgement import Loss
 from wiregauge.measures.metrics.percentiles import Percentile, percentiles, unsupported
-from wiregauge.measures.metrics.results import Loss
 from wiregauge.measures.metrics.summary import Repeats, Summary, Uncertainty
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.results import FlowResult, Series
+from wiregauge.measures.metrics.judgement import FlowResult, Series
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.series import (
     GAP,

@@ -10,8 +10,8 @@ from math import sqrt
 import numpy as np
 
 from wiregauge import stats
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.percentiles import Percentile, unsupported
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.summary import Repeats, Summary, Uncertainty
 from wiregauge.measures.sketched.quantiles import percentile, repeated

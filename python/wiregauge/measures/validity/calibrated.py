@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.validity.calibration import corrections, run_load
 from wiregauge.measures.validity.evidence import Evidence, check
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from wiregauge.measures.metrics.flow_plan import RunPlan
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.judgement import FlowResult
 
 __all__ = ["Citation", "Constant", "Corrected", "citations", "corrections", "run_load"]
 

@@ -13,8 +13,8 @@ from math import isinf
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import LATE_WORDS
+from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, FlowResult, Grade
 from wiregauge.measures.validity.calibrated import calibrated
 from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.measures.validity.evidence import (

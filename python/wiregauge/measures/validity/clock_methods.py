@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from wiregauge.measures.definitions.units import duration
-from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check
 
 __all__ = ["agreeing"]

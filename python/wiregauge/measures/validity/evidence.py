@@ -8,10 +8,10 @@ from math import inf, isinf
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.flow_plan import LimitPlan, RunPlan
+from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, FlowResult, Grade
 from wiregauge.measures.validity.calibration import Citation
 from wiregauge.plan import Synchronise
 

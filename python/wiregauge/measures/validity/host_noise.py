@@ -16,9 +16,9 @@ import polars as pl
 from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.judgement import Floats, FlowResult, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Floats, FlowResult, RunResult
 
 __all__ = ["HostEvent", "NoiseRow", "NoiseView", "noise_events", "noise_view"]
 

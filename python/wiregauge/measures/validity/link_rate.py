@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.line_time import ROUNDED_NS
 from wiregauge.measures.metrics.port_plan import PortPlan, wire_bits
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, FlowResult, Grade
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 
 __all__ = ["link_rates"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.streams import DROPPED_ON_PURPOSE, LoadAccount, dropped_text, load_accounts
 

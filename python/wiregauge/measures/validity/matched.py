@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check
 
 _PS_PER_US = 1_000_000

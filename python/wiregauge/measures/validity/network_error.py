@@ -9,8 +9,8 @@ from typing import Final
 
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.flow_measures import GATES
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.metrics.live_network import RARE, NetworkResult, no_network
-from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import (
     LOST_INSIDE,
     Evidence,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.flow_measures import HOPS
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.validity.evidence import (
     LOST_INSIDE,
     Evidence,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.measures.metrics.results import Check, FlowResult, Grade
+from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.summary import Stationarity, Summary
 from wiregauge.measures.validity.evidence import Evidence, check, few, percent
 from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, Grade
 from wiregauge.measures.metrics.uncompared import UNCOMPARED
 from wiregauge.measures.validity.evidence import Evidence, check, percent, share_of, typical_latency_ns
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade, Load
 from wiregauge.measures.metrics.reported import number, parts
-from wiregauge.measures.metrics.results import Check, FlowResult, Grade, Load
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.load import LOAD_DEGRADED, LOAD_INVALID, load_account
 from wiregauge.measures.validity.streams import LoadAccount, load_accounts, streams_of

@@ -14,8 +14,8 @@ from wiregauge.calibrate.clocks import clock_results
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.figures.build import latency_density, period_box, period_density
 from wiregauge.figures.model import Figure
-from wiregauge.measures import shapes
 from wiregauge.records import RunDirectory
+from wiregauge.results import shapes
 from wiregauge.studies import (
     SIZES,
     Cells,

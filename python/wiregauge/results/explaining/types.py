@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
-from wiregauge.measures.explaining.results import Explanation
-from wiregauge.measures.schemas import Figure, From, Share, filled, json_schema
+from wiregauge.measures.explaining.explanation import Explanation
+from wiregauge.results.typed_json import Figure, From, Share, filled, json_schema
 
 Pair = Annotated[list[float], Meta(min_length=2, max_length=2)]
 

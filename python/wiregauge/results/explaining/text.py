@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.measures.definitions.units import duration
-from wiregauge.measures.explaining.results import Explanation, FlowExplained, WorstMessage
+from wiregauge.measures.explaining.explanation import Explanation, FlowExplained, WorstMessage
 from wiregauge.measures.explaining.sentences import took_text
 
 SHOWN = 3

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wiregauge.measures.distribution import Distribution, distribution
 from wiregauge.measures.extremes import CourseShape, courses
 from wiregauge.measures.metrics.flow_plan import Size
-from wiregauge.measures.metrics.results import FlowResult, Judgement
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.stats import BoxShape, DensityShape, HistogramShape, TailShape
 
 __all__ = [

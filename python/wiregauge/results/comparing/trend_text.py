@@ -9,7 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.comparing.text import (
+from wiregauge.measures.comparing.thresholds import TAIL
+from wiregauge.measures.comparing.trend import Trend, TrendSeries
+from wiregauge.measures.comparing.trend_judging import TrendPoint
+from wiregauge.measures.definitions import SHARES
+from wiregauge.measures.definitions.units import count_of, duration, share
+from wiregauge.measures.metrics.judgement import Judgement
+from wiregauge.results.comparing.text import (
     COLOURS,
     MOST_LINES,
     compare_headline,
@@ -17,12 +23,6 @@ from wiregauge.measures.comparing.text import (
     points_of,
     signed,
 )
-from wiregauge.measures.comparing.thresholds import TAIL
-from wiregauge.measures.comparing.trend import Trend, TrendSeries
-from wiregauge.measures.comparing.trend_judging import TrendPoint
-from wiregauge.measures.definitions import SHARES
-from wiregauge.measures.definitions.units import count_of, duration, share
-from wiregauge.measures.metrics.results import Judgement
 
 
 def started(judgement: Judgement) -> str:

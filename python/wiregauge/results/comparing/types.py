@@ -11,20 +11,26 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from wiregauge.measures.comparing.results import Basis, Comparison, FlowComparison, PointComparison, Verdict
-from wiregauge.measures.comparing.text import compare_headline, error_rates
+from wiregauge.measures.comparing.comparison import (
+    Basis,
+    Comparison,
+    FlowComparison,
+    PointComparison,
+    Verdict,
+)
 from wiregauge.measures.comparing.trend import Trend
-from wiregauge.measures.comparing.trend_show import (
+from wiregauge.measures.definitions import DEFINITIONS, SHARES
+from wiregauge.measures.definitions.definition import Unit
+from wiregauge.measures.metrics.judgement import Judgement, PointResult
+from wiregauge.results.comparing.text import compare_headline, error_rates
+from wiregauge.results.comparing.trend_text import (
     trend_error_rate,
     trend_headline,
     version,
 )
-from wiregauge.measures.definitions import DEFINITIONS, SHARES
-from wiregauge.measures.definitions.definition import Unit
-from wiregauge.measures.metrics.results import Judgement, PointResult
-from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Share, filled, json_schema
-from wiregauge.measures.schemas import Verdict as JudgedVerdict
-from wiregauge.measures.show import json_chunks
+from wiregauge.results.show_json import json_chunks
+from wiregauge.results.typed_json import Count, Figure, From, Grade, Positive, Share, filled, json_schema
+from wiregauge.results.typed_json import Verdict as JudgedVerdict
 from wiregauge.stats import POWER
 
 

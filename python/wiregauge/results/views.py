@@ -13,18 +13,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.credit_view import CreditShape, credit_shapes
-from wiregauge.measures.gate_view import Opening, port_openings
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.judgement import Judgement, RunResult
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
-from wiregauge.measures.metrics.results import Judgement, RunResult
-from wiregauge.measures.ptp_views import PtpShape, ptp_shapes
-from wiregauge.measures.queue_view import QueueShape, queues
-from wiregauge.measures.sync_view import SyncView, sync_view
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub
+from wiregauge.results.credit_view import CreditShape, credit_shapes
+from wiregauge.results.gate_view import Opening, port_openings
+from wiregauge.results.ptp_views import PtpShape, ptp_shapes
+from wiregauge.results.queue_view import QueueShape, queues
+from wiregauge.results.sync_view import SyncView, sync_view
 
 Floats = NDArray[np.float64]
 
@@ -203,7 +203,7 @@ def _windows(directory: Recorded, plan: RunPlan, apart: Collection[int]) -> tupl
     worst.sort(key=lambda entry: -entry[0])
     chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())
     chosen.sort(key=lambda entry: -entry[0])
-    rates = port_rates(directory.plan, plan)
+    rates = directory.plan.port_rates(plan)
     shared = _shared(directory.plan)
     found = []
     for most, flow, mine in chosen[:MOST_WINDOWS]:
@@ -245,14 +245,6 @@ def _windows(directory: Recorded, plan: RunPlan, apart: Collection[int]) -> tupl
             )
         )
     return tuple(found)
-
-
-def port_rates(campaign: CampaignPlan, plan: RunPlan) -> Mapping[tuple[int, int], int]:
-    """Rate of the link at each node and port, bit/s."""
-    rate = plan.link_rate_bps
-    return {
-        (end.node, end.port): rate or link.rate_bps for link in campaign.network.links for end in link.ends
-    }
 
 
 def _shared(campaign: CampaignPlan) -> Mapping[tuple[int, int], list[tuple[int, int]]]:

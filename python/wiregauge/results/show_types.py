@@ -19,8 +19,7 @@ from wiregauge.measures.definitions import (
     SERIES,
     SINGLES,
 )
-from wiregauge.measures.schemas import Count, From, Grade, Verdict, json_schema
-from wiregauge.measures.shown_flow import (
+from wiregauge.results.flow_types import (
     BRIEF,
     BriefShown,
     FlowMetShown,
@@ -28,7 +27,7 @@ from wiregauge.measures.shown_flow import (
     FlowShown,
     ServedShown,
 )
-from wiregauge.measures.shown_run import (
+from wiregauge.results.run_types import (
     CheckShown,
     CitationShown,
     ClockShown,
@@ -39,8 +38,9 @@ from wiregauge.measures.shown_run import (
     NetworkShown,
     PtpDomainShown,
 )
-from wiregauge.measures.shown_service import ServiceShown
-from wiregauge.measures.shown_summary import PairRestShown, SummaryRestShown, SummaryShown
+from wiregauge.results.service_types import ServiceShown
+from wiregauge.results.summary_types import PairRestShown, SummaryRestShown, SummaryShown
+from wiregauge.results.typed_json import Count, From, Grade, Verdict, json_schema
 
 _Caveat = Annotated[
     str | None,
@@ -132,7 +132,7 @@ class Whole(Shown):
         Annotated[
             dict[str, Any],
             Meta(
-                description="with --explain; by the schema of wiregauge.measures.explaining.explain_schema_path()",
+                description="with --explain; by the schema of wiregauge.results.explaining.explain_schema_path()",
                 extra_json_schema={"required": ["schema", "worst", "left_out", "flows"]},
             ),
         ]

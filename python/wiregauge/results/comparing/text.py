@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.comparing.judging import grouped
-from wiregauge.measures.comparing.results import (
+from wiregauge.measures.comparing.comparison import (
     Comparison,
     FlowComparison,
     MeasureShift,
@@ -19,6 +18,7 @@ from wiregauge.measures.comparing.results import (
     Shift,
     SweepShift,
 )
+from wiregauge.measures.comparing.judging import grouped
 from wiregauge.measures.definitions.units import count_of, duration, p_text, share
 from wiregauge.terminal import print_table
 

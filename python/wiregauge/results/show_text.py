@@ -15,7 +15,7 @@ from rich.text import Text
 from wiregauge.measures.definitions import MAIN, quantile_named
 from wiregauge.measures.definitions.units import BEYOND, count_of, duration, in_unit, interval_text, share
 from wiregauge.measures.large import narrowed
-from wiregauge.measures.metrics.results import (
+from wiregauge.measures.metrics.judgement import (
     INDEPENDENT,
     FlowResult,
     Grade,

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.validity.matched import contradictions, outside, unfounded, window
-from wiregauge.stats import share_bound
 
-__all__ = ["by_captures", "count", "sentences", "spread", "told", "us", "varies", "window"]
+__all__ = ["count", "sentences", "spread", "told", "us", "varies", "window"]
 
 _PS_PER_US = 1_000_000
-
-
-def by_captures(flow: FlowResult, entry: Mapping[str, Any]) -> FlowResult:
-    """The flow with what captures tell of it besides its messages: how many came and were lost at least, and holes.
-
-    A frame that is behind the device and was not before it shows that the capture before it lacks some, and those that
-    were lost are not among the frames that it has.
-    """
-    compared = entry.get("passive")
-    taps = [tap for tap in entry.get("taps") or () if tap["node"] == flow.plan.source and tap.get("dropped")]
-    why = [f"the capture at {tap['node']} dropped {count_of(tap['dropped'], 'frame')}" for tap in taps]
-    lost = came = 0
-    own = next((one for one in compared["flows"] if one["flow"] == flow.plan.id), None) if compared else None
-    if own is not None:
-        lost, came = own["lost"][0], (own.get("through") or [0])[0]
-        if own["appeared"]:
-            why.append(f"{count_of(own['appeared'], 'frame')} behind the device came by no capture before it")
-    holes = f"{' and '.join(why)}: more may have been sent, and lost, than was seen" if why else ""
-    if lost <= flow.counts["lost"]:
-        return replace(flow, came_at_least=came, holes=holes) if came or holes else flow
-    sent = flow.counts["sent"]
-    least = share_bound(lost, sent)
-    loss = replace(
-        flow.loss, ratio=lost / sent, low=least.low, high=max(flow.loss.high, least.high), one_sided=False
-    )
-    return replace(flow, lost_at_least=lost, came_at_least=came, holes=holes, loss=loss)
-
-
 _NAMED = 3
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
-from wiregauge.measures.metrics.results import Series
+from wiregauge.measures.metrics.judgement import Series
 from wiregauge.stats import Bounded, Course, Peaks, Recurrence
 
 __all__ = [

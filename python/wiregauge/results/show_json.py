@@ -16,11 +16,10 @@ import msgspec
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
 from wiregauge.measures.large import are_many, large_run
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, RunResult
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult, RunResult
 from wiregauge.measures.quantities import figure_of
-from wiregauge.measures.schemas import filled
-from wiregauge.measures.shown import PooledShown, RunShown, Shown
-from wiregauge.measures.shown_flow import (
+from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
+from wiregauge.results.flow_types import (
     BRIEF,
     BriefShown,
     CorrectedShown,
@@ -30,10 +29,11 @@ from wiregauge.measures.shown_flow import (
     ServedShown,
     brief_summary,
 )
-from wiregauge.measures.shown_run import CitationShown
-from wiregauge.measures.shown_service import service_shown
-from wiregauge.measures.shown_summary import summary_shown
-from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
+from wiregauge.results.run_types import CitationShown
+from wiregauge.results.service_types import service_shown
+from wiregauge.results.show_types import PooledShown, RunShown, Shown
+from wiregauge.results.summary_types import summary_shown
+from wiregauge.results.typed_json import filled
 
 
 def schema_path() -> Path:

@@ -9,11 +9,10 @@ from msgspec import Meta
 
 from wiregauge.measures.flow_measures import HOPS, PAIRS, SERVICE, WITH_LOSS
 from wiregauge.measures.metrics import sampling
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.quantities import percentile_names
-from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, Share, filled
-from wiregauge.measures.shown_summary import (
+from wiregauge.results.summary_types import (
     JitterShown,
     PairShown,
     SummaryShown,
@@ -21,6 +20,7 @@ from wiregauge.measures.shown_summary import (
     ends,
     pair_shown,
 )
+from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive, Share, filled
 
 OrLost = float | Literal["lost"] | None
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.explaining.results import Explanation, FlowExplained, Step
+from wiregauge.measures.explaining.explanation import Explanation, FlowExplained, Step
 from wiregauge.measures.extremes import Courses, CourseShape
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.judgement import Floats, Judgement
 from wiregauge.measures.metrics.recorded import open_recorded
-from wiregauge.measures.metrics.results import Floats, Judgement
 from wiregauge.stats import EnvelopeShape, Mode
 
 MARKS = 3_000

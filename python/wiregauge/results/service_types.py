@@ -7,10 +7,10 @@ from typing import Annotated, NotRequired, TypedDict, cast
 from msgspec import Meta
 
 from wiregauge.measures.flow_measures import SERVICE
-from wiregauge.measures.metrics.results import FlowResult
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.service import Service
-from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, Share, filled
-from wiregauge.measures.shown_summary import ends
+from wiregauge.results.summary_types import ends
+from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive, Share, filled
 
 
 class CountedShown(TypedDict):

@@ -8,7 +8,7 @@ from typing import Literal
 
 from wiregauge.measures.comparing.thresholds import TAIL, Threshold
 from wiregauge.measures.definitions import SINGLES
-from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
 from wiregauge.measures.quantities import figure_of
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, TypedDict
 
 from msgspec import Meta
 
+from wiregauge.measures.metrics.judgement import LimitResult
 from wiregauge.measures.metrics.measured_clock import ClockResult
-from wiregauge.measures.metrics.results import LimitResult
-from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive
+from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive
 
 _CLOCK_POINTS = 40
 

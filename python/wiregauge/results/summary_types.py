@@ -12,7 +12,7 @@ from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.summary import Settling, Summary
-from wiregauge.measures.schemas import Count, Figure, From, Interval, Positive, filled
+from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive, filled
 
 
 def ends(found: Any) -> list[Any]:

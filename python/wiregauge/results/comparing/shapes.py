@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.measures.comparing.results import Comparison, FlowComparison, MeasureShift, PointComparison
+from wiregauge.measures.comparing.comparison import Comparison, FlowComparison, MeasureShift, PointComparison
 from wiregauge.measures.distribution import distribution
 from wiregauge.stats import DensityShape, EcdfShape, Estimate
 
