@@ -20,6 +20,7 @@ from wiregauge.measures.metrics.judgement import Grade
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.plan import NETWORK, Campaign
+from wiregauge.records.reported import ClockOffset, RunEntry
 
 
 class PlantedAgent:
@@ -136,13 +137,13 @@ def compared(offset_ns: float) -> ClockResult:
 )
 def test_exchanges_that_contradict_ptp_degrade_a_run(offset_ns: float, grade: Grade) -> None:
     offsets = {
-        name: {"offset_ns": 0, "uncertainty_ns": bound, "method": "ptp"}
+        name: ClockOffset(offset_ns=0, uncertainty_ns=bound, method="ptp")
         for name, bound in (("mac", 0.0), ("sensor", 900.0))
     }
-    run: Any = SimpleNamespace(entry={"clock_offsets": offsets}, clocks=[compared(offset_ns)])
+    run: Any = SimpleNamespace(entry=RunEntry(clock_offsets=offsets), clocks=[compared(offset_ns)])
     (found,) = agreeing(run)
     assert (found.name, found.grade) == ("clock-methods", grade)
-    bare: Any = SimpleNamespace(entry={"clock_offsets": {}}, clocks=[compared(offset_ns)])
+    bare: Any = SimpleNamespace(entry=RunEntry(), clocks=[compared(offset_ns)])
     assert list(agreeing(bare)) == []
 
 

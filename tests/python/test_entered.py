@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.measures.validity.traffic import entries, offered_loads
+from wiregauge.records.reported import AgentReport, FirstPort, Intake, RunEntry
 
 PLAN: Any = SimpleNamespace(
     injects=[InjectPlan("e2", "e1", 1_000_000, 10**9)],
@@ -17,7 +19,7 @@ PLAN: Any = SimpleNamespace(
 )
 
 
-def agents(handed_over: int, arrived: int | None = None, refused: int = 0) -> dict[str, dict[str, Any]]:
+def agents(handed_over: int, arrived: int | None = None, refused: int = 0) -> dict[str, AgentReport]:
     """The reports of a sender of background load and of its receiver; None: nobody counted there."""
     told: dict[str, dict[str, Any]] = {
         "e2": {
@@ -34,22 +36,24 @@ def agents(handed_over: int, arrived: int | None = None, refused: int = 0) -> di
         told["e1"]["streams"] = [
             {"kind": "absorb", "number": 0, "backend": "xdp", "figures": {"account": account}}
         ]
-    return told
+    return msgspec.convert(told, dict[str, AgentReport])
 
 
-def offered(reports: dict[str, dict[str, Any]], entry: dict[str, Any]) -> float | None:
+def offered(reports: dict[str, AgentReport], entry: RunEntry) -> float | None:
     (load,) = offered_loads(PLAN, reports, entry)
     assert load.intended == 1.0
     return load.offered
 
 
-def seen(frames: int) -> dict[str, Any]:
-    return {"first_ports": {"e2": {"port": "sw1:3", "received": frames}}}
+def seen(frames: int, taken: int | None = None) -> RunEntry:
+    """What the first port saw, and a network that is played took of it."""
+    network = AgentReport(intake=Intake(frames=taken)) if taken is not None else None
+    return RunEntry(first_ports={"e2": FirstPort(port="sw1:3", received=frames)}, network=network)
 
 
 def test_a_load_that_never_arrives_is_no_load() -> None:
     assert offered(agents(4_600_000, 0), seen(0)) == 0.0
-    assert offered(agents(4_600_000, 0), {}) == 0.0, "without a port the receiver's account tells"
+    assert offered(agents(4_600_000, 0), RunEntry()) == 0.0, "without a port the receiver's account tells"
 
 
 def test_a_load_that_arrives_in_part_is_graded_by_the_port() -> None:
@@ -59,8 +63,8 @@ def test_a_load_that_arrives_in_part_is_graded_by_the_port() -> None:
 
 
 def test_without_a_port_a_loss_may_be_the_networks() -> None:
-    assert offered(agents(1000, 100), {}) == 1.0
-    assert offered(agents(1000), {}) == 1.0
+    assert offered(agents(1000, 100), RunEntry()) == 1.0
+    assert offered(agents(1000), RunEntry()) == 1.0
 
 
 def test_what_a_full_queue_refused_was_not_handed_over() -> None:
@@ -71,13 +75,13 @@ def test_what_a_full_queue_refused_was_not_handed_over() -> None:
 def test_the_reason_names_the_port_and_both_counts() -> None:
     (one,) = entries(agents(1000, 0), seen(7))
     assert one.text == "port sw1:3 saw 7 of 1000 frames handed over"
-    (one,) = entries(agents(1000, 0), {})
+    (one,) = entries(agents(1000, 0), RunEntry())
     assert one.text == "the receiver e1 saw 0 of 1000 frames handed over"
 
 
 def test_a_network_that_is_played_saw_no_more_than_it_took() -> None:
     for taken, share in ((1000, 1.0), (900, 0.9), (0, 0.0)):
-        (one,) = entries(agents(1000), {**seen(1000), "network": {"intake": {"frames": taken}}})
+        (one,) = entries(agents(1000), seen(1000, taken))
         assert one.share == pytest.approx(share)
-    (one,) = entries(agents(1000), {**seen(0), "network": {"intake": {"frames": 1000}}})
+    (one,) = entries(agents(1000), seen(0, 1000))
     assert one.text == "port sw1:3 saw 0 of 1000 frames handed over", "others' frames are none of its own"

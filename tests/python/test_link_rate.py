@@ -55,7 +55,7 @@ def grades(run: RunResult, *, slower: float = 1.0, virtual: bool = True) -> dict
     plan = replace(run.plan, ports={at: planned(port) for at, port in run.plan.ports.items()})
     evidence = Evidence(
         plan=plan, state="complete", reason=None, agents=run.agents, clock_uncertainty_ns=0.0, clocks_missing=(),
-        flows=run.flows, tracked=True, unplanned={}, tracking={}, records_written=0, contradictions=(),
+        flows=run.flows, tracked=True, unplanned={}, tracking=None, records_written=0, contradictions=(),
         virtual_time=virtual,
     )  # fmt: skip
     return {check.name: check.grade for check in link_rates(evidence)}
@@ -108,7 +108,7 @@ def test_what_cannot_be_asked_is_said(tmp_path: Path) -> None:
     shaped = replace(found.plan, ports={})
     evidence = Evidence(
         plan=shaped, state="complete", reason=None, agents={}, clock_uncertainty_ns=0.0, clocks_missing=(),
-        flows=found.flows, tracked=True, unplanned={}, tracking={}, records_written=0, contradictions=(),
+        flows=found.flows, tracked=True, unplanned={}, tracking=None, records_written=0, contradictions=(),
     )  # fmt: skip
     rate, _ = link_rates(evidence)
     assert rate.observed.startswith("not looked at")

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from chosen import also
@@ -15,6 +16,7 @@ from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.measures.validity.load import load_account
 from wiregauge.measures.validity.streams import dropped_text, load_accounts
 from wiregauge.plan import NETWORK
+from wiregauge.records.reported import AgentReport, LoadFate, TaskReport
 
 FAULTS = Path(__file__).parents[1] / "faults"
 TEST = """<test xmlns="urn:wiregauge:test:2" name="load" seed="1">
@@ -111,17 +113,14 @@ def test_what_a_full_queue_drops_is_what_the_test_loads(tmp_path: Path, more: st
     )
 
 
-def reports(sent: int, arrived: int, missed: int = 0, backend: str = "packet-ring") -> dict[str, Any]:
+def reports(sent: int, arrived: int, missed: int = 0, backend: str = "packet-ring") -> dict[str, AgentReport]:
     """Of real frames, where nobody sees the queues."""
     account = {"received": arrived, "distinct": arrived}
     figures = {"account": account, "missed": {"ring": missed}}
+    stream = {"kind": "absorb", "number": 0, "backend": backend, "why": "refused", "figures": figures}
     return {
-        "c": {"tasks": [{"kind": "inject", "done": sent, "planned": sent}], "streams": []},
-        "b": {
-            "streams": [
-                {"kind": "absorb", "number": 0, "backend": backend, "why": "refused", "figures": figures}
-            ]
-        },
+        "c": AgentReport(tasks=(TaskReport(kind="inject", done=sent, planned=sent),)),
+        "b": msgspec.convert({"streams": [stream]}, AgentReport),
     }
 
 
@@ -148,7 +147,7 @@ def test_real_frames_are_held_against_what_ports_have_room_for(
     assert graded(plan, reports(10_000, arrived, missed)) is grade
 
 
-def graded(plan: dict[str, Any], agents: dict[str, Any]) -> Grade:
+def graded(plan: dict[str, Any], agents: dict[str, AgentReport]) -> Grade:
     from types import SimpleNamespace
 
     inject = InjectPlan("c", "b", 500_000, 10**8, **plan)
@@ -209,8 +208,8 @@ def test_accounts_know_what_was_sent_without_streams() -> None:
 
 def test_a_load_through_a_network_that_is_played_is_accounted_for_on_both_sides_of_it() -> None:
     inject = InjectPlan("c", "b", 500_000, 10**8)
-    fate = {"entered": 95, "left": 50, "lost": {"buffer-full": 30, "policed": 5, "link": 4}}
-    told = reports(100, 40) | {NETWORK: {"loads": [fate]}}
+    fate = LoadFate(entered=95, left=50, lost={"buffer-full": 30, "policed": 5, "link": 4})
+    told = reports(100, 40) | {NETWORK: AgentReport(loads=(fate,))}
     (account,) = load_accounts([inject], told)
     assert account.dropped == {
         "buffer-full": 30,
@@ -225,5 +224,5 @@ def test_a_load_through_a_network_that_is_played_is_accounted_for_on_both_sides_
     # What was dropped on purpose, or waited at the end, has loaded the network.
     assert account.never_came == 4 + 5 + 10
     assert dropped_text(account.dropped).startswith("buffer full 30, behind network 10, under way 6")
-    (unknown,) = load_accounts([inject], reports(100, 40) | {NETWORK: {}})
+    (unknown,) = load_accounts([inject], reports(100, 40) | {NETWORK: AgentReport()})
     assert unknown.dropped is None, "a network that left no report"

@@ -336,9 +336,7 @@ def test_a_limit_is_what_the_error_is_held_against(tmp_path: Path) -> None:
     of_limit = LimitPlan(10, "latency.max", "at-most", 10_000.0, "10us", 3)
 
     def of(*limits: LimitPlan) -> Grade:
-        known: Any = SimpleNamespace(
-            **evidence, flows=run.flows, limits=limits, tracking={}, total=lambda _: 0
-        )
+        known: Any = SimpleNamespace(**evidence, flows=run.flows, limits=limits, gaps=(), total=lambda _: 0)
         return next(iter(network_error(known))).grade
 
     assert of() == Grade.OK

@@ -42,7 +42,7 @@ SAID_OF_NOTHING = (
 def checks(plan: RunPlan, run: RunResult | None = None, **other: object) -> dict[str, Check]:
     known: dict[str, object] = {
         "plan": plan, "state": "complete", "reason": None, "agents": {}, "clock_uncertainty_ns": None,
-        "clocks_missing": (), "flows": run.flows if run else (), "tracked": False, "unplanned": {}, "tracking": {},
+        "clocks_missing": (), "flows": run.flows if run else (), "tracked": False, "unplanned": {}, "tracking": None,
         "records_written": 0, "contradictions": (),
     }  # fmt: skip
     found = judge_validity(Evidence(**(known | other)))  # type: ignore[arg-type]

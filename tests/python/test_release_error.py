@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from simulation import US, simulate, tables, trial
 from test_gate_waits import CYCLE, OPEN, gated, sends
@@ -23,6 +24,7 @@ from wiregauge.measures.metrics.judgement import LimitResult
 from wiregauge.measures.metrics.live_network import NetworkResult, no_network
 from wiregauge.measures.metrics.releases import Errors, errors_of, network_of
 from wiregauge.records import RunDirectoryError
+from wiregauge.records.reported import AgentReport, Intake, NetworkCost, ReleaseReport
 
 NAMES = ("sensor", "sink")
 
@@ -38,10 +40,12 @@ def stored(late: dict[int, list[int]], flow: int = 1) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(pl.col("kind").cast(pl.Categorical))
 
 
-def entry(frames: dict[str, int], **more: Any) -> dict[str, Any]:
+def entry(frames: dict[str, int], **more: Any) -> AgentReport:
     """What the agent reports itself, with percentiles that no table of single frames would give."""
     own = {"p50_ns": 71, "p99_ns": 72, "p999_ns": 73, "max_ns": 74, "undelivered": 0} | more
-    return {"network": {"releases": [{"end_system": name, "frames": n, **own} for name, n in frames.items()]}}
+    return AgentReport(
+        releases=tuple(ReleaseReport(end_system=name, frames=n, **own) for name, n in frames.items())
+    )
 
 
 def measured(late: dict[int, list[int]], *limits: LimitPlan) -> NetworkResult:
@@ -92,13 +96,14 @@ def test_what_a_frame_costs_is_by_part_and_unknown_where_nobody_said() -> None:
     network = network_of(told, Errors(), NAMES)
     assert network is not None
     assert network.cost is None
-    told["network"] |= {"intake": {"frames": 4}, "cost": {"taking_ns": 8, "model_ns": 40, "handing_ns": 4}}
+    spent = NetworkCost(taking_ns=8, model_ns=40, handing_ns=4)
+    told = replace(told, intake=Intake(frames=4), cost=spent)
     network = network_of(told, Errors(), NAMES)
     assert network is not None
     assert network.cost is not None
     assert (network.cost.taking_ns, network.cost.model_ns, network.cost.handing_ns) == (2, 10, 1)
     assert network.cost.total_ns == 13
-    told["network"]["intake"]["frames"] = 0
+    told = replace(told, intake=Intake(frames=0))
     idle = network_of(told, Errors(), NAMES)
     assert idle is not None
     assert idle.cost is None

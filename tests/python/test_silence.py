@@ -36,6 +36,7 @@ from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.tally import tally
 from wiregauge.records import RunDirectory
+from wiregauge.records.reported import RunEntry
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = ROOT / "tests" / "faults"
@@ -155,7 +156,7 @@ def test_of_a_flow_that_is_lost_whole_only_what_counts_losses_is_decided(case: s
 
 def reading_of(place: Path) -> RunReading:
     """A run without a word of the bench."""
-    return RunReading(open_recorded(place / "run").plan, {}, 2.0, {}, set(), 2, {})
+    return RunReading(open_recorded(place / "run").plan, RunEntry(), 2.0, {}, set(), 2, {})
 
 
 def test_of_a_flow_that_sent_nothing_nothing_is_decided(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_of_a_flow_that_sent_nothing_nothing_is_decided(tmp_path: Path) -> None:
     nothing = Part.whole(pl.read_parquet(file).clear())
     reading = reading_of(tmp_path)
     for flow in run.flows:
-        (empty,) = judge_flows([read_flow(reading, flow.plan, (nothing, nothing), {}, Offsets(0.0, 0.0))])
+        (empty,) = judge_flows([read_flow(reading, flow.plan, (nothing, nothing), None, Offsets(0.0, 0.0))])
         found = judge_limits(tuple(unbreakable()), [empty], OfRun(virtual_time=True))
         assert {one.measure for one in found if one.holds} <= {"sent"}
 
@@ -290,7 +291,7 @@ def in_part(run: RunResult, place: Path, keep: pl.Expr, lose: pl.Expr | None = N
                 outcome=pl.when(lose).then(pl.lit("lost")).otherwise(pl.col("outcome")),
             )
         parts = Part.whole(rows.clear()), Part.whole(rows.filter(keep))
-        found += judge_flows([read_flow(reading, flow.plan, parts, {}, Offsets(0.0, 0.0))])
+        found += judge_flows([read_flow(reading, flow.plan, parts, None, Offsets(0.0, 0.0))])
     return found
 
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.judgement import FlowResult
+from wiregauge.records.reported import RunEntry, known
 from wiregauge.stats import share_bound
 
 __all__ = ["by_captures"]
 
 
-def by_captures(flow: FlowResult, entry: Mapping[str, Any]) -> FlowResult:
+def by_captures(flow: FlowResult, entry: RunEntry) -> FlowResult:
     """The flow with what captures tell of it besides its messages: how many came and were lost at least, and holes.
 
     A frame that is behind the device and was not before it shows that the capture before it lacks some, and those that
     were lost are not among the frames that it has.
     """
-    compared = entry.get("passive")
-    taps = [tap for tap in entry.get("taps") or () if tap["node"] == flow.plan.source and tap.get("dropped")]
-    why = [f"the capture at {tap['node']} dropped {count_of(tap['dropped'], 'frame')}" for tap in taps]
+    compared = entry.passive
+    taps = [tap for tap in entry.taps if tap.node == flow.plan.source and tap.dropped]
+    why = [f"the capture at {tap.node} dropped {count_of(known(tap.dropped), 'frame')}" for tap in taps]
     lost = came = 0
     own = next((one for one in compared["flows"] if one["flow"] == flow.plan.id), None) if compared else None
     if own is not None:

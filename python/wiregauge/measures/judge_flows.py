@@ -23,7 +23,6 @@ from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.hops import Passages
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import Correction
-from wiregauge.measures.metrics.reported import number
 from wiregauge.measures.metrics.series import IS_GONE, UNPAIRED, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.metrics.service import Conformity
 from wiregauge.measures.metrics.silences import tells_unsent
@@ -32,6 +31,7 @@ from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.validity.settling import character
+from wiregauge.records.reported import TrackedFlow, known
 
 __all__ = ["judge_flows", "read_flow"]
 
@@ -42,7 +42,7 @@ def read_flow(
     run: RunReading,
     flow: FlowPlan,
     rows: tuple[Part, Part],
-    tracked: Mapping[str, object],
+    tracked: TrackedFlow | None,
     between: Offsets,
     through: Passages | None = None,
     whole: Whole | None = None,
@@ -64,7 +64,7 @@ def read_flow(
         flow=flow,
         early=early,
         part=part,
-        tracked=tracked,
+        tracked=tracked or TrackedFlow(flow=flow.id),
         between=between,
         correction=Correction(between.outward_ns, between.uncertainty_ns, run.timestamp_ns, at_wire),
         blind=blind,
@@ -144,7 +144,6 @@ def _result(reading: FlowReading, figures: dict[str, object]) -> FlowResult:
     gone, unknown = reading.gone, reading.unknown
     lost = int(np.count_nonzero(gone))
     counts = _counts(part, lost, int(np.count_nonzero(unknown)))
-    drops = tracked.get("drop_reasons")
     series = {name: found.series for name, found in reading.extracted.items()}
     begins = reading.summaries[flow.main].settling
     worths = (stats.flags_worth(gone), counts["unknown"], stats.flags_worth(gone | unknown))
@@ -153,18 +152,18 @@ def _result(reading: FlowReading, figures: dict[str, object]) -> FlowResult:
         plan=flow,
         counts=counts,
         outcomes=_outcomes(part),
-        planned=number(tracked, "planned") or flow.count,
+        planned=tracked.planned or flow.count,
         warm_up=reading.early.height,
         last_seen=_last_seen(part, reading.run.names) if lost else {},
-        drop_reasons=_counts_of(drops) if isinstance(drops, dict) else {},
-        missing_send_records=number(tracked, "missing_send_records"),
+        drop_reasons=_alike(tuple(tracked.drop_reasons.items())) if tracked.drop_reasons else {},
+        missing_send_records=known(tracked.missing_send_records),
         loss=loss(0, 0) if reading.blind else loss(lost, part.height, *worths),
         unseen=reading.blind,
         summaries=reading.summaries,
         series=series,
         figures=figures,
         reorder_extent=int(part.column("reorder_extent").values.max(initial=0)),
-        redundant_discarded=number(tracked, "redundant_discarded"),
+        redundant_discarded=known(tracked.redundant_discarded),
         lost_copies=part.counted(_LOST_COPIES) if flow.both_networks else {},
         late_sends=int(np.count_nonzero(series["send_error"].value > late_after)) if late_after else 0,
         settling=begins.n if begins is not None else 0,
@@ -209,13 +208,9 @@ def _numbered() -> pl.Expr:
     )
 
 
-def _counts_of(told: Mapping[str, object]) -> Mapping[str, int]:
-    """Counts by reason; of a run of many flows, nearly all with the same, as one object."""
-    return _alike(tuple((name, n if type(n) is int else number(told, name)) for name, n in told.items()))
-
-
 @lru_cache(maxsize=256)
 def _alike(counts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    """Counts by reason; of a run of many flows, nearly all with the same, as one object."""
     return dict(counts)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from wiregauge.measures.by_captures import by_captures
 from wiregauge.measures.definitions import COUNTS
@@ -24,7 +23,6 @@ from wiregauge.measures.metrics.live_network import NetworkResult, no_network
 from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.releases import network_of
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.shards import flow_parts, shards
 from wiregauge.measures.sketched import read_wholes
 from wiregauge.measures.validity.calibration import citations
@@ -34,10 +32,17 @@ from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_er
 from wiregauge.measures.validity.traffic import offered_loads
 from wiregauge.measures.without_clocks import without_clocks
 from wiregauge.plan import NETWORK
+from wiregauge.records.reported import (
+    AgentReport,
+    RunEntry,
+    TaskReport,
+    TrackedFlow,
+    TrackedRun,
+    known,
+    sum_known,
+)
 
 __all__ = ["judge_run"]
-
-Tracked = Mapping[str, Any]
 
 
 def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> RunResult:
@@ -47,13 +52,13 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
     """
     entry = directory.runs[plan.index]
     tracked = (directory.tracked or {}).get(plan.index)
-    if directory.traits.tapped or (tracked or {}).get("gaps"):
+    if directory.traits.tapped or (tracked is not None and tracked.gaps):
         # What has no record of being sent may have been sent all the same: when it was due proves no silence.
         plan = replace(plan, flows=tuple(replace(flow, is_periodic=False) for flow in plan.flows))
-    agents = _reports(entry)
+    agents = entry.reports()
     clocks = run_clocks(directory, plan)
     errors = directory.release_errors(plan.index)
-    network = network_of(entry, errors, directory.plan.network.names, directory.plan.limits)
+    network = network_of(entry.network, errors, directory.plan.network.names, directory.plan.limits)
     reading = RunReading(
         directory.plan,
         entry,
@@ -70,8 +75,8 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
     checks = judge_validity(evidence)
     of_run = OfRun(
         unplanned=evidence.unplanned,
-        clusters=clusters_of(entry),
-        ptp_domains=ptp_domains_of(entry),
+        clusters=clusters_of(entry.simulation),
+        ptp_domains=ptp_domains_of(entry.simulation),
         network=network,
         no_network=no_network(directory.traits.switches, network),
         virtual_time=directory.traits.virtual_time,
@@ -86,13 +91,13 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
         limits=judge_limits(directory.plan.limits, flows or (), of_run, fit=fit),
         unplanned=evidence.unplanned,
         agents=agents,
-        started=_text(entry, "started"),
-        finished=_text(entry, "finished"),
+        started=entry.started,
+        finished=entry.finished,
         loads=offered_loads(plan, agents, entry),
         clocks=clocks.measured,
         clusters=tuple(of_run.clusters),
         ptp_domains=tuple(of_run.ptp_domains),
-        credits=credits_of(entry),
+        credits=credits_of(entry.simulation),
         network=network,
     )
 
@@ -102,7 +107,7 @@ def _judge_flows(
     plan: RunPlan,
     reading: RunReading,
     clocks: RunClocks,
-    tracked: Mapping[tuple[int, object], Tracked],
+    tracked: Mapping[tuple[int, int | None], TrackedFlow],
 ) -> list[FlowResult] | None:
     """The flows of a run in the order of its plan; None of a run without a message table."""
     # Counting passes over all messages: before any of them are held.
@@ -119,7 +124,7 @@ def _judge_flows(
                     reading,
                     flow,
                     rows,
-                    _counted(tracked, flow) or {},
+                    _counted(tracked, flow),
                     clocks.between(flow),
                     through.get(flow.id),
                     wholes.get((flow.id, flow.receiver)),
@@ -140,30 +145,26 @@ def _evidence(
     plan: RunPlan,
     reading: RunReading,
     clocks: RunClocks,
-    tracked: Tracked | None,
+    tracked: TrackedRun | None,
     flows: Sequence[FlowResult] | None,
     network: NetworkResult | None,
 ) -> Evidence:
-    entry, agents = reading.entry, _reports(reading.entry)
-    unplanned = tracked.get("unplanned", {}) if tracked else {}
+    entry, agents = reading.entry, reading.entry.reports()
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     related = [clocks.between(flow).uncertainty_ns for flow in plan.flows if clocks.related(flow)]
-    gate = entry.get("clock_gate")
     counted = _by_flow(tracked)
     return Evidence(
         plan=plan,
-        state=str(entry.get("state", "partial")),
-        reason=_text(entry, "reason"),
+        state=entry.state,
+        reason=entry.reason or None,
         agents=agents,
         clock_uncertainty_ns=max(related, default=None),
         # Where nobody timestamped there is no clock to know.
         clocks_missing=sorted(ends - clocks.offsets.keys() - set(reading.unseen)),
         flows=flows or (),
         tracked=flows is not None and tracked is not None,
-        unplanned={str(k): number(unplanned, str(k)) for k in unplanned}
-        if isinstance(unplanned, dict)
-        else {},
-        tracking=tracked or {},
+        unplanned=tracked.unplanned if tracked is not None else {},
+        tracking=tracked,
         records_written=_records_written(entry, agents),
         contradictions=[
             text
@@ -178,7 +179,7 @@ def _evidence(
         clocks_uncompared=clocks.uncompared,
         synchronise=directory.plan.synchronise,
         watched=watched_clocks(directory, plan),
-        clock_gate=gate if isinstance(gate, dict) else None,
+        clock_gate=entry.clock_gate,
         captures=_captures(entry, agents),
         tapped=directory.traits.tapped,
         entry=entry,
@@ -189,13 +190,9 @@ def _evidence(
     )
 
 
-def _text(entry: Mapping[str, object], key: str) -> str | None:
-    return str(entry[key]) if entry.get(key) else None
-
-
-def _by_flow(tracked: Tracked | None) -> dict[tuple[int, object], Tracked]:
+def _by_flow(tracked: TrackedRun | None) -> dict[tuple[int, int | None], TrackedFlow]:
     """What tracking counted, by flow and receiver."""
-    return {(number(one, "flow"), one.get("to")): one for one in parts(tracked, "flows")} if tracked else {}
+    return {(one.flow, one.to): one for one in (tracked.flows if tracked is not None else ())}
 
 
 def _by_known_clocks(flow: FlowResult, clocks: RunClocks, unseen: Collection[str]) -> FlowResult:
@@ -211,65 +208,47 @@ def _limits_pairs(limits: Sequence[LimitPlan]) -> bool:
     return any(limit.measure.startswith("pair_latency") for limit in limits)
 
 
-def _unpaired(tracked: Mapping[str, object] | None) -> dict[int, int]:
+def _unpaired(tracked: TrackedRun | None) -> dict[int, int]:
     """Departures of which no switch remembers that they came, by flow; of a multicast flow those of all its frames."""
     found: dict[int, int] = {}
-    for one in parts(tracked, "flows") if tracked else ():
-        flow = number(one, "flow")
-        found[flow] = found.get(flow, 0) + number(one, "unpaired_departures")
+    for one in tracked.flows if tracked is not None else ():
+        found[one.flow] = found.get(one.flow, 0) + known(one.unpaired_departures)
     return found
 
 
-def _counted(
-    counted: Mapping[tuple[int, object], Mapping[str, object]], flow: FlowPlan
-) -> Mapping[str, object] | None:
+def _counted(counted: Mapping[tuple[int, int | None], TrackedFlow], flow: FlowPlan) -> TrackedFlow | None:
     """What tracking counted of a flow at its receiver."""
     return counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
 
 
-def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
-    """Of agents by their end systems, and of the one that is the network."""
-    agents = entry.get("agents")
-    found = {**agents} if isinstance(agents, dict) else {}
-    found[NETWORK] = entry.get("network")
-    return {str(name): report for name, report in found.items() if isinstance(report, dict)}
-
-
-def _captures(
-    entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]
-) -> dict[str, Mapping[str, object]]:
+def _captures(entry: RunEntry, agents: Mapping[str, AgentReport]) -> dict[str, TaskReport]:
     """By node the report of its capture: those of agents and, beside them, those of switches."""
-    beside = entry.get("captures")
-    found = {str(name): task for name, task in beside.items()} if isinstance(beside, dict) else {}
-    for name, agent in agents.items():
-        for task in parts(agent, "tasks"):
-            if task.get("kind") == "capture":
-                found[name] = dict(task)
-    return {name: task for name, task in found.items() if isinstance(task, dict)}
+    return entry.captures | {
+        name: task for name, agent in agents.items() for task in agent.tasks_of("capture")
+    }
 
 
-def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> int:
+def _records_written(entry: RunEntry, agents: Mapping[str, AgentReport]) -> int:
     """What the bench says it recorded: a simulation as a whole, agents one by one."""
-    simulation = entry.get("simulation")
-    if isinstance(simulation, dict) and NETWORK not in agents:
-        return number(simulation, "records")
-    return sum(number(agent, "records_written") for agent in agents.values())
+    if entry.simulation is not None and NETWORK not in agents:
+        return known(entry.simulation.records)
+    return sum_known(agent.records_written for agent in agents.values())
 
 
-def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, clocks: RunClocks) -> list[str]:
+def _contradictions(flow: FlowResult, tracked: TrackedFlow | None, clocks: RunClocks) -> list[str]:
     """Where the message table and tracking.json disagree, or do not add up in themselves."""
+    name = f"flow {flow.plan.name}"
     if tracked is None:
-        return [f"flow {flow.plan.name} is not in tracking.json"]
+        return [f"{name} is not in tracking.json"]
+    counted: dict[str, int] = {key: known(getattr(tracked, key)) for key in COUNTS}
     found = [
-        f"flow {flow.plan.name}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted"
+        f"{name}: {flow.counts[key]} {key} in the table, {counted[key]} counted"
         for key in COUNTS
         # Tracking takes timestamps as they are, so where clocks were corrected it may find others late.
-        if number(tracked, key) != flow.counts[key] and not (key == "late" and clocks.moved(flow.plan))
+        if counted[key] != flow.counts[key] and not (key == "late" and clocks.moved(flow.plan))
     ]
     if sum(flow.outcomes.values()) != flow.counts["sent"]:
-        found.append(
-            f"flow {flow.plan.name}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent"
-        )
-    if sum(number(tracked, key) for key in ("delivered", "lost", "unknown")) != number(tracked, "sent"):
-        found.append(f"flow {flow.plan.name}: delivered, lost and unknown do not add to sent")
+        found.append(f"{name}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent")
+    if counted["delivered"] + counted["lost"] + counted["unknown"] != counted["sent"]:
+        found.append(f"{name}: delivered, lost and unknown do not add to sent")
     return found

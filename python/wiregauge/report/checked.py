@@ -8,7 +8,7 @@ from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import in_unit, share
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.judgement import Check, Grade, Judgement, LimitResult, RunResult
-from wiregauge.measures.metrics.reported import parts
+from wiregauge.records.reported import Grant
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 
 __all__ = ["check_table", "grant_table", "limit_table"]
@@ -133,11 +133,11 @@ def quantity(measure: str, value: float | None) -> str:
 
 def grant_table(judgement: Judgement) -> Table | None:
     """What each agent asked of its host and got; None when nothing was reported."""
-    granted: dict[str, dict[str, Mapping[str, object]]] = {}
+    granted: dict[str, dict[str, Grant]] = {}
     for run in judgement.runs:
         for name, agent in run.agents.items():
-            for grant in parts(agent, "grants"):
-                granted.setdefault(name, {})[str(grant.get("name", "?"))] = grant
+            for grant in agent.grants or ():
+                granted.setdefault(name, {})[grant.name] = grant
     if not granted:
         return None
     rows = [
@@ -145,10 +145,10 @@ def grant_table(judgement: Judgement) -> Table | None:
             Cell(agent, kind="text"),
             Cell(name, kind="text"),
             Cell(
-                "granted" if grant.get("granted") is True else "refused",
-                kind="grade " + ("ok" if grant.get("granted") is True else "note"),
+                "granted" if grant.granted else "refused",
+                kind="grade " + ("ok" if grant.granted else "note"),
             ),
-            Cell(str(grant.get("detail", "")), kind="text"),
+            Cell(grant.detail or "", kind="text"),
         ]
         for agent, grants in granted.items()
         for name, grant in grants.items()

@@ -22,8 +22,8 @@ from wiregauge.measures.metrics.flow_plan import LATE_WORDS, FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.judgement import Floats, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.host_noise import noise_events
+from wiregauge.records.reported import known, sum_known
 
 MOST_EVENTS = 200_000
 """Deeds of the truth file that are read; clocks are read apart."""
@@ -202,25 +202,24 @@ def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
     """What agents count over a whole run. They do not say when, so these events have no time."""
     del directory
     for name, agent in run.agents.items():
-        points = parts(agent, "access_points")
-        late = sum(number(task, "late") for task in parts(agent, "tasks"))
-        steps = number(agent, "clock_steps")
-        largest = duration(abs(number(agent, "largest_clock_step_ns")))
-        drops = {
-            "socket_drops": "frames dropped by the kernel for want of socket buffer",
-            "inbox_drops": "frames dropped because a task's queue was full",
-            "send_errors": "frames the kernel refused to send",
-        }
+        points, steal, steps = agent.access_points, known(agent.steal_ns), known(agent.clock_steps)
+        late = sum_known(task.late for task in agent.tasks)
+        largest = duration(abs(known(agent.largest_clock_step_ns)))
         told = [
-            (
-                number(agent, "steal_ns"),
-                f"the hypervisor took {duration(number(agent, 'steal_ns'))} of processor time",
-            ),
-            (number(agent, "involuntary_switches"), "its servicing threads were preempted {n} times"),
+            (steal, f"the hypervisor took {duration(steal)} of processor time"),
+            (known(agent.involuntary_switches), "its servicing threads were preempted {n} times"),
             (steps, f"its clock was stepped {count_of(steps, 'time')}, by up to {largest}"),
-            (number(agent, "records_dropped"), "{n} records lost in a full ring"),
+            (known(agent.records_dropped), "{n} records lost in a full ring"),
             (late, f"{count_of(late, 'send')} late by more than {LATE_WORDS}"),
-            *((sum(number(point, key) for point in points), "{n} " + text) for key, text in drops.items()),
+            (
+                sum_known(point.socket_drops for point in points),
+                "{n} frames dropped by the kernel for want of socket buffer",
+            ),
+            (
+                sum_known(point.inbox_drops for point in points),
+                "{n} frames dropped because a task's queue was full",
+            ),
+            (sum_known(point.send_errors for point in points), "{n} frames the kernel refused to send"),
         ]
         for count, text in told:
             if count:

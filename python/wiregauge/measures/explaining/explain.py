@@ -183,16 +183,13 @@ def _explained(
 def _resolution(directory: Recorded, run: RunPlan, flow: FlowPlan) -> float:
     """The greatest step of what timestamped its ends, ns: their clocks' granularity, and that of taps."""
     ends = (flow.source, flow.destination)
-    taps = directory.runs[run.index].get("timestamps")
+    taps = directory.runs[run.index].timestamps or {}
     steps = [
         node.clock.granularity / 1000
         for node in directory.plan.network.nodes
         if node.clock and node.name in ends
     ]
-    for tap in taps.values() if isinstance(taps, dict) else ():
-        known = tap.get("step_ns") if isinstance(tap, dict) else None
-        steps += [float(known)] if isinstance(known, int | float) else []
-    return max([TIMESTAMP_NS, *steps])
+    return max([TIMESTAMP_NS, *steps, *(tap.step_ns for tap in taps.values() if tap.step_ns is not None)])
 
 
 def explain_series(measure: str, series: Series, resolution: float = TIMESTAMP_NS) -> SeriesExplained:

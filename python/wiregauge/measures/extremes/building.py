@@ -15,7 +15,6 @@ from wiregauge.measures.metrics.clocks import RunClocks, corrected
 from wiregauge.measures.metrics.columns import present
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.recorded import TIMES, WIRE_TIMES, Recorded
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.series import differences, on_the_wire
 from wiregauge.measures.metrics.silences import DUE
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN
@@ -249,8 +248,8 @@ def _any_gone(directory: Recorded, run: RunPlan, rows: pl.LazyFrame) -> bool:
     Where none is the statistics of the file answer, and the words of outcomes, which cost as much to read as half of
     all else of a message, are not read.
     """
-    flows = parts((directory.tracked or {}).get(run.index, {}), "flows")
-    if any(number(flow, name) for flow in flows for name in ("lost", "unknown")):
+    tracked = (directory.tracked or {}).get(run.index)
+    if tracked is not None and any(flow.lost or flow.unknown for flow in tracked.flows):
         return True
     outcome = pl.col(_OUTCOME)
     gone = pl.any_horizontal(outcome == word for word in (*LOST_OUTCOMES, UNKNOWN))

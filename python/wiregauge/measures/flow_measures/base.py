@@ -26,6 +26,7 @@ from wiregauge.measures.metrics.series import Extracted, Offsets
 from wiregauge.measures.metrics.service import Conformity
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.full_flow import Whole
+from wiregauge.records.reported import RunEntry, TrackedFlow
 
 __all__ = ["NOTHING", "FlowMeasure", "FlowReading", "RunReading"]
 
@@ -42,7 +43,7 @@ class RunReading:
     """What is known of a run before its flows are judged, one by one."""
 
     campaign: CampaignPlan
-    entry: Mapping[str, Any]
+    entry: RunEntry
     """What the manifest has of it."""
     timestamp_ns: float
     """Error of a difference of two timestamps."""
@@ -85,7 +86,7 @@ class FlowReading:
     """Rows of the warm-up."""
     part: Part
     """Rows of the measured part."""
-    tracked: Mapping[str, Any]
+    tracked: TrackedFlow
     """What tracking counted of it."""
     between: Offsets
     correction: Correction

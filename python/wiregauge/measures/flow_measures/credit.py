@@ -80,7 +80,7 @@ CREDIT = _Credit()
 
 
 def _shaped(run: RunReading) -> tuple[CreditResult, ...]:
-    return credits_of(run.entry)
+    return credits_of(run.entry.simulation)
 
 
 def credit_met(network: Network, flow: FlowPlan, shaped: Sequence[CreditResult]) -> CreditMet | None:

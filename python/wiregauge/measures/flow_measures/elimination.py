@@ -66,13 +66,9 @@ def _uncounted(flow: FlowResult, statistic: str) -> str:
 
 def _counted(run: RunReading) -> dict[int, Counts]:
     """By flow what the simulator reports of its elimination, by statistic."""
-    simulation = run.entry.get("simulation")
-    reports = simulation.get("frer") if isinstance(simulation, dict) else None
     found: dict[int, Counts] = {}
-    for flow, report in reports.items() if isinstance(reports, dict) else ():
-        if isinstance(report, dict):
-            counted = {**report.get("recovery", {}), "latent_errors": report.get("latent_errors")}
-            found[int(flow)] = {
-                name: count for name in _DEFINITION.statistics if isinstance(count := counted.get(name), int)
-            }
+    for flow, report in (run.entry.simulation.frer if run.entry.simulation is not None else {}).items():
+        counted = {**report.recovery, "latent_errors": report.latent_errors}
+        named = ((name, counted.get(name)) for name in _DEFINITION.statistics)
+        found[flow] = {name: count for name, count in named if count is not None}
     return found

@@ -9,7 +9,6 @@ from wiregauge.measures.definitions.definition import ENTERED_FILTERS
 from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
 from wiregauge.measures.metrics.judgement import FlowResult, added
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.reported import number
 from wiregauge.measures.metrics.summary import Summary
 
 __all__ = ["POLICING"]
@@ -57,11 +56,9 @@ POLICING = _Policing()
 
 def _counted(run: RunReading) -> dict[int, dict[str, int]]:
     """By flow what the simulator reports of its filters, added, by statistic."""
-    simulation = run.entry.get("simulation")
-    reports = simulation.get("stream_filters") if isinstance(simulation, dict) else None
     found: dict[int, dict[str, int]] = {}
-    for report in reports if isinstance(reports, list) else ():
-        own = found.setdefault(report.get("flow"), dict.fromkeys(_DEFINITION.statistics, 0))
+    for report in run.entry.simulation.stream_filters if run.entry.simulation is not None else ():
+        own = found.setdefault(report.flow, dict.fromkeys(_DEFINITION.statistics, 0))
         for name in own:
-            own[name] += number(report, name)
+            own[name] += getattr(report, name)
     return found

@@ -24,6 +24,7 @@ from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.plan import NETWORK
+from wiregauge.records.reported import RunEntry
 from wiregauge.stats import OffsetTrack
 
 __all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clocks", "watched_clocks"]
@@ -140,16 +141,13 @@ class RunClocks:
         return max((float(np.abs(track.offset).max()) for track in self.tracks.values()), default=0.0)
 
 
-def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
-    """By node of a run's entry in the manifest: offset of its clock and uncertainty, ns."""
-    raw = entry.get("clock_offsets")
-    found: dict[str, tuple[float, float]] = {}
-    for name, value in raw.items() if isinstance(raw, dict) else ():
-        if isinstance(value, dict):
-            offset, uncertainty = value.get("offset_ns"), value.get("uncertainty_ns")
-            if isinstance(offset, int | float) and isinstance(uncertainty, int | float):
-                found[str(name)] = (float(offset), abs(float(uncertainty)))
-    return found
+def clock_offsets(entry: RunEntry) -> dict[str, tuple[float, float]]:
+    """By node of a run: offset of its clock and uncertainty, ns."""
+    return {
+        name: (float(one.offset_ns), abs(float(one.uncertainty_ns)))
+        for name, one in (entry.clock_offsets or {}).items()
+        if one.offset_ns is not None and one.uncertainty_ns is not None
+    }
 
 
 def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
@@ -173,7 +171,7 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
     missing = tuple(flow.destination for flow in plan.exchanges if flow.destination not in tracks)
     together = {
         clock.node: (place, clock.apart_ns + grain.get(clock.node, 0.0))
-        for place, domain in enumerate(ptp_domains_of(entry))
+        for place, domain in enumerate(ptp_domains_of(entry.simulation))
         for clock in domain.clocks
         if clock.follows
     }
@@ -183,17 +181,15 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
         tracks,
         found,
         missing,
-        frozenset(_names(entry.get("clocks_apart"))),
-        _moved(entry),
+        frozenset(entry.clocks_apart),
+        entry.clocks_moved_ns or {},
         together,
         frozenset(name for name in _by_method(entry, _ONCE) if name not in compared),
         *_played(directory, entry, bool(tracks)),
     )
 
 
-def _played(
-    directory: Recorded, entry: Mapping[str, object], exchanged: bool
-) -> tuple[frozenset[str], float | None]:
+def _played(directory: Recorded, entry: RunEntry, exchanged: bool) -> tuple[frozenset[str], float | None]:
     """Devices whose times are by the clock of the host that plays them, and how well that is known."""
     campaign, traits = directory.plan, directory.traits
     if traits.switches != "model" or traits.one_clock or traits.virtual_time:
@@ -213,29 +209,20 @@ def _played(
     return devices, bound
 
 
-def _by_method(entry: Mapping[str, object], method: str) -> list[str]:
-    raw = entry.get("clock_offsets")
-    told = raw.items() if isinstance(raw, dict) else ()
-    return [str(name) for name, value in told if isinstance(value, dict) and value.get("method") == method]
+def _by_method(entry: RunEntry, method: str) -> list[str]:
+    return [name for name, one in (entry.clock_offsets or {}).items() if one.method == method]
 
 
-def _names(told: object) -> list[str]:
-    return [str(name) for name in told] if isinstance(told, list) else []
-
-
-def _moved(entry: Mapping[str, object]) -> dict[str, float]:
-    told = entry.get("clocks_moved_ns")
-    return {str(k): float(v) for k, v in told.items()} if isinstance(told, dict) else {}
-
-
-def _wrong(campaign: CampaignPlan, run: RunPlan, entry: Mapping[str, object]) -> dict[str, float]:
+def _wrong(campaign: CampaignPlan, run: RunPlan, entry: RunEntry) -> dict[str, float]:
     """By node with a clock that the test makes imperfect: the most its readings are off in the run, ns."""
     length = run.warm_up_ns + run.duration_ns
     found = {node.name: node.clock.error_bound_ns(length) for node in campaign.network.nodes if node.clock}
     for name, stepped in run.stepped.items():
         found[name] = found.get(name, 0.0) + stepped
     # Of clocks that PTP steers the simulator knows what they were off by, steps included.
-    clocks = (clock for domain in ptp_domains_of(entry) for clock in domain.clocks if clock.follows)
+    clocks = (
+        clock for domain in ptp_domains_of(entry.simulation) for clock in domain.clocks if clock.follows
+    )
     return found | {clock.node: clock.error_ns for clock in clocks}
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.records.reported import Simulation, in_ns
 
 __all__ = ["ClusterResult", "SynchroniserResult", "clusters_of"]
 
@@ -44,43 +43,30 @@ class ClusterResult:
         return tuple(device for device in self.devices if not device.faulty)
 
 
-def clusters_of(entry: Mapping[str, object]) -> tuple[ClusterResult, ...]:
+def clusters_of(simulation: Simulation | None) -> tuple[ClusterResult, ...]:
     """The clusters a run reports, in the order of the plan."""
-    simulation = entry.get("simulation")
-    reported = simulation if isinstance(simulation, dict) else {}
     return tuple(
         ClusterResult(
-            domain=number(cluster, "domain"),
-            priority=number(cluster, "priority"),
-            precision_ns=_ns(cluster, "precision_ps"),
-            precision_bound_ns=number(cluster, "precision_bound_ps") / 1000,
-            startup_ns=_ns(cluster, "startup_ps"),
-            startup_bound_ns=number(cluster, "startup_bound_ps") / 1000,
-            devices=_devices(cluster.get("devices")),
+            domain=one.domain,
+            priority=one.priority,
+            precision_ns=in_ns(one.precision_ps),
+            precision_bound_ns=one.precision_bound_ps / 1000,
+            startup_ns=in_ns(one.startup_ps),
+            startup_bound_ns=one.startup_bound_ps / 1000,
+            devices=tuple(
+                SynchroniserResult(
+                    node=name,
+                    part=device.part,
+                    faulty=device.faulty,
+                    state=device.state,
+                    synchronised=device.synchronised,
+                    synchronised_at_ns=in_ns(device.synchronised_at_ps),
+                    losses=device.losses,
+                    cliques=device.cliques,
+                    membership=device.membership,
+                )
+                for name, device in one.devices.items()
+            ),
         )
-        for cluster in parts(reported, "clusters")
+        for one in (simulation.clusters if simulation is not None else ())
     )
-
-
-def _devices(reports: object) -> tuple[SynchroniserResult, ...]:
-    found = reports if isinstance(reports, dict) else {}
-    return tuple(
-        SynchroniserResult(
-            node=str(name),
-            part=str(device.get("part", "")),
-            faulty=bool(device.get("faulty")),
-            state=str(device.get("state", "")),
-            synchronised=bool(device.get("synchronised")),
-            synchronised_at_ns=_ns(device, "synchronised_at_ps"),
-            losses=number(device, "losses"),
-            cliques=tuple(int(n) for n in device.get("cliques", ())),
-            membership=number(device, "membership"),
-        )
-        for name, device in found.items()
-        if isinstance(device, dict)
-    )
-
-
-def _ns(report: Mapping[str, object], key: str) -> float | None:
-    value = report.get(key)
-    return value / 1000 if isinstance(value, int | float) else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.plan import Switch
 from wiregauge.plan.tsn import PortClass, TrafficClass
+from wiregauge.records.reported import Simulation
 
 __all__ = ["CreditResult", "changes_priority", "class_of", "credits_of"]
 
@@ -31,21 +31,20 @@ class CreditResult:
     """From when to when truth has every corner of it."""
 
 
-def credits_of(entry: Mapping[str, object]) -> tuple[CreditResult, ...]:
+def credits_of(simulation: Simulation | None) -> tuple[CreditResult, ...]:
     """The shaped queues a run reports, by node, port and class."""
-    simulation = entry.get("simulation")
     return tuple(
         CreditResult(
-            node=str(one.get("node", "")),
-            port=number(one, "port"),
-            traffic_class=number(one, "class"),
-            max_bit=number(one, "greatest_pbit") / PICO,
-            max_at_ns=number(one, "greatest_at_ps") / 1000,
-            min_bit=number(one, "least_pbit") / PICO,
-            min_at_ns=number(one, "least_at_ps") / 1000,
-            whole_ps=(number(one, "whole_from_ps"), number(one, "whole_to_ps")),
+            node=one.node,
+            port=one.port,
+            traffic_class=one.traffic_class,
+            max_bit=one.greatest_pbit / PICO,
+            max_at_ns=one.greatest_at_ps / 1000,
+            min_bit=one.least_pbit / PICO,
+            min_at_ns=one.least_at_ps / 1000,
+            whole_ps=(one.whole_from_ps, one.whole_to_ps),
         )
-        for one in parts(simulation if isinstance(simulation, dict) else {}, "credits")
+        for one in (simulation.credits if simulation is not None else ())
     )
 
 

@@ -26,6 +26,7 @@ from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.records import Traits, traits_of
+from wiregauge.records.reported import AgentReport
 from wiregauge.stats.sketch import Sketch
 from wiregauge.terminal import exits
 
@@ -309,7 +310,7 @@ class RunResult:
     flows: tuple[FlowResult, ...]
     limits: tuple[LimitResult, ...]
     unplanned: Mapping[str, int]
-    agents: Mapping[str, Mapping[str, object]]
+    agents: Mapping[str, AgentReport]
     started: str | None
     finished: str | None
     loads: tuple[Load, ...] = ()

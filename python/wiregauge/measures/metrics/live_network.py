@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from wiregauge.measures.metrics.foreign import ForeignResult, OverlongResult
 from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.records.reported import ForeignFrames, OverlongFrames
 
 __all__ = [
     "RARE",
@@ -112,9 +112,9 @@ class NetworkResult:
     most_moved_ns: int = 0
     lost: int = 0
     """Frames that found no room, those that were too long among them."""
-    foreign: tuple[ForeignResult, ...] | None = None
+    foreign: tuple[ForeignFrames, ...] | None = None
     """Frames of others; None: nobody counted them."""
-    overlong: tuple[OverlongResult, ...] = ()
+    overlong: tuple[OverlongFrames, ...] = ()
     cost: Cost | None = None
     """None where it was not reported, or no frame came in."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.records.reported import Simulation, in_ns
 
 __all__ = ["PtpClockResult", "PtpDomainResult", "ptp_domains_of"]
 
@@ -50,49 +49,32 @@ class PtpDomainResult:
     clocks: tuple[PtpClockResult, ...]
 
 
-def ptp_domains_of(entry: Mapping[str, object]) -> tuple[PtpDomainResult, ...]:
+def ptp_domains_of(simulation: Simulation | None) -> tuple[PtpDomainResult, ...]:
     """The domains a run reports, in the order of the plan."""
-    simulation = entry.get("simulation")
     return tuple(
         PtpDomainResult(
-            number=number(domain, "number"),
-            max_offset_ns=number(domain, "max_offset_ps") / 1000,
-            grandmaster=_text(domain, "grandmaster"),
-            grandmaster_changes=number(domain, "grandmaster_changes"),
-            synchronised_at_ns=_ns(domain, "synchronised_at_ps"),
-            precision_ns=_ns(domain, "precision_ps"),
-            clocks=_clocks(domain.get("clocks")),
+            number=one.number,
+            max_offset_ns=one.max_offset_ps / 1000,
+            grandmaster=one.grandmaster,
+            grandmaster_changes=one.grandmaster_changes,
+            synchronised_at_ns=in_ns(one.synchronised_at_ps),
+            precision_ns=in_ns(one.precision_ps),
+            clocks=tuple(
+                PtpClockResult(
+                    node=name,
+                    part=clock.part,
+                    states=tuple(clock.states.values()),
+                    grandmaster=clock.grandmaster,
+                    synchronised=clock.synchronised,
+                    synchronised_at_ns=in_ns(clock.synchronised_at_ps),
+                    losses=clock.losses,
+                    offset_ns=in_ns(clock.offset_ps),
+                    error_ns=clock.error_ps / 1000,
+                    apart_ns=clock.apart_ps / 1000,
+                    refused=clock.refused,
+                )
+                for name, clock in one.clocks.items()
+            ),
         )
-        for domain in parts(simulation if isinstance(simulation, dict) else {}, "ptp_domains")
+        for one in (simulation.ptp_domains if simulation is not None else ())
     )
-
-
-def _clocks(reports: object) -> tuple[PtpClockResult, ...]:
-    found = reports if isinstance(reports, dict) else {}
-    return tuple(
-        PtpClockResult(
-            node=str(name),
-            part=str(clock.get("part", "")),
-            states=tuple(str(state) for state in dict(clock.get("states", {})).values()),
-            grandmaster=_text(clock, "grandmaster"),
-            synchronised=bool(clock.get("synchronised")),
-            synchronised_at_ns=_ns(clock, "synchronised_at_ps"),
-            losses=number(clock, "losses"),
-            offset_ns=_ns(clock, "offset_ps"),
-            error_ns=number(clock, "error_ps") / 1000,
-            apart_ns=number(clock, "apart_ps") / 1000,
-            refused=number(clock, "refused"),
-        )
-        for name, clock in found.items()
-        if isinstance(clock, dict)
-    )
-
-
-def _text(report: Mapping[str, object], key: str) -> str | None:
-    value = report.get(key)
-    return value if isinstance(value, str) else None
-
-
-def _ns(report: Mapping[str, object], key: str) -> float | None:
-    value = report.get(key)
-    return value / 1000 if isinstance(value, int | float) else None

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import polars as pl
+from msgspec import ValidationError
 
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan, judged_plan
 from wiregauge.measures.metrics.releases import Errors, errors_of
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.records import (
     DamagedError,
     Inventory,
@@ -22,6 +22,7 @@ from wiregauge.records import (
     Traits,
     read_json,
 )
+from wiregauge.records.reported import RunEntry, TrackedRun, read_entries, read_tracked, sum_known
 
 T = TypeVar("T")
 
@@ -68,9 +69,9 @@ class Recorded:
 
     directory: RunDirectory
     plan: CampaignPlan
-    runs: Mapping[int, Mapping[str, object]]
+    runs: Mapping[int, RunEntry]
     """Entries of the manifest."""
-    tracked: Mapping[int, Mapping[str, object]] | None
+    tracked: Mapping[int, TrackedRun] | None
     """What tracking counted; None: not tracked yet."""
     most: int
     """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
@@ -100,7 +101,7 @@ class Recorded:
         if not self.traits.tapped:
             return set()
         ends = {end for flow in run.flows for end in (flow.source, flow.destination)}
-        return ends - {str(tap.get("node")) for tap in parts(self.runs[run.index], "taps")}
+        return ends - {tap.node for tap in self.runs[run.index].taps}
 
     def records(self, index: int) -> Path | None:
         """The records of a run; None when they are not there."""
@@ -265,9 +266,9 @@ def _sampled(rows: pl.LazyFrame, most: int) -> dict[int, int]:
     return sampling.every({int(flow): int(count) for flow, count in counts.iter_rows()}, most)
 
 
-def _most(tracked: Mapping[int, Mapping[str, object]] | None) -> int:
+def _most(tracked: Mapping[int, TrackedRun] | None) -> int:
     """The fair share of a run in the messages of all runs that may be held."""
-    sent = [sum(number(flow, "sent") for flow in parts(run, "flows")) for run in (tracked or {}).values()]
+    sent = [sum_known(flow.sent for flow in run.flows) for run in (tracked or {}).values()]
     share = sampling.fair(sent, sampling.ROWS)
     return sampling.ROWS if share is None else share
 
@@ -295,25 +296,26 @@ def _state(path: Path) -> tuple[int, ...]:
 @lru_cache(maxsize=1)
 def _opened(
     path: Path, _states: tuple[tuple[int, ...], ...]
-) -> tuple[
-    RunDirectory, CampaignPlan, Mapping[int, Mapping[str, object]], Mapping[int, Mapping[str, object]] | None
-]:
+) -> tuple[RunDirectory, CampaignPlan, Mapping[int, RunEntry], Mapping[int, TrackedRun] | None]:
     directory = RunDirectory.open(path)
     plan = judged_plan(directory.plan)
     directory.forget_plan()
-    runs = {int(run["index"]): run for run in directory.runs}
-    tracked: dict[int, Mapping[str, object]] | None = None
+    try:
+        runs = read_entries(directory.runs)
+    except ValidationError as error:
+        raise DamagedError(
+            f"{path / 'manifest.json'}: is damaged or was altered: {error}; restore it from a copy"
+        ) from None
+    tracked: dict[int, TrackedRun] | None = None
     tracking_path = path / "tracking.json"
     if directory.inventory.find(tracking_path) is not None:
         tracking, _ = read_json(tracking_path, sound=directory.inventory.verified)
-        entries = tracking.get("runs")
-        if not isinstance(entries, list) or not all(
-            isinstance(run, dict) and isinstance(run.get("index"), int) for run in entries
-        ):
+        try:
+            tracked = read_tracked(tracking.get("runs"))
+        except ValidationError as error:
             raise DamagedError(
-                f"{tracking_path}: has no list of runs; `wiregauge track {path}` makes it again"
-            )
-        tracked = {run["index"]: run for run in entries}
+                f"{tracking_path}: has no list of runs ({error}); `wiregauge track {path}` makes it again"
+            ) from None
     return directory, plan, runs, tracked
 
 

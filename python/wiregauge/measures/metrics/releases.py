@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import QUANTILES, quantile_named
 from wiregauge.measures.metrics.flow_plan import LimitPlan
-from wiregauge.measures.metrics.foreign import foreign_of, overlong_of
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.live_network import Cost, NetworkResult, ReleaseResult
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for, percentiles, unsupported
-from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.records.reported import AgentReport, Intake, NetworkCost, ReleaseReport
 
 __all__ = ["MEASURE", "Errors", "errors_of", "network_of"]
 
@@ -64,55 +63,51 @@ def errors_of(crossings: Path) -> Errors:
 
 
 def network_of(
-    entry: Mapping[str, object], errors: Errors, names: Sequence[str], limits: Sequence[LimitPlan] = ()
+    report: AgentReport | None, errors: Errors, names: Sequence[str], limits: Sequence[LimitPlan] = ()
 ) -> NetworkResult | None:
     """What the network of a run reports; None where no agent was it, or it left no report. `names` of nodes, by index.
 
     Percentiles are of single frames, those that `limits` ask for among them; where they were not stored they are those
     of the agent's own summary, which have no interval.
     """
-    report = entry.get("network")
-    if not isinstance(report, dict):
+    if report is None:
         return None
-    intake = report.get("intake")
-    taken = intake if isinstance(intake, dict) else {}
+    taken = report.intake or Intake()
     asked = {one.percentile for one in limits if one.distribution == MEASURE}
     quantiles = QUANTILES | {name: q for name in asked if (q := quantile_named(name)) is not None}
     return NetworkResult(
-        releases=tuple(_release(one, errors, names, quantiles) for one in parts(report, "releases")),
-        frames=number(taken, "frames"),
-        moved=number(taken, "moved"),
-        most_moved_ns=number(taken, "most_moved_ns"),
-        lost=number(taken, "lost"),
-        foreign=foreign_of(report),
-        overlong=overlong_of(report),
-        cost=_cost(report, number(taken, "frames")),
+        releases=tuple(_release(one, errors, names, quantiles) for one in report.releases),
+        frames=taken.frames,
+        moved=taken.moved,
+        most_moved_ns=taken.most_moved_ns,
+        lost=taken.lost,
+        foreign=report.foreign,
+        overlong=report.overlong,
+        cost=_cost(report.cost, taken.frames),
     )
 
 
-def _cost(report: Mapping[str, object], frames: int) -> Cost | None:
-    told = report.get("cost")
-    if not isinstance(told, dict) or not frames:
+def _cost(spent: NetworkCost | None, frames: int) -> Cost | None:
+    if spent is None or not frames:
         return None
-    return Cost(*(number(told, f"{part}_ns") / frames for part in ("taking", "model", "handing")))
+    return Cost(spent.taking_ns / frames, spent.model_ns / frames, spent.handing_ns / frames)
 
 
 def _release(
-    report: Mapping[str, object], errors: Errors, names: Sequence[str], quantiles: Mapping[str, float]
+    report: ReleaseReport, errors: Errors, names: Sequence[str], quantiles: Mapping[str, float]
 ) -> ReleaseResult:
-    name, frames = str(report.get("end_system", "")), number(report, "frames")
-    undelivered, access = number(report, "undelivered"), str(report.get("access", ""))
+    name, frames = report.end_system, report.frames
     values = errors.of_host(names.index(name)) if name in names else np.empty(0)
     # A table that ends before the run does is not all of it.
     if frames and len(values) == frames:
         ascending = np.sort(values)
         found = percentiles([values], ascending, quantiles)
-        return ReleaseResult(name, frames, found, float(ascending[-1]), undelivered, access)
-    told = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p999_ns"}
+        return ReleaseResult(name, frames, found, float(ascending[-1]), report.undelivered, report.access)
+    told = {"p50": report.p50_ns, "p99": report.p99_ns, "p99.9": report.p999_ns}
     own = {
-        of: Percentile(q, float(number(report, told[of])), None, None, needed_for(q))
+        of: Percentile(q, float(told[of]), None, None, needed_for(q))
         for of, q in quantiles.items()
         if of in told and frames >= needed_for(q)
     }
-    most = float(number(report, "max_ns")) if frames else None
-    return ReleaseResult(name, frames, unsupported(quantiles) | own, most, undelivered, access)
+    most = float(report.max_ns) if frames else None
+    return ReleaseResult(name, frames, unsupported(quantiles) | own, most, report.undelivered, report.access)

@@ -7,14 +7,13 @@ a refused real-time priority) is shown and recorded but never spoils a run by it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isinf
 
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import LATE_WORDS
 from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.calibrated import calibrated
 from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.measures.validity.evidence import (
@@ -27,7 +26,6 @@ from wiregauge.measures.validity.evidence import (
     own_fault,
     percent,
     share_of,
-    total_of,
     typical_latency_ns,
     unreported,
 )
@@ -38,6 +36,7 @@ from wiregauge.measures.validity.record_integrity import captured, kept
 from wiregauge.measures.validity.steadiness import steadiness
 from wiregauge.measures.validity.timestamping import timestamps
 from wiregauge.measures.validity.traffic import network_load
+from wiregauge.records.reported import known, sum_known
 
 LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01
@@ -98,10 +97,8 @@ def _whole(run: Evidence) -> Iterator[Check]:
         f"no report from the agent of {', '.join(missing)}",
         nothing="" if wanted else "no end system has an agent",
     )
-    incomplete = [(name, agent) for name, agent in run.agents.items() if agent.get("complete") is False]
-    why = "; ".join(
-        f"{name}: {agent.get('incomplete_reason') or 'no reason given'}" for name, agent in incomplete
-    )
+    incomplete = [(name, agent) for name, agent in run.agents.items() if agent.complete is False]
+    why = "; ".join(f"{name}: {agent.incomplete_reason or 'no reason given'}" for name, agent in incomplete)
     yield check(
         "agents-complete",
         "Every agent finished its tasks",
@@ -180,7 +177,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
             "were seen by no tap: never sent, or lost before one"
             if short
             else "have no record of being sent: they never were, or the instrument lost the record"
-            if run.tracking.get("gaps")
+            if run.gaps
             else "were never sent"
         ),
         nothing="" if planned or blind else "no messages are planned",
@@ -198,7 +195,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
         "the load was not the planned one",
         nothing="" if due_sent else "no message was sent that the plan has an instant for",
     )
-    refused = total_of(run, "access_points", "send_errors")
+    refused = sum_known(point.send_errors for point in run.access_points)
     refused_share = share_of(refused, sent)
     yield check(
         "send-refused",
@@ -207,7 +204,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
         str(refused),
         graded(refused_share, 0.0, UNSENT_INVALID),
         f"the kernel refused {refused} sends",
-        nothing=unreported(run, "send_errors", "access_points"),
+        nothing=unreported(point.send_errors for point in run.access_points),
     )
     errors = [(flow, error) for flow in seen if (error := _length_error(flow)) is not None]
     worst, tolerance = 0.0, DURATION_DEGRADED
@@ -243,7 +240,7 @@ def _length_error(flow: FlowResult) -> float | None:
 def _instrument(run: Evidence) -> Iterator[Check]:
     """Losses inside the instrument. They spoil the run when messages are missing, for those may be its own fault."""
     doubt = own_fault(run)
-    dropped = sum(number(agent, "records_dropped") for agent in run.agents.values())
+    dropped = sum_known(agent.records_dropped for agent in run.agents.values())
     yield check(
         "record-drops",
         "Records lost (full ring)",
@@ -251,21 +248,23 @@ def _instrument(run: Evidence) -> Iterator[Check]:
         str(dropped),
         lost_inside(run, dropped),
         f"the instrument lost {count_of(dropped, 'record')}{doubt}",
-        nothing=unreported(run, "records_dropped"),
+        nothing=unreported(agent.records_dropped for agent in run.agents.values()),
     )
-    for key, title, what in (
-        ("socket_drops", "Frames lost (full socket buffer)", "dropped by a full socket buffer"),
-        ("inbox_drops", "Frames lost (full inbox)", "dropped by a full task inbox"),
+    sockets = [point.socket_drops for point in run.access_points]
+    inboxes = [point.inbox_drops for point in run.access_points]
+    for name, drops, title, what in (
+        ("socket-drops", sockets, "Frames lost (full socket buffer)", "dropped by a full socket buffer"),
+        ("inbox-drops", inboxes, "Frames lost (full inbox)", "dropped by a full task inbox"),
     ):
-        count = total_of(run, "access_points", key)
+        count = sum_known(drops)
         yield check(
-            key.replace("_", "-"),
+            name,
             title,
             LOST_INSIDE,
             str(count),
             lost_inside(run, count),
             f"the instrument lost {count_of(count, 'frame')}, {what}{doubt}",
-            nothing=unreported(run, key, "access_points"),
+            nothing=unreported(drops),
         )
 
 
@@ -360,7 +359,11 @@ def _cure(run: Evidence) -> str:
     if run.tapped:
         return (
             ". Import again with --max-clock-offset, by how much the clocks differ at most"
-            + (", and with --clock-offset, what the second shows more" if "passive" in run.entry else "")
+            + (
+                ", and with --clock-offset, what the second shows more"
+                if run.entry.passive is not None
+                else ""
+            )
             + ", or tap both ends by one clock"
         )
     return ". Compare the clocks with <synchronise>, or measure a round trip with <relay>"
@@ -368,8 +371,8 @@ def _cure(run: Evidence) -> str:
 
 def _steps(run: Evidence) -> Check:
     """Steps that agents saw of their hosts' clocks, and those that exchanges found, which may be far smaller."""
-    steps = sum(number(agent, "clock_steps") for agent in run.agents.values())
-    largest = max((abs(number(agent, "largest_clock_step_ns")) for agent in run.agents.values()), default=0)
+    steps = sum_known(agent.clock_steps for agent in run.agents.values())
+    largest = max((abs(known(agent.largest_clock_step_ns)) for agent in run.agents.values()), default=0)
     seen = few(
         f"{clock.node} by {duration(one.by)} or more between {one.begin:.4g} and {one.end:.4g} s"
         for clock in run.clocks
@@ -385,7 +388,7 @@ def _steps(run: Evidence) -> Check:
         f"a clock was stepped {steps} times during the run, by up to {largest} ns"
         if steps
         else f"a clock was set or driven during the run: {seen}; one-way times there are uncertain by as much",
-        nothing="" if run.clocks else unreported(run, "clock_steps"),
+        nothing="" if run.clocks else unreported(agent.clock_steps for agent in run.agents.values()),
     )
 
 
@@ -423,7 +426,7 @@ def _kept(run: Evidence) -> Iterator[Check]:
         f"{clock.node} by {clock.source}: {count_of(clock.n, 'offset')}, at most {duration(clock.worst or 0.0)}"
         for clock in seen
     )
-    gate = str(run.clock_gate.get("reason") or "")
+    gate = run.clock_gate.reason or ""
     over = [
         clock.node
         for clock in seen
@@ -450,14 +453,15 @@ def _kept(run: Evidence) -> Iterator[Check]:
     )
 
 
-def _no_host(run: Evidence, key: str) -> str:
+def _no_host(run: Evidence, found: Iterable[object]) -> str:
     """Why nothing is known of what a host did."""
-    return "virtual time" if run.virtual_time else unreported(run, key)
+    return "virtual time" if run.virtual_time else unreported(found)
 
 
 def _host(run: Evidence) -> Iterator[Check]:
+    agents = run.agents.values()
     # Agents on one host all report that host's stolen time: the largest report, not their sum.
-    steal = max((number(agent, "steal_ns") for agent in run.agents.values()), default=0)
+    steal = max((known(agent.steal_ns) for agent in agents), default=0)
     yield check(
         "stolen-time",
         "Processor not taken away",
@@ -466,9 +470,9 @@ def _host(run: Evidence) -> Iterator[Check]:
         Grade.DEGRADED if steal else Grade.OK,
         f"the hypervisor took the processor away for {steal / 1e6:.0f} ms: it may have caused the largest "
         "latencies, not the network",
-        nothing=_no_host(run, "steal_ns"),
+        nothing=_no_host(run, (agent.steal_ns for agent in agents)),
     )
-    switches = sum(number(agent, "involuntary_switches") for agent in run.agents.values())
+    switches = sum_known(agent.involuntary_switches for agent in agents)
     yield check(
         "preemptions",
         "Servicing threads not preempted",
@@ -476,14 +480,14 @@ def _host(run: Evidence) -> Iterator[Check]:
         f"{switches} preemptions",
         Grade.NOTE if switches else Grade.OK,
         "the host preempted a servicing thread",
-        nothing=_no_host(run, "involuntary_switches"),
+        nothing=_no_host(run, (agent.involuntary_switches for agent in agents)),
     )
     refused = sorted(
         {
-            str(grant.get("name", "?"))
-            for agent in run.agents.values()
-            for grant in parts(agent, "grants")
-            if grant.get("granted") is not True and grant.get("name") not in _TSN
+            grant.name
+            for agent in agents
+            for grant in agent.grants or ()
+            if grant.granted is not True and grant.name not in _TSN
         }
     )
     yield check(
@@ -493,7 +497,7 @@ def _host(run: Evidence) -> Iterator[Check]:
         "refused: " + ", ".join(refused) if refused else "all granted",
         Grade.NOTE if refused else Grade.OK,
         f"the host refused {', '.join(refused)}: expect longer tails",
-        nothing=_no_host(run, "grants"),
+        nothing=_no_host(run, (agent.grants for agent in agents)),
     )
     yield from _host_tsn(run)
     planted = sum(flow.plan.planted_faults for flow in run.flows) + len(run.plan.disturbances)
@@ -512,17 +516,13 @@ def _host_tsn(run: Evidence) -> Iterator[Check]:
     told = [
         (name, grant)
         for name, agent in sorted(run.agents.items())
-        for grant in parts(agent, "grants")
-        if grant.get("name") in _TSN
+        for grant in agent.grants or ()
+        if grant.name in _TSN
     ]
     if not told:
         return
-    made = [f"{name}: {grant.get('detail')}" for name, grant in told if grant.get("name") == "host-tsn"]
-    wrong = [
-        f"{name}: {grant.get('name')} {grant.get('detail')}"
-        for name, grant in told
-        if grant.get("granted") is not True
-    ]
+    made = [f"{name}: {grant.detail}" for name, grant in told if grant.name == "host-tsn"]
+    wrong = [f"{name}: {grant.name} {grant.detail}" for name, grant in told if grant.granted is not True]
     yield check(
         "host-tsn",
         "TSN settings of interfaces",

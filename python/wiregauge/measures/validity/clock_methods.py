@@ -9,13 +9,14 @@ import numpy as np
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check
+from wiregauge.records.reported import ClockOffset
 
 __all__ = ["agreeing"]
 
 
 def agreeing(run: Evidence) -> Iterator[Check]:
     """What exchanges found against what PTP bounds: where both hold, an offset is within the two together."""
-    bounds = _by_ptp(run.entry.get("clock_offsets"))
+    bounds = _by_ptp(run.entry.clock_offsets)
     compared = [clock for clock in run.clocks if clock.node in bounds and clock.reference in bounds]
     if not compared:
         return
@@ -37,11 +38,9 @@ def agreeing(run: Evidence) -> Iterator[Check]:
     )
 
 
-def _by_ptp(entry: object) -> dict[str, float]:
-    found = {}
-    for name, value in entry.items() if isinstance(entry, Mapping) else ():
-        if isinstance(value, Mapping) and value.get("method") == "ptp":
-            bound = value.get("uncertainty_ns")
-            if isinstance(bound, int | float):
-                found[str(name)] = float(bound)
-    return found
+def _by_ptp(offsets: Mapping[str, ClockOffset] | None) -> dict[str, float]:
+    return {
+        name: one.uncertainty_ns
+        for name, one in (offsets or {}).items()
+        if one.method == "ptp" and one.uncertainty_ns is not None
+    }

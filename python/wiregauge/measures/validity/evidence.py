@@ -11,9 +11,17 @@ from wiregauge.measures.metrics.flow_plan import LimitPlan, RunPlan
 from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.calibration import Citation
 from wiregauge.plan import Synchronise
+from wiregauge.records.reported import (
+    AccessPoint,
+    AgentReport,
+    ClockGate,
+    RunEntry,
+    TaskReport,
+    TrackedFlow,
+    TrackedRun,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +31,15 @@ class Evidence:
     plan: RunPlan
     state: str
     reason: str | None
-    agents: Mapping[str, Mapping[str, object]]
+    agents: Mapping[str, AgentReport]
     clock_uncertainty_ns: float | None
     """The greatest between the ends of a flow; None where the clocks of no flow were compared."""
     clocks_missing: Sequence[str]
     flows: Sequence[FlowResult]
     tracked: bool
     unplanned: Mapping[str, int]
-    tracking: Mapping[str, object]
-    """The run's entry of tracking.json; empty without one."""
+    tracking: TrackedRun | None
+    """The run's entry of tracking.json; None without one."""
     records_written: int
     """What the agents, or the simulation, say they recorded."""
     contradictions: Sequence[str]
@@ -46,15 +54,15 @@ class Evidence:
     """Nodes that exchanges were planned with but none came back from."""
     synchronise: Synchronise | None = None
     watched: Sequence[WatchedClock] = ()
-    clock_gate: Mapping[str, object] | None = None
+    clock_gate: ClockGate | None = None
     """Whether clocks were fit before the run, and why not; None where nobody kept them."""
-    captures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    captures: Mapping[str, TaskReport] = field(default_factory=dict)
     """By node with a capture: the report of its task."""
     calibrations: Sequence[Citation] | None = None
     """What the run cites of the instrument; None where that was never asked."""
     tapped: bool = False
     """Made from captures: what is known of the ends is what taps saw."""
-    entry: Mapping[str, object] = field(default_factory=dict)
+    entry: RunEntry = field(default_factory=RunEntry)
     """The run's entry of the manifest."""
     switches: str = ""
     """Who plays what is between the end systems, as the traits have it."""
@@ -62,6 +70,21 @@ class Evidence:
     """What an agent says that is the network; None where none is, or it left no report."""
     limits: Sequence[LimitPlan] = ()
     """Of the test."""
+
+    @property
+    def gaps(self) -> tuple[Mapping[str, object], ...]:
+        """What the instrument may have lost, as tracking was told."""
+        return self.tracking.gaps if self.tracking is not None else ()
+
+    @property
+    def tracked_flows(self) -> tuple[TrackedFlow, ...]:
+        """What tracking counted, by flow and receiver."""
+        return self.tracking.flows if self.tracking is not None else ()
+
+    @property
+    def access_points(self) -> list[AccessPoint]:
+        """The sockets of all agents."""
+        return [point for agent in self.agents.values() for point in agent.access_points]
 
     def total(self, key: str) -> int:
         """Sum of a counter over the flows."""
@@ -106,19 +129,14 @@ def check(
     return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
 
 
-def unreported(run: Evidence, key: str, of: str = "") -> str:
-    """Why nothing is known of a counter of agents (of their parts `of`); empty where at least one reports it."""
-    told = (part for agent in run.agents.values() for part in (parts(agent, of) if of else [agent]))
-    return "" if any(key in part for part in told) else "nobody reports it"
+def unreported(found: Iterable[object]) -> str:
+    """Why nothing is known of a figure that agents report; empty where at least one reports it."""
+    return "" if any(one is not None for one in found) else "nobody reports it"
 
 
-def untracked(run: Evidence, key: str) -> str:
+def untracked(found: object) -> str:
     """Why nothing is known of a figure of tracking.json; empty where it has it."""
-    return "" if key in run.tracking else "nothing was tracked"
-
-
-def total_of(run: Evidence, list_key: str, key: str) -> int:
-    return sum(number(part, key) for agent in run.agents.values() for part in parts(agent, list_key))
+    return "" if found is not None else "nothing was tracked"
 
 
 def percent(share: float) -> str:
@@ -142,7 +160,7 @@ def lost_inside(run: Evidence, count: int) -> Grade:
     """
     if count == 0:
         return Grade.OK
-    if run.tracking.get("gaps"):
+    if run.gaps:
         return Grade.DEGRADED
     return Grade.INVALID if run.total("lost") else Grade.DEGRADED
 
@@ -150,6 +168,6 @@ def lost_inside(run: Evidence, count: int) -> Grade:
 def own_fault(run: Evidence) -> str:
     """What a reason adds where messages are missing, too; empty where none is."""
     unknown, lost = run.total("unknown"), run.total("lost")
-    if run.tracking.get("gaps"):
+    if run.gaps:
         return f", and {count_of(unknown, 'message')} may have arrived unseen" if unknown else ""
     return f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""

@@ -18,7 +18,7 @@ from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.judgement import Floats, FlowResult, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.records.reported import sum_known
 
 __all__ = ["HostEvent", "NoiseRow", "NoiseView", "noise_events", "noise_view"]
 
@@ -178,10 +178,10 @@ def _swallowing(run: RunResult) -> list[str]:
         node
         for node, agent in run.agents.items()
         if (
-            any(part.get("kind") == "absorb" for part in parts(agent, "streams"))
-            or any(part.get("protocol") == "udp-frames" for part in parts(agent, "access_points"))
+            any(part.kind == "absorb" for part in agent.streams)
+            or any(part.protocol == "udp-frames" for part in agent.access_points)
         )
-        and not sum(number(part, "socket_drops") for part in parts(agent, "access_points"))
+        and not sum_known(part.socket_drops for part in agent.access_points)
     ]
 
 

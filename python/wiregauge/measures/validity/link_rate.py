@@ -8,7 +8,7 @@ no frame is behind a line sooner than the line takes for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,8 +20,8 @@ from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.line_time import ROUNDED_NS
 from wiregauge.measures.metrics.port_plan import PortPlan, wire_bits
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
+from wiregauge.records.reported import AgentReport, known
 
 __all__ = ["link_rates"]
 
@@ -143,7 +143,7 @@ def _of_stretch(run: Evidence, flow: FlowResult, since: float, begin: float, end
     if run.clock_uncertainty_ns is None:  # waits are told by clocks that nobody compared
         return None
     if not run.virtual_time:
-        stolen = max((number(agent, "steal_ns") for agent in run.agents.values()), default=0)
+        stolen = max((known(agent.steal_ns) for agent in run.agents.values()), default=0)
         allowed = _OF_HOST_NS + _OF_STRETCH * lasted + stolen + 2 * run.clock_uncertainty_ns
     return _Wait(
         flow.plan.name, " and ".join(port.name for port in ports), begin / 1e9, lasted, idle, allowed
@@ -178,15 +178,8 @@ def _longest(flow: FlowResult) -> float:
     return 0.0 if summary.maximum is None or summary.minimum is None else summary.maximum - summary.minimum
 
 
-def _latest_ns(agents: Mapping[str, Mapping[str, object]]) -> float:
+def _latest_ns(agents: Mapping[str, AgentReport]) -> float:
     """How late background load left, at most."""
-    found: Sequence[float] = [
-        float(most)
-        for agent in agents.values()
-        for stream in parts(agent, "streams")
-        if stream.get("kind") == "inject"
-        and isinstance(figures := stream.get("figures"), dict)
-        and isinstance(error := figures.get("send_error_ns"), dict)
-        and isinstance(most := error.get("max"), int | float)
-    ]
-    return max(found, default=0.0)
+    loads = (stream for agent in agents.values() for stream in agent.streams if stream.kind == "inject")
+    found = (load.figures.send_error_ns.max for load in loads)
+    return max((most for most in found if most is not None), default=0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wiregauge.measures.metrics.judgement import Check, Grade
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.streams import DROPPED_ON_PURPOSE, LoadAccount, dropped_text, load_accounts
 
@@ -65,17 +64,11 @@ def _in_full_queues(run: Evidence) -> int:
     """Frames that a network which an agent plays says to have dropped where the test loads or limits; of all flows."""
     if run.network is None:
         return -1
-    simulation = run.entry.get("simulation")
-    if not isinstance(simulation, dict):
+    simulation = run.entry.simulation
+    if simulation is None:
         return -1
-    switches = simulation.get("switches")
-    ports = (
-        (port for one in switches.values() for port in parts(one, "ports"))
-        if isinstance(switches, dict)
-        else ()
-    )
-    dropped = [port.get("dropped") for port in ports]
-    return sum(number(one, how) for one in dropped if isinstance(one, dict) for how in DROPPED_ON_PURPOSE)
+    ports = (port for one in simulation.switches.values() for port in one.ports)
+    return sum(port.dropped.get(how, 0) for port in ports for how in DROPPED_ON_PURPOSE)
 
 
 def _share(account: LoadAccount) -> float:

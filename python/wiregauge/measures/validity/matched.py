@@ -19,8 +19,8 @@ _DIGITS = 2
 
 def matched(run: Evidence) -> Iterator[Check]:
     """Of a run whose frames were matched by their content; nothing of others."""
-    compared = run.entry.get("passive")
-    if not isinstance(compared, dict):
+    compared = run.entry.passive
+    if compared is None:
         return
     found = outside(compared)
     yield check(

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.metrics.judgement import Check, Grade
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.evidence import (
     LOST_INSIDE,
     Evidence,
@@ -19,6 +18,7 @@ from wiregauge.measures.validity.evidence import (
     typical_latency_ns,
     untracked,
 )
+from wiregauge.records.reported import Tap, TrackedRun, known, sum_known
 
 JUMP_NS = 100e6
 """Records that go back by more than this are no disorder: their clock was set."""
@@ -36,7 +36,8 @@ def kept(run: Evidence) -> Iterator[Check]:
     A gap spoils the run when messages are missing, for those may be its own fault.
     """
     doubt = own_fault(run)
-    damaged = parts(run.tracking, "damaged_segments")
+    tracking = run.tracking or TrackedRun(index=run.plan.index)
+    damaged = tracking.damaged_segments or ()
     first = damaged[0].get("problem", "") if damaged else ""
     yield check(
         "segments",
@@ -45,9 +46,9 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{len(damaged)} damaged",
         lost_inside(run, len(damaged)),
         f"the instrument has {count_of(len(damaged), 'damaged record file')} ({first}){doubt}",
-        nothing=untracked(run, "damaged_segments"),
+        nothing=untracked(tracking.damaged_segments),
     )
-    stored = number(run.tracking, "records")
+    stored = known(tracking.records)
     gone = max(run.records_written - stored, 0) if run.tracked else 0
     yield check(
         "records-stored",
@@ -59,9 +60,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         nothing="" if run.tracked else "nothing was tracked",
     )
     unknown = run.total("unknown")
-    causes = few(
-        dict.fromkeys(str(gap.get("cause")) for gap in parts(run.tracking, "gaps") if gap.get("cause"))
-    )
+    causes = few(dict.fromkeys(str(gap.get("cause")) for gap in run.gaps if gap.get("cause")))
     yield check(
         "outcomes-known",
         "The outcome of every message is known",
@@ -72,18 +71,18 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"({causes or 'of their sending'}); bounds of losses and limits take both cases",
         nothing="" if run.flows else "no messages are known",
     )
-    behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))
+    behind = sum_known(flow.behind_window for flow in tracking.flows)
     yield check(
         "records-in-window",
         "Records within the tracking window",
         "0",
         f"{behind} behind the window",
         Grade.DEGRADED if behind else Grade.OK,
-        f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
+        f"{count_of(behind, 'record')} came more than {known(tracking.window)} messages late, or of sends due "
         "millions of messages ahead of what was sent, and excluded from every count",
-        nothing="" if parts(run.tracking, "flows") else "nothing was tracked",
+        nothing="" if tracking.flows else "nothing was tracked",
     )
-    unpaired = sum(number(flow, "unpaired_departures") for flow in parts(run.tracking, "flows"))
+    unpaired = sum_known(flow.unpaired_departures for flow in tracking.flows)
     yield check(
         "passages-paired",
         "Frames that left a switch were seen to come",
@@ -94,7 +93,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         "in one switch; their residence times, which may be the longest, are in no figure",
         nothing="" if any(flow[HOPS] for flow in run.flows) else "no switch recorded what passed",
     )
-    unordered = number(run.tracking, "out_of_order")
+    unordered = known(tracking.out_of_order)
     yield check(
         "records-in-order",
         "Records in the order of time",
@@ -102,14 +101,10 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{unordered} out of order",
         Grade.DEGRADED if unordered else Grade.OK,
         f"{count_of(unordered, 'record')} came too late to be put in order; which copy came first may be wrong",
-        nothing=untracked(run, "out_of_order"),
+        nothing=untracked(tracking.out_of_order),
     )
     yield _clock_jumps(run)
-    restarts = [
-        (number(flow, "flow"), count)
-        for flow in parts(run.tracking, "flows")
-        if (count := number(flow, "restarts"))
-    ]
+    restarts = [(flow.flow, flow.restarts) for flow in tracking.flows if flow.restarts]
     told = ", ".join(f"flow {flow}: {count_of(count, 'time')}" for flow, count in restarts)
     yield check(
         "numbers-once",
@@ -118,7 +113,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         told or "counted through",
         Grade.DEGRADED if restarts else Grade.OK,
         f"a sender restarted its numbers ({told}): it was restarted, or its numbers overflowed",
-        nothing="" if parts(run.tracking, "flows") else "nothing was tracked",
+        nothing="" if tracking.flows else "nothing was tracked",
     )
     # What was sent where no tap is has no record of it, and the run says so in one place.
     unrecorded = sum(flow.missing_send_records for flow in run.flows if not flow.unseen)
@@ -137,13 +132,14 @@ def kept(run: Evidence) -> Iterator[Check]:
 
 def _clock_jumps(run: Evidence) -> Check:
     """A clock that the test itself sets back is stated with the clocks; any other spoils what was timed by it."""
+    found = run.tracking.clock_jumps if run.tracking is not None else None
     jumps = {
-        run.node_names[number(jump, "node")]: number(jump, "farthest_ps") / 1e9
-        for jump in parts(run.tracking, "clock_jumps")
-        if number(jump, "node") < len(run.node_names)
+        run.node_names[jump.node]: jump.farthest_ps / 1e9
+        for jump in found or ()
+        if jump.node < len(run.node_names)
     }
-    turned = {str(tap["node"]): tap for tap in parts(run.entry, "taps") if number(tap, "back_ps")}
-    back = {name: number(tap, "back_ps") / 1e9 for name, tap in turned.items()}
+    turned = {tap.node: tap for tap in run.entry.taps if tap.back_ps}
+    back = {name: known(tap.back_ps) / 1e9 for name, tap in turned.items()}
     jumps |= {name: ms for name, ms in back.items() if ms > OF_QUEUES_NS / 1e6}
     unplanned = {name: ms for name, ms in jumps.items() if name not in run.plan.stepped}
     told = ", ".join(f"{name} by up to {ms:.4g} ms" for name, ms in jumps.items())
@@ -168,12 +164,12 @@ def _clock_jumps(run: Evidence) -> Check:
         told or "none",
         grade,
         reason,
-        nothing=untracked(run, "clock_jumps"),
+        nothing=untracked(found),
     )
 
 
 def _slightly_back(
-    run: Evidence, turned: Mapping[str, Mapping[str, object]], back: Mapping[str, float]
+    run: Evidence, turned: Mapping[str, Tap], back: Mapping[str, float]
 ) -> tuple[Grade, str, str]:
     """Of captures whose times go back by no more than queues make them: the grade, what is seen, and why.
 
@@ -181,7 +177,7 @@ def _slightly_back(
     makes wrong is held against what was measured.
     """
     told = f"frames of a capture out of order: {', '.join(f'{name} by up to {ms:.4g} ms' for name, ms in back.items())}"
-    rarely = [name for name, tap in turned.items() if 0 < number(tap, "turns") <= OF_A_CLOCK]
+    rarely = [name for name, tap in turned.items() if 0 < known(tap.turns) <= OF_A_CLOCK]
     worst = max((back[name] for name in rarely), default=0.0) * 1e6
     typical = typical_latency_ns(run.flows)
     if typical is not None and share_of(worst, typical) > OF_LATENCY:
@@ -213,16 +209,16 @@ def captured(run: Evidence) -> Iterator[Check]:
             if not run.virtual_time and run.network is None:
                 missing.append(f"{file}: its task left no report")
             continue
-        frames += number(task, "done")
-        passed += number(task, "passed_over")
-        crowded = number(task, "crowded_out")
-        dropped, unwritten = number(task, "ring_drops"), number(task, "unwritten")
+        frames += known(task.done)
+        passed += known(task.passed_over)
+        crowded = known(task.crowded_out)
+        dropped, unwritten = known(task.ring_drops), known(task.unwritten)
         why = [
-            str(task.get("failure") or ""),
+            task.failure or "",
             f"{count_of(dropped, 'frame')} dropped{'' if run.tapped else ' by a full ring'}"
             if dropped
             else "",
-            f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.get("failure") else "",
+            f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.failure else "",
             f"{count_of(crowded, 'frame')} held back for alarms had to go early: 64 MiB wait at most; "
             "capture fewer bytes (snap), or a shorter time around alarms"
             if crowded

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from wiregauge.measures.metrics.load_plan import InjectPlan
-from wiregauge.measures.metrics.reported import parts
 from wiregauge.plan import NETWORK
+from wiregauge.records.reported import (
+    AgentReport,
+    Gaps,
+    LoadFate,
+    LoadReceived,
+    StreamReport,
+    known,
+    sum_known,
+)
 from wiregauge.stats.counts import share_bound
 
 __all__ = ["LoadAccount", "Stream", "dropped_text", "load_accounts", "share_bounds", "streams_of"]
@@ -109,45 +117,41 @@ class LoadAccount:
         return None if self.sent is None or not self.receiver else max(0, self.sent - self.distinct)
 
 
-def streams_of(agents: Mapping[str, Mapping[str, object]]) -> tuple[Stream, ...]:
+def streams_of(agents: Mapping[str, AgentReport]) -> tuple[Stream, ...]:
     """All streams that were sent, by end system."""
-    return tuple(_stream(name, part) for name, part in _reported(agents) if part.get("kind") != "absorb")
+    return tuple(_stream(name, part) for name, part in _reported(agents) if part.kind != "absorb")
 
 
 def load_accounts(
-    injects: Sequence[InjectPlan], agents: Mapping[str, Mapping[str, object]]
+    injects: Sequence[InjectPlan], agents: Mapping[str, AgentReport]
 ) -> tuple[LoadAccount, ...]:
     """The account of every injector whose frames somebody counted, or could not."""
     streams = {stream.number: stream for stream in streams_of(agents) if stream.kind == "inject"}
-    played = parts(agents.get(NETWORK, {}), "loads")
+    played = agents[NETWORK].loads if NETWORK in agents else ()
     sent = _handed_over(injects, agents) | {
         number: stream.offered - stream.refused for number, stream in streams.items()
     }
     accounts = []
     for _, part in _reported(agents):
-        number = _whole(part.get("number"))
-        if part.get("kind") != "absorb" or number >= len(injects):
+        number, account = part.number, part.figures.account or LoadReceived()
+        if part.kind != "absorb" or number >= len(injects):
             continue
-        figures = _object(part.get("figures"))
-        account, missed = _object(figures.get("account")), _object(figures.get("missed"))
-        latency = _object(account.get("latency_ns"))
-        dropped = figures.get("lost")
         of_load = LoadAccount(
             on=injects[number].on,
             to=injects[number].to,
-            receiver=str(part.get("backend", "")),
-            why=str(part.get("why", "")),
+            receiver=part.backend,
+            why=part.why,
             sent=sent.get(number),
-            distinct=_whole(account.get("distinct")),
-            duplicates=_whole(account.get("duplicates")),
-            reordered=_whole(account.get("reordered")),
-            corrupted=_whole(account.get("corrupted")),
-            missed=_whole(missed.get("ring")) + _whole(missed.get("other")),
-            latency_p50_ns=_real(latency.get("p50")),
-            latency_p99_ns=_real(latency.get("p99")),
+            distinct=known(account.distinct),
+            duplicates=known(account.duplicates),
+            reordered=known(account.reordered),
+            corrupted=known(account.corrupted),
+            missed=sum_known((part.figures.missed.ring, part.figures.missed.other)),
+            latency_p50_ns=account.latency_ns.p50,
+            latency_p99_ns=account.latency_ns.p99,
             number=number,
             plan=injects[number],
-            dropped=_counts(dropped) if isinstance(dropped, dict) else None,
+            dropped=part.figures.lost,
         )
         if number < len(played):
             of_load = replace(of_load, dropped=_dropped_between(of_load, played[number]))
@@ -161,18 +165,17 @@ def dropped_text(dropped: Mapping[str, int]) -> str:
     return ", ".join(f"{how.replace('-', ' ')} {count}" for how, count in most_first if count)
 
 
-def _dropped_between(account: LoadAccount, fate: Mapping[str, object]) -> dict[str, int]:
+def _dropped_between(account: LoadAccount, fate: LoadFate) -> dict[str, int]:
     """By how frames did not arrive, where the network is played: what the model dropped, and what was lost on either
     side of it, which is the hosts'."""
-    entered, left = _whole(fate.get("entered")), _whole(fate.get("left"))
-    unmet = max(0, left - account.distinct - account.duplicates - account.corrupted)
+    unmet = max(0, fate.left - account.distinct - account.duplicates - account.corrupted)
     beside = {
-        BEFORE_NETWORK: max(0, (account.sent or 0) - entered),
+        BEFORE_NETWORK: max(0, (account.sent or 0) - fate.entered),
         # Whoever is too slow has been loaded.
         "ring-full": min(unmet, account.missed),
         BEHIND_NETWORK: max(0, unmet - account.missed) if account.receiver else 0,
     }
-    dropped = _counts(_object(fate.get("lost")))
+    dropped = dict(fate.lost)
     for how, count in beside.items():
         dropped[how] = dropped.get(how, 0) + count
     return {how: count for how, count in dropped.items() if count}
@@ -184,18 +187,14 @@ def _with_rest(account: LoadAccount) -> LoadAccount:
     return replace(account, dropped={**(account.dropped or {}), UNDER_WAY: rest}) if rest > 0 else account
 
 
-def _counts(told: Mapping[str, object]) -> dict[str, int]:
-    return {str(how): _whole(n) for how, n in told.items()}
-
-
-def _handed_over(injects: Sequence[InjectPlan], agents: Mapping[str, Mapping[str, object]]) -> dict[int, int]:
+def _handed_over(injects: Sequence[InjectPlan], agents: Mapping[str, AgentReport]) -> dict[int, int]:
     """By load what its task says to have sent; tasks of an end system come in the order of the plan."""
     found: dict[int, int] = {}
     for on in {inject.on for inject in injects}:
         numbers = [number for number, inject in enumerate(injects) if inject.on == on]
-        tasks = [task for task in parts(agents.get(on, {}), "tasks") if task.get("kind") == "inject"]
+        tasks = agents[on].tasks_of("inject") if on in agents else []
         if len(tasks) == len(numbers):
-            found |= {number: _whole(task.get("done")) for number, task in zip(numbers, tasks, strict=True)}
+            found |= {number: known(task.done) for number, task in zip(numbers, tasks, strict=True)}
     return found
 
 
@@ -205,41 +204,29 @@ def share_bounds(part: float, n: int) -> tuple[float, float]:
     return bound.low, bound.high
 
 
-def _reported(agents: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _reported(agents: Mapping[str, AgentReport]) -> Iterator[tuple[str, StreamReport]]:
     for name, agent in agents.items():
-        for part in parts(agent, "streams"):
+        for part in agent.streams:
             yield name, part
 
 
-def _stream(name: str, part: Mapping[str, object]) -> Stream:
-    figures = _object(part.get("figures"))
-    gaps, error = _object(figures.get("gaps")), _object(figures.get("send_error_ns"))
-    within = tuple(_real(gaps.get(f"within_{us}us")) or 0.0 for us in (1, 5, 50))
+def _stream(name: str, part: StreamReport) -> Stream:
+    figures = part.figures
+    gaps = figures.gaps or Gaps()
+    within = (gaps.within_1us or 0.0, gaps.within_5us or 0.0, gaps.within_50us or 0.0)
     return Stream(
         end_system=name,
-        kind=str(part.get("kind", "")),
-        number=_whole(part.get("number")),
-        backend=str(part.get("backend", "")),
-        why=str(part.get("why", "")),
-        pacing=str(part.get("pacing", "")),
-        past_queue=part.get("past_queue") is True,
-        offered=_whole(figures.get("offered")),
-        refused=_whole(figures.get("refused")),
-        given_up=_whole(figures.get("given_up")),
-        rate=_real(figures.get("rate")) or 0.0,
-        error_p99_ns=_real(error.get("p99")),
-        gaps=_whole(gaps.get("n")),
-        within=(within[0], within[1], within[2]) if gaps else None,
+        kind=part.kind,
+        number=part.number,
+        backend=part.backend,
+        why=part.why,
+        pacing=part.pacing,
+        past_queue=part.past_queue,
+        offered=known(figures.offered),
+        refused=known(figures.refused),
+        given_up=known(figures.given_up),
+        rate=figures.rate or 0.0,
+        error_p99_ns=figures.send_error_ns.p99,
+        gaps=known(gaps.n),
+        within=within if figures.gaps is not None else None,
     )
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _real(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -12,9 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.metrics.judgement import Check, Grade
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.uncompared import UNCOMPARED
 from wiregauge.measures.validity.evidence import Evidence, check, percent, share_of, typical_latency_ns
+from wiregauge.records.reported import (
+    AgentReport,
+    InterfaceClock,
+    InterfaceReport,
+    Octets,
+    RunEntry,
+    TimestampKind,
+    known,
+    sum_known,
+)
 
 __all__ = ["RESOLUTION_NS", "TIMESTAMPS_DEGRADED", "timestamp_error_ns", "timestamps", "wire_errors_ns"]
 
@@ -28,83 +37,61 @@ RESOLVED = 1 / 3
 """The greatest share of a latency that the error of its timestamps may be (RFC 7679, 3.7.3)."""
 
 
-def timestamp_error_ns(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> float:
+def timestamp_error_ns(entry: RunEntry, agents: Mapping[str, AgentReport]) -> float:
     """Error of a difference of two timestamps of a run, ns: twice that of the worst of them.
 
     Of taps: their step, and for software timestamps their distance from the wire. Of agents: the reported cost of
     reading the clock, at least the resolution.
     """
-    taps = _taps(entry)
+    taps = entry.timestamps
     if taps:
         return 2 * max(map(_at_tap, taps.values()))
     return 2 * max((RESOLUTION_NS, *map(_clock_read_ns, agents.values())))
 
 
-def _clock_read_ns(agent: Mapping[str, object]) -> float:
+def _clock_read_ns(agent: AgentReport) -> float:
     """What reading the clock costs an agent, ns; 0 where it does not say.
 
     Run directories of before have it in words only, as the detail of a grant: `37 ns`.
     """
-    cost = agent.get("clock_read_ns")
-    if isinstance(cost, int | float):
-        return float(cost)
-    details = (str(one.get("detail")) for one in parts(agent, "grants") if one.get("name") == "clock-read")
+    if agent.clock_read_ns is not None:
+        return agent.clock_read_ns
+    details = (grant.detail or "" for grant in agent.grants or () if grant.name == "clock-read")
     numbers = (detail.removesuffix(" ns") for detail in details if detail.endswith(" ns"))
     return max((float(number) for number in numbers if number.isdecimal()), default=0.0)
 
 
-def wire_errors_ns(agents: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
+def wire_errors_ns(agents: Mapping[str, AgentReport]) -> dict[str, float]:
     """By node whose interface timestamped: by how much a time at its wire may be wrong, ns.
 
     The uncertainty of placing the interface's clock, and the step of its timestamps.
     """
     found: dict[str, float] = {}
     for name, timestamped in _interfaces(agents):
-        clock = _part(_part(timestamped, "figures"), "clock")
-        error = sum(
-            float(value)
-            for key in ("uncertainty_ns", "step_ns")
-            if isinstance(value := clock.get(key), int | float)
-        )
-        if clock:
+        clock = timestamped.figures.clock
+        if clock is not None:
+            error = (clock.uncertainty_ns or 0.0) + (clock.step_ns or 0.0)
             found[name] = max(found.get(name, 0.0), error)
     return found
 
 
-def _interfaces(
-    agents: Mapping[str, Mapping[str, object]],
-) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _interfaces(agents: Mapping[str, AgentReport]) -> Iterator[tuple[str, InterfaceReport]]:
     """Node, and what its agent says of the timestamps of an interface."""
     for name, agent in agents.items():
-        for timestamped in parts(agent, "timestamps"):
+        for timestamped in agent.timestamps:
             yield name, timestamped
 
 
-def _part(obj: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = obj.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _taps(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
-    """By node what is known of the timestamps of a tap there; empty for a run that no tap saw."""
-    found = entry.get("timestamps")
-    named = found.items() if isinstance(found, dict) else ()
-    return {str(node): timestamp for node, timestamp in named if isinstance(timestamp, dict)}
-
-
-def _at_tap(timestamp: Mapping[str, object]) -> float:
-    step = timestamp.get("step_ns")
-    error = max(float(step), RESOLUTION_NS) if isinstance(step, int | float) else RESOLUTION_NS
-    return error + (AT_WIRE_NS if timestamp.get("kind") == "software" else 0.0)
+def _at_tap(timestamp: TimestampKind) -> float:
+    step = timestamp.step_ns
+    error = max(step, RESOLUTION_NS) if step is not None else RESOLUTION_NS
+    return error + (AT_WIRE_NS if timestamp.kind == "software" else 0.0)
 
 
 def timestamps(run: Evidence) -> Iterator[Check]:
     """Did every message get its timestamps, and of which kind are they?"""
     streams = {
-        stream.get("number")
-        for agent in run.agents.values()
-        for stream in parts(agent, "streams")
-        if stream.get("kind") == "send"
+        stream.number for agent in run.agents.values() for stream in agent.streams if stream.kind == "send"
     }
     for name, title, measure in (
         ("kernel-timestamps", "Kernel timestamps", "driver_latency"),
@@ -146,23 +133,21 @@ def _hardware(run: Evidence) -> Check:
     asked = missing = spare = unplaced = strange = steps = 0
     used: set[str] = set()
     for name, told in found:
-        figures = _part(told, "figures")
-        sent, came, clock = (
-            _part(figures, key) for key in ("transmit_timestamps", "receive_timestamps", "clock")
-        )
-        asked += number(sent, "asked") + number(came, "timestamped") + number(came, "missing")
-        missing += number(sent, "missing") + number(came, "missing")
-        spare += number(sent, "not_asked")
-        strange += number(sent, "duplicates") + number(sent, "unknown")
-        unplaced += number(clock, "unplaced")
-        if number(clock, "placed"):
+        sent, came = told.figures.transmit_timestamps, told.figures.receive_timestamps
+        clock = told.figures.clock or InterfaceClock()
+        asked += sum_known((sent.asked, came.timestamped, came.missing))
+        missing += sum_known((sent.missing, came.missing))
+        spare += known(sent.not_asked)
+        strange += sum_known((sent.duplicates, sent.unknown))
+        unplaced += known(clock.unplaced)
+        if clock.placed:
             used.add(name)
-        steps += number(clock, "steps")
+        steps += known(clock.steps)
     errors = wire_errors_ns(run.agents)
     # A clock that placed no timestamp made no time wrong.
     worst = max((error for name, error in errors.items() if name in used), default=None)
     share = share_of(missing + unplaced, asked)
-    planted = sorted(name for name, told in found if "planted" in (told.get("transmit"), told.get("receive")))
+    planted = sorted(name for name, told in found if "planted" in (told.transmit, told.receive))
     notes = [
         text
         for wrong, text in (
@@ -198,14 +183,14 @@ def _hardware(run: Evidence) -> Check:
     )
 
 
-def _own(told: Mapping[str, object]) -> bool:
-    return any(told.get(way) in _BY_ITSELF for way in ("transmit", "receive"))
+def _own(told: InterfaceReport) -> bool:
+    return told.transmit in _BY_ITSELF or told.receive in _BY_ITSELF
 
 
 def _kinds(run: Evidence) -> Iterator[Check]:
-    taps = _taps(run.entry)
-    soft = sorted(node for node, timestamp in taps.items() if timestamp.get("kind") == "software")
-    kinds = ", ".join(f"{node}: {timestamp.get('kind')}" for node, timestamp in sorted(taps.items()))
+    taps = run.entry.timestamps or {}
+    soft = sorted(node for node, timestamp in taps.items() if timestamp.kind == "software")
+    kinds = ", ".join(f"{node}: {timestamp.kind}" for node, timestamp in sorted(taps.items()))
     error = timestamp_error_ns(run.entry, run.agents)
     typical = typical_latency_ns(run.flows)
     blunt = bool(taps) and typical is not None and share_of(error, typical) > RESOLVED
@@ -233,13 +218,13 @@ def _kinds(run: Evidence) -> Iterator[Check]:
 def _transit(run: Evidence) -> Check:
     """Whether anything took time between taps: nothing is in two places at once."""
     taken = [latency for flow in run.flows if (latency := flow.summaries["latency"]).n]
-    compared = run.entry.get("passive")
+    compared = run.entry.passive
     apart = [flow for flow in run.flows if flow.clock_offset is not None and not flow.plan.relayed]
-    if not taken and apart and not isinstance(compared, dict):
+    if not taken and apart and compared is None:
         # As with anyone's traffic: of clocks that nobody compared, their offset and the time taken are one number.
         at_once = all(flow.clock_offset is not None and flow.clock_offset[1] == 0 for flow in apart)
         at_once = at_once and not any(flow.summaries["delay_variation"].maximum for flow in apart)
-    elif isinstance(compared, dict) and not taken:
+    elif compared is not None and not taken:
         # Residence is not known, but that all times are the same in both captures is.
         flows = [flow for flow in compared["flows"] if flow.get("varies_ps") is not None]
         at_once = bool(flows) and compared["offset_ps"] == 0 and not any(flow["varies_ps"] for flow in flows)
@@ -261,15 +246,15 @@ def _transit(run: Evidence) -> Check:
 def _granted(run: Evidence) -> str:
     """By what the agents say that frames were timestamped, and which octets the times of the wire stand for."""
     told = {
-        f"{name}: sent {_way(timestamped, 'transmit', 'sent')}, received {_way(timestamped, 'receive', 'received')}"
+        f"{name}: sent {_way(timestamped.transmit, timestamped.figures.sent)}, "
+        f"received {_way(timestamped.receive, timestamped.figures.received)}"
         for name, timestamped in _interfaces(run.agents)
     }
     return "; ".join(sorted(told))
 
 
-def _way(timestamped: Mapping[str, object], way: str, octets: str) -> str:
-    kind, octet = str(timestamped.get(way)), _part(_part(timestamped, "figures"), octets)
-    taken, recorded = octet.get("timestamped"), octet.get("recorded")
+def _way(kind: str | None, octet: Octets) -> str:
+    taken, recorded = octet.timestamped, octet.recorded
     if kind not in _BY_ITSELF:
         return f"{kind} ({taken} octet)" if taken != "preamble" else f"{kind} (preamble)"
     return f"{kind} ({taken} octet, moved to {recorded})"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade, Load
-from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.load import LOAD_DEGRADED, LOAD_INVALID, load_account
 from wiregauge.measures.validity.streams import LoadAccount, load_accounts, streams_of
+from wiregauge.records.reported import AgentReport, RunEntry, TaskReport, known, sum_known
 
 __all__ = ["Entered", "entries", "network_load", "offered_loads"]
 
@@ -140,34 +140,31 @@ class Entered:
         return f"{self.by} saw {self.seen} of {self.handed_over} frames handed over"
 
 
-def entries(agents: Mapping[str, Mapping[str, object]], entry: Mapping[str, object]) -> tuple[Entered, ...]:
+def entries(agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Entered, ...]:
     """What the first port behind each end system saw, where the bench can look at it.
 
     Elsewhere only a load of which nothing at all arrived is known not to have entered: anything more the network may
     have lost.
     """
-    ports = entry.get("first_ports")
-    ports = ports if isinstance(ports, dict) else {}
-    taken = _taken(entry)
+    ports = entry.first_ports or {}
+    # Frames that a network which is played took from all its ports; None where none is.
+    intake = entry.network.intake if entry.network is not None else None
     found = []
     arrived: dict[int, tuple[str, int]] = {}
     for name, agent in agents.items():
-        for part in parts(agent, "streams"):
-            figures = part.get("figures")
-            account = figures.get("account") if isinstance(figures, dict) else None
-            if part.get("kind") == "absorb" and part.get("backend") and isinstance(account, dict):
-                arrived[number(part, "number")] = (name, number(account, "received"))
+        for part in agent.streams:
+            account = part.figures.account
+            if part.kind == "absorb" and part.backend and account is not None:
+                arrived[part.number] = (name, known(account.received))
     for name, agent in agents.items():
         streams = [stream for stream in streams_of({name: agent}) if stream.offered > stream.refused]
         of_streams = sum(stream.offered - stream.refused for stream in streams)
-        handed_over = of_streams + sum(
-            number(point, "frames_sent") for point in parts(agent, "access_points")
-        )
+        handed_over = of_streams + sum_known(point.frames_sent for point in agent.access_points)
         port = ports.get(name)
-        if isinstance(port, dict) and handed_over:
-            received = number(port, "received")
-            seen = received if taken is None else min(received, taken)
-            found.append(Entered(name, handed_over, seen, f"port {port.get('port')}", bool(streams)))
+        if port is not None and handed_over:
+            received = known(port.received)
+            seen = received if intake is None else min(received, intake.frames)
+            found.append(Entered(name, handed_over, seen, f"port {port.port}", bool(streams)))
             continue
         loads = [stream for stream in streams if stream.kind == "inject"]
         told = [arrived[stream.number] for stream in loads if stream.number in arrived]
@@ -176,16 +173,7 @@ def entries(agents: Mapping[str, Mapping[str, object]], entry: Mapping[str, obje
     return tuple(found)
 
 
-def _taken(entry: Mapping[str, object]) -> int | None:
-    """Frames that a network which is played took from all its ports; None where none is."""
-    network = entry.get("network")
-    intake = network.get("intake") if isinstance(network, dict) else None
-    return number(intake, "frames") if isinstance(intake, dict) else None
-
-
-def offered_loads(
-    plan: RunPlan, agents: Mapping[str, Mapping[str, object]], entry: Mapping[str, object]
-) -> tuple[Load, ...]:
+def offered_loads(plan: RunPlan, agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Load, ...]:
     """Background load as planned and as it entered the network (RFC 2285, 3.5).
 
     That is what its agents report to have handed over, less what the first port never saw.
@@ -194,14 +182,14 @@ def offered_loads(
     entered = {one.end_system: one.share for one in entries(agents, entry)}
     accounts = {account.number: account for account in load_accounts(plan.injects, agents)}
     for place, inject in enumerate(plan.injects):
-        agent, account = agents.get(inject.on, {}), accounts.get(place)
-        tasks = [task for task in parts(agent, "tasks") if task.get("kind") == "inject"]
+        account = accounts.get(place)
+        tasks = agents[inject.on].tasks_of("inject") if inject.on in agents else []
         intended = inject.load_ppm / 1e6
         handed_over, share = None, entered.get(inject.on, 1.0)
         if account is not None and account.entered is not None:
             share = account.entered
         if tasks:
-            done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
+            done, planned = sum_known(t.done for t in tasks), sum_known(t.planned for t in tasks)
             ratio = (
                 done / planned if planned else _offered_ratio(plan, inject.load_ppm, inject.rate_bps, tasks)
             )
@@ -227,12 +215,10 @@ def _with_arrived(load: Load, account: LoadAccount, handed_over: float | None) -
     )
 
 
-def _offered_ratio(
-    plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
-) -> float | None:
+def _offered_ratio(plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[TaskReport]) -> float | None:
     """What was sent of what was to be; None where the plan does not say how much that is."""
     if not load_ppm:
         return 0.0
     seconds = (plan.warm_up_ns + plan.duration_ns) / 1e9
     intended_bits = rate_bps * load_ppm / 1e6 * seconds
-    return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else None
+    return sum_known(task.wire_bytes for task in tasks) * 8 / intended_bits if intended_bits else None

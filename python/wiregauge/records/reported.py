@@ -1,0 +1,584 @@
+"""What the manifest and `tracking.json` hold of a run, typed: its entry, with what agents and simulator report.
+
+Whoever reads a run directory has it decoded once. A counter that nobody reported is None, and never 0; keys that are
+not listed are somebody else's. The forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from wiregauge.plan import NETWORK
+
+__all__ = [
+    "AccessPoint",
+    "AgentReport",
+    "ClockGate",
+    "ClockOffset",
+    "ClusterReport",
+    "CreditReport",
+    "ForeignFrames",
+    "Gaps",
+    "Grant",
+    "Intake",
+    "InterfaceClock",
+    "InterfaceReport",
+    "LoadFate",
+    "LoadReceived",
+    "NetworkCost",
+    "Octets",
+    "OverlongFrames",
+    "PtpDomainReport",
+    "ReleaseReport",
+    "RunEntry",
+    "Simulation",
+    "StreamReport",
+    "Tap",
+    "TaskReport",
+    "TimestampKind",
+    "TrackedFlow",
+    "TrackedRun",
+    "in_ns",
+    "known",
+    "read_entries",
+    "read_tracked",
+    "sum_known",
+]
+
+T = TypeVar("T")
+Counter = int | None
+"""None: not reported."""
+
+
+def sum_known(counts: Iterable[Counter]) -> int:
+    """The sum of the counters that were reported; whether any was is asked of them one by one."""
+    return sum(count for count in counts if count is not None)
+
+
+def known(counter: Counter) -> int:
+    """A counter, 0 where it was not reported: for sums beside which that is said."""
+    return counter or 0
+
+
+def in_ns(picoseconds: int | None) -> float | None:
+    """A time that was reported in picoseconds, ns."""
+    return picoseconds / 1000 if picoseconds is not None else None
+
+
+class _Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a report."""
+
+
+# -- agents ---------------------------------------------------------------------------------------------------
+
+
+class Grant(_Reported, frozen=True):
+    """What an agent asked of its host."""
+
+    name: str = "?"
+    granted: bool | None = None
+    detail: str | None = None
+
+
+class AccessPoint(_Reported, frozen=True):
+    """Frames at a socket of an end system."""
+
+    protocol: str | None = None
+    frames_sent: Counter = None
+    frames_received: Counter = None
+    send_errors: Counter = None
+    socket_drops: Counter = None
+    inbox_drops: Counter = None
+    missing_tx_timestamps: Counter = None
+    missing_rx_timestamps: Counter = None
+
+
+class TaskReport(_Reported, frozen=True):
+    """What a task did, a capture among them."""
+
+    kind: str | None = None
+    flow: Counter = None
+    planned: Counter = None
+    done: Counter = None
+    late: Counter = None
+    wire_bytes: Counter = None
+    ring_drops: Counter = None
+    unwritten: Counter = None
+    failure: str | None = None
+    passed_over: Counter = None
+    crowded_out: Counter = None
+
+
+class Octets(_Reported, frozen=True):
+    """Which octet of a frame a timestamp is of, and which its record stands for."""
+
+    timestamped: str | None = None
+    recorded: str | None = None
+
+
+class InterfaceClock(_Reported, frozen=True):
+    """How well times by the clock of an interface were placed on the host's."""
+
+    uncertainty_ns: float | None = None
+    step_ns: float | None = None
+    placed: Counter = None
+    unplaced: Counter = None
+    steps: Counter = None
+
+
+class Timestamped(_Reported, frozen=True):
+    """Timestamps of an interface that came, or did not; of sends, or of arrivals."""
+
+    asked: Counter = None
+    timestamped: Counter = None
+    missing: Counter = None
+    not_asked: Counter = None
+    duplicates: Counter = None
+    unknown: Counter = None
+
+
+class InterfaceFigures(_Reported, frozen=True):
+    """The figures of an interface's timestamps."""
+
+    clock: InterfaceClock | None = None
+    transmit_timestamps: Timestamped = Timestamped()
+    receive_timestamps: Timestamped = Timestamped()
+    sent: Octets = Octets()
+    received: Octets = Octets()
+
+
+class InterfaceReport(_Reported, frozen=True):
+    """By what frames at an interface were timestamped."""
+
+    transmit: str | None = None
+    receive: str | None = None
+    figures: InterfaceFigures = InterfaceFigures()
+
+
+class Distribution(_Reported, frozen=True):
+    """Some figures of a distribution, ns."""
+
+    p50: float | None = None
+    p99: float | None = None
+    max: float | None = None
+
+
+class Gaps(_Reported, frozen=True):
+    """Distances of the frames of a stream: how many, and the shares within so many microseconds of their plan."""
+
+    n: Counter = None
+    within_1us: float | None = None
+    within_5us: float | None = None
+    within_50us: float | None = None
+
+
+class LoadReceived(_Reported, frozen=True):
+    """Background load as its receiver counted it."""
+
+    received: Counter = None
+    distinct: Counter = None
+    duplicates: Counter = None
+    reordered: Counter = None
+    corrupted: Counter = None
+    latency_ns: Distribution = Distribution()
+
+
+class LoadMissed(_Reported, frozen=True):
+    """Frames that came and were not taken in."""
+
+    ring: Counter = None
+    other: Counter = None
+
+
+class StreamFigures(_Reported, frozen=True):
+    """The figures of a stream: of its sender, or of the receiver of background load."""
+
+    offered: Counter = None
+    refused: Counter = None
+    given_up: Counter = None
+    rate: float | None = None
+    send_error_ns: Distribution = Distribution()
+    gaps: Gaps | None = None
+    account: LoadReceived | None = None
+    missed: LoadMissed = LoadMissed()
+    lost: dict[str, int] | None = None
+    """Frames by how they did not arrive, where the bench sees it."""
+
+
+class StreamReport(_Reported, frozen=True):
+    """A stream that was sent, or background load that was taken in (`absorb`)."""
+
+    kind: str = ""
+    number: int = 0
+    backend: str = ""
+    why: str = ""
+    pacing: str = ""
+    past_queue: bool = False
+    figures: StreamFigures = StreamFigures()
+
+
+class LoadFate(_Reported, frozen=True):
+    """Background load in a network that is played: what entered, what left, and how the others did not."""
+
+    entered: int
+    left: int
+    lost: dict[str, int] = {}
+
+
+class ReleaseReport(_Reported, frozen=True):
+    """How much later than the model wanted frames left a played network towards an end system, ns."""
+
+    end_system: str = ""
+    frames: int = 0
+    p50_ns: int = 0
+    p99_ns: int = 0
+    p999_ns: int = 0
+    max_ns: int = 0
+    undelivered: int = 0
+    access: str = ""
+
+
+class Intake(_Reported, frozen=True):
+    """Frames that a played network took from its ports."""
+
+    frames: int = 0
+    moved: int = 0
+    most_moved_ns: int = 0
+    lost: int = 0
+
+
+class NetworkCost(_Reported, frozen=True):
+    """What a played network spent its core's time on, ns."""
+
+    taking_ns: int = 0
+    model_ns: int = 0
+    handing_ns: int = 0
+
+
+_ETHER_TYPES = {
+    0x0800: "IPv4",
+    0x0806: "ARP",
+    0x86DD: "IPv6",
+    0x8808: "MAC control",
+    0x8809: "slow protocols",
+    0x888E: "EAPOL",
+    0x88B5: "local experimental",
+    0x88CC: "LLDP",
+    0x88F7: "PTP",
+    0x891D: "protocol control frames",
+}
+"""Ether types (IEEE registration authority) that are met on lines."""
+
+
+class ForeignFrames(_Reported, frozen=True):
+    """Frames of one kind that came from an end system and are neither messages nor load of the test."""
+
+    end_system: str = ""
+    """Empty: all that found no line of their own."""
+    ether_type: int = 0
+    frames: int = 0
+    bytes: int = 0
+    delivered: int = 0
+    """Copies that were handed to end systems."""
+    line_ns: int = 0
+    """For how long they had lines of the network, all together."""
+    on_media: int = 0
+    """Copies for media of hubs, whose time is not in that."""
+    dropped: dict[str, int] = {}
+
+    @property
+    def kind(self) -> str:
+        """What they are, in words."""
+        if not self.end_system:
+            return "of further kinds"
+        if not self.ether_type:
+            return "of IEEE 802.3 with a length"
+        named = _ETHER_TYPES.get(self.ether_type)
+        number = f"0x{self.ether_type:04X}"
+        return f"{named} ({number})" if named else f"of type {number}"
+
+
+class OverlongFrames(_Reported, frozen=True):
+    """Frames longer than any of Ethernet that came to a port, and the bytes of the longest."""
+
+    end_system: str = ""
+    interface: str = ""
+    frames: int = 0
+    longest: int = 0
+
+
+class AgentReport(_Reported, frozen=True):
+    """What an agent says of a run: of an end system, or of the network between them."""
+
+    complete: bool | None = None
+    incomplete_reason: str | None = None
+    access_points: tuple[AccessPoint, ...] = ()
+    tasks: tuple[TaskReport, ...] = ()
+    records_written: Counter = None
+    records_dropped: Counter = None
+    clock_steps: Counter = None
+    largest_clock_step_ns: Counter = None
+    clock_read_ns: float | None = None
+    involuntary_switches: Counter = None
+    steal_ns: Counter = None
+    grants: tuple[Grant, ...] | None = None
+    streams: tuple[StreamReport, ...] = ()
+    timestamps: tuple[InterfaceReport, ...] = ()
+    releases: tuple[ReleaseReport, ...] = ()
+    intake: Intake | None = None
+    cost: NetworkCost | None = None
+    foreign: tuple[ForeignFrames, ...] | None = None
+    overlong: tuple[OverlongFrames, ...] = ()
+    loads: tuple[LoadFate, ...] = ()
+
+    def tasks_of(self, kind: str) -> list[TaskReport]:
+        """Its tasks of one kind."""
+        return [task for task in self.tasks if task.kind == kind]
+
+
+# -- the simulator --------------------------------------------------------------------------------------------
+
+
+class PortReport(_Reported, frozen=True):
+    """Frames dropped at an output port, by reason."""
+
+    dropped: dict[str, int] = {}
+
+
+class SwitchReport(_Reported, frozen=True):
+    """The ports of a switch."""
+
+    ports: tuple[PortReport, ...] = ()
+
+
+class EliminationReport(_Reported, frozen=True):
+    """The sequence recovery of a flow (IEEE Std 802.1CB), its counters by name, and its latent errors."""
+
+    recovery: dict[str, int] = {}
+    latent_errors: Counter = None
+
+
+class FilterReport(_Reported, frozen=True):
+    """A stream filter (IEEE Std 802.1Q, 8.6.5.3) and its counters."""
+
+    flow: int
+    matching: int
+    passed: int
+    not_passing_sdu: int
+    not_passing: int
+    red: int
+    yellow: int
+
+
+class CreditReport(_Reported, frozen=True):
+    """The credit of a shaped queue, in 10^-12 bits."""
+
+    node: str
+    port: int
+    traffic_class: int = msgspec.field(name="class")
+    greatest_pbit: int
+    greatest_at_ps: int
+    least_pbit: int
+    least_at_ps: int
+    whole_from_ps: int
+    whole_to_ps: int
+
+
+class SynchroniserReport(_Reported, frozen=True):
+    """A device of an AS6802 cluster at the end of a run."""
+
+    part: str
+    faulty: bool
+    state: str
+    synchronised: bool
+    synchronised_at_ps: int | None
+    losses: int
+    cliques: tuple[int, ...]
+    membership: int
+
+
+class ClusterReport(_Reported, frozen=True):
+    """An AS6802 cluster."""
+
+    domain: int
+    priority: int
+    precision_bound_ps: int
+    precision_ps: int | None
+    startup_bound_ps: int
+    startup_ps: int | None
+    devices: dict[str, SynchroniserReport]
+
+
+class PtpClockReport(_Reported, frozen=True):
+    """A clock of a PTP domain."""
+
+    part: str
+    states: dict[str, str]
+    grandmaster: str | None
+    synchronised: bool
+    synchronised_at_ps: int | None
+    losses: int
+    offset_ps: int | None
+    error_ps: int
+    apart_ps: int
+    refused: int
+
+
+class PtpDomainReport(_Reported, frozen=True):
+    """A PTP domain."""
+
+    number: int
+    max_offset_ps: int
+    grandmaster: str | None
+    grandmaster_changes: int
+    synchronised_at_ps: int | None
+    precision_ps: int | None
+    clocks: dict[str, PtpClockReport]
+
+
+class Simulation(_Reported, frozen=True):
+    """What the model says of its devices: in a simulation, and where an agent plays the network."""
+
+    records: Counter = None
+    switches: dict[str, SwitchReport] = {}
+    frer: dict[int, EliminationReport] = {}
+    """By flow."""
+    stream_filters: tuple[FilterReport, ...] = ()
+    credits: tuple[CreditReport, ...] = ()
+    clusters: tuple[ClusterReport, ...] = ()
+    ptp_domains: tuple[PtpDomainReport, ...] = ()
+
+
+# -- captures -------------------------------------------------------------------------------------------------
+
+
+class Tap(_Reported, frozen=True):
+    """A capture file that a run was made from."""
+
+    node: str
+    dropped: Counter = None
+    back_ps: Counter = None
+    turns: Counter = None
+    rate_bps: Counter = None
+    step_ns: float | None = None
+
+
+class TimestampKind(_Reported, frozen=True):
+    """By what a tap timestamps, and its step."""
+
+    kind: str | None = None
+    step_ns: float | None = None
+
+
+# -- the entry ------------------------------------------------------------------------------------------------
+
+
+class ClockOffset(_Reported, frozen=True):
+    """The offset of a node's clock, and how it is known."""
+
+    offset_ns: float | None = None
+    uncertainty_ns: float | None = None
+    method: str | None = None
+
+
+class ClockGate(_Reported, frozen=True):
+    """Whether clocks were fit before a run."""
+
+    reason: str | None = None
+    """Why not; None where they were."""
+
+
+class FirstPort(_Reported, frozen=True):
+    """The first port behind an end system, and the frames that came to it."""
+
+    port: str | None = None
+    received: Counter = None
+
+
+class RunEntry(_Reported, frozen=True):
+    """The entry of a run in the manifest."""
+
+    index: int = 0
+    state: str = "partial"
+    reason: str | None = None
+    started: str | None = None
+    finished: str | None = None
+    agents: dict[str, AgentReport | None] = {}
+    network: AgentReport | None = None
+    simulation: Simulation | None = None
+    captures: dict[str, TaskReport] = {}
+    taps: tuple[Tap, ...] = ()
+    timestamps: dict[str, TimestampKind] | None = None
+    passive: dict[str, Any] | None = None
+    """What matching frames by their content came to, as `captures` writes it."""
+    first_ports: dict[str, FirstPort | None] | None = None
+    clock_offsets: dict[str, ClockOffset] | None = None
+    clocks_apart: tuple[str, ...] = ()
+    clocks_moved_ns: dict[str, float] | None = None
+    clock_gate: ClockGate | None = None
+    gaps: tuple[dict[str, Any], ...] | None = None
+
+    def reports(self) -> dict[str, AgentReport]:
+        """The reports of agents by their end systems, and of the one that is the network."""
+        named = {**self.agents, NETWORK: self.network}
+        return {name: report for name, report in named.items() if report is not None}
+
+
+# -- tracking -------------------------------------------------------------------------------------------------
+
+
+class TrackedFlow(_Reported, frozen=True):
+    """What tracking counted of a flow at a receiver."""
+
+    flow: int
+    to: int | None = None
+    planned: Counter = None
+    sent: Counter = None
+    delivered: Counter = None
+    lost: Counter = None
+    unknown: Counter = None
+    duplicated: Counter = None
+    reordered: Counter = None
+    late: Counter = None
+    misdirected: Counter = None
+    corrupted: Counter = None
+    drop_reasons: dict[str, int] | None = None
+    missing_send_records: Counter = None
+    redundant_discarded: Counter = None
+    restarts: Counter = None
+    behind_window: Counter = None
+    unpaired_departures: Counter = None
+
+
+class ClockJump(_Reported, frozen=True):
+    """A clock that went back while it recorded."""
+
+    node: int
+    farthest_ps: int = 0
+
+
+class TrackedRun(_Reported, frozen=True):
+    """The entry of a run in `tracking.json`."""
+
+    index: int
+    records: Counter = None
+    window: Counter = None
+    flows: tuple[TrackedFlow, ...] = ()
+    unplanned: dict[str, int] = {}
+    out_of_order: Counter = None
+    gaps: tuple[dict[str, Any], ...] = ()
+    clock_jumps: tuple[ClockJump, ...] | None = None
+    damaged_segments: tuple[dict[str, Any], ...] | None = None
+
+
+def read_entries(entries: object) -> dict[int, RunEntry]:
+    """The entries of a manifest by run. Raises msgspec.ValidationError, which names the place, for other forms."""
+    return {entry.index: entry for entry in msgspec.convert(entries, list[RunEntry], str_keys=True)}
+
+
+def read_tracked(entries: object) -> dict[int, TrackedRun]:
+    """The entries of `tracking.json` by run. Raises msgspec.ValidationError as `read_entries`."""
+    return {entry.index: entry for entry in msgspec.convert(entries, list[TrackedRun])}
