@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from wiregauge.identify.errors import IdentifyError
 from wiregauge.plan import Campaign, Run, Switch
 from wiregauge.plan.ethernet import GAP, PREAMBLE
 from wiregauge.records import RunDirectory
+from wiregauge.records.reported import RunEntry
 
 __all__ = ["HEADER", "Passed", "Port", "passed_by", "switches_of", "wire_bits"]
 
@@ -118,12 +119,12 @@ def passed_by(directory: RunDirectory, name: str | None = None, run: int = 0) ->
     return _through(directory.plan, plan, rows, name)
 
 
-def _entry(directory: RunDirectory) -> Mapping[str, Any]:
-    return next(iter(directory.runs), {})
+def _entry(directory: RunDirectory) -> RunEntry:
+    return next(iter(directory.entries().values()), RunEntry())
 
 
 def _is_compared(directory: RunDirectory) -> bool:
-    return bool(_entry(directory).get("passive"))
+    return bool(_entry(directory).passive)
 
 
 _KEY: Final = ["flow", "sequence", "returning", "warm_up"]
@@ -282,15 +283,16 @@ def _series(part: pl.DataFrame, column: str) -> tuple[Times, Times]:
 def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Passed:
     """By two captures: times are those of the first octet, so that the lines' rates place preambles."""
     entry = _entry(directory)
-    taps = {tap["node"]: tap for tap in entry["taps"]}
+    taps, compared = {tap.node: tap for tap in entry.taps}, entry.passive or {}
+    rates = {name: tap.rate_bps for name, tap in taps.items() if tap.rate_bps}
     names = directory.plan.network.names
-    missing = [name for name in names if not taps.get(name, {}).get("rate_bps")]
+    missing = [name for name in names if name not in rates]
     if missing:
         raise IdentifyError(
             f"{directory.root}: the line rate at {' and '.join(missing)} is not known; import the captures again with "
             "--rate, for example --rate 1Gbit/s"
         )
-    if entry["passive"]["offset_uncertainty_ps"] is None:
+    if compared["offset_uncertainty_ps"] is None:
         raise IdentifyError(
             f"{directory.root}: the offset of the captures' clocks is not known, so that no residence time is; "
             "import them with --max-clock-offset"
@@ -313,14 +315,14 @@ def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Pass
         left = left.sort("left").unique(["flow", "sequence"], keep="first")
         joined = came.join(left, on=["flow", "sequence"], how="left")
         doubtful += joined.filter(pl.col("outcome") == "unknown").height
-        rate = [float(taps[names[end]]["rate_bps"]) for end in (side, 1 - side)]
+        rate = [float(rates[names[end]]) for end in (side, 1 - side)]
         ports.append(_tap_port(names[1 - side], joined, rate))
         arrivals |= {int(flow): _series(part, "came") for (flow,), part in came.group_by("flow")}
-    step = sum(float(tap["step_ns"]) for tap in taps.values()) * 1000
-    step = step + float(entry["passive"]["offset_uncertainty_ps"])
-    strangers = sum(flow["appeared"] for flow in entry["passive"]["flows"])
+    step = sum(tap.step_ns or 0.0 for tap in taps.values()) * 1000
+    step = step + float(compared["offset_uncertainty_ps"])
+    strangers = sum(flow["appeared"] for flow in compared["flows"])
     behind = {names[1 - side] for side in (0, 1) if any(flow.from_ == side for flow in run.flows)}
-    strangers += sum(flow["frames"] for flow in entry["passive"]["uncrossed"] if flow["seen"] in behind)
+    strangers += sum(flow["frames"] for flow in compared["uncrossed"] if flow["seen"] in behind)
     unseen = f"{strangers} frames that came from elsewhere" if strangers else ""
     return Passed(
         "device",

@@ -19,12 +19,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from msgspec import ValidationError
+
 from wiregauge.files import indented, move_folder, write_whole
 from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, OtherPlanError, PlanError, decode
 from wiregauge.records.contained import check_contained, check_names
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
+from wiregauge.records.reported import RunEntry, read_entries
 from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
 
@@ -326,6 +329,15 @@ class RunDirectory:
         """The runs that were started."""
         runs: list[dict[str, Any]] = self.manifest["runs"]
         return runs
+
+    def entries(self) -> dict[int, RunEntry]:
+        """The entries of the runs that were started, typed, by run. Raises DamagedError for one of another form."""
+        try:
+            return read_entries(self.runs)
+        except ValidationError as error:
+            raise DamagedError(
+                f"{self.root / _MANIFEST}: is damaged or was altered: {error}; restore it from a copy"
+            ) from None
 
     def spool(self, run: int, node: int | None = None) -> Path:
         """Where the segments of a run are while it goes on; of a node by its number in the plan: no name meets it."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from wiregauge.plan import Run
 from wiregauge.records.directory import BESIDE, RunDirectory
+from wiregauge.records.reported import AgentReport, RunEntry, known, sum_known
 
 __all__ = ["gaps_of"]
 
@@ -21,18 +22,18 @@ Gap = dict[str, Any]
 
 def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, Any]]) -> list[Gap]:
     """The gaps of a run from its entry in the manifest, its noise and the damage of its segments; `[]` without any."""
-    entry: Mapping[str, Any] = next((run for run in directory.runs if run["index"] == index), {})
+    entry = directory.entries().get(index, RunEntry(index=index))
     run, nodes = directory.plan.runs[index], directory.plan.network.names
-    agents: Mapping[str, Mapping[str, Any]] = entry.get("agents") or {}
     found = list(_torn(damaged, nodes))
-    for name, report in agents.items():
-        if name in nodes:
+    for name, report in entry.agents.items():
+        if name in nodes and report is not None:
             found += _reported(directory, run, nodes.index(name), report)
-    found += _carried(entry.get("network") or {}, nodes)
+    if entry.network is not None:
+        found += _carried(entry.network, nodes)
     # Of captures, and of frames of two that were matched by their content.
-    found += [*(entry.get("gaps") or []), *((entry.get("passive") or {}).get("gaps") or [])]
-    if entry.get("state") == "partial" and not directory.traits.virtual_time:
-        found += _silent(directory, run, agents, entry.get("network") or {})
+    found += [*(entry.gaps or ()), *((entry.passive or {}).get("gaps") or [])]
+    if entry.state == "partial" and not directory.traits.virtual_time:
+        found += _silent(directory, run, entry)
     return found
 
 
@@ -52,9 +53,9 @@ def _torn(damaged: Iterable[Mapping[str, Any]], nodes: Sequence[str]) -> Iterato
         }
 
 
-def _reported(directory: RunDirectory, run: Run, node: int, report: Mapping[str, Any]) -> Iterator[Gap]:
+def _reported(directory: RunDirectory, run: Run, node: int, report: AgentReport) -> Iterator[Gap]:
     """What an agent says that it lost."""
-    dropped = _number(report, "records_dropped")
+    dropped = known(report.records_dropped)
     name = directory.plan.network.names[node]
     if dropped:
         stretches = _overflows(directory, run.index, name, dropped) or [(None, None)]
@@ -72,8 +73,8 @@ def _reported(directory: RunDirectory, run: Run, node: int, report: Mapping[str,
                 "handed_over": sent,
                 "cause": f"{dropped} records lost by its agent",
             }
-    for access in report.get("access_points") or []:
-        frames = _number(access, "socket_drops") + _number(access, "inbox_drops")
+    for access in report.access_points:
+        frames = sum_known((access.socket_drops, access.inbox_drops))
         if frames:
             yield {
                 "node": node,
@@ -82,13 +83,13 @@ def _reported(directory: RunDirectory, run: Run, node: int, report: Mapping[str,
             }
 
 
-def _handed_over(run: Run, report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+def _handed_over(run: Run, report: AgentReport) -> Iterator[tuple[int, int]]:
     """By flow: messages of the measured part that an agent says to have sent."""
-    for task in report.get("tasks") or []:
-        flow, done = _number(task, "flow"), _number(task, "done")
+    for task in report.tasks_of("send"):
+        flow = known(task.flow)
         send = run.send_of.get(flow)
-        measured = done - (send.warm_up_count if send else 0)
-        if task.get("kind") == "send" and measured > 0:
+        measured = known(task.done) - (send.warm_up_count if send else 0)
+        if measured > 0:
             yield flow, measured
 
 
@@ -118,12 +119,7 @@ def _overflows(
     return found if seen == dropped else None
 
 
-def _silent(
-    directory: RunDirectory,
-    run: Run,
-    agents: Mapping[str, Mapping[str, Any]],
-    network: Mapping[str, Any],
-) -> Iterator[Gap]:
+def _silent(directory: RunDirectory, run: Run, entry: RunEntry) -> Iterator[Gap]:
     """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record.
 
     Of an agent that was the network, whose last record is of a switch, nothing is known of anybody's messages.
@@ -133,9 +129,11 @@ def _silent(
     nodes = directory.plan.network.names
     ends = {end for flow in run.flows for end in flow.ends}
     gone = sorted(
-        node for node in ends if not agents.get(nodes[node]) or agents[nodes[node]].get("complete") is False
+        node for node in ends if (report := entry.agents.get(nodes[node])) is None or report.complete is False
     )
-    without_network = directory.traits.switches == "model" and not network.get("complete")
+    without_network = directory.traits.switches == "model" and not (
+        entry.network is not None and entry.network.complete
+    )
     if not gone and not without_network:
         return
     files = [str(path) for path in directory.record_files(run.index)]
@@ -151,22 +149,17 @@ def _silent(
         yield {"node": None, "frames": True, "from_ps": last, "cause": "the network ended early"}
 
 
-def _carried(network: Mapping[str, Any], nodes: Sequence[str]) -> Iterator[Gap]:
+def _carried(network: AgentReport, nodes: Sequence[str]) -> Iterator[Gap]:
     """Frames that an agent that was the network lost on their way into it or out of it, which no switch did."""
-    lost = _number(network.get("intake") or {}, "lost")
+    lost = network.intake.lost if network.intake is not None else 0
     if lost:
         yield {
             "node": None,
             "frames": True,
             "cause": f"{lost} frames found no room where the network takes them",
         }
-    for port in network.get("releases") or []:
-        undelivered, name = _number(port, "undelivered"), port.get("end_system")
+    for port in network.releases:
+        undelivered, name = port.undelivered, port.end_system
         if undelivered and name in nodes:
             cause = f"{undelivered} frames of the network to {name} were refused by the kernel"
             yield {"node": nodes.index(name), "frames": True, "cause": cause}
-
-
-def _number(report: Mapping[str, Any], key: str) -> int:
-    value = report.get(key, 0)
-    return int(value) if isinstance(value, int | float) else 0

@@ -343,8 +343,10 @@ class AgentReport(_Reported, frozen=True):
 
 
 class PortReport(_Reported, frozen=True):
-    """Frames dropped at an output port, by reason."""
+    """An output port of a switch: frames that it dropped, by reason, and the most bytes that waited there."""
 
+    port: int
+    most_waiting_bytes: int
     dropped: dict[str, int] = {}
 
 

@@ -22,7 +22,7 @@ from wiregauge.records import (
     Traits,
     read_json,
 )
-from wiregauge.records.reported import RunEntry, TrackedRun, read_entries, read_tracked, sum_known
+from wiregauge.records.reported import RunEntry, TrackedRun, read_tracked, sum_known
 
 T = TypeVar("T")
 
@@ -300,12 +300,7 @@ def _opened(
     directory = RunDirectory.open(path)
     plan = judged_plan(directory.plan)
     directory.forget_plan()
-    try:
-        runs = read_entries(directory.runs)
-    except ValidationError as error:
-        raise DamagedError(
-            f"{path / 'manifest.json'}: is damaged or was altered: {error}; restore it from a copy"
-        ) from None
+    runs = directory.entries()
     tracked: dict[int, TrackedRun] | None = None
     tracking_path = path / "tracking.json"
     if directory.inventory.find(tracking_path) is not None:

@@ -247,10 +247,12 @@ def _forty(results: Results) -> Cells:
 def _waiting(results: Results, part: str) -> Measured:
     """Bytes that have waited together at the port to the sender, which the switch counts."""
     directory = RunDirectory.open(results.judgements[part].directory)
-    (switch,) = directory.runs[0]["simulation"]["switches"].values()
-    port = next(one for one in switch["ports"] if one["port"] == SENDERS_PORT)
+    simulation = directory.entries()[0].simulation
+    assert simulation is not None
+    (switch,) = simulation.switches.values()
+    port = next(one for one in switch.ports if one.port == SENDERS_PORT)
     return Measured(
-        float(port["most_waiting_bytes"]), "", 1, source=f"port {SENDERS_PORT} of the switch of {part}"
+        float(port.most_waiting_bytes), "", 1, source=f"port {SENDERS_PORT} of the switch of {part}"
     )
 
 
