@@ -21,10 +21,11 @@ from wiregauge.benches import BenchError
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 from wiregauge.config import Test, TestError
 from wiregauge.measures import FlowResult, RunResult
-from wiregauge.measures.validity.streams import Stream, streams_of
+from wiregauge.measures.validity.streams import streams_of
 from wiregauge.plan import Campaign
 from wiregauge.plan import Run as RunPlan
 from wiregauge.records import RunDirectory
+from wiregauge.records.reported import StreamReport
 from wiregauge.runner import NothingRunError, Trials
 
 Floats = NDArray[np.float64]
@@ -38,7 +39,7 @@ class Run:
     messages: pl.DataFrame
     timestamp_ns: float
     """What the difference of two timestamps may be off, whatever the cause."""
-    stream: Stream | None = None
+    stream: StreamReport | None = None
     """How a stream of its own sent them; None for messages that share a servicing thread."""
     grade: str = "VALID"
     reasons: tuple[str, ...] = ()
@@ -148,7 +149,7 @@ def _run(directory: RunDirectory, run: RunResult) -> Run:
         .filter(~pl.col("warm_up"))
         .sort("flow", "sequence")
     )
-    sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)
+    sent = next((stream for _, stream in streams_of(run.agents) if stream.kind == "send"), None)
     return Run(
         directory.plan.runs[index], messages, _timestamp(run.flows), sent, run.validity.word, run.reasons
     )

@@ -29,7 +29,8 @@ from wiregauge.measures.metrics.silences import tells_unsent
 from wiregauge.measures.metrics.summarise import loss, shifted, summary_of
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
-from wiregauge.measures.sketched import Whole, exact
+from wiregauge.measures.sketched.exact import exact
+from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.validity.settling import character
 from wiregauge.records.reported import TrackedFlow, known
 

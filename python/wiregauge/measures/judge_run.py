@@ -24,7 +24,7 @@ from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.releases import network_of
 from wiregauge.measures.metrics.shards import flow_parts, shards
-from wiregauge.measures.sketched import read_wholes
+from wiregauge.measures.sketched.full_flow import read_wholes
 from wiregauge.measures.validity.calibration import citations
 from wiregauge.measures.validity.checks import judge_validity
 from wiregauge.measures.validity.evidence import Evidence

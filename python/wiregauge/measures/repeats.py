@@ -14,7 +14,7 @@ from wiregauge.measures.flow_measures import FLOW_MEASURES
 from wiregauge.measures.metrics.judgement import FlowResult, Loss, PointResult, RunResult, Series, added
 from wiregauge.measures.metrics.summarise import loss, summarise
 from wiregauge.measures.metrics.summary import Summary
-from wiregauge.measures.sketched import pool_sampled, pool_sketches, summarise_repeats
+from wiregauge.measures.sketched.repeats import pool_sampled, pool_sketches, summarise_repeats
 from wiregauge.measures.without_clocks import without_clocks
 
 

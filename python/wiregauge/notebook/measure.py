@@ -23,7 +23,7 @@ from wiregauge.measures.extremes import Course, CourseShape, courses
 from wiregauge.measures.metrics.judgement import Series
 from wiregauge.measures.metrics.quantity import Quantity, of_summary
 from wiregauge.measures.quantities import STATISTICS
-from wiregauge.measures.sketched import percentile_of
+from wiregauge.measures.sketched.repeats import percentile_of
 from wiregauge.notebook.choosing import Chosen
 from wiregauge.notebook.errors import WiregaugeError, in_one_class
 

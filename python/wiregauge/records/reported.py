@@ -13,41 +13,6 @@ import msgspec
 
 from wiregauge.plan import NETWORK
 
-__all__ = [
-    "AccessPoint",
-    "AgentReport",
-    "ClockGate",
-    "ClockOffset",
-    "ClusterReport",
-    "CreditReport",
-    "ForeignFrames",
-    "Gaps",
-    "Grant",
-    "Intake",
-    "InterfaceClock",
-    "InterfaceReport",
-    "LoadFate",
-    "LoadReceived",
-    "NetworkCost",
-    "Octets",
-    "OverlongFrames",
-    "PtpDomainReport",
-    "ReleaseReport",
-    "RunEntry",
-    "Simulation",
-    "StreamReport",
-    "Tap",
-    "TaskReport",
-    "TimestampKind",
-    "TrackedFlow",
-    "TrackedRun",
-    "in_ns",
-    "known",
-    "read_entries",
-    "read_tracked",
-    "sum_known",
-]
-
 T = TypeVar("T")
 Counter = int | None
 """None: not reported."""
@@ -88,12 +53,9 @@ class AccessPoint(_Reported, frozen=True):
 
     protocol: str | None = None
     frames_sent: Counter = None
-    frames_received: Counter = None
     send_errors: Counter = None
     socket_drops: Counter = None
     inbox_drops: Counter = None
-    missing_tx_timestamps: Counter = None
-    missing_rx_timestamps: Counter = None
 
 
 class TaskReport(_Reported, frozen=True):
@@ -206,6 +168,11 @@ class StreamFigures(_Reported, frozen=True):
     missed: LoadMissed = LoadMissed()
     lost: dict[str, int] | None = None
     """Frames by how they did not arrive, where the bench sees it."""
+
+    @property
+    def handed_over(self) -> int:
+        """Frames that the kernel took, as far as its sender says."""
+        return known(self.offered) - known(self.refused)
 
 
 class StreamReport(_Reported, frozen=True):

@@ -6,12 +6,12 @@ from wiregauge.measures.definitions.units import share, significant
 from wiregauge.measures.metrics.judgement import Judgement, RunResult
 from wiregauge.measures.validity.streams import (
     LoadAccount,
-    Stream,
     dropped_text,
     load_accounts,
     share_bounds,
     streams_of,
 )
+from wiregauge.records.reported import Gaps, StreamReport, known
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 
 
@@ -30,28 +30,37 @@ def stream_table(judgement: Judgement) -> Table:
     return Table("How traffic was generated", heads, [Section("", rows)], lead=2)
 
 
-def _stream_row(run: RunResult, stream: Stream) -> list[Cell]:
-    name = f"flow {stream.number}" if stream.kind == "send" else f"background load of {stream.end_system}"
-    gaps = [_gap_share(part, stream.gaps) for part in stream.within] if stream.within else [Cell(NONE)] * 3
+def _stream_row(run: RunResult, sent: tuple[str, StreamReport]) -> list[Cell]:
+    end_system, stream = sent
+    figures, kept = stream.figures, stream.figures.gaps or Gaps()
+    name = f"flow {stream.number}" if stream.kind == "send" else f"background load of {end_system}"
+    shares = (kept.within_1us, kept.within_5us, kept.within_50us)
+    error, n = figures.send_error_ns.p99, f"n = {known(figures.offered)}"
     path = (
         "bypassing the queue of the interface" if stream.past_queue else "through the queue of the interface"
     )
-    lost = stream.refused + stream.given_up
+    refused, given_up = known(figures.refused), known(figures.given_up)
     return [
         place_cell(run.plan.point),
         Cell(name, kind="text short"),
         Cell(stream.backend, path, "text short"),
         Cell(stream.pacing, kind="text short"),
-        Cell(str(stream.offered), "handed to the kernel"),
-        Cell(str(lost), f"{stream.refused} refused, {stream.given_up} given up", "bad" if lost else ""),
-        Cell(significant(stream.rate, 5), f"(frames - 1) / time from first to last; n = {stream.offered}"),
-        Cell(NONE if stream.error_p99_ns is None else micro(stream.error_p99_ns), f"n = {stream.offered}"),
-        *gaps,
+        Cell(str(known(figures.offered)), "handed to the kernel"),
+        Cell(
+            str(refused + given_up),
+            f"{refused} refused, {given_up} given up",
+            "bad" if refused + given_up else "",
+        ),
+        Cell(significant(figures.rate or 0.0, 5), f"(frames - 1) / time from first to last; {n}"),
+        Cell(NONE if error is None else micro(error), n),
+        *(_gap_share(part, known(kept.n)) for part in shares),
         Cell(stream.why, kind="text"),
     ]
 
 
-def _gap_share(part: float, n: int) -> Cell:
+def _gap_share(part: float | None, n: int) -> Cell:
+    if part is None:
+        return Cell(NONE)
     low, high = share_bounds(part, n)
     return Cell(share(part), f"of {n} gaps; 95 % {share(low)} to {share(high)}")
 

@@ -10,7 +10,7 @@ from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.quantity import Quantity
 
-__all__ = ["cluster_quantity", "of_synchronised"]
+__all__ = ["cluster_quantity", "of_synchronised", "worst_time"]
 
 
 def cluster_quantity(measure: str, clusters: Sequence[ClusterResult]) -> Quantity:
@@ -19,13 +19,12 @@ def cluster_quantity(measure: str, clusters: Sequence[ClusterResult]) -> Quantit
     if not clusters:
         return Quantity(measure, "", None, unit, 0, reason="no devices of the run synchronise by AS6802")
     correct = [device for cluster in clusters for device in cluster.correct]
-    if measure in ("sync_startup", "sync_precision"):
-        found = [one.startup_ns if measure == "sync_startup" else one.precision_ns for one in clusters]
-        known = [value for value in found if value is not None]
-        if len(known) < len(found):
-            reason = "the devices of a cluster were never all synchronised"
-            return Quantity(measure, "", None, unit, len(correct), reason=reason, stands_for=inf, among=0)
-        return Quantity(measure, "", max(known), unit, len(correct))
+    times = {
+        "sync_startup": [one.startup_ns for one in clusters],
+        "sync_precision": [one.precision_ns for one in clusters],
+    }
+    if measure in times:
+        return worst_time(measure, times[measure], len(correct), "devices of a cluster")
     count = {
         "sync_losses": sum(device.losses for device in correct),
         "sync_cliques": sum(sum(device.cliques) for device in correct),
@@ -36,6 +35,16 @@ def cluster_quantity(measure: str, clusters: Sequence[ClusterResult]) -> Quantit
     return of_synchronised(
         measure, count, [device.synchronised_at_ns is not None for device in correct], "device"
     )
+
+
+def worst_time(measure: str, times: Sequence[float | None], n: int, what: str) -> Quantity:
+    """The greatest of times; none where one is None, of what was never synchronised as a whole."""
+    known = [value for value in times if value is not None]
+    unit = DEFINITIONS[measure].unit
+    if len(known) < len(times):
+        reason = f"the {what} were never all synchronised"
+        return Quantity(measure, "", None, unit, n, reason=reason, stands_for=inf, among=0)
+    return Quantity(measure, "", max(known), unit, n)
 
 
 def of_synchronised(measure: str, count: int, ever: Sequence[bool], what: str) -> Quantity:

@@ -6,17 +6,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["ascending", "present", "present_ps"]
+__all__ = ["ascending", "present"]
 
 
 def present(column: pl.Series) -> pl.Series:
     """The column without what is missing; itself where nothing is, which is the rule and costs nothing."""
     return column.drop_nulls() if column.null_count() else column
-
-
-def present_ps(column: pl.Series) -> NDArray[np.float64]:
-    """The times or differences, ps, that a column has."""
-    return present(column).cast(pl.Float64).to_numpy()
 
 
 def ascending(times: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.metrics.cluster_figures import of_synchronised
+from wiregauge.measures.metrics.cluster_figures import of_synchronised, worst_time
 from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.quantity import Quantity
 
@@ -25,11 +24,7 @@ def ptp_quantity(measure: str, domains: Sequence[PtpDomainResult]) -> Quantity:
         "ptp_offset": [clock.offset_ns for clock in clocks],
     }
     if measure in times:
-        known = [value for value in times[measure] if value is not None]
-        if len(known) < len(times[measure]):
-            reason = "the clocks of a PTP domain were never all synchronised"
-            return Quantity(measure, "", None, unit, len(clocks), reason=reason, stands_for=inf, among=0)
-        return Quantity(measure, "", max(known), unit, len(clocks))
+        return worst_time(measure, times[measure], len(clocks), "clocks of a PTP domain")
     count = {
         "ptp_losses": sum(clock.losses for clock in clocks),
         "ptp_missing": sum(not clock.synchronised for clock in clocks),

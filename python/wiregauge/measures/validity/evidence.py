@@ -19,7 +19,6 @@ from wiregauge.records.reported import (
     ClockGate,
     RunEntry,
     TaskReport,
-    TrackedFlow,
     TrackedRun,
 )
 
@@ -75,11 +74,6 @@ class Evidence:
     def gaps(self) -> tuple[Mapping[str, object], ...]:
         """What the instrument may have lost, as tracking was told."""
         return self.tracking.gaps if self.tracking is not None else ()
-
-    @property
-    def tracked_flows(self) -> tuple[TrackedFlow, ...]:
-        """What tracking counted, by flow and receiver."""
-        return self.tracking.flows if self.tracking is not None else ()
 
     @property
     def access_points(self) -> list[AccessPoint]:

@@ -15,7 +15,6 @@ from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.plan import NETWORK
 from wiregauge.records.reported import (
     AgentReport,
-    Gaps,
     LoadFate,
     LoadReceived,
     StreamReport,
@@ -24,27 +23,7 @@ from wiregauge.records.reported import (
 )
 from wiregauge.stats.counts import share_bound
 
-__all__ = ["LoadAccount", "Stream", "dropped_text", "load_accounts", "share_bounds", "streams_of"]
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A stream as its sender saw it. Times are ns; shares are of 1."""
-
-    end_system: str
-    kind: str
-    number: int
-    backend: str
-    why: str
-    pacing: str
-    past_queue: bool
-    offered: int
-    refused: int
-    given_up: int
-    rate: float
-    error_p99_ns: float | None
-    gaps: int
-    within: tuple[float, float, float] | None
+__all__ = ["LoadAccount", "dropped_text", "load_accounts", "share_bounds", "streams_of"]
 
 
 DROPPED_ON_PURPOSE: Final = (
@@ -117,19 +96,20 @@ class LoadAccount:
         return None if self.sent is None or not self.receiver else max(0, self.sent - self.distinct)
 
 
-def streams_of(agents: Mapping[str, AgentReport]) -> tuple[Stream, ...]:
-    """All streams that were sent, by end system."""
-    return tuple(_stream(name, part) for name, part in _reported(agents) if part.kind != "absorb")
+def streams_of(agents: Mapping[str, AgentReport]) -> list[tuple[str, StreamReport]]:
+    """All streams that were sent, each with its end system."""
+    return [(name, part) for name, part in _reported(agents) if part.kind != "absorb"]
 
 
 def load_accounts(
     injects: Sequence[InjectPlan], agents: Mapping[str, AgentReport]
 ) -> tuple[LoadAccount, ...]:
     """The account of every injector whose frames somebody counted, or could not."""
-    streams = {stream.number: stream for stream in streams_of(agents) if stream.kind == "inject"}
     played = agents[NETWORK].loads if NETWORK in agents else ()
     sent = _handed_over(injects, agents) | {
-        number: stream.offered - stream.refused for number, stream in streams.items()
+        stream.number: stream.figures.handed_over
+        for _, stream in streams_of(agents)
+        if stream.kind == "inject"
     }
     accounts = []
     for _, part in _reported(agents):
@@ -208,25 +188,3 @@ def _reported(agents: Mapping[str, AgentReport]) -> Iterator[tuple[str, StreamRe
     for name, agent in agents.items():
         for part in agent.streams:
             yield name, part
-
-
-def _stream(name: str, part: StreamReport) -> Stream:
-    figures = part.figures
-    gaps = figures.gaps or Gaps()
-    within = (gaps.within_1us or 0.0, gaps.within_5us or 0.0, gaps.within_50us or 0.0)
-    return Stream(
-        end_system=name,
-        kind=part.kind,
-        number=part.number,
-        backend=part.backend,
-        why=part.why,
-        pacing=part.pacing,
-        past_queue=part.past_queue,
-        offered=known(figures.offered),
-        refused=known(figures.refused),
-        given_up=known(figures.given_up),
-        rate=figures.rate or 0.0,
-        error_p99_ns=figures.send_error_ns.p99,
-        gaps=known(gaps.n),
-        within=within if figures.gaps is not None else None,
-    )

@@ -157,8 +157,8 @@ def entries(agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Entered
             if part.kind == "absorb" and part.backend and account is not None:
                 arrived[part.number] = (name, known(account.received))
     for name, agent in agents.items():
-        streams = [stream for stream in streams_of({name: agent}) if stream.offered > stream.refused]
-        of_streams = sum(stream.offered - stream.refused for stream in streams)
+        streams = [one for _, one in streams_of({name: agent}) if one.figures.handed_over > 0]
+        of_streams = sum(stream.figures.handed_over for stream in streams)
         handed_over = of_streams + sum_known(point.frames_sent for point in agent.access_points)
         port = ports.get(name)
         if port is not None and handed_over:
