@@ -1,9 +1,9 @@
 //! A table of learnt addresses of exact size, entered by a process that takes its time.
 //!
-//! The hash table of [`Forwarding`](crate::forwarding::Forwarding) is what a switch has whose table nobody asks about. This
-//! one is for a switch whose table is known: any address may take any entry, as in a content-addressable memory, so that
+//! The hash table of [`Forwarding`](crate::forwarding::Forwarding) stands for a switch whose address table is not under
+//! test. This table has an exact size: any address may take any entry, as in a content-addressable memory, so that
 //! exactly as many addresses are learnt as there are entries. A switch that learns in software enters one address at a
-//! time; an unknown address that comes meanwhile is not learnt, and its frames are flooded until it is.
+//! time; an unknown address that arrives meanwhile is not learnt, and its frames are flooded until it is.
 //!
 //! Every call takes O(log n) for n entries.
 
@@ -11,10 +11,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::{RunTime, Span};
 
-/// What a table of learnt addresses holds, and how fast it is filled.
+/// Size, learning time and ageing time of an address table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLimits {
-    /// Addresses it holds.
+    /// Greatest number of addresses.
     pub entries: usize,
     /// How long it takes to enter an address. Until then the address is unknown, and no other is entered.
     pub entry_time: Span,
@@ -25,20 +25,20 @@ pub struct TableLimits {
 #[derive(Clone, Copy, Debug)]
 struct Station {
     port: u32,
-    /// When its entry is there.
+    /// Instant from which the entry is valid.
     since: RunTime,
-    /// Last time it was seen.
+    /// Instant of the station's last frame.
     seen: RunTime,
 }
 
-/// The table.
+/// A table of learnt addresses with an exact number of entries.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressTable {
     limits: TableLimits,
     stations: BTreeMap<u64, Station>,
-    /// The same by when they were last seen.
+    /// The same entries in the order of their last use.
     by_age: BTreeSet<(RunTime, u64)>,
-    /// An address is being entered until then.
+    /// End of the entry of the address that is being learnt.
     busy_until: RunTime,
 }
 
@@ -58,7 +58,7 @@ impl AddressTable {
         self.busy_until = RunTime::from_picos(i64::MIN);
     }
 
-    /// Notes that the station `key` is behind `port`.
+    /// Learns that the station `key` is behind `port`.
     pub(crate) fn learn(&mut self, now: RunTime, port: u32, key: u64) {
         if let Some(station) = self.stations.get_mut(&key) {
             self.by_age.remove(&(station.seen, key));
@@ -74,13 +74,13 @@ impl AddressTable {
         self.by_age.insert((now, key));
     }
 
-    /// Where the station `key` is, if it is known.
+    /// The port behind which the station `key` is, if learnt.
     pub(crate) fn port(&self, now: RunTime, key: u64) -> Option<u32> {
         let station = self.stations.get(&key)?;
         (station.since <= now && now - station.seen <= self.limits.ageing).then_some(station.port)
     }
 
-    /// Whether an entry is free; the one that was not seen for longest is, where it is out of date.
+    /// Whether an entry is free, after removing the one unused for longest if it has aged out.
     fn has_room(&mut self, now: RunTime) -> bool {
         if self.stations.len() < self.limits.entries {
             return true;

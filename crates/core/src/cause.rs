@@ -1,23 +1,23 @@
-//! Why a frame ended where it did.
+//! Why a frame was dropped.
 
 use crate::arinc664::redundancy::ReceptionDrop;
 use crate::queue::Full;
 
-/// Why a core took a frame out of the traffic. One vocabulary for ports, switches and end systems.
+/// Why a core dropped a frame. One vocabulary for ports, switches and end systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// No room in a queue, a port or the shared buffer.
     Full(Full),
     /// The port it came in by does not carry its VLAN.
     ForeignVlan,
-    /// There is no port to send it out of but the one it came by.
+    /// No output port but the one it came in by.
     NoEgress,
     /// Its frame check sequence was wrong.
     FrameCheck,
     /// It was a runt or a giant: shorter or longer than its receiver takes.
     WrongLength,
-    /// Its virtual link or critical-traffic identifier may not enter here, or not with this length; or it is longer than its
-    /// traffic class allows.
+    /// Its virtual link or critical-traffic identifier may not enter here, or not with this length; or it is longer
+    /// than its traffic class allows.
     Filtered,
     /// It broke the contract of its virtual link, or would have to wait too long to keep that of its stream.
     Policed,
@@ -25,7 +25,8 @@ pub enum Cause {
     Integrity,
     /// Its copy from the other network came first.
     SecondCopy,
-    /// Its number lies too far from those of its stream to tell whether a copy came before (IEEE Std 802.1CB-2017, 7.4.3.4).
+    /// Its number lies too far from those of its stream to tell whether a copy came before (IEEE Std 802.1CB-2017,
+    /// 7.4.3.4).
     Rogue,
     /// Its service data unit is longer than the filter of its stream allows (IEEE Std 802.1Q-2022, 8.6.5.3).
     OversizeSdu,
@@ -35,7 +36,8 @@ pub enum Cause {
     StreamGateClosed,
     /// The octets that may pass the gate of its stream in this interval are used up.
     OctetsExceeded,
-    /// The meter of its stream coloured it red, or yellow where yellow frames are dropped (IEEE Std 802.1Q-2022, 8.6.5.5).
+    /// The meter of its stream coloured it red, or yellow where yellow frames are dropped (IEEE Std 802.1Q-2022,
+    /// 8.6.5.5).
     MeteredRed,
     /// It came outside the window in which it is accepted.
     OutOfWindow,

@@ -4,16 +4,16 @@
 //! run time ─▶ oscillator (drift, wander, temperature) ─▶ count ─▶ correction (step, frequency) ─▶ granularity ─▶ reading
 //! ```
 //!
-//! A servo corrects the clock at any instant: it sets it ([`step`](DisciplinedClock::step)) or makes it run faster or slower
-//! than its oscillator ([`set_frequency`](DisciplinedClock::set_frequency)). The reading is then rounded down to the
-//! granularity, as a counter that has not ticked yet shows. The correction is a function of whole picoseconds the oscillator
-//! counted, as that of a real clock is one of ticks; like the oscillator's it is exact, so that a corrected clock is the same
-//! integers on every machine, however often it was corrected.
+//! A servo corrects the clock at any instant: it sets it ([`step`](DisciplinedClock::step)) or makes it run faster or
+//! slower than its oscillator ([`set_frequency`](DisciplinedClock::set_frequency)). The reading is then rounded down to
+//! the granularity, as a counter that has not ticked yet shows. The correction is a function of whole picoseconds the
+//! oscillator counted, as that of a real clock is one of ticks; like the oscillator's it is exact, so that a corrected
+//! clock is the same integers on every machine, however often it was corrected.
 //!
 //! # Run time
-//! Cores run in a monotonic time domain: the true time of a simulation, the monotonic clock of a live host. Run time is what
-//! calls and deadlines are in, and no clock moves it. What is stated in time of day of the node (windows, instants of
-//! dispatch, schedules of senders) is local time, a type of its own. It becomes run time by
+//! Cores run in a monotonic time domain: the true time of a simulation, the monotonic clock of a live host. Run time is
+//! what calls and deadlines are in, and no clock moves it. What is stated in time of day of the node (windows, instants
+//! of dispatch, schedules of senders) is local time, a type of its own. It becomes run time by
 //! [`LocalClock::true_time`], never by a cast:
 //!
 //! ```compile_fail
@@ -22,23 +22,23 @@
 //! let mixed = LocalTime::from_picos(1) - RunTime::from_picos(1);
 //! ```
 //!
-//! The BAG of a virtual link is an interval that its end system measures by its clock, which may run fast or slow; but setting
-//! a clock neither shortens nor lengthens it, as it leaves `CLOCK_MONOTONIC` alone. So a clock also says how long the run has
-//! lasted by it, [`LocalClock::elapsed`]: driven as the reading is, never stepped, and not rounded to the granularity. Other
-//! intervals (a hold-off, the gap after a frame, the skew of copies) are measured in run time.
+//! The BAG of a virtual link is an interval that its end system measures by its clock, which may run fast or slow; but
+//! setting a clock neither shortens nor lengthens it, as it leaves `CLOCK_MONOTONIC` alone. So a clock also returns the
+//! run's elapsed time on its own scale, [`LocalClock::elapsed`]: with the frequency corrections of the reading, never
+//! stepped, and not rounded to the granularity. Other intervals (a hold-off, the gap after a frame, the skew of copies)
+//! are measured in run time.
 //!
-//! # Sharing
-//! A device owns a handle on the clock of its node, not a copy: `Rc<RefCell<DisciplinedClock>>`, or nothing where the clock shows
-//! run time, both of which are [`LocalClock`]s. Who changes the clock then tells each device of the node, at the same
-//! instant: it converts the deadlines it set again (`handle_clock_change` of
-//! [`Switch`](crate::switch::Switch::handle_clock_change) and [`Host`](crate::end_system::Host::handle_clock_change)). Road not
-//! taken: the clock as an argument of every call, which each frame would pay for at each hop while clocks change a few
-//! times a second.
+//! A device owns a handle on the clock of its node, not a copy: `Rc<RefCell<DisciplinedClock>>`, or nothing where the
+//! clock shows run time, both of which are [`LocalClock`]s. After changing the clock, the driver calls
+//! `handle_clock_change` of each device of the node at the same instant
+//! ([`Switch`](crate::switch::Switch::handle_clock_change), [`Host`](crate::end_system::Host::handle_clock_change)),
+//! which converts its deadlines again. Road not taken: the clock as an argument of every call, which each frame would
+//! pay for at each hop while clocks change a few times a second.
 //!
 //! # Order
-//! A clock has no deadline and no order of calls: it may be read for any instant, before, at or after another. For an instant
-//! ahead it shows what it will if nothing changes it. Changes alone are ordered: each must come at or after the one before; of
-//! two at the same instant both count.
+//! A clock has no deadline and no order of calls: it may be read for any instant, before, at or after another. For an
+//! instant ahead it shows what it will if nothing changes it. Changes alone are ordered: each must come at or after the
+//! one before; of two at the same instant both count.
 
 use alloc::rc::Rc;
 use core::cell::RefCell;
@@ -89,19 +89,20 @@ impl Sub for LocalTime {
     }
 }
 
-/// A clock a device acts by: readings for instants, instants for readings.
+/// A clock by which a device acts: converts instants to readings, and readings to instants.
 pub trait LocalClock {
-    /// What it shows at `time`.
+    /// The reading at `time`.
     fn read(&self, time: RunTime) -> LocalTime;
-    /// The earliest instant at or after `from` at which it shows at least `local`; `None`: never.
+    /// The earliest instant at or after `from` at which the clock shows at least `local`; `None`: never.
     fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime>;
-    /// How long the run has lasted at `time` by this clock, had nobody set it.
+    /// Elapsed time of the run at `time` on this clock's scale, steps of the clock left out.
     fn elapsed(&self, time: RunTime) -> Span;
-    /// The earliest instant at or after `from` at which the run has lasted `elapsed` by this clock; `None`: never.
+    /// The earliest instant at or after `from` at which [`elapsed`](Self::elapsed) is at least `elapsed`; `None`:
+    /// never.
     fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime>;
 }
 
-/// The clock of a device that needs none: it shows run time.
+/// A clock without error: it shows run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrueTime;
 
@@ -124,7 +125,7 @@ impl LocalClock for TrueTime {
     }
 }
 
-/// A clock, or none: then run time is shown.
+/// An optional clock; without one the reading is run time.
 impl<C: LocalClock> LocalClock for Option<C> {
     #[inline]
     fn read(&self, time: RunTime) -> LocalTime {
@@ -167,7 +168,7 @@ impl<C: LocalClock> LocalClock for Rc<RefCell<C>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisciplinedClock {
     oscillator: Oscillator,
-    /// What is shown for what the oscillator counts.
+    /// Reading as a function of the oscillator's count.
     course: Course,
     /// The same without steps, from 0 at the run's epoch.
     unstepped: Course,
@@ -215,7 +216,7 @@ impl DisciplinedClock {
         self.correct(at, by, self.frequency())
     }
 
-    /// From `at` on the clock runs so much faster than its oscillator. It replaces what was set before.
+    /// From `at` on the clock runs this much faster than its oscillator. Replaces the correction set before.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -223,7 +224,7 @@ impl DisciplinedClock {
         self.correct(at, Span::ZERO, frequency)
     }
 
-    /// From `at` on its oscillator has this frequency: wander or temperature, no servo's doing.
+    /// From `at` on the oscillator has this frequency offset, by wander or temperature.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -234,7 +235,7 @@ impl DisciplinedClock {
         Ok(())
     }
 
-    /// How much faster than its oscillator it was made to run last.
+    /// The frequency correction set last, relative to the oscillator.
     pub fn frequency(&self) -> FrequencyOffset {
         self.course.last().1.frequency
     }
@@ -258,8 +259,8 @@ impl DisciplinedClock {
         Ok(())
     }
 
-    /// Forgets what held only before `time`, so that memory stays flat in a long run. Readings of earlier instants are then
-    /// what the oldest known course gives, extended backwards.
+    /// Forgets what held only before `time`, so that memory stays flat in a long run. Readings of earlier instants are
+    /// then what the oldest known course gives, extended backwards.
     pub fn forget_before(&mut self, time: RunTime) {
         self.oscillator.forget_before(time);
         self.course.forget_before(time);
@@ -279,8 +280,8 @@ impl LocalClock for DisciplinedClock {
         LocalTime(saturated(shown_ps - shown_ps.rem_euclid(self.granularity_ps.into())))
     }
 
-    /// Where the clock is set back and shows `local` twice, this is the first time; where it is set forward
-    /// over `local`, it is the instant of that step. Every clock shows at least the least [`LocalTime`]. `None` if there is
+    /// Where the clock is set back and shows `local` twice, this is the first time; where it is set forward over
+    /// `local`, it is the instant of that step. Every clock shows at least the least [`LocalTime`]. `None` if there is
     /// none within ±106 days. Work: one pass over the changes known from `from` on.
     fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
         if local.0 == i64::MIN {

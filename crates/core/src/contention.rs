@@ -1,9 +1,9 @@
-//! Frames of one instant for lines that are free: a port chooses among all of them, not the first that came.
+//! Frames that arrive at one instant for free lines: a port chooses among all of them, not the first that came.
 //!
-//! A frame that waits is chosen by a port when its line becomes free, after all inputs of that instant. A frame that comes
-//! to a port with a free line and nobody waiting could begin at once; where other inputs of its instant may follow, the
-//! device keeps it here until they are in. Then the most urgent begins, the first of equals, and the others are
-//! offered in the order they came: only these need room in a buffer.
+//! A frame that waits is chosen by a port when its line becomes free, after all inputs of that instant. A frame that
+//! comes to a port with a free line and nobody waiting could begin at once; where other inputs of its instant may
+//! follow, the device keeps it here until they are in. Then the most urgent begins, the first of equals, and the others
+//! are offered in the order they came: only these need room in a buffer.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use wg_frame::time::RunTime;
 
 use crate::deadline::Deadline;
 
-/// What came at one instant for ports that are free. Nearly always nothing: then it is one pointer of its device.
+/// Frames that arrived at one instant for free ports. Usually none, so a device stores one pointer.
 #[derive(Debug)]
 pub(crate) struct Contenders<T> {
     some: Option<Box<Arrived<T>>>,
@@ -21,7 +21,7 @@ pub(crate) struct Contenders<T> {
 #[derive(Debug)]
 struct Arrived<T> {
     since: RunTime,
-    /// With the port each is for, as they came.
+    /// The arrivals with their output ports, in the order they came.
     all: Vec<(usize, T)>,
 }
 
@@ -39,7 +39,7 @@ impl<T> Contenders<T> {
         self.some.as_ref().map_or(0, |some| some.all.len())
     }
 
-    /// Whether some came before `now` and were not settled, because the driver is late.
+    /// Whether arrivals before `now` were not settled, because the driver is late.
     #[inline]
     pub(crate) fn is_overdue(&self, now: RunTime) -> bool {
         self.some.as_ref().is_some_and(|some| some.since < now)
@@ -52,13 +52,14 @@ impl<T> Contenders<T> {
         some.all.push((port, contender));
     }
 
-    /// When they are to be settled: at the instant they came.
+    /// Instant at which the arrivals have to be settled: that of their arrival.
     #[inline]
     pub(crate) fn deadline(&self) -> Deadline {
         self.some.as_ref().map_or(Deadline::NEVER, |some| Deadline::at(some.since))
     }
 
-    /// All of them, port after port: of each the most urgent first, then the others as they came.
+    /// Removes and returns all arrivals, port after port: the most urgent of each port first, the rest in the order
+    /// they came.
     #[cold]
     pub(crate) fn settle(&mut self, urgency: impl Fn(usize, &T) -> usize) -> Vec<(usize, T)> {
         let mut all = self.take();
@@ -73,7 +74,7 @@ impl<T> Contenders<T> {
         all
     }
 
-    /// All of them as they came.
+    /// Removes and returns all arrivals in the order they came.
     pub(crate) fn take(&mut self) -> Vec<(usize, T)> {
         self.some.take().map_or_else(Vec::new, |some| some.all)
     }

@@ -5,8 +5,8 @@ use wg_frame::time::RunTime;
 /// The next instant at which a core has something to do by itself, or [never](Self::NEVER).
 ///
 /// Never is the end of all time, greater than all, so that the earliest of several is their `min`. A raw
-/// `Option<RunTime>` was not taken because there `None`, the quiet core, would be the least and hide the rest; an enum not
-/// because comparing two costs a simulator several times as much as comparing two numbers.
+/// `Option<RunTime>` was not taken because there `None`, the quiet core, would be the least and hide the rest; an enum
+/// not because comparing two costs a simulator several times as much as comparing two numbers.
 ///
 /// ```
 /// # use wg_core::Deadline;
@@ -19,22 +19,22 @@ use wg_frame::time::RunTime;
 pub struct Deadline(RunTime);
 
 impl Deadline {
-    /// Not before an input comes.
+    /// No deadline: the core acts only on an input.
     pub const NEVER: Self = Self(RunTime::from_picos(i64::MAX));
 
-    /// At this instant; at the end of all time: never.
+    /// A deadline at `instant`; the end of all time means never.
     #[inline]
     pub const fn at(instant: RunTime) -> Self {
         Self(instant)
     }
 
-    /// The instant, where there is one.
+    /// The instant of the deadline; `None`: never.
     #[inline]
     pub fn instant(self) -> Option<RunTime> {
         (self != Self::NEVER).then_some(self.0)
     }
 
-    /// Whether there is something to do at `now`.
+    /// Whether the deadline is at or before `now`.
     #[inline]
     pub fn is_due(self, now: RunTime) -> bool {
         self.0 <= now && self != Self::NEVER

@@ -1,13 +1,13 @@
-//! The end system as a host: what lies between an application and the wire.
+//! The end system as a host: the path between an application and the wire.
 //!
 //! ```text
 //! application ── transmit lane ──▶ virtual link layer ──▶ egress queues ── driver ──▶ wire
 //! application ◀── receive lane ◀── ring ◀── interrupt ◀── virtual link layer ◀────── wire
 //! ```
 //!
-//! One or two ports, one for each redundant network. The [virtual link layer](crate::virtual_link_layer) is there where virtual
-//! links or time-triggered flows begin or end; like the hardware it stands for it works at the wire, before the ring. A
-//! frame whose check sequence is wrong gets no further than the port.
+//! One or two ports, one for each redundant network. The [virtual link layer](crate::virtual_link_layer) is there where
+//! virtual links or time-triggered flows begin or end; like the hardware it stands for it works at the wire, before the
+//! ring. A frame whose check sequence is wrong gets no further than the port.
 //!
 //! Each lane is a thread that does one thing at a time. Handing a message down costs a fixed time and a time per
 //! byte; then the frame joins the egress queue, and the driver takes it when the line is free. A received
@@ -15,15 +15,15 @@
 //! lane comes for each frame, for several, or by polling. A lane that sleeps must first be woken, which takes as
 //! long as the scheduler pleases: the core owns no random source, so that time comes with the input.
 //!
-//! Messages that leave the lane join the egress queues in the order they were handed down; those that their virtual link
-//! or schedule held back join at [`Host::handle_deadline`], behind all inputs of the instant. Only then an idle port
-//! chooses, unless the driver says that nothing else comes.
+//! Messages that leave the lane join the egress queues in the order they were handed down; those that their virtual
+//! link or schedule held back join at [`Host::handle_deadline`], behind all inputs of the instant. Only then an idle
+//! port chooses, unless the driver says that nothing else comes.
 //!
-//! Where a processor reads the card itself, where classes have receive buffers of their own, or where interrupts have a least
-//! spacing, a reader stands between the port and the receive lane, or in its place: see `reader`.
+//! Where a processor reads the card itself, where classes have receive buffers of their own, or where interrupts have a
+//! least spacing, a reader stands between the port and the receive lane, or in its place: see `reader`.
 //!
-//! A frame to the host itself ([`Output::Loopback`]) goes from the transmit lane to the receive lane: down one protocol stack
-//! and up again, without queue, interface, interrupt and ring.
+//! A frame to the host itself ([`Output::Loopback`]) goes from the transmit lane to the receive lane: down one protocol
+//! stack and up again, without queue, interface, interrupt and ring.
 //!
 //! Two lanes were chosen over one processor because a servicing thread that spins on both directions is
 //! closer to that than to strict alternation, and because latency then does not depend on a guess about scheduling.
@@ -64,51 +64,50 @@ struct Unnoticed {
     wake_up: Span,
 }
 
-/// A frame for an idle port, while others of its instant may come.
+/// A frame for an idle port, while other frames of its instant may still arrive.
 #[derive(Debug)]
 struct Contender {
     frame: Frame,
-    /// From when on it could have been sent.
+    /// Instant from which it could have been sent.
     due: RunTime,
-    /// It keeps to no window.
+    /// Whether it is sent outside any window of a schedule.
     unscheduled: bool,
 }
 
-/// A host. Laid out by lines of cache, because in a network of a thousand hosts none of them is in a cache that is near when
-/// its turn comes: what is asked of it at every turn first, then what only few hosts use, behind pointers, so that it is no
-/// larger; what hosts of a model have in common is shared.
+/// A host. Laid out by cache lines, because in a network of a thousand hosts none is in a near cache when its turn
+/// comes: first the fields read at every turn, then those that only few hosts use, behind pointers to save space;
+/// configuration common to all hosts of a model is shared.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Host<S, C> {
-    // First line: what there is, and when it is due.
+    // First line: configuration and what is due.
     config: Arc<HostConfig>,
     layer: Option<Box<VirtualLinkLayer>>,
-    /// Where copies of streams are made or removed: like the layer, at the wire.
+    /// Replication and elimination of streams: like the virtual link layer, at the wire.
     streams: Option<Box<StreamTable>>,
-    /// In the place of ring and receive lane, where frames are read one after another.
+    /// Reads frames one after another, in place of ring and receive lane.
     reader: Option<Box<Reader>>,
-    /// On their way through the interface, each with the instant it is through; ascending.
+    /// Frames on their way through the interface, each with the instant of its end; ascending.
     arriving: RareFifo<(RunTime, Unnoticed)>,
-    /// In the ring, not yet noticed.
+    /// Frames in the ring, not yet noticed by the driver.
     unnoticed: RareFifo<Unnoticed>,
     contenders: Contenders<Contender>,
     interrupt_at: Deadline,
     // Second line: the ports, which lie elsewhere.
     ports: Box<[Port<S>]>,
     receive_free: RunTime,
-    /// When the frames in the ring that were noticed leave it; ascending.
+    /// Instants at which noticed frames leave the ring; ascending.
     leaving: Fifo<RunTime>,
     transmit_free: RunTime,
     // Third line: what the ports share.
     device: NodeShared<C>,
-    /// By port; of one the first.
+    /// Network of each port; with a single port the first entry.
     networks: [NetworkId; 2],
-    // Then what a lane holds.
+    // Then the contents of the lanes.
     outputs: Fifo<Output>,
-    /// Handed down and with the virtual link layer already, which holds it longer than the lane does: when the lane will be
-    /// through with it.
+    /// Instants at which the lane ends messages that the virtual link layer has already, because it holds them longer.
     ahead: Fifo<RunTime>,
-    /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
+    /// Messages handed down but not yet queued, with their instants; in order, because the lane is one thread.
     handed: Fifo<(RunTime, Frame)>,
 }
 
@@ -151,26 +150,26 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Tells from now on what becomes of every copy of a frame, see [`Life`]; to be called before the first frame comes.
+    /// Reports what becomes of every copy of a frame from now on, see [`Life`]; to be called before the first frame.
     pub const fn follow_copies(&mut self) {
         self.device.follows = true;
     }
 
-    /// Makes and removes copies of streams from now on: to be called before the first frame comes.
+    /// Sets the stream replication and elimination functions; to be called before the first frame.
     pub fn set_streams(&mut self, streams: StreamTable) {
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
     }
 
-    /// Its functions on streams.
+    /// Stream replication and elimination functions of the host.
     pub fn streams(&mut self) -> Option<&mut StreamTable> {
         self.streams.as_deref_mut()
     }
 
-    /// The application wants `frame` sent. It calls now if the transmit lane is at work, after `wake_up` if the
-    /// lane sleeps, and after what the lane has in hand. With `more` other inputs of this instant may follow.
+    /// The application sends `frame`. The call is made at once if the transmit lane is at work, after `wake_up` if the
+    /// lane sleeps, and after the messages already in the lane. With `more` other inputs of this instant may follow.
     ///
     /// # Errors
-    /// The lane has as many messages in hand as it may; the frame is not taken.
+    /// [`Full`]: the transmit lane holds as many messages as it may; the frame is not taken.
     pub fn handle_send(
         &mut self,
         now: RunTime,
@@ -189,13 +188,13 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         Ok(Handed { application, queued })
     }
 
-    /// When the application would call if it wanted a message sent at `now`: see [`handle_send`](Self::handle_send).
+    /// Instant of the application's call for a message sent at `now`: see [`handle_send`](Self::handle_send).
     ///
     /// # Errors
-    /// The lane has as many messages in hand as it may.
+    /// [`Full`]: the transmit lane holds as many messages as it may.
     #[inline]
     pub fn call_at(&mut self, now: RunTime, wake_up: Span) -> Result<RunTime, Full> {
-        // One that ends now is in hand until all inputs of the instant are in.
+        // A message that leaves at `now` counts until all inputs of the instant are in.
         while self.ahead.front().is_some_and(|through| *through < now) {
             self.ahead.pop_front();
         }
@@ -205,9 +204,9 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         Ok(if self.transmit_free > now { self.transmit_free } else { now + wake_up })
     }
 
-    /// A frame made past the application, by a generator that costs the host nothing or by a babbling one: it goes to
-    /// the queues past every regulator and schedule. A frame of a virtual link or schedule that begins here is numbered
-    /// and goes where its flow does. With `more` other inputs of this instant may follow.
+    /// A frame that bypasses the application, from a generator that costs the host nothing or from a babbling end
+    /// system: it enters the queues past every regulator and schedule. A frame of a virtual link or schedule that
+    /// begins here is numbered and takes the path of its flow. With `more` other inputs of this instant may follow.
     pub fn handle_generated(&mut self, now: RunTime, frame: Frame, more: bool) {
         let numbered = self.layer.as_mut().and_then(|layer| layer.number(frame));
         match numbered {
@@ -255,7 +254,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Frames that are through the interface at `now` are taken in.
+    /// Takes in the frames whose passage through the interface ends by `now`.
     #[cold]
     fn arrive(&mut self, now: RunTime) {
         while let Some(&(at, Unnoticed { port, frame, wake_up })) = self.arriving.front()
@@ -266,7 +265,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// A frame is through the interface.
+    /// Takes in a frame whose passage through the interface has ended.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
     fn take_in(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
@@ -284,7 +283,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             return;
         }
         match self.config.interrupts {
-            // A reader has the other two.
+            // A reader handles the other two.
             Interrupts::EachFrame | Interrupts::Spaced { .. } | Interrupts::Adaptive => {
                 self.notice(now, port, frame, wake_up);
             }
@@ -307,8 +306,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// A frame that was handed down goes up again at `now`: the answer to [`Output::Loopback`]. The receive lane, if it sleeps,
-    /// takes `wake_up` to wake. It meets neither interrupt nor ring.
+    /// A loopback frame goes up again at `now`: the answer to [`Output::Loopback`]. The receive lane, if it sleeps,
+    /// takes `wake_up` to wake. Interrupt and ring are not involved.
     pub fn handle_loopback(&mut self, now: RunTime, frame: Frame, wake_up: Span) {
         let lane = self.reader.as_mut().map_or(&mut self.receive_free, |reader| reader.lane_free());
         let begun = if *lane > now { *lane } else { now + wake_up };
@@ -317,9 +316,9 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.outputs.push_back(Output::Deliver { port: 0, frame, driver: now, application });
     }
 
-    /// Does what is due at `now`: what is through the interface joins the ring, messages handed down join the queue or come to the virtual link layer, that hands on
-    /// what is due, a free line takes the next frame, a due interrupt looks at the ring. Early calls do nothing; a late
-    /// call acts as of `now`.
+    /// Does what is due at `now`: frames from the interface join the ring, messages join the queue or the virtual link
+    /// layer, which releases what is due, a free line takes the next frame, a due interrupt looks at the ring. Early
+    /// calls do nothing; a late call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
         if self.arriving.front().is_some() {
             self.arrive(now);
@@ -360,7 +359,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.ports[port].handle_line_free(transmission, free_at);
     }
 
-    /// The clock of the host was set at `now`, or runs differently from then on: instants and windows move with it.
+    /// The clock of the host was set at `now`, or changed its frequency: deadlines and windows are converted again.
     pub fn handle_clock_change(&mut self, now: RunTime) {
         if let Some(layer) = &mut self.layer {
             layer.handle_clock_change(now, &self.device.clock);
@@ -370,8 +369,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// The host is synchronised from `now` on, or no longer: only while it is do messages go by schedule. Those that wait for
-    /// their instants when it no longer is are dropped.
+    /// The host gains or loses synchronisation at `now`. Messages are sent by schedule only while it is synchronised;
+    /// those that wait for their instants when it is lost are dropped.
     pub fn handle_synchronised(&mut self, now: RunTime, is_synchronised: bool) {
         if let Some(layer) = &mut self.layer {
             let outputs = &mut self.outputs;
@@ -384,8 +383,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// The host restarts at `now`: what waits in it is dropped, what it sends is cut off, numbers begin anew. What was
-    /// delivered stays delivered.
+    /// The host restarts at `now`: waiting frames are dropped, the frame on the wire is cut off, numbers begin anew.
+    /// Deliveries already made remain.
     pub fn handle_restart(&mut self, now: RunTime) {
         let Self {
             ports,
@@ -434,13 +433,13 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::NEVER);
     }
 
-    /// The effects that were not taken yet, for whoever takes many.
+    /// The effects not taken yet, for drivers that take many at once.
     #[inline]
     pub const fn outputs(&mut self) -> &mut Fifo<Output> {
         &mut self.outputs
     }
 
-    /// The next effect; `None` when all were taken.
+    /// The next effect; `None` when all are taken.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
@@ -461,51 +460,51 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.ports.iter().fold(own, |earliest, port| earliest.min(port.next_deadline(&self.device)))
     }
 
-    /// Whether its ports have nothing to do by themselves.
+    /// Whether its ports have nothing to do without an input.
     #[inline]
     fn is_at_rest(&self) -> bool {
         self.device.buffer.is_idle() && !self.device.follows
     }
 
-    /// Its virtual link layer.
+    /// The virtual link layer; `None`: no virtual link or time-triggered flow begins or ends here.
     pub fn virtual_link_layer(&self) -> Option<&VirtualLinkLayer> {
         self.layer.as_deref()
     }
 
-    /// The network of `port`.
+    /// Network of `port`.
     pub fn network(&self, port: usize) -> NetworkId {
         self.networks[port]
     }
 
-    /// The line of `port`.
+    /// Line rate of `port`.
     pub fn line(&self, port: usize) -> LineRate {
         self.ports[port].line()
     }
 
-    /// A port.
+    /// The port with index `port`.
     pub fn port(&self, port: usize) -> &Port<S> {
         &self.ports[port]
     }
 
-    /// The course of the credit of a queue of `port` up to `now`; `None`: it has none.
+    /// Credit of a queue of `port` over time, up to `now`; `None`: the queue has no credit-based shaper.
     pub fn credit(&mut self, now: RunTime, port: usize, queue: usize) -> Option<&CreditCourse> {
         self.ports[port].credit(now, queue, &self.device)
     }
 
-    /// What waits in the egress queues of `port`.
+    /// Occupancy of the egress queues of `port`.
     pub fn fill(&self, port: usize) -> Fill {
         self.ports[port].fill()
     }
 
-    /// Messages between application and egress queue or virtual link layer, and frames in the interface
-    /// and the ring that nobody has noticed.
+    /// Number of messages in the transmit lane, and of frames in the interface and the ring that the driver has not
+    /// noticed.
     pub fn in_hand(&self) -> (usize, usize) {
         let unread = self.reader.as_ref().map_or(0, |reader| reader.waiting());
         (self.handed.len(), self.arriving.len() + self.unnoticed.len() + unread)
     }
 
-    /// Hands a message that leaves the lane at `queued` to the virtual link layer now, if that holds it longer: it then
-    /// needs no instant of its own. None of its virtual link may be in the lane before it.
+    /// Hands a message that leaves the lane at `queued` to the virtual link layer now, if that holds it longer, which
+    /// saves an event. No message of its virtual link may precede it in the lane.
     #[inline]
     fn hand_ahead(&mut self, queued: RunTime, frame: Frame) -> Result<(), Frame> {
         let Some(layer) = self.layer.as_mut() else { return Err(frame) };
@@ -518,14 +517,14 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         Ok(())
     }
 
-    /// Whether other messages are to join the queues at `now`, because they leave the lane or were held back until then.
+    /// Whether other messages join the queues at `now`, from the lane or from the virtual link layer.
     #[inline]
     fn has_due(&self, now: RunTime) -> bool {
         self.handed.front().is_some_and(|(at, _)| *at <= now)
             || self.layer.as_ref().is_some_and(|layer| layer.next_deadline().is_due(now))
     }
 
-    /// A message leaves the lane.
+    /// Submits a message that leaves the lane.
     #[inline]
     fn submit(&mut self, now: RunTime, frame: Frame, more: bool) {
         if frame.class == TrafficClass::BestEffort && frame.destination == frame.source {
@@ -565,7 +564,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Hands on what the virtual link layer has due.
+    /// Sends what the virtual link layer has due.
     fn depart(&mut self, now: RunTime) {
         while let Some(departure) = self
             .layer
@@ -603,7 +602,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         });
     }
 
-    /// Hands a frame to its port, or keeps it while the frames that may come at this instant could go before it.
+    /// Hands a frame to its port, or holds it while other frames of this instant could still be more urgent.
     fn join(&mut self, now: RunTime, port: usize, contender: Contender, more: bool) {
         if self.contenders.is_overdue(now) {
             self.settle(now);
@@ -642,7 +641,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Tells how many copies of a frame are made, if more than one.
+    /// Reports the number of copies of a frame, if more than one.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "two ports, and as many copies as a stream has members"
@@ -692,7 +691,7 @@ fn urgency(port: &Port<impl TransmissionSelection>, contender: &Contender) -> Op
     port.urgency(&contender.frame, contender.unscheduled)
 }
 
-/// Hands an effect of a port on, and keeps the output jitter.
+/// Carries out an effect of a port, and accounts for the output jitter.
 #[inline]
 fn carry_out(
     outputs: &mut Fifo<Output>,

@@ -1,25 +1,25 @@
-//! A first-in first-out list that seldom holds more than one thing.
+//! FIFO lists that seldom hold more than one item.
 //!
-//! Frames on a link, messages in hand of a thread, effects to be taken: nearly always one or none. The first lies in
-//! the owner's own memory, so that passing one through touches no other; what follows goes to a list elsewhere, which is
-//! made when it is first needed and kept.
+//! For frames on a link, messages in a lane, effects to be taken: nearly always one or none. The first item lies in the
+//! owner's own memory, so that passing one item through touches no other memory; further items go to a separate list,
+//! which is allocated on first use and reused.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-/// The list. What is behind the first is only there while the first is.
+/// A FIFO list. `rest` holds items only while `first` holds one.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
     first: Option<T>,
-    /// How many are in `rest`: to know that there are none, nobody looks into it.
+    /// Number of items in `rest`, so that an empty `rest` need not be read.
     behind: u32,
     rest: Option<Box<Rest<T>>>,
 }
 
-/// What is behind the first.
+/// The items behind the first.
 #[derive(Clone, Debug)]
 struct Rest<T> {
-    /// None of them is empty.
+    /// Every element is `Some`.
     items: VecDeque<Option<T>>,
 }
 
@@ -41,31 +41,31 @@ impl<T> Fifo<T> {
         Self { first: None, behind: 0, rest: None }
     }
 
-    /// How many it holds.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.behind as usize
     }
 
-    /// Whether it holds nothing.
+    /// Whether the list is empty.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// The oldest.
+    /// The oldest item.
     #[inline]
     pub const fn front(&self) -> Option<&T> {
         self.first.as_ref()
     }
 
-    /// The youngest.
+    /// The youngest item.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         self.rest.as_ref().and_then(|rest| rest.items.back()?.as_ref()).or(self.first.as_ref())
     }
 
-    /// Puts `item` behind all others.
+    /// Appends `item`.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         // The place is found first, so that the item is put together there.
@@ -73,7 +73,7 @@ impl<T> Fifo<T> {
         *place = Some(item);
     }
 
-    /// An empty place behind all others.
+    /// An empty place at the end.
     #[cold]
     fn place_behind(&mut self) -> &mut Option<T> {
         self.behind += 1;
@@ -83,7 +83,7 @@ impl<T> Fifo<T> {
         &mut items[last]
     }
 
-    /// Puts `item` before all others.
+    /// Inserts `item` before all others.
     pub fn push_front(&mut self, item: T) {
         if let Some(second) = self.first.replace(item) {
             self.rest.get_or_insert_default().items.push_front(Some(second));
@@ -91,7 +91,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Takes the oldest.
+    /// Removes and returns the oldest item.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let first = self.first.take();
@@ -107,7 +107,7 @@ impl<T> Fifo<T> {
         self.behind -= u32::from(self.first.is_some());
     }
 
-    /// Takes the youngest.
+    /// Removes and returns the youngest item.
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
         let Some(last) = self.rest.as_mut().and_then(|rest| rest.items.pop_back()?) else {
@@ -117,12 +117,12 @@ impl<T> Fifo<T> {
         Some(last)
     }
 
-    /// All of them, oldest first.
+    /// All items, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.items.iter().flatten()))
     }
 
-    /// Takes all of them, oldest first.
+    /// Removes and returns all items, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.behind = 0;
         self.first
@@ -131,7 +131,7 @@ impl<T> Fifo<T> {
             .chain(self.rest.iter_mut().flat_map(|rest| rest.items.drain(..).flatten()))
     }
 
-    /// Keeps those of which `stays` is true, in their order.
+    /// Retains the items for which `stays` is true, in their order.
     #[expect(clippy::cast_possible_truncation, reason = "no more than were counted before")]
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.first = self.first.take().filter(&mut stays);
@@ -143,13 +143,13 @@ impl<T> Fifo<T> {
         self.behind = rest.items.len() as u32;
     }
 
-    /// Forgets all of them.
+    /// Removes all items.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
 }
 
-/// A first-in first-out list that most owners never use: to them it is one pointer, not room for a first.
+/// A FIFO list that most owners never use: it costs them one pointer, not the size of an item.
 #[derive(Clone, Debug)]
 pub(crate) struct RareFifo<T> {
     #[expect(clippy::box_collection, reason = "one word instead of four in owners that each frame meets")]

@@ -1,4 +1,4 @@
-//! Which ports a frame leaves by: VLAN membership, static entries and learnt ones.
+//! Forwarding table: VLAN membership, static and learnt entries.
 //!
 //! The table is a hash table of fixed size, probed over a few neighbouring places only, as in switch hardware: a
 //! look-up costs the same however many stations there are, and a full neighbourhood means that an address
@@ -16,20 +16,20 @@ use wg_frame::time::{RunTime, Span};
 use crate::address_table::{AddressTable, TableLimits};
 use crate::frame::Frame;
 
-/// Neighbouring places an address may take.
+/// Neighbouring places that an address may take.
 const PROBES: usize = 8;
 
 /// A set of ports, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSet {
-    /// The ports below 64: all there are, of nearly every device.
+    /// Bits of ports 0 to 63: all ports of nearly every device.
     first: u64,
-    /// 64 each.
+    /// Bits of the further ports, 64 each.
     others: Box<[u64]>,
 }
 
 impl PortSet {
-    /// No port of a device that has `ports`.
+    /// The empty set for a device with `ports` ports.
     pub fn none(ports: usize) -> Self {
         Self { first: 0, others: vec![0; ports.div_ceil(64).saturating_sub(1)].into_boxed_slice() }
     }
@@ -37,7 +37,7 @@ impl PortSet {
     pub fn all(ports: usize) -> Self {
         Self::of(ports, 0..ports)
     }
-    /// These ports; those the device does not have are left out.
+    /// The set of `members`, without those that the device does not have.
     pub fn of(ports: usize, members: impl IntoIterator<Item = usize>) -> Self {
         let mut set = Self::none(ports);
         for port in members.into_iter().filter(|port| *port < ports) {
@@ -45,12 +45,12 @@ impl PortSet {
         }
         set
     }
-    /// Whether `port` is in it.
+    /// Whether `port` is in the set.
     #[inline]
     pub fn has(&self, port: usize) -> bool {
         self.word(port / 64) >> (port % 64) & 1 == 1
     }
-    /// Puts `port`, which the device must have, in or takes it out.
+    /// Adds or removes `port`, which the device must have.
     #[inline]
     pub fn set(&mut self, port: usize, is_in: bool) {
         let word = match port / 64 {
@@ -68,7 +68,7 @@ impl PortSet {
             Some(other) => self.others.get(other).copied().unwrap_or(0),
         }
     }
-    /// Its ports, ascending.
+    /// The ports in the set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         core::iter::once(&self.first).chain(&self.others).enumerate().flat_map(|(at, &word)| {
             let mut left = word;
@@ -81,23 +81,23 @@ impl PortSet {
     }
 }
 
-/// How learning is done.
+/// Parameters of address learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Learning {
-    /// Entries that were not seen for longer are forgotten (IEEE Std 802.1Q-2022, 8.8.3: 300 s by default).
+    /// Ageing time: entries unused for longer are removed (IEEE Std 802.1Q-2022, 8.8.3: 300 s by default).
     pub ageing: Span,
     /// Places in the table; rounded up to a power of two, 8 at least.
     pub places: usize,
 }
 
-/// What to do with a frame.
+/// Forwarding decision for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// Send it out of this port.
     Port(usize),
-    /// Send it out of every port of this group, but not where it came from.
+    /// Send it out of every port of this group but the one it came in by.
     Group(usize),
-    /// Send it out of every port of its VLAN, but not where it came from.
+    /// Send it out of every port of its VLAN but the one it came in by.
     Flood,
 }
 
@@ -106,7 +106,7 @@ struct AddressEntry {
     /// VLAN and address; 0 when empty (no station has the address 0 in VLAN 0).
     key: u64,
     port: u32,
-    /// Last time the address was seen.
+    /// Instant of the last frame from the address.
     seen: RunTime,
 }
 
@@ -121,16 +121,16 @@ pub struct Forwarding {
     fixed: Box<[AddressEntry]>,
     learnt: Box<[AddressEntry]>,
     learning: Option<Learning>,
-    /// What is learnt in the place of `learnt`, where the size of the table is known.
+    /// Table of exact size, in place of `learnt`; `None`: the size is not modelled.
     table: Option<Box<AddressTable>>,
     groups: Vec<PortSet>,
-    /// Ports of each VLAN; `None`: tags are not looked at and every port belongs to everything.
+    /// Member ports of each VLAN; `None`: tags are ignored and every port carries everything.
     vlans: Option<BTreeMap<u16, PortSet>>,
     everywhere: PortSet,
 }
 
 impl Forwarding {
-    /// An empty table for a switch that has `ports` ports and looks at no tags.
+    /// An empty table for a switch with `ports` ports that ignores tags.
     pub fn new(ports: usize, learning: Option<Learning>) -> Self {
         let places = learning.map_or(0, |learning| learning.places.next_power_of_two().max(PROBES));
         Self {
@@ -145,35 +145,37 @@ impl Forwarding {
         }
     }
 
-    /// An empty table for a switch that learns within these limits.
+    /// An empty table for a switch with a learning table of exact size.
     pub fn limited(ports: usize, limits: TableLimits) -> Self {
         Self { table: Some(Box::new(AddressTable::new(limits))), ..Self::new(ports, None) }
     }
 
-    /// Makes the switch look at tags and the ports `members` carry `vlan`. A VLAN without members carries nothing.
+    /// Makes the switch VLAN-aware, with `members` as the member ports of `vlan`. A VLAN without members carries
+    /// nothing.
     pub fn set_vlan(&mut self, vlan: u16, members: PortSet) {
         self.vlans.get_or_insert_default().insert(vlan, members);
     }
 
-    /// Frames to `station` in `vlan` leave by `port`, whatever is learnt.
+    /// Static entry: frames to `station` in `vlan` leave by `port`.
     pub fn set_station(&mut self, vlan: u16, station: MacAddress, port: usize) {
         self.set_fixed(vlan, station, port as u32);
     }
 
-    /// Frames to `address` in `vlan` leave by `members`.
+    /// Static entry: frames to the group `address` in `vlan` leave by `members`.
     pub fn set_group(&mut self, vlan: u16, address: MacAddress, members: PortSet) {
         let group = self.groups.len() as u32;
         self.groups.push(members);
         self.set_fixed(vlan, address, GROUP | group);
     }
 
-    /// A group of ports that no address leads to, for an [ingress rule](crate::switch::Ingress) to name: its number.
+    /// Adds a group of ports that no address leads to, for an [ingress rule](crate::switch::Ingress), and returns its
+    /// number.
     pub fn add_group(&mut self, members: PortSet) -> usize {
         self.groups.push(members);
         self.groups.len() - 1
     }
 
-    /// Forgets everything learnt; static entries stay.
+    /// Removes all learnt entries; static entries stay.
     pub fn forget(&mut self) {
         self.learnt.fill(EMPTY);
         if let Some(table) = &mut self.table {
@@ -181,7 +183,7 @@ impl Forwarding {
         }
     }
 
-    /// Notes that the sender of `frame` is behind `port`. Group addresses are no senders (8.7).
+    /// Learns that the sender of `frame` is behind `port`. Group addresses are never learnt (8.7).
     #[inline(always)]
     pub fn learn(&mut self, now: RunTime, port: usize, frame: &Frame) {
         if let Some(learning) = self.learning {
@@ -191,7 +193,7 @@ impl Forwarding {
         }
     }
 
-    /// Into a table that forgets by age only.
+    /// Learns into the hash table, whose entries expire by age only.
     fn learn_ageing(&mut self, learning: Learning, now: RunTime, port: usize, frame: &Frame) {
         if frame.source.is_group() {
             return;
@@ -214,7 +216,7 @@ impl Forwarding {
         }
     }
 
-    /// Into a table of known size.
+    /// Learns into the table of exact size.
     #[cold]
     fn learn_limited(&mut self, now: RunTime, port: usize, frame: &Frame) {
         let key = self.key(frame.vlan, frame.source);
@@ -223,7 +225,7 @@ impl Forwarding {
         }
     }
 
-    /// The way of a frame.
+    /// Forwarding decision for `frame`.
     #[inline(always)]
     pub fn route(&self, now: RunTime, frame: &Frame) -> Route {
         let key = self.key(frame.vlan, frame.destination);
@@ -259,7 +261,7 @@ impl Forwarding {
         }
     }
 
-    /// The ports of a group or a flood; `None` for a VLAN nobody carries.
+    /// Member ports of a group or a flood; `None` for a VLAN without members.
     pub fn members(&self, route: Route, frame: &Frame) -> Option<&PortSet> {
         match (route, &self.vlans) {
             (Route::Port(_), _) => None,
@@ -269,18 +271,19 @@ impl Forwarding {
         }
     }
 
-    /// Ports of the switch.
+    /// Number of ports of the switch.
     pub const fn ports(&self) -> usize {
         self.ports
     }
 
-    /// Learning is per VLAN where tags are looked at (independent VLAN learning).
+    /// Key of an address. Learning is per VLAN where the switch is VLAN-aware (independent VLAN learning).
     fn key(&self, vlan: u16, address: MacAddress) -> u64 {
         let vlan = if self.vlans.is_some() { vlan } else { 0 };
         u64::from(vlan) << 48 | address.bits()
     }
 
-    /// The table grows until every entry finds a place near its own: entries come from the plan and are few.
+    /// Adds a static entry. The table grows until every entry finds a place near its own: entries come from the plan
+    /// and are few.
     fn set_fixed(&mut self, vlan: u16, address: MacAddress, port: u32) {
         let key = self.key(vlan, address);
         let place = AddressEntry { key, port, seen: RunTime::ZERO };
@@ -300,7 +303,7 @@ impl Forwarding {
     }
 }
 
-/// The way of a frame whose destination may be in a table of known size.
+/// Forwarding decision for a destination that may be in the table of exact size.
 #[cold]
 fn limited_route(table: &AddressTable, now: RunTime, key: u64) -> Route {
     table.port(now, key).map_or(Route::Flood, |port| Route::Port(port as usize))

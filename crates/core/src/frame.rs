@@ -1,8 +1,8 @@
-//! A frame as a descriptor: what the cores decide by, without the bytes.
+//! A frame as a descriptor: all fields that the cores decide by, without the bytes.
 //!
-//! 32 bytes and `Copy`, so that queues and links hold frames by value. Payload is left out: no core looks at
-//! it. The driver knows a frame and its payload by the [`Handle`] it gave it: a simulator by the message, a live program by
-//! the buffer.
+//! 32 bytes and `Copy`, so that queues and links hold frames by value. Payload is left out: no core looks at it. The
+//! driver knows a frame and its payload by the [`Handle`] it gave it: a simulator by the message, a live program by the
+//! buffer.
 
 use wg_frame::ethernet::MacAddress;
 use wg_frame::{rtag, vlan};
@@ -39,21 +39,22 @@ impl NetworkId {
     }
 }
 
-/// What a driver knows a frame by. Cores carry it from the frame that came in to every copy of it, and never look at it.
+/// Identifies a frame to its driver. Cores copy it to every copy of the frame and never interpret it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u64);
 
 /// Protocol stacks a host can tell apart.
 pub const STACKS: usize = 8;
 
-/// What a frame has besides its addresses. A set of bits, and the protocol stack it passes in hosts.
+/// Marks of a frame: a set of bits, and the number of the protocol stack that the frame passes in hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
 impl Marks {
     /// A bit was inverted on the way: the frame check sequence is wrong.
     pub const FCS_ERROR: Self = Self(1);
-    /// Sent on both redundant networks. Virtual links and time-triggered flows have this in their configuration instead.
+    /// Sent on both redundant networks. Virtual links and time-triggered flows have this in their configuration
+    /// instead.
     pub const BOTH_NETWORKS: Self = Self(2);
     /// Carries an 802.1Q tag, whatever its VLAN and priority.
     pub const TAGGED: Self = Self(4);
@@ -63,22 +64,22 @@ impl Marks {
     pub const DROP_ELIGIBLE: Self = Self(128);
     const STACK_SHIFT: u32 = 3;
 
-    /// Without any.
+    /// No marks.
     pub const fn none() -> Self {
         Self(0)
     }
-    /// Those of a frame that passes protocol stack `number` of its hosts: see [`Self::stack`]. 0 where none is said.
+    /// Marks of a frame that passes protocol stack `number` of its hosts, see [`Self::stack`]; 0 is the default.
     ///
-    /// Panics unless there is such a stack.
+    /// Panics unless `number` is below [`STACKS`].
     pub const fn of_stack(number: u8) -> Self {
         assert!((number as usize) < STACKS, "wg-core misuse: a host has fewer protocol stacks");
         Self(number << Self::STACK_SHIFT)
     }
-    /// The protocol stack it passes in hosts, less than [`STACKS`].
+    /// Number of the protocol stack that the frame passes in hosts, less than [`STACKS`].
     pub const fn stack(self) -> usize {
         (self.0 >> Self::STACK_SHIFT) as usize % STACKS
     }
-    /// Both sets.
+    /// The union of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -90,7 +91,7 @@ impl Marks {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Bytes that its tags take.
+    /// Length of its tags, in bytes.
     pub const fn tag_bytes(self) -> u32 {
         let vlan = if self.has(Self::TAGGED) { bytes(vlan::TAG_LEN) } else { 0 };
         vlan + if self.has(Self::R_TAG) { bytes(rtag::TAG_LEN) } else { 0 }
@@ -98,27 +99,26 @@ impl Marks {
 }
 
 /// One frame.
-///
-/// Aligned as it is copied, 16 bytes at a time: what holds a frame then has its halves where a copy of the whole loads
-/// them. A load that straddles two stores that were just made waits until both are through to the cache.
+/// Aligned to 16 bytes, as it is copied: a load that straddles two stores just made waits until both have reached the
+/// cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(16))]
 pub struct Frame {
-    /// Where it goes.
+    /// Destination address.
     pub destination: MacAddress,
-    /// Where it comes from.
+    /// Source address.
     pub source: MacAddress,
     /// Length in bytes, destination address to FCS inclusive (RFC 1242, 3.5), as sent: padding included.
     pub length: u16,
     /// VLAN identifier; 0 without tag or [priority-tagged](Marks::TAGGED) (IEEE Std 802.1Q-2022, 9.6).
     pub vlan: u16,
-    /// Virtual link, or identifier of critical traffic; of best-effort frames the number that their driver gave to the headers
-    /// of their datagram, where switches know streams by them, 0 for none.
+    /// Virtual link, or identifier of critical traffic; for best-effort frames the number that the driver assigned to
+    /// the headers of the datagram, where switches identify streams by them, otherwise 0.
     pub virtual_link: u16,
-    /// Sequence number of its stream: of a redundancy tag all 16 bits, of a virtual link 8 of them; until its sender numbers
-    /// the frame, the sub-virtual-link it is for.
+    /// Sequence number: 16 bits of a redundancy tag, 8 bits of a virtual link. Before the sender numbers the frame: its
+    /// sub-virtual-link.
     pub sequence: u16,
-    /// What its driver knows it by.
+    /// The driver's handle.
     pub handle: Handle,
     /// Priority code point, 0 to 7; 7 is the most urgent. Within a device its low three bits may be an
     /// [internal priority](Self::with_internal_priority).
@@ -131,13 +131,13 @@ pub struct Frame {
     pub marks: Marks,
 }
 
-/// Lengths of frames that a receiver takes: others are runts and giants.
+/// Lengths of frames that a receiver accepts: others are runts and giants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FrameLengths {
-    /// Of the shortest, in bytes.
+    /// Shortest frame accepted, in bytes.
     pub shortest: u16,
-    /// Of the longest without tags, which come on top (IEEE Std 802.3-2022, 4.2.7.1: maxBasicFrameSize, qTagPrefixSize).
+    /// Longest frame accepted, in bytes without tags (IEEE Std 802.3-2022, 4.2.7.1: maxBasicFrameSize, qTagPrefixSize).
     pub longest: u16,
 }
 
@@ -148,10 +148,10 @@ impl Default for FrameLengths {
 }
 
 impl FrameLengths {
-    /// Those of IEEE Std 802.3.
+    /// The lengths of IEEE Std 802.3.
     pub const STANDARD: Self = Self { shortest: SMALLEST_FRAME, longest: LONGEST_FRAME };
 
-    /// Whether a frame has one of them.
+    /// Whether the length of `frame` is accepted.
     #[inline]
     pub const fn have(self, frame: &Frame) -> bool {
         frame.length >= self.shortest
@@ -163,20 +163,21 @@ impl FrameLengths {
 impl Frame {
     const INTERNAL: u8 = 0x80;
 
-    /// Queued by this priority (0 to 7) until it leaves the device, whatever its code point (IEEE Std 802.1Q-2022, 8.6.5.4).
+    /// The frame with `priority` (0 to 7) as internal priority value: it is queued by it until it leaves the device,
+    /// whatever its code point (IEEE Std 802.1Q-2022, 8.6.5.4).
     #[must_use]
     pub const fn with_internal_priority(mut self, priority: u8) -> Self {
         self.priority = Self::INTERNAL | (self.leaving().priority & 7) << 3 | priority & 7;
         self
     }
 
-    /// Whether it has one.
+    /// Whether the frame has an internal priority value.
     #[inline]
     pub const fn has_internal_priority(&self) -> bool {
         self.priority & Self::INTERNAL != 0
     }
 
-    /// As it leaves the device: with the priority of its code point.
+    /// The frame as it leaves the device: with the priority of its code point.
     #[must_use]
     pub const fn leaving(mut self) -> Self {
         if self.has_internal_priority() {

@@ -28,15 +28,15 @@ pub enum GeneratorError {
     /// A mean outside what the transform is exact for.
     #[error("the mean interval {0} is not between 1ps and 1000000s; choose it within")]
     Mean(Span),
-    /// A rate of nothing.
+    /// A rate of zero.
     #[error("the rate limit is 0bit/s; give at least 1bit/s")]
     Rate,
     /// A bucket too small for a frame, which would wait for ever.
     #[error("a burst of {bucket_bits} bit holds no frame of {frame_bits} bit; raise it")]
     Bucket {
-        /// What the bucket holds, in bits.
+        /// Capacity of the bucket, in bits.
         bucket_bits: u64,
-        /// The frame, in bits.
+        /// Length of the frame, in bits.
         frame_bits: u64,
     },
 }
@@ -44,7 +44,7 @@ pub enum GeneratorError {
 /// Picoseconds in a second.
 const SECOND_PS: u128 = 1_000_000_000_000;
 
-/// Time that only passes in the active part of a cycle: what is due after so much active time is due then.
+/// Periodic activity: time counts only in the active part of each cycle, so that intended times fall into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -56,7 +56,7 @@ pub struct Activity {
     pause: Span,
 }
 
-/// As it is stated, before it is known to be one.
+/// An active cycle as it is written in a file, before its values are checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Cycle {
@@ -80,7 +80,7 @@ impl From<Activity> for Cycle {
 }
 
 impl Activity {
-    /// `active` on, `pause` off, from the beginning on.
+    /// Cycles of `active` on and `pause` off, from the start.
     ///
     /// # Errors
     /// [`GeneratorError::Interval`] unless the first is positive, the second not negative, and both together less than
@@ -92,16 +92,17 @@ impl Activity {
         Ok(Self { active, pause })
     }
 
-    /// How long it is active in a cycle.
+    /// Active time of a cycle.
     pub const fn active(self) -> Span {
         self.active
     }
-    /// How long it is not.
+    /// Pause of a cycle.
     pub const fn pause(self) -> Span {
         self.pause
     }
 
-    /// When `after` of active time has passed; negative before the beginning, as if cycles had always been.
+    /// Time from the start until `after` of active time has passed; negative before the start, as if cycles had always
+    /// run.
     pub fn elapsed(self, after: Span) -> Option<Span> {
         let cycles = after.as_picos().div_euclid(self.active.as_picos());
         after.checked_add(self.pause.checked_mul(cycles)?)

@@ -41,7 +41,7 @@ pub use medium::{
 };
 use station::{Deference, Outgoing, Sending, Signal, Station, Transmitter};
 
-/// What happens by itself. The order of variants is the order at one instant; see the module's head.
+/// Events without an input. The order of variants is their order at one instant; see the head of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     SendingEnds { station: usize, transmission: u64 },
@@ -69,7 +69,7 @@ pub struct Hub<F> {
     transmissions: u64,
 }
 
-/// A transmission whose end has not reached all stations yet.
+/// A transmission that has not ended at all stations yet.
 #[derive(Clone, Debug)]
 struct UnderWay<F> {
     transmission: u64,
@@ -177,7 +177,7 @@ impl<F: Clone> Hub<F> {
         self.outputs.pop_front()
     }
 
-    /// When something happens next by itself.
+    /// Instant of the next event without an input.
     pub fn next_deadline(&self) -> Deadline {
         self.events.first().map(|(at, _)| *at).into()
     }
@@ -253,7 +253,7 @@ impl<F: Clone> Hub<F> {
         }
     }
 
-    /// Another's signal is here: damages it, and makes the station's own transmission, if any, a collision.
+    /// Another station's signal arrives: makes a transmission of this station, if any, a collision.
     fn collide_if_sending(&mut self, station: usize) {
         let (now, rate) = (self.now, self.rate);
         let place = &mut self.stations[station];
@@ -276,7 +276,7 @@ impl<F: Clone> Hub<F> {
     fn sending_ends(&mut self, station: usize, transmission: u64) {
         let now = self.now;
         let Transmitter::Sending(sending) = self.stations[station].transmitter else { return };
-        // Of a collided transmission two ends are known; the planned one no longer counts.
+        // A collided transmission has two scheduled ends; the original one no longer counts.
         if sending.transmission != transmission || sending.ends != now {
             return;
         }

@@ -1,5 +1,4 @@
-//! What a critical-traffic switch asks of every frame: virtual links and time-triggered frames by table, all else by
-//! address.
+//! Ingress rules of a critical-traffic switch: virtual links and time-triggered frames by table, all others by address.
 //!
 //! A rate-constrained frame passes the [filter] of its input port, then the
 //! [account](crate::arinc664::policing) of its virtual link there, and goes to its group of ports. A time-triggered
@@ -11,9 +10,9 @@
 //! The filter checks the frame check sequence only where the frame is whole when it is judged, that is, never in a
 //! cut-through switch: the [switch](crate::switch) drops such frames itself.
 //!
-//! Each frame costs one look-up by port and virtual link, in a table for the whole switch: what is asked of the frame, what it
-//! is charged and where it goes lie in one line of cache. In a network of a thousand end systems that line is in no cache
-//! that is near, so a second one would be waited for again.
+//! Each frame costs one look-up by port and virtual link, in a table for the whole switch: filter, account and egress
+//! lie in one cache line. In a network of a thousand end systems that line is in no near cache, so a second one would
+//! cost another wait.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -34,37 +33,37 @@ use crate::tte::dispatch::{Acceptance, AcceptanceWindow};
 /// A virtual link that may enter by a port.
 #[derive(Clone, Debug)]
 pub struct VirtualLinkEntry {
-    /// Which, and of which lengths.
+    /// The virtual link and its frame lengths.
     pub entry: Entry,
-    /// Its account; `None`: it is not policed.
+    /// Policing account; `None`: not policed.
     pub account: Option<Account>,
-    /// Where it goes.
+    /// Output port or ports.
     pub to: Egress,
 }
 
-/// Where frames of a virtual link leave.
+/// Output port or ports of a virtual link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Egress {
-    /// By this port.
+    /// A single port, by index.
     Port(usize),
-    /// By the ports of this group of the forwarding table.
+    /// The ports of a group of the forwarding table, by its number.
     Group(usize),
 }
 
 /// A time-triggered flow that may enter by a port.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeTriggeredEntry {
-    /// Its critical-traffic identifier.
+    /// Critical-traffic identifier.
     pub id: u16,
     /// Longest frame, destination address to FCS, in bytes.
     pub longest_frame: u16,
-    /// When its last bit may come, by the switch's clock; `None`: at any time.
+    /// Window in which the last bit may arrive, by the switch's clock; `None`: at any time.
     pub window: Option<AcceptanceWindow>,
     /// Number of its group of ports in the forwarding table.
     pub group: usize,
 }
 
-/// What may enter by a port.
+/// Traffic that may enter by a port.
 #[derive(Clone, Debug, Default)]
 pub struct InputTable {
     /// Virtual links.
@@ -76,15 +75,15 @@ pub struct InputTable {
 /// A table that cannot work: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IngressError {
-    /// The filter of a port.
+    /// A port's filter has an error.
     #[error("input port {port}: {error}")]
     Filter {
         /// Index of the port.
         port: usize,
-        /// What is wrong.
+        /// The error.
         error: FilterError,
     },
-    /// The same identifier twice at one port.
+    /// The same critical-traffic identifier twice at one port.
     #[error(
         "input port {port}: critical-traffic identifier {id} is listed twice at one input port; list it once"
     )]
@@ -96,7 +95,7 @@ pub enum IngressError {
     },
 }
 
-/// A virtual link at a port: all that a frame of it meets.
+/// Filter, account and egress of a virtual link at a port.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Link {
@@ -108,26 +107,26 @@ struct Link {
 
 const _: () = assert!(core::mem::size_of::<Link>() == 64, "one line of cache");
 
-/// The rule of a switch that knows virtual links and time-triggered frames.
+/// Ingress rule for virtual links and time-triggered frames.
 #[derive(Clone, Debug)]
 pub struct CriticalIngress {
     links: Links,
-    /// By port; ascending by identifier.
+    /// Time-triggered flows of each port, ascending by identifier.
     time_triggered: Vec<Vec<TimeTriggeredEntry>>,
 }
 
-/// The virtual links of all ports: a hash table, at most half full, by port and number. The links themselves lie in it: an
-/// index beside them would be one more line of cache to wait for.
+/// The virtual links of all ports: a hash table by port and number, at most half full. The links lie in the table
+/// itself: a separate index would cost another cache line.
 #[derive(Clone, Debug)]
 struct Links {
     slots: Box<[Link]>,
 }
 
-/// The port of no virtual link: no switch has so many.
+/// Marks an empty place: no switch has so many ports.
 const FREE: u16 = u16::MAX;
 
 impl Links {
-    /// Of links that differ in port or number.
+    /// A table of `links`, which differ in port or number.
     fn new(links: Vec<(u16, VirtualLinkEntry)>) -> Self {
         let size = (2 * links.len()).next_power_of_two().max(2);
         let none = Entry { virtual_link: VirtualLinkId(0), lmin: 0, lmax: 0 };
@@ -247,13 +246,12 @@ impl Ingress for CriticalIngress {
     }
 }
 
-/// All that a switch may ask of frames, each part of its own kind of traffic. Without parts everything is forwarded by its
-/// address.
+/// All ingress rules of a switch. Without rules everything is forwarded by its address.
 #[derive(Clone, Debug, Default)]
 pub struct IngressRules {
-    /// Of rate-constrained and time-triggered frames.
+    /// Rule for rate-constrained and time-triggered frames.
     pub critical: Option<CriticalIngress>,
-    /// Of all others, by stream.
+    /// Stream filters for all other frames.
     pub streams: Option<Box<StreamFilters>>,
 }
 

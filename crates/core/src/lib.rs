@@ -29,9 +29,9 @@
 //!
 //! # Handles
 //!
-//! A frame carries the [handle](frame::Handle) of its driver, and no core looks at it. A driver that must know when the buffer
-//! behind a handle is free has the device follow copies: every copy that is made, waits or is through is then an effect
-//! ([`port::Life`]), and each has one end. A simulator, whose frames are values, does without.
+//! A frame carries the [handle](frame::Handle) of its driver, and no core looks at it. A driver that must know when the
+//! buffer behind a handle is free has the device follow copies: every copy that is made, waits or is through is then an
+//! effect ([`port::Life`]), and each has one end. A simulator, whose frames are values, does without.
 //!
 //! # Bounds
 //!

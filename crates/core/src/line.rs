@@ -1,4 +1,4 @@
-//! How long frames take on a line.
+//! Transmission times of frames on a line.
 //!
 //! The wire conventions of the whole project are here. A transmission begins with the first bit of the
 //! preamble; the frame is through with the last bit of its FCS; the line is free again one inter-packet gap
@@ -21,7 +21,7 @@ const HEADER: u32 = bytes(ethernet::HEADER_LEN);
 /// 802.1Q tag, bytes.
 const TAG: u32 = bytes(vlan::TAG_LEN);
 
-/// A length of a part of a frame, as lengths are counted here. For constants: panics beyond 65 535 bytes.
+/// Length in bytes as a `u32`. For constants: panics beyond 65 535 bytes.
 #[expect(clippy::cast_possible_truncation, reason = "looked at before")]
 pub const fn bytes(length: usize) -> u32 {
     assert!(length <= u16::MAX as usize, "wg-core misuse: no part of a frame is so long");
@@ -37,11 +37,11 @@ pub const fn bytes(length: usize) -> u32 {
 )]
 pub struct LineRate {
     bits_per_second: u64,
-    /// Picoseconds of a byte where they are whole, as at every rate Ethernet has; else 0.
+    /// Picoseconds per byte where whole, as at every Ethernet rate; else 0.
     picos_per_byte: i64,
 }
 
-/// A line that is none.
+/// A bit rate that no line can have, in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a line of {0} bit/s carries nothing; give it a rate")]
 pub struct LineRateError(pub u64);
@@ -63,7 +63,7 @@ impl LineRate {
     /// 1 Gbit/s.
     pub const GIGABIT: Self = Self { bits_per_second: 1_000_000_000, picos_per_byte: 8_000 };
 
-    /// A line of `bits_per_second`; `None` for zero, or when a largest frame would take more than 106 days.
+    /// A line of `bits_per_second`; `None` for zero, or when a longest frame would take more than 106 days.
     pub const fn new(bits_per_second: u64) -> Option<Self> {
         if Span::of_bits(8 * (1 << 16), bits_per_second).is_none() {
             return None;
@@ -76,12 +76,12 @@ impl LineRate {
         })
     }
 
-    /// Bits per second.
+    /// Bit rate in bit/s.
     pub const fn bits_per_second(self) -> u64 {
         self.bits_per_second
     }
 
-    /// The time `bytes` take, rounded up to a picosecond.
+    /// Transmission time of `bytes`, rounded up to a picosecond.
     #[inline]
     pub const fn time_of(self, bytes: u32) -> Span {
         if self.picos_per_byte != 0 {
@@ -93,25 +93,25 @@ impl LineRate {
         }
     }
 
-    /// From the first bit of the preamble to the last bit of the FCS.
+    /// Time from the first bit of the preamble to the last bit of the FCS.
     #[inline]
     pub const fn transmission(self, length: u16) -> Span {
         self.time_of(PREAMBLE + floor(length))
     }
 
-    /// From the first bit of the preamble until the next may follow.
+    /// Time from the first bit of the preamble until the next preamble may follow.
     #[inline]
     pub const fn occupation(self, length: u16) -> Span {
         self.time_of(PREAMBLE + floor(length) + GAP)
     }
 
-    /// The same where the sender leaves a gap of its own, in bytes.
+    /// As [`occupation`](Self::occupation), with an inter-packet gap of `gap` bytes.
     #[inline]
     pub const fn occupation_with_gap(self, length: u16, gap: u8) -> Span {
         self.time_of(PREAMBLE + floor(length) + gap as u32)
     }
 
-    /// From the first bit of the preamble until addresses and EtherType are through.
+    /// Time from the first bit of the preamble to the last bit of the EtherType.
     #[inline]
     pub const fn header(self, tagged: bool) -> Span {
         self.time_of(PREAMBLE + HEADER + if tagged { TAG } else { 0 })

@@ -1,8 +1,8 @@
 //! A free-running oscillator and its counter: frequency error, temperature, wander.
 //!
 //! The counter is piecewise linear in run time. Each piece has a constant frequency offset, exact to 10⁻¹⁵. Wander and
-//! temperature are pieces handed in: whoever owns the random source samples them, and a temperature step is a change of
-//! frequency at its instant. Nobody sets an oscillator: what is set is the [clock](crate::clock) over it.
+//! temperature are given as pieces: the owner of the random source samples them, and a temperature step is a change of
+//! frequency at its instant. An oscillator is never set: only the [clock](crate::clock) over it is.
 //!
 //! # Exact
 //! The phase is kept in 10⁻¹⁵ ps as a 128-bit integer: a frequency in whole 10⁻¹⁵ for a whole number of
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
-/// How much faster something runs than what it is compared with, as a whole number of 10⁻¹⁵ (fractional frequency offset).
+/// Fractional frequency offset: how much faster a clock runs than its reference, as a whole number of 10⁻¹⁵.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrequencyOffset(i64);
 
@@ -21,9 +21,9 @@ pub struct FrequencyOffset(i64);
 const FINE: i128 = 1_000_000_000_000_000;
 
 impl FrequencyOffset {
-    /// As fast.
+    /// No offset.
     pub const NONE: Self = Self(0);
-    /// The greatest either way: one tenth. Beyond it is no oscillator but a fault to be planted otherwise.
+    /// Greatest offset either way: one tenth. Anything beyond is a fault to be planted otherwise.
     pub const LIMIT: Self = Self(100_000_000_000_000);
 
     /// An offset of `e` · 10⁻¹⁵.
@@ -33,7 +33,7 @@ impl FrequencyOffset {
     pub const fn from_quadrillionths(e: i64) -> Result<Self, ClockError> {
         if e > Self::LIMIT.0 || e < -Self::LIMIT.0 { Err(ClockError::Frequency) } else { Ok(Self(e)) }
     }
-    /// The nearest there is to `e` · 10⁻¹⁵.
+    /// The offset nearest to `e` · 10⁻¹⁵ within [`Self::LIMIT`].
     pub fn nearest(e: i64) -> Self {
         Self(e.clamp(-Self::LIMIT.0, Self::LIMIT.0))
     }
@@ -47,7 +47,7 @@ impl FrequencyOffset {
             None => Err(ClockError::Frequency),
         }
     }
-    /// In 10⁻¹⁵.
+    /// The offset in 10⁻¹⁵.
     pub const fn quadrillionths(self) -> i64 {
         self.0
     }
@@ -56,14 +56,14 @@ impl FrequencyOffset {
     }
 }
 
-/// One piece of what shows picoseconds for picoseconds.
+/// One linear piece of a function from picoseconds to picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Where it begins.
+    /// Argument at which the piece begins.
     origin: i128,
-    /// What it shows there, in 10⁻¹⁵ ps.
+    /// Value at `origin`, in 10⁻¹⁵ ps.
     phase: i128,
-    /// The same in whole picoseconds, rounded down: most run true, and need no more.
+    /// Value at `origin` in whole picoseconds, rounded down: all that a piece without frequency offset needs.
     phase_ps: i128,
     pub(crate) frequency: FrequencyOffset,
 }
@@ -72,16 +72,16 @@ impl Line {
     pub(crate) fn new(origin: i128, phase: i128, frequency: FrequencyOffset) -> Self {
         Self { origin, phase, phase_ps: phase.div_euclid(FINE), frequency }
     }
-    /// That shows `ps` at `origin`.
+    /// A piece with the value `ps` at `origin`.
     pub(crate) fn at_ps(origin: i128, ps: i64, frequency: FrequencyOffset) -> Self {
         Self::new(origin, i128::from(ps) * FINE, frequency)
     }
-    /// What goes on from here at `at`, set forward by `ps`; nothing where it would show more than 106 days there.
+    /// The piece that continues this one from `at` on, `ps` higher; `None` where its value there would exceed 106 days.
     pub(crate) fn continued(&self, at: i128, ps: i64, frequency: FrequencyOffset) -> Option<Self> {
         let phase = self.phase + (at - self.origin) * self.frequency.rate() + i128::from(ps) * FINE;
         i64::try_from(phase / FINE).ok().map(|_| Self::new(at, phase, frequency))
     }
-    /// What it shows at `at`, rounded down.
+    /// Value at `at`, rounded down to a picosecond.
     pub(crate) fn shown_ps(&self, at: i128) -> i128 {
         let elapsed = at - self.origin;
         if self.frequency == FrequencyOffset::NONE {
@@ -90,7 +90,7 @@ impl Line {
             (self.phase + elapsed * self.frequency.rate()).div_euclid(FINE)
         }
     }
-    /// Where it first shows `ps`.
+    /// The least argument at which the value is at least `ps`.
     pub(crate) fn reaches(&self, ps: i128) -> i128 {
         if self.frequency == FrequencyOffset::NONE {
             self.origin + ps - self.phase_ps
@@ -111,7 +111,7 @@ impl Course {
     pub(crate) fn last(&self) -> &(RunTime, Line) {
         &self.0[self.0.len() - 1]
     }
-    /// Takes over at `at`, which is not before the last piece.
+    /// Appends a piece from `at` on, which is not before the last piece.
     pub(crate) fn push(&mut self, at: RunTime, line: Line) {
         if at == self.last().0 && self.0.len() > 1 {
             self.0.pop();
@@ -125,7 +125,7 @@ impl Course {
         let (from, last) = self.last();
         if *from <= time { last } else { &self.0[self.place(time)].1 }
     }
-    /// The first instant at or after `from` that `reached` finds in a piece, looking from an instant on.
+    /// The first instant at or after `from` that `reached` finds in a piece, given the instant from which to look.
     pub(crate) fn first(
         &self,
         from: RunTime,
@@ -142,26 +142,26 @@ impl Course {
     }
 }
 
-/// The oscillator of one node, which counts picoseconds as it takes them to be, from 0 at the run's epoch.
+/// The oscillator of one node: counts picoseconds on its own scale, from 0 at the run's epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oscillator {
     course: Course,
 }
 
 impl Default for Oscillator {
-    /// A perfect one.
+    /// An oscillator without frequency offset.
     fn default() -> Self {
         Self::new(FrequencyOffset::NONE)
     }
 }
 
 impl Oscillator {
-    /// An oscillator of this frequency.
+    /// An oscillator with this frequency offset.
     pub fn new(frequency: FrequencyOffset) -> Self {
         Self { course: Course::new(Line::at_ps(0, 0, frequency)) }
     }
 
-    /// From `at` on it has this frequency.
+    /// Sets the frequency offset from `at` on.
     ///
     /// # Errors
     /// [`ClockError::Order`] where `at` is before the last change or the run's epoch. Nothing has changed.
@@ -176,50 +176,51 @@ impl Oscillator {
         Ok(())
     }
 
-    /// What the counter shows at `time`.
+    /// The count at `time`, in picoseconds of the oscillator.
     pub fn count(&self, time: RunTime) -> i128 {
         self.course.at(time).shown_ps(time.as_picos().into())
     }
 
-    /// The earliest instant at or after `from` at which the counter shows at least `count`; `None` if there is none
-    /// within 106 days.
+    /// The earliest instant at or after `from` at which the count is at least `count`; `None` if there is none within
+    /// 106 days.
     pub fn reaches(&self, count: i128, from: RunTime) -> Option<RunTime> {
         self.course.first(from, |line, begin| {
             i64::try_from(line.reaches(count).max(begin.as_picos().into())).ok().map(RunTime::from_picos)
         })
     }
 
-    /// Forgets pieces that ended at or before `time`; see [there](crate::clock::DisciplinedClock::forget_before).
+    /// Forgets pieces that ended at or before `time`; see
+    /// [`DisciplinedClock`](crate::clock::DisciplinedClock::forget_before).
     pub fn forget_before(&mut self, time: RunTime) {
         self.course.forget_before(time);
     }
 }
 
-/// A clock that cannot be: the plan's fault, or that of a servo.
+/// An invalid clock or clock change: the plan's fault, or a servo's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClockError {
-    /// More than a tenth too fast or too slow.
+    /// A frequency offset beyond one tenth.
     #[error("the frequency error is beyond 100000ppm either way; lower it")]
     Frequency,
-    /// A granularity without a tick.
+    /// A granularity that is not positive.
     #[error("the clock granularity {0} is not positive; give at least 1ps")]
     Granularity(Span),
-    /// A change before the one known last.
+    /// A change before the last one.
     #[error(
         "a clock change at {at} ps comes before the last one at {last} ps; give changes in order of time"
     )]
     Order {
-        /// When it was to happen, in picoseconds of the run.
+        /// Instant of the refused change, in picoseconds of the run.
         at: i64,
         /// The last change, in picoseconds of the run.
         last: i64,
     },
-    /// A change to a clock that shows, or would show, more than 106 days.
+    /// A change after which the clock would show more than 106 days.
     #[error(
         "after the clock change at {at} ps the clock would show more than 106 days; make the step smaller"
     )]
     Range {
-        /// When it was to happen, in picoseconds of the run.
+        /// Instant of the refused change, in picoseconds of the run.
         at: i64,
     },
 }

@@ -1,22 +1,22 @@
-//! What a sender keeps when a message is late: its schedule or its gaps.
+//! Pacing of a sender whose messages are late: by schedule or by gap.
 //!
-//! A message that could not go at its instant leaves a choice. *Rate* keeps the schedule: whatever is due goes at once,
-//! so that the mean rate is exact and a delay is followed by a burst. *Gap* keeps the distance: a message is to go the
-//! planned gap after its predecessor went, so that a delay shifts everything behind it and the mean rate falls.
+//! A message that could not go at its instant leaves a choice. *Rate* keeps the schedule: a message that is due goes at
+//! once, so that the mean rate is exact and a delay is followed by a burst. *Gap* keeps the distance: a message goes
+//! the planned gap after its predecessor went, so that a delay shifts all later messages and the mean rate falls.
 //!
-//! When messages are planned is the [generators'](crate::generator) business: bursts, ramps and limited rates come in as
-//! planned instants and are paced like any others. A [`Pacer`] turns planned instants into intended ones. It knows no
-//! queue: what a message waits for behind the instant at which it was sent, its sender does not see.
+//! The [generators](crate::generator) plan messages: bursts, ramps and limited rates come in as planned instants and
+//! are paced like any others. A [`Pacer`] turns planned instants into intended ones. It has no queue: delays after the
+//! instant of sending are invisible to it.
 //!
 //! ```text
 //! driver: intended(planned) ──▶ wait ──▶ send ──▶ handle_sent(planned, at) ──▶ next
 //! ```
 //!
-//! All instants are readings of one clock, the sender's own. What would lie beyond ±106 days is cut off there.
+//! All instants are readings of one clock, the sender's own, and saturate at ±106 days.
 
 use wg_frame::time::{RunTime, Span};
 
-/// What is kept when a message is late.
+/// What a sender keeps when a message is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Pacing {
@@ -28,7 +28,7 @@ pub enum Pacing {
 }
 
 impl Pacing {
-    /// Its name in the test language and in reports.
+    /// Name in the test language and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rate => "rate",
@@ -36,30 +36,30 @@ impl Pacing {
         }
     }
 
-    /// Whether what is sent moves what is still to be sent. Where it does not, a driver need not tell its [`Pacer`] of it.
+    /// Whether actual sending times change later intended ones. If not, a driver need not report them to its [`Pacer`].
     #[inline]
     pub const fn follows_sends(self) -> bool {
         matches!(self, Self::Gap)
     }
 }
 
-/// The time between two messages in succession.
+/// The time between two consecutive messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// As planned.
+    /// Planned gap.
     pub planned: Span,
-    /// As sent.
+    /// Gap between the sending times.
     pub sent: Span,
 }
 
-/// When a message was planned, and when it was sent.
+/// Planned and actual sending time of a message.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     planned: RunTime,
     at: RunTime,
 }
 
-/// The pacing of one sender. It holds one message's instants, whatever is sent.
+/// The pacing of one sender. Needs memory for one message only.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     pacing: Pacing,
@@ -67,18 +67,18 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Before the first message.
+    /// A pacer before its first message.
     pub const fn new(pacing: Pacing) -> Self {
         Self { pacing, last: None }
     }
 
-    /// What is kept.
+    /// The kind of pacing.
     #[inline]
     pub const fn pacing(&self) -> Pacing {
         self.pacing
     }
 
-    /// When the next message, planned for `planned`, is to be sent: what its lateness is counted from. It does not change
+    /// Intended sending time of the next message, planned for `planned`; lateness counts from it. It does not change
     /// until [`handle_sent`](Self::handle_sent).
     #[inline]
     pub const fn intended(&self, planned: RunTime) -> RunTime {
@@ -88,8 +88,8 @@ impl Pacer {
         }
     }
 
-    /// The same where an interface launches messages at stated instants, of which `earliest` is the first it can still
-    /// keep: a gap to be kept ends no earlier, a schedule is kept whatever that costs.
+    /// As [`intended`](Self::intended), for an interface that launches messages at stated instants, of which `earliest`
+    /// is the first still possible: a gap ends no earlier, a schedule is unaffected.
     #[inline]
     pub fn intended_launch(&self, planned: RunTime, earliest: RunTime) -> RunTime {
         let intended = self.intended(planned);
@@ -99,15 +99,15 @@ impl Pacer {
         }
     }
 
-    /// Whether the next message, planned for `planned`, may go together with the one just sent, at `now`: it is due, and
-    /// there is no gap to be kept.
+    /// Whether the next message, planned for `planned`, may go together with the one just sent, at `now`: it is due,
+    /// and no gap has to be kept.
     #[inline]
     pub fn may_join(&self, planned: RunTime, now: RunTime) -> bool {
         self.pacing == Pacing::Rate && planned <= now
     }
 
-    /// The message planned for `planned` was sent at `at`, also if it was refused then. Returns the gap to the one
-    /// before; `None` for the first. One that is given up is not told.
+    /// The message planned for `planned` was sent, or refused, at `at`. Returns the gap to the one before; `None` for
+    /// the first. Not to be called for a message that is given up.
     #[inline]
     pub const fn handle_sent(&mut self, planned: RunTime, at: RunTime) -> Option<Gap> {
         let gap = match self.last {

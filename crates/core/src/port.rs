@@ -1,13 +1,14 @@
-//! The egress port: queues, a line, one transmission at a time, and a transmission selection that says which is next.
+//! The egress port: queues, a line, one transmission at a time, and a transmission selection that chooses the next
+//! frame.
 //!
-//! A port begins a transmission the instant it may: when a frame comes and the line is free, or when the line
-//! becomes free and a frame waits. Of the frames that may go it takes the one its [selection](crate::selection) names. A
-//! frame on the wire is never taken back, unless a scheduled one needs the line and the selection says so, or the device
+//! A port begins a transmission the instant it may: when a frame comes and the line is free, or when the line becomes
+//! free and a frame waits. Of the frames that may go it takes the one its [selection](crate::selection) names. A frame
+//! on the wire is never taken back, unless a scheduled one needs the line and the selection says so, or the device
 //! restarts. Of frames that come at one instant to a port where none waits, its device hands in the most urgent first.
 //!
-//! The end of a transmission is the driver's to tell, because only it knows the line: it owes an answer to every
-//! [`Transmission`]. A simulator knows the end beforehand and answers at once; a live driver answers when the
-//! interface reports it. Until then the port is silent.
+//! The driver reports the end of a transmission, because only it knows the line: it owes an answer to every
+//! [`Transmission`]. A simulator knows the end beforehand and answers at once; a live driver answers when the interface
+//! reports it. Until then the port sends nothing else.
 
 use wg_frame::time::RunTime;
 
@@ -19,25 +20,25 @@ use crate::line::{GAP, LineRate};
 use crate::queue::{Capacity, Fill, PRIORITIES, QUEUES, QueuePosition, Queues, SharedBuffer};
 use crate::selection::{Admission, CreditCourse, Moment, Newcomer, TransmissionSelection};
 
-/// What a port is built from.
+/// Configuration of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct PortConfig {
-    /// The line it feeds.
+    /// Line that the port feeds.
     pub line: LineRate,
     /// Capacity of each queue.
     pub queue_limits: [Capacity; QUEUES],
-    /// Capacity of all queues together, or where rate-constrained frames have a buffer of their own, of either buffer.
+    /// Capacity of all queues together, or where rate-constrained frames have a separate buffer, of each buffer.
     pub limit: Capacity,
-    /// Whether rate-constrained frames have a buffer of their own.
+    /// Whether rate-constrained frames have a separate buffer.
     pub own_buffer: bool,
-    /// Queue of each priority (IEEE Std 802.1Q-2022, table 8-5); all alike makes one first-in first-out queue.
+    /// Queue of each priority (IEEE Std 802.1Q-2022, table 8-5); if all are equal, there is one FIFO queue.
     pub queue_of_priority: [u8; PRIORITIES],
     /// Queue of each priority of rate-constrained frames.
     pub queue_of_rate_constrained: [u8; PRIORITIES],
 }
 
 impl PortConfig {
-    /// One queue of its own for every priority, each as large as the port; rate-constrained frames are frames like others.
+    /// One queue for every priority, each as large as the port; rate-constrained frames are not distinguished.
     pub const fn strict_priority(line: LineRate, limit: Capacity) -> Self {
         let own = [0, 1, 2, 3, 4, 5, 6, 7];
         Self::new(line, limit, own, own)
@@ -46,20 +47,20 @@ impl PortConfig {
     pub const fn first_in_first_out(line: LineRate, limit: Capacity) -> Self {
         Self::new(line, limit, [0; PRIORITIES], [0; PRIORITIES])
     }
-    /// A queue for each traffic class, each as large as the port: `classes` has that of each priority.
+    /// A queue for each traffic class, each as large as the port; `classes` gives the class of each priority.
     pub const fn traffic_classes(line: LineRate, limit: Capacity, classes: [u8; PRIORITIES]) -> Self {
         Self::new(line, limit, classes, classes)
     }
     /// As [`strict_priority`](Self::strict_priority), with two queues above all others for rate-constrained frames: the
-    /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities). They have a buffer
-    /// of their own, as large as that of the others.
+    /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities). They have a
+    /// separate buffer, as large as that of the others.
     pub const fn critical(line: LineRate, limit: Capacity) -> Self {
         let config = Self::new(line, limit, [0, 1, 2, 3, 4, 5, 6, 7], [8, 8, 8, 8, 9, 9, 9, 9]);
         Self { own_buffer: true, ..config }
     }
 
-    /// A queue for each traffic class, and the two above them for rate-constrained frames, but for those of a priority that
-    /// `critical` has a class for. Only the two have a buffer of their own.
+    /// A queue for each traffic class, and two above them for rate-constrained frames whose priority has no class in
+    /// `critical`. Only these two have a separate buffer.
     pub fn converged(
         line: LineRate,
         limit: Capacity,
@@ -85,41 +86,41 @@ impl PortConfig {
     }
 }
 
-/// What the ports of a device share.
+/// State that the ports of a device share.
 #[derive(Clone, Debug)]
 pub struct NodeShared<C> {
-    /// The buffer.
+    /// Buffer shared by all ports.
     pub buffer: SharedBuffer,
-    /// The clock.
+    /// Clock of the device.
     pub clock: C,
-    /// Whether the driver is told what becomes of every copy of a frame, see [`Life`].
+    /// Whether what becomes of every copy of a frame is reported to the driver, see [`Life`].
     pub follows: bool,
 }
 
 impl<C> NodeShared<C> {
-    /// A device with an empty buffer, that follows no copies.
+    /// A device with an empty buffer that does not follow copies.
     pub const fn new(limit: Capacity, clock: C) -> Self {
         Self { buffer: SharedBuffer::new(limit), clock, follows: false }
     }
 }
 
-/// What becomes of a frame inside a device, told where that [follows](NodeShared::follows) copies: a driver that keeps the bytes of
-/// a frame in a buffer then knows when nobody needs them any more.
+/// What becomes of a frame inside a device, reported if it [follows](NodeShared::follows) copies: a driver that keeps
+/// the bytes of a frame in a buffer then knows when the buffer is free.
 ///
-/// A frame that is handed in is one copy. Each copy has one end: [`Sent`](Self::Sent), or a drop, or at a host the delivery. An
-/// aborted one waits again and has not ended.
+/// A frame that is handed in is one copy. Each copy has one end: [`Sent`](Self::Sent), or a drop, or at a host the
+/// delivery. An aborted one waits again and has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// This copy became so many, more than one. Told before anything else of any of them; of a stream's frame
-    /// first what its stream makes of it, then what becomes of each copy.
+    /// This copy became this many, more than one. Reported before anything else about any of them; for a stream's frame
+    /// first the number of member streams, then what becomes of each copy.
     Copied(u32),
-    /// It waits in a queue.
+    /// Waits in a queue.
     Waits,
-    /// It was sent and the line is free of it: it ended here.
+    /// Was sent, and its transmission has ended.
     Sent,
 }
 
-/// What a port wants done or noticed. The frame lies at one place in all of them.
+/// An effect of a port, for the driver to carry out or record.
 #[derive(Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Effect {
@@ -127,7 +128,7 @@ pub enum Effect {
     Transmit {
         /// The frame.
         frame: Frame,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
@@ -135,52 +136,52 @@ pub enum Effect {
     Abort {
         /// The frame.
         frame: Frame,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
     /// The frame on the wire is sent in fragments (IEEE Std 802.3-2022, clause 99), and one of them ends or begins.
     Fragment {
         /// The frame.
         frame: Frame,
-        /// Which.
+        /// Which edge of the fragment.
         edge: FragmentEdge,
     },
     /// A frame ended here.
     Drop {
         /// The frame.
         frame: Frame,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
-    /// Where copies are followed: what became of one.
+    /// What became of a copy, where copies are followed.
     Follow {
         /// The frame.
         frame: Frame,
-        /// What.
+        /// What became of it.
         life: Life,
     },
 }
 
-/// A fragment of a frame.
+/// The end or the beginning of a fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FragmentEdge {
-    /// The one in progress is not the last: the frame is not through when it was told to be. The port knows when the line is
-    /// free.
+    /// The fragment in progress is not the last, so the frame ends later than stated. The port itself knows when the
+    /// line is free.
     Cut {
-        /// When the line was said to be free.
+        /// The end of transmission stated before.
         instead_of: RunTime,
     },
-    /// The frame goes on now, the first bit of the preamble leaves. The driver owes [`Port::handle_line_free`].
+    /// The frame continues: the first bit of a preamble leaves now. The driver owes [`Port::handle_line_free`].
     Continue {
-        /// Bytes of the frame that are left, FCS included.
+        /// Remaining bytes of the frame, FCS included.
         left: u16,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
 }
 
-/// The duty to say when a transmission that was begun leaves the line free: hand it to
-/// [`Port::handle_line_free`]. It cannot be copied, so no transmission is answered twice.
+/// The obligation to report when the line is free after a transmission: hand it to [`Port::handle_line_free`]. It
+/// cannot be copied, so no transmission is answered twice.
 #[must_use = "a port stays silent until its transmission is answered"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transmission(());
@@ -189,11 +190,11 @@ pub struct Transmission(());
 enum Line {
     /// Free from this instant on.
     FreeAt(RunTime),
-    /// A transmission has begun and not been answered.
+    /// A transmission has begun and is not answered yet.
     Taken,
 }
 
-/// What was sent last, and whether it still is.
+/// The frame sent last, and whether it is still on the wire.
 #[derive(Clone, Copy, Debug)]
 struct OnWire {
     frame: Frame,
@@ -201,7 +202,7 @@ struct OnWire {
     since: RunTime,
 }
 
-/// An egress port. What a frame that passes through meets of it lies in two lines of cache.
+/// An egress port. The fields used for a frame that passes without waiting lie in two cache lines.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Port<S> {
@@ -211,14 +212,14 @@ pub struct Port<S> {
     queues: Queues,
     line: Line,
     on_wire: Option<OnWire>,
-    /// The latest instant a call was made for: what the selection was asked about before is past.
+    /// The latest instant of a call: answers of the selection for earlier instants are past.
     seen: RunTime,
-    /// A deadline may come for the frame on the wire.
+    /// Whether a deadline may be due for the frame on the wire.
     watches: bool,
     selection: S,
 }
 
-/// What a selection is to see of a port now.
+/// What a selection sees of a port at an instant.
 macro_rules! moment {
     ($port:expr, $now:expr, $device:expr) => {
         Moment { now: $now, clock: &$device.clock, line: $port.rate, queues: &$port.queues }
@@ -260,9 +261,9 @@ impl<S: TransmissionSelection> Port<S> {
         self.take(now, &Newcomer { frame: &frame, queue, unscheduled: false }, device, effect);
     }
 
-    /// Begins `frame` at `now` as [`handle_frame`](Self::handle_frame) would, where nothing can keep it from being the next: the
-    /// line is free, nobody waits, the selection asks for nothing and no copies are followed. `None`: it has to be handed in.
-    /// Most frames by far begin so, and what else there may be stays out of their way.
+    /// Begins `frame` at `now` as [`handle_frame`](Self::handle_frame) would, if nothing can precede it: the line is
+    /// free, nothing waits, the selection is plain and copies are not followed. `None`: hand it in instead. The fast
+    /// path for most frames.
     #[inline]
     pub(crate) fn begin_at_once<C>(
         &mut self,
@@ -277,8 +278,8 @@ impl<S: TransmissionSelection> Port<S> {
         Some(self.occupy(now, self.queue_of(frame), frame))
     }
 
-    /// As [`handle_frame`](Self::handle_frame), for a frame that keeps to no schedule, as a babbling end system sends
-    /// it: it is treated as the most urgent of all others.
+    /// As [`handle_frame`](Self::handle_frame), for a frame that ignores the schedule, as a babbling end system sends
+    /// it: it is more urgent than all other frames.
     pub fn handle_unscheduled<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -313,12 +314,12 @@ impl<S: TransmissionSelection> Port<S> {
         self.selection.handle_end(free_at);
     }
 
-    /// The clock of `device` was set, or runs differently from `now` on.
+    /// The clock of `device` was set, or changes its frequency, at `now`.
     pub fn handle_clock_change<C: LocalClock>(&mut self, now: RunTime, device: &NodeShared<C>) {
         self.selection.handle_clock_change(&moment!(self, now, device));
     }
 
-    /// The device is synchronised from `now` on, or no longer.
+    /// The device gains or loses synchronisation at `now`.
     pub fn handle_synchronised<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -328,8 +329,8 @@ impl<S: TransmissionSelection> Port<S> {
         self.selection.handle_synchronised(&moment!(self, now, device), is_synchronised);
     }
 
-    /// The device restarts: what waits is dropped, what is on the wire is cut off. A transmission that was not
-    /// answered yet goes on, because its driver alone knows how far it is.
+    /// The device restarts: waiting frames are dropped, the frame on the wire is cut off. A transmission that was not
+    /// answered yet goes on, because only its driver knows how far it is.
     pub fn handle_restart<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -365,7 +366,7 @@ impl<S: TransmissionSelection> Port<S> {
         self.selection.next_deadline(&moment!(self, from, device)).min(sent)
     }
 
-    /// Whether no frame waits here, nor is one to be told as sent: then nothing is due before the next input.
+    /// Whether no frame waits and none is still to be reported as sent: then nothing is due before the next input.
     #[inline]
     pub fn is_at_rest<C>(&self, device: &NodeShared<C>) -> bool {
         self.queues.is_empty()
@@ -374,20 +375,20 @@ impl<S: TransmissionSelection> Port<S> {
             && !(device.follows && self.on_wire.is_some())
     }
 
-    /// Whether a frame that comes at `now` finds the line free and nobody waiting, but for those that go by a schedule.
+    /// Whether a frame that comes at `now` finds the line free and no frame waiting, scheduled frames aside.
     #[inline]
     pub fn is_idle(&self, now: RunTime) -> bool {
         self.is_line_free(now) && self.queues.is_empty()
     }
 
-    /// How urgent a frame is among those that come at one instant while the port is idle, more being greater; `None`: it
-    /// takes no part in that choice, because it goes by a schedule.
+    /// Urgency of a frame among those that come at one instant while the port is idle, greater is more urgent; `None`:
+    /// it takes no part in that choice, because it is sent by schedule.
     pub fn urgency(&self, frame: &Frame, unscheduled: bool) -> Option<usize> {
         let queue = if unscheduled { QUEUES - 1 } else { self.queue_of(frame) };
         self.selection.urgency(&Newcomer { frame, queue, unscheduled })
     }
 
-    /// The course of the credit of a queue up to `now`; `None`: it has none.
+    /// Credit of a queue over time, up to `now`; `None`: the queue has no credit-based shaper.
     pub fn credit<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -397,22 +398,22 @@ impl<S: TransmissionSelection> Port<S> {
         self.selection.credit(&moment!(self, now, device), queue)
     }
 
-    /// The line it feeds.
+    /// Line that the port feeds.
     pub fn line(&self) -> LineRate {
         self.rate
     }
 
-    /// What waits here, but for [scheduled](Self::scheduled) frames.
+    /// Occupancy of the queues, without [scheduled](Self::scheduled) frames.
     pub fn fill(&self) -> Fill {
         self.queues.fill()
     }
 
-    /// Frames that wait in queues of the selection's own.
+    /// Number of frames waiting in the selection's own queues.
     pub fn scheduled(&self) -> u32 {
         self.queues.apart()
     }
 
-    /// Most bytes that ever waited here, scheduled frames left out.
+    /// Greatest occupancy so far, in bytes, without scheduled frames.
     pub fn peak_bytes(&self) -> u64 {
         self.queues.peak_bytes()
     }
@@ -436,7 +437,7 @@ impl<S: TransmissionSelection> Port<S> {
         }
     }
 
-    /// Most selections have no schedule, and most frames find nobody waiting: what else there is stays out of their way.
+    /// Fast path: most selections have no schedule, and most frames find nothing waiting.
     #[inline]
     fn take<C: LocalClock>(
         &mut self,
@@ -465,7 +466,8 @@ impl<S: TransmissionSelection> Port<S> {
         self.watch(device);
     }
 
-    /// A device that has nothing waiting asks none of its ports for a deadline, unless one of them watches its line.
+    /// Tells the device whether this port watches its line: a device without waiting frames asks only such ports for
+    /// deadlines.
     fn watch<C>(&mut self, device: &mut NodeShared<C>) {
         let watches = self.selection.watches();
         if watches != self.watches {
@@ -474,7 +476,7 @@ impl<S: TransmissionSelection> Port<S> {
         }
     }
 
-    /// Ends the fragment in progress as soon as may be, where a frame waits that it is to give way to.
+    /// Ends the fragment in progress as soon as possible, if a waiting frame may interrupt it.
     fn interrupt<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -537,7 +539,7 @@ impl<S: TransmissionSelection> Port<S> {
         }
     }
 
-    /// Tells that the frame sent last was sent, once the line is free of it.
+    /// Reports the frame sent last as sent, once the line is free.
     #[inline]
     fn release<C>(&mut self, now: RunTime, device: &NodeShared<C>, effect: &mut impl FnMut(Effect)) {
         if device.follows
@@ -548,7 +550,7 @@ impl<S: TransmissionSelection> Port<S> {
         }
     }
 
-    /// Time has come to `now`: what the selection says is of no use any more is dropped.
+    /// Advances to `now`: drops frames that the selection gives up.
     #[inline]
     fn pass<const SCHEDULE: bool, C: LocalClock>(
         &mut self,
@@ -566,7 +568,7 @@ impl<S: TransmissionSelection> Port<S> {
         }
     }
 
-    /// Tells the selection of the first frame of a queue, which was taken out to be dropped.
+    /// Informs the selection that the first frame of a queue is dropped.
     #[cold]
     fn discarded<C: LocalClock>(
         &mut self,
@@ -579,7 +581,7 @@ impl<S: TransmissionSelection> Port<S> {
         self.selection.handle_discard(&moment!(self, now, device), place, frame);
     }
 
-    /// Begins the frame that is due by schedule at `now`, or makes way for it.
+    /// Begins the frame that is due by schedule at `now`, or interrupts the transmission in its way.
     fn begin_due<C: LocalClock>(
         &mut self,
         now: RunTime,
@@ -607,7 +609,7 @@ impl<S: TransmissionSelection> Port<S> {
         }
     }
 
-    /// Begins the first frame of a queue; the line is free.
+    /// Begins the first frame of a queue on the free line.
     #[inline]
     fn begin_first<const SCHEDULE: bool, C: LocalClock>(
         &mut self,
@@ -639,7 +641,7 @@ impl<S: TransmissionSelection> Port<S> {
         transmission
     }
 
-    /// A frame takes the line.
+    /// Occupies the line with a frame.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,

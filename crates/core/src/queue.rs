@@ -1,14 +1,14 @@
-//! Where frames wait for a port: first-in first-out queues with limits.
+//! Egress queues of a port: FIFO queues with limits.
 //!
-//! A frame must find room in its own queue, in its port and in the buffer all ports of a device share. The first
-//! that has none refuses it, and the refusal says which. The frame on the wire waits no more: it counts nowhere.
+//! A frame must find room in its own queue, in its port and in the buffer shared by all ports of a device. The first
+//! one that is full refuses it, and the refusal names it. The frame on the wire takes no room.
 //!
 //! A port has one buffer for all its queues, or one for the queues of rate-constrained frames and one as large for the
 //! others, so that best effort cannot take the room of virtual links.
 //!
-//! A [transmission selection](crate::selection) may have queues of its own beside these, numbered from [`QUEUES`] on. Each is
-//! bounded in frames and lies apart from all buffers, as memory a device sets aside for a schedule. When one is full its
-//! oldest frame gives way to the new one: a message that is sent by schedule is a state, and the young one is worth more.
+//! A [transmission selection](crate::selection) may have queues of its own beside these, numbered from [`QUEUES`] on.
+//! Each is bounded in frames and separate from all buffers, as memory that a device sets aside for a schedule. When one
+//! is full, the new frame replaces its oldest one: a message sent by schedule is a state, and the newest is worth most.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -16,18 +16,18 @@ use alloc::vec::Vec;
 
 use crate::frame::Frame;
 
-/// Priorities a frame may have (IEEE Std 802.1Q-2022, 6.9.3).
+/// Number of priorities (IEEE Std 802.1Q-2022, 6.9.3).
 pub const PRIORITIES: usize = 8;
-/// Queues every port has: one for each priority, and above them two for rate-constrained frames.
+/// Number of queues of every port: one for each priority, and above them two for rate-constrained frames.
 pub const QUEUES: usize = PRIORITIES + 2;
 
-/// The most a queue, a port or a shared buffer holds.
+/// Capacity of a queue, a port or a shared buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Capacity {
-    /// Bytes of frames, destination address to FCS.
+    /// Greatest occupancy in bytes of frames, destination address to FCS.
     pub bytes: u64,
-    /// Frames; as many as there are numbers: unlimited.
+    /// Greatest number of frames; `u32::MAX`: unlimited.
     #[cfg_attr(feature = "serde", serde(default = "unlimited", skip_serializing_if = "is_unlimited"))]
     pub frames: u32,
 }
@@ -43,17 +43,17 @@ const fn is_unlimited(frames: &u32) -> bool {
 }
 
 impl Capacity {
-    /// So many bytes, in however many frames.
+    /// A capacity in bytes, with any number of frames.
     pub const fn bytes(bytes: u64) -> Self {
         Self { bytes, frames: u32::MAX }
     }
-    /// So many frames, however long.
+    /// A capacity in frames of any length.
     pub const fn frames(frames: u32) -> Self {
         Self { bytes: u64::MAX, frames }
     }
 }
 
-/// How full something is.
+/// Occupancy of a queue or buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
     /// Bytes waiting.
@@ -77,24 +77,24 @@ impl Fill {
     }
 }
 
-/// What had no room for a frame.
+/// Which queue or buffer was full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// The queue of its class.
     Queue,
-    /// The buffer of the port, or of its class of frames.
+    /// The buffer of the port, or the one for the frame's class.
     Port,
     /// The buffer shared by all ports.
     Shared,
 }
 
-/// The buffer all ports of a device share.
+/// The buffer shared by all ports of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedBuffer {
     limit: Capacity,
     fill: Fill,
     apart: u32,
-    /// Ports that watch their lines.
+    /// Number of ports that watch their lines.
     watching: u32,
 }
 
@@ -103,67 +103,67 @@ impl SharedBuffer {
     pub const fn new(limit: Capacity) -> Self {
         Self { limit, fill: Fill { bytes: 0, frames: 0 }, apart: 0, watching: 0 }
     }
-    /// What waits in it, in all ports together.
+    /// Occupancy by the frames of all ports.
     pub const fn fill(&self) -> Fill {
         self.fill
     }
-    /// Frames that wait in queues apart from it, in all ports together.
+    /// Number of frames in queues separate from the buffer, in all ports together.
     pub const fn apart(&self) -> u32 {
         self.apart
     }
-    /// Whether no frame waits at any port, and none watches its line.
+    /// Whether no frame waits at any port, and no port watches its line.
     pub const fn is_idle(&self) -> bool {
         self.fill.frames == 0 && self.apart == 0 && self.watching == 0
     }
-    /// A port of the device watches its line from now on, or no longer.
+    /// A port of the device begins or ceases to watch its line.
     pub(crate) const fn watch(&mut self, watches: bool) {
         self.watching = if watches { self.watching + 1 } else { self.watching - 1 };
     }
 }
 
-/// Where a frame joins a queue.
+/// Position at which a frame joins a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// Which queue.
+    /// Number of the queue.
     pub queue: usize,
-    /// How many of those that wait there it goes before: none where frames keep the order they come in.
+    /// Number of waiting frames that it overtakes; 0 in FIFO order.
     pub overtakes: usize,
 }
 
 impl QueuePosition {
-    /// Behind all others.
+    /// The position at the end of `queue`.
     #[inline]
     pub const fn last(queue: usize) -> Self {
         Self { queue, overtakes: 0 }
     }
 }
 
-/// The queues of one port. Memory grows with what waits, up to the limits.
+/// The queues of one port. Memory grows with the frames waiting, up to the limits.
 #[derive(Clone, Debug)]
 pub struct Queues {
-    /// Bit `i`: queue `i` holds a frame, of those every port has.
+    /// Bit `i` is set while queue `i` (below [`QUEUES`]) holds a frame.
     occupied: u16,
-    /// Frames in the queues apart.
+    /// Number of frames in the separate queues.
     apart: u32,
-    /// Elsewhere: most frames find the line free, and then nobody looks at it.
+    /// Boxed, because most frames find the line free and never touch it.
     room: Box<Room>,
 }
 
-/// Where frames wait.
+/// The frames and their occupancies.
 #[derive(Clone, Debug)]
 struct Room {
     waiting: [VecDeque<Frame>; QUEUES],
     fills: [Fill; QUEUES],
     limits: [Capacity; QUEUES],
     port: Fill,
-    /// The part of `port` that is rate-constrained, where it has a buffer of its own.
+    /// Occupancy of the rate-constrained queues, where they have a separate buffer.
     critical: Option<Fill>,
     port_limit: Capacity,
     peak_bytes: u64,
     apart: Vec<Apart>,
 }
 
-/// A queue apart from all buffers.
+/// A queue separate from all buffers.
 #[derive(Clone, Debug)]
 struct Apart {
     frames: VecDeque<Frame>,
@@ -175,7 +175,7 @@ impl Room {
         if queue < QUEUES { &self.waiting[queue] } else { &self.apart[queue - QUEUES].frames }
     }
 
-    /// What waits in the buffer of queue `queue`.
+    /// Occupancy of the buffer that queue `queue` uses.
     fn beside(&self, queue: usize) -> Fill {
         match self.critical {
             None => self.port,
@@ -200,8 +200,8 @@ impl Room {
 }
 
 impl Queues {
-    /// Empty queues with a limit for each and for all together, or `two_buffers` for the rate-constrained ones together and
-    /// the others together; and `apart` from them, one for each number of frames.
+    /// Empty queues with a limit for each and one for all together, or with `two_buffers` one for the rate-constrained
+    /// queues and one for the others; and for each number in `apart` a separate queue of that many frames.
     pub fn new(
         limits: [Capacity; QUEUES],
         port_limit: Capacity,
@@ -222,10 +222,10 @@ impl Queues {
         Self { occupied: 0, apart: 0, room: Box::new(room) }
     }
 
-    /// Puts `frame` into one of the queues every port has.
+    /// Appends `frame` to one of the queues that every port has.
     ///
     /// # Errors
-    /// What is full; the frame is then not taken and nothing has changed.
+    /// Which limit was reached; the frame is then not taken and nothing has changed.
     pub fn push(
         &mut self,
         place: QueuePosition,
@@ -250,7 +250,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Puts `frame` into a queue apart; gives back the oldest frame there if it was full.
+    /// Appends `frame` to a separate queue; returns the oldest frame there if the queue was full.
     pub fn push_apart(
         &mut self,
         place: QueuePosition,
@@ -264,7 +264,7 @@ impl Queues {
         if frames.len() > *capacity { self.pop(place.queue, shared) } else { None }
     }
 
-    /// Takes the first frame of queue `queue`.
+    /// Removes and returns the first frame of queue `queue`.
     pub fn pop(&mut self, queue: usize, shared: &mut SharedBuffer) -> Option<Frame> {
         if queue >= QUEUES {
             let frame = self.room.apart[queue - QUEUES].frames.pop_front()?;
@@ -281,8 +281,8 @@ impl Queues {
         Some(frame)
     }
 
-    /// Puts a frame that was taken out back at the head of its queue. It never left the memory it was in, so no limit
-    /// refuses it: the limits may be exceeded by this one frame.
+    /// Returns a removed frame to the head of its queue. It never left its memory, so no limit refuses it: limits may
+    /// be exceeded by this one frame.
     pub fn put_back(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) {
         if queue >= QUEUES {
             self.apart += 1;
@@ -301,17 +301,17 @@ impl Queues {
         self.room.queue(queue).front()
     }
 
-    /// Frames that wait in queue `queue`.
+    /// Number of frames in queue `queue`.
     pub fn len(&self, queue: usize) -> usize {
         self.room.queue(queue).len()
     }
 
-    /// All queues, the most urgent first, then those apart.
+    /// The numbers of all queues, the most urgent first, then the separate ones.
     pub fn all(&self) -> impl Iterator<Item = usize> + use<> {
         (0..QUEUES).rev().chain(QUEUES..QUEUES + self.room.apart.len())
     }
 
-    /// Of the queues every port has those that hold a frame, the most urgent (the highest number) first.
+    /// The numbers of the non-empty queues below [`QUEUES`], the most urgent (highest) first.
     pub fn occupied(&self) -> impl Iterator<Item = usize> + use<> {
         let mut left = self.occupied;
         core::iter::from_fn(move || {
@@ -321,22 +321,22 @@ impl Queues {
         })
     }
 
-    /// Whether nothing waits in the queues every port has.
+    /// Whether the queues below [`QUEUES`] are empty.
     pub const fn is_empty(&self) -> bool {
         self.occupied == 0
     }
 
-    /// Frames that wait in queues apart.
+    /// Number of frames in the separate queues.
     pub const fn apart(&self) -> u32 {
         self.apart
     }
 
-    /// What waits in the queues every port has.
+    /// Occupancy of the queues below [`QUEUES`].
     pub fn fill(&self) -> Fill {
         self.room.port
     }
 
-    /// Most bytes that ever waited there.
+    /// Greatest occupancy of these queues so far, in bytes.
     pub fn peak_bytes(&self) -> u64 {
         self.room.peak_bytes
     }

@@ -1,10 +1,10 @@
-//! A relay: turns messages round, or does to them what the test planted.
+//! A relay: returns messages to their sender, with the faults that the test plants.
 //!
-//! The simulator and the live agents drive it, so a planted fault has one outcome on every bench. It decides; the driver
-//! marks, damages, addresses and sends. Warm-up messages are never faulted.
+//! The simulator and the live agents drive it, so a planted fault has one outcome on every bench. It decides; the
+//! driver marks, damages, addresses and sends. Warm-up messages are never faulted.
 //!
-//! A swapped message waits for the first later message that truly goes back, so that the exchange is seen also where the
-//! direct successor was dropped or damaged; several in a row leave in falling order. A message without a successor
+//! A swapped message waits for the first later message that truly goes back, so that the exchange is seen also where
+//! the direct successor was dropped or damaged; several in a row leave in falling order. A message without a successor
 //! leaves after [`HOLD_PERIODS`] periods, but not before half the drain ([`LONGEST_LEAST`] at most): a sender that runs
 //! late must not turn a planted exchange into none, and a swapped last message must get home within the run. Where
 //! [`MOST_HELD`] wait already, the next one leaves at once.
@@ -21,14 +21,14 @@ use wg_frame::time::{RunTime, Span};
 
 use crate::deadline::Deadline;
 
-/// Most messages that wait for their successor at a time.
+/// Greatest number of messages that wait for their successor at a time.
 pub const MOST_HELD: usize = 16;
-/// Periods a swapped message waits for a successor.
+/// Number of periods that a swapped message waits for a successor.
 pub const HOLD_PERIODS: i64 = 4;
-/// Longest of the shortest waits.
+/// Upper bound of the least waiting time of a swapped message.
 pub const LONGEST_LEAST: Span = Span::from_millis(100);
 
-/// What a test plants in a relay.
+/// A fault that a test plants in a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -38,44 +38,44 @@ pub const LONGEST_LEAST: Span = Span::from_millis(100);
 pub enum FaultKind {
     /// The message is not sent on.
     Loss,
-    /// It is sent on twice.
+    /// The message is sent on twice.
     Duplicate,
-    /// It is sent on after its successor.
+    /// The message is sent on after its successor.
     Reorder,
-    /// One bit of its last payload byte is inverted after the CRC was written.
+    /// One bit of the last payload byte is inverted after the CRC was written.
     Corrupt,
-    /// It is sent to this node instead.
+    /// The message is sent to another node.
     Misdirect {
-        /// Where it goes, a number of the driver's.
+        /// Node that it is sent to, by the driver's number.
         to: u16,
     },
 }
 
-/// What the driver owes a message. Each message comes out once.
+/// An effect of a relay, for the driver to carry out. Each message comes out once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<M> {
     /// Send it back to where it came from.
     Return(M),
     /// Send it back, and once more.
     Twice(M),
-    /// Invert a bit of its last payload byte behind the back of its check, then send it back.
+    /// Invert a bit of its last payload byte without correcting its CRC, then send it back.
     Corrupt(M),
-    /// Send it to this node instead.
+    /// Send it to this node instead of its sender.
     Misdirect(M, u16),
-    /// It ends here by a planted fault.
+    /// Drop it, as a planted fault demands.
     Drop(M),
 }
 
 /// The planted faults of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// First and last sequence number, ascending and disjoint.
+    /// First and last sequence number with the fault, ascending and disjoint.
     ranges: Vec<(u32, u32, FaultKind)>,
 }
 
 impl Faults {
-    /// From inclusive ranges of sequence numbers; where some overlap, the one given first counts. A range that ends
-    /// before it begins names nothing.
+    /// Faults in inclusive ranges of sequence numbers; where ranges overlap, the one given first counts. A range that
+    /// ends before it begins is empty.
     pub fn new(given: impl IntoIterator<Item = (u32, u32, FaultKind)>) -> Self {
         let mut ranges: Vec<(u32, u32, FaultKind)> = Vec::new();
         for (first, last, fault) in given {
@@ -98,7 +98,7 @@ impl Faults {
         Self { ranges }
     }
 
-    /// What was planted for message `sequence`, if anything.
+    /// The fault planted for message `sequence`, if any.
     pub fn of(&self, sequence: u32) -> Option<FaultKind> {
         let after = self.ranges.partition_point(|range| range.0 <= sequence);
         match after.checked_sub(1).map(|at| self.ranges[at]) {
@@ -112,7 +112,7 @@ impl Faults {
 #[derive(Clone, Debug)]
 pub struct Relay<M> {
     faults: Faults,
-    /// Swapped messages, in the order they came.
+    /// Swapped messages with their sequence numbers, in the order they came.
     held: VecDeque<(u32, M)>,
     patience: Span,
     flush_at: Deadline,
@@ -120,7 +120,7 @@ pub struct Relay<M> {
 }
 
 impl<M> Relay<M> {
-    /// For a flow of this period in a run with this drain.
+    /// A relay for a flow with this period, in a run with this drain.
     pub fn new(faults: Faults, period: Span, drain: Span) -> Self {
         let least = Span::from_picos(drain.as_picos() / 2).clamp(Span::ZERO, LONGEST_LEAST);
         let patience = period.checked_mul(HOLD_PERIODS).unwrap_or(period).max(least);
@@ -133,7 +133,7 @@ impl<M> Relay<M> {
         }
     }
 
-    /// Takes an intact message and says what becomes of it.
+    /// Takes an intact message; its effects follow.
     pub fn handle_message(
         &mut self,
         now: RunTime,
@@ -169,26 +169,26 @@ impl<M> Relay<M> {
         self.out.pop_front()
     }
 
-    /// When held messages are to leave without a successor.
+    /// Instant at which held messages leave without a successor.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         self.flush_at
     }
 
-    /// Lets go of held messages that have waited long enough, in the order they came.
+    /// Releases held messages that have waited long enough, in the order they came.
     pub fn handle_deadline(&mut self, now: RunTime) {
         if self.flush_at.is_due(now) {
             self.handle_end();
         }
     }
 
-    /// The run is over: lets go of every held message, in the order they came.
+    /// The run ends: releases all held messages, in the order they came.
     pub fn handle_end(&mut self) {
         self.flush_at = Deadline::NEVER;
         self.out.extend(self.held.drain(..).map(|(_, message)| Output::Return(message)));
     }
 
-    /// Lets go of the messages that waited for one after them and now have it, the latest first.
+    /// Releases the messages whose awaited successor was sent, the latest first.
     fn release_behind(&mut self, sent: u32) {
         while let Some(position) = self.held.iter().rposition(|(sequence, _)| *sequence < sent)
             && let Some((_, message)) = self.held.remove(position)

@@ -1,12 +1,12 @@
-//! Transmission selection: which of the frames that wait at a port begins, and when (IEEE Std 802.1Q-2022, 8.6.8).
+//! Transmission selection: which waiting frame of a port begins next, and when (IEEE Std 802.1Q-2022, 8.6.8).
 //!
-//! A [port](crate::port) has queues and a line; its selection says in which queue a frame waits, whether the first of a
-//! queue may begin, and which queue's turn it is. It is told what happens: a frame comes, begins, is cut off or dropped, the
-//! line is free, the clock of the device changed, the device restarts. Each event comes with the clock of the device, the
-//! line and the queues. What a selection counts (credit, turns, eligibility times) is its own.
+//! A [port](crate::port) has queues and a line; its selection decides in which queue a frame waits, whether the first
+//! of a queue may begin, and which queue is next. The port reports events to it: a frame arrives, begins, is cut off or
+//! dropped, the line is free, the clock of the device changed, the device restarts. Each event comes with the clock of
+//! the device, the line and the queues. State of its own (credit, turns, eligibility times) a selection keeps itself.
 //!
-//! Every method but [`admission`](TransmissionSelection::admission) has a default, which is strict priority, so an algorithm
-//! is written in one file:
+//! Every method but [`admission`](TransmissionSelection::admission) has a default, which is strict priority, so an
+//! algorithm is written in one file:
 //!
 //! - [traffic classes](TrafficClasses) give `admission` by the credit of a queue, counted in `handle_begin` and `handle_end`, and by
 //!   its gate, whose list is read with the clock: not before it opens, and not unless the frame is through before it closes;
@@ -16,13 +16,13 @@
 //! - preemption that sends a frame again overrides [`gives_way`](TransmissionSelection::gives_way), one that sends it in
 //!   fragments [`interrupts`](TransmissionSelection::interrupts).
 //!
-//! [`StrictPriority`] is the one to copy from; [`TimeTriggered`] uses all there is, and stands in front of another one.
+//! [`StrictPriority`] is the one to copy from; [`TimeTriggered`] uses every method, and wraps another selection.
 //!
 //! # Order of events
-//! Each frame that `handle_enqueue` took leaves by `handle_begin` or `handle_discard`, also when it begins without waiting.
-//! `handle_abort` brings one back that began. What is asked of a selection between two events has no effect on it. Events
-//! come in the order of time, but for `handle_end`: a driver that knows the end of a transmission beforehand tells it at
-//! once.
+//! Each frame that `handle_enqueue` took leaves by `handle_begin` or `handle_discard`, also when it begins without
+//! waiting. `handle_abort` brings one back that began. Calls between two events have no effect on the selection. Events
+//! come in the order of time, but for `handle_end`: a driver that knows the end of a transmission beforehand reports it
+//! at once.
 
 mod asynchronous;
 mod credit_based;
@@ -51,16 +51,16 @@ use crate::frame::Frame;
 use crate::line::LineRate;
 use crate::queue::{QueuePosition, Queues};
 
-/// What a selection sees when it is told or asked something.
+/// State of a port at the instant of a call of its selection.
 #[derive(Debug)]
 pub struct Moment<'a, C> {
-    /// When, in true time.
+    /// The instant, in true time.
     pub now: RunTime,
     /// The clock of the device.
     pub clock: &'a C,
     /// The line of the port.
     pub line: LineRate,
-    /// What waits there.
+    /// The queues of the port.
     pub queues: &'a Queues,
 }
 
@@ -72,60 +72,61 @@ impl<C> Moment<'_, C> {
     }
 }
 
-/// A frame that comes to a port.
+/// A frame that arrives at a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Newcomer<'a> {
     /// The frame.
     pub frame: &'a Frame,
     /// The queue of its priority.
     pub queue: usize,
-    /// It keeps to no schedule, as a babbling end system sends it: its queue is the most urgent of those every port has.
+    /// Whether it ignores the schedule, as a frame of a babbling end system: its queue is the most urgent below
+    /// [`QUEUES`](crate::queue::QUEUES).
     pub unscheduled: bool,
 }
 
-/// What a selection says about the first frame of a queue.
+/// Whether the first frame of a queue may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// It may begin now.
     Now,
-    /// Not before this instant, which must be later than the one asked about; ask again then.
+    /// Not before this instant, which is later than the moment of the call; ask again then.
     NotBefore(RunTime),
-    /// Not until something else changes.
+    /// Not until another event.
     Never,
 }
 
-/// An algorithm.
+/// An algorithm of transmission selection.
 pub trait TransmissionSelection {
-    /// Whether `frame`, the first of queue `queue`, may begin at the moment.
+    /// Whether `frame`, the first of queue `queue`, may begin now.
     fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission;
 
-    /// The queue whose first frame begins at the moment; the line is free.
+    /// The queue whose first frame begins now; the line is free.
     #[inline]
     fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
         first_admitted(at, |at, queue, frame| self.admission(at, queue, frame))
     }
 
-    /// When [`select`](Self::select) will give something, or the selection wants to be told that time has passed. The line is
-    /// free from the moment on, which may lie ahead.
+    /// When [`select`](Self::select) will name a queue, or the selection needs [`handle_time`](Self::handle_time). The
+    /// line is free from the moment on, which may lie ahead.
     #[inline]
     fn next_deadline<C: LocalClock>(&self, at: &Moment<'_, C>) -> Deadline {
         next_admission(self, at)
     }
 
-    /// How urgent a frame is among those that come at one instant while the port is idle, more being greater; `None`: it
-    /// takes no part in that choice, because it goes by a schedule.
+    /// Urgency of a frame among those that arrive at one instant while the port is idle, greater is more urgent;
+    /// `None`: it takes no part in that choice, because it is sent by schedule.
     #[inline]
     fn urgency(&self, newcomer: &Newcomer<'_>) -> Option<usize> {
         Some(newcomer.queue)
     }
 
-    /// Queues of its own beside those every port has, numbered from [`QUEUES`](crate::queue::QUEUES) on: how many frames each
-    /// holds.
+    /// Capacities in frames of its own queues beside those of every port, numbered from
+    /// [`QUEUES`](crate::queue::QUEUES) on.
     fn own_queues(&self) -> Vec<usize> {
         Vec::new()
     }
 
-    /// A frame comes: its place, or why it is dropped.
+    /// A frame arrives; returns its position in a queue, or why it is dropped.
     #[inline]
     fn handle_enqueue<C: LocalClock>(
         &mut self,
@@ -136,19 +137,19 @@ pub trait TransmissionSelection {
         Ok(QueuePosition::last(newcomer.queue))
     }
 
-    /// A frame begins, and waits no more. The line is taken.
+    /// A frame begins and no longer waits. The line is taken.
     #[inline]
     fn handle_begin<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
         let _ = (at, queue, frame);
     }
 
-    /// The frame that began last, or was cut off, is through, and the gap after it over, at `free_at`.
+    /// The frame that began last, or was cut off, and the gap after it end at `free_at`.
     #[inline]
     fn handle_end(&mut self, free_at: RunTime) {
         let _ = free_at;
     }
 
-    /// The frame that began last is cut off; `frame` waits again in its stead, first of queue `queue`.
+    /// The frame that began last is cut off; `frame` waits again in its place, first of queue `queue`.
     #[inline]
     fn handle_abort<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
         let _ = (at, queue, frame);
@@ -160,69 +161,71 @@ pub trait TransmissionSelection {
         let _ = (at, place, frame);
     }
 
-    /// The clock of the device was set, or runs differently from the moment on.
+    /// The clock of the device was set, or changes its frequency, now.
     #[inline]
     fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         let _ = at;
     }
 
-    /// The device is synchronised from the moment on, or no longer: only while it is do frames go by schedule.
+    /// The device gains or loses synchronisation now; frames are sent by schedule only while it is synchronised.
     #[inline]
     fn handle_synchronised<C: LocalClock>(&mut self, at: &Moment<'_, C>, is_synchronised: bool) {
         let _ = (at, is_synchronised);
     }
 
-    /// The device restarts: what was on the wire is cut off, and what waits is taken out after this and not told one by one.
+    /// The device restarts: the frame on the wire is cut off; waiting frames are removed afterwards without
+    /// `handle_discard`.
     #[inline]
     fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
         let _ = at;
     }
 
-    /// The course of the credit of a queue up to the moment; `None`: it has none.
+    /// Credit of a queue over time, up to now; `None`: the queue has no credit-based shaper.
     fn credit<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize) -> Option<&CreditCourse> {
         let _ = (at, queue);
         None
     }
 
-    /// Whether it counts nothing and has no queues of its own, and any frame may begin at any time: of one that comes to a free
-    /// line where nobody waits it then need not be told.
+    /// Whether it has no state and no queues of its own, and any frame may begin at any time: events of frames that
+    /// find a free line and an empty port may then be skipped.
     #[inline]
     fn is_plain(&self) -> bool {
         false
     }
 
-    /// Whether frames go by a schedule, or in fragments: only then the methods below are called.
+    /// Whether frames are sent by a schedule, or in fragments: only then the methods below are called.
     #[inline]
     fn has_schedule(&self) -> bool {
         false
     }
 
-    /// Time has come to the moment; told before anything else that happens then. Gives a queue whose frames are of no use any
-    /// more, and why.
+    /// Time advances to the moment; called before any other event of it. Returns a queue whose first frame is to be
+    /// dropped, and why.
     #[inline]
     fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
         let _ = at;
         None
     }
 
-    /// The queue whose first frame is due by schedule and is to begin at `begins`: at the moment, or where the line is busy a
-    /// gap later. It waits for no other that may come at the same instant.
+    /// The queue whose first frame is due by schedule and is to begin at `begins`: now, or where the line is busy a gap
+    /// later. It does not wait for other frames of the same instant.
     #[inline]
     fn due<C: LocalClock>(&self, at: &Moment<'_, C>, begins: RunTime) -> Option<usize> {
         let _ = (at, begins);
         None
     }
 
-    /// Whether `frame` of queue `queue`, on the wire at the moment, is cut off for the one that is due, and what then waits in
-    /// its stead at the head of its queue: the frame again, or what is left of it.
+    /// Whether `frame` of queue `queue`, on the wire now, is aborted for the one that is due, and which frame then
+    /// waits at the head of its queue: the same, or what is left of it.
     #[inline]
     fn gives_way<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Option<Frame> {
         let _ = (at, queue, frame);
         None
     }
 
-    /// Where the first fragment of the frame on the wire, of queue `queue` and begun at `since`, is to end for one that waits: when
-    /// the line is free of it, gap included. The frame is then cut, and waits at the head of its queue, as after an abort.
+    /// When the first fragment of the frame on the wire, of queue `queue` and begun at `since`, has to end for a
+    /// waiting frame: the instant at which the line is free, gap included. The frame is then cut, and waits at the head
+    /// of its queue, as after an abort.
     #[inline]
     fn interrupts<C: LocalClock>(
         &mut self,
@@ -234,13 +237,13 @@ pub trait TransmissionSelection {
         None
     }
 
-    /// Whether a deadline may come for the sake of the frame on the wire alone, where none waits: a port then has one.
+    /// Whether a deadline may come because of the frame on the wire, though none waits: the port then asks for one.
     #[inline]
     fn watches(&self) -> bool {
         false
     }
 
-    /// Of a frame at the head of a queue that was interrupted: how many of its bytes are left, FCS included.
+    /// Remaining bytes, FCS included, of an interrupted frame at the head of a queue; `None`: it was not interrupted.
     #[inline]
     fn left(&self, queue: usize) -> Option<u16> {
         let _ = queue;
@@ -248,7 +251,8 @@ pub trait TransmissionSelection {
     }
 }
 
-/// When the first frame of a queue every port has may begin, at the moment or later.
+/// Earliest instant, now or later, at which the first frame of a queue below [`QUEUES`](crate::queue::QUEUES) may
+/// begin.
 #[inline]
 pub fn next_admission<C: LocalClock>(
     selection: &(impl TransmissionSelection + ?Sized),
@@ -257,7 +261,7 @@ pub fn next_admission<C: LocalClock>(
     earliest(at, |at, queue, frame| selection.admission(at, queue, frame))
 }
 
-/// The same, where `admission` says when.
+/// As [`next_admission`], with the admissions of `admission`.
 #[inline]
 fn earliest<C: LocalClock>(
     at: &Moment<'_, C>,
@@ -272,7 +276,7 @@ fn earliest<C: LocalClock>(
     admissions.min().into()
 }
 
-/// The most urgent queue every port has whose first frame `admission` admits at the moment.
+/// The most urgent queue below [`QUEUES`](crate::queue::QUEUES) whose first frame `admission` admits now.
 #[inline]
 fn first_admitted<C: LocalClock>(
     at: &Moment<'_, C>,
@@ -285,21 +289,21 @@ fn first_admitted<C: LocalClock>(
     at.queues.occupied().find(admitted)
 }
 
-/// Every algorithm there is, for devices whose ports have different ones.
+/// All algorithms, for devices whose ports have different ones.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// The most urgent first.
+    /// Strict priority.
     StrictPriority(StrictPriority),
-    /// By schedule, others around its windows.
+    /// Time-triggered windows, and strict priority around them.
     TimeTriggered(Box<TimeTriggered>),
-    /// Some queues by credit, or all behind gates.
+    /// Traffic classes with shapers and gates.
     TrafficClasses(Box<TrafficClasses>),
-    /// By schedule, and around its windows some queues by credit, or all others behind gates.
+    /// Time-triggered windows, and traffic classes around them.
     Converged(Box<TimeTriggered<TrafficClasses>>),
 }
 
-/// Most ports by far have strict priority, whose answers are a few instructions where they are asked for; those of the
-/// others stay out of their way.
+/// Dispatches to the variant. Most ports have strict priority, which is inlined; the other algorithms are called out of
+/// line.
 macro_rules! each {
     ($selection:expr, $of:ident => $what:expr) => {
         match $selection {

@@ -1,19 +1,20 @@
-//! The switch: from the port a frame came in by to the queues it leaves by.
+//! The switch: from the ingress port of a frame to the egress queues.
 //!
-//! A frame passes the ingress rule, the forwarding table and an egress port. Store-and-forward takes it when its
-//! last bit and the processing delay are through. Cut-through takes it when its header and the processing delay
-//! are: it then leaves at once through every port that is idle and as fast as the one it came by, and falls back to
-//! store-and-forward at every other, because a port that is slower or busy would have to hold the frame anyway and a
-//! faster one would overtake it. It looks at the ports once, at that instant, and of the frames of one instant that find the
+//! A frame passes the ingress rule, the forwarding table and an egress port. Store-and-forward takes it after its last
+//! bit and the processing delay, cut-through after its header and the processing delay: it then leaves at once through
+//! every port that is idle and as fast as the one it came by, and falls back to store-and-forward at every other,
+//! because a port that is slower or busy would have to hold the frame anyway and a faster one would overtake it. The
+//! switch looks at the ports once, at that instant; of the frames of one instant for the same idle port the most urgent
+//! is cut through.
 //! same port idle the most urgent is cut through.
 //!
-//! Filters, policing and virtual links belong into [`Ingress`] ([`IngressRules`](crate::ingress::IngressRules)), gates and
-//! time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
+//! Filters, policing and virtual links belong into [`Ingress`] ([`IngressRules`](crate::ingress::IngressRules)), gates
+//! and time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
 //!
-//! A frame whose check sequence is wrong is dropped by a store-and-forward switch, and so is one that is shorter or longer
-//! than [it takes](FrameLengths). A cut-through switch has decided on it before its end is there, so it forwards the damage,
-//! also out of ports where the frame had to wait: so do real ones, which mark it at most. Neither learns from it. What is
-//! shorter than the shortest frame and is forwarded leaves padded.
+//! A store-and-forward switch drops frames with a wrong check sequence and those shorter or longer than [it
+//! accepts](FrameLengths). A cut-through switch has decided before the end of the frame, so it forwards the damage,
+//! also out of ports where the frame had to wait: so do real ones, which mark it at most. Neither learns from it. A
+//! forwarded frame shorter than the shortest leaves padded.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -38,44 +39,44 @@ use crate::selection::{CreditCourse, TransmissionSelection};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ForwardingMode {
-    /// When all of it is there.
+    /// When all of it has arrived.
     #[default]
     StoreAndForward,
-    /// When its header is there, if the egress port is idle and as fast as the ingress port.
+    /// When its header has arrived, if the egress port is idle and as fast as the ingress port.
     CutThrough,
 }
 
-/// What the ingress rule says.
+/// The ingress rule's decision about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Forward it by address.
     Bridge,
-    /// Forward it by address, changed so.
+    /// Forward it by address, with these changes.
     BridgeAs {
-        /// The priority it is queued by in this switch; `None`: its own.
+        /// Internal priority value in this switch; `None`: unchanged.
         priority: Option<u8>,
-        /// It is drop eligible from here on.
+        /// Whether it becomes drop eligible.
         drop_eligible: bool,
     },
-    /// Forward it out of this port, as a virtual link's. VLANs do not concern it.
+    /// Forward it out of this port, as a frame of a virtual link. VLANs are ignored.
     ToPort(usize),
-    /// Forward it to a group of the forwarding table, likewise.
+    /// Forward it to a group of the forwarding table, as a frame of a virtual link.
     ToGroup(usize),
     /// Drop it.
     Refuse(Cause),
 }
 
-/// What is asked of every frame that comes in: the place of filters, policing and virtual-link tables.
+/// The ingress rule applied to every frame: filters, policing and virtual-link tables.
 pub trait Ingress {
-    /// Judges a frame. Called once for each frame, in the order they are handled; the frames of a port come in the order
-    /// they were complete. `clock` is the switch's own.
+    /// Judges a frame. Called once for each frame, in the order they are handled; the frames of a port come in the
+    /// order they were complete. `clock` is the switch's own.
     fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict;
 
-    /// The switch restarts: what was counted is forgotten.
+    /// The switch restarts: the state of the rule is reset.
     fn handle_restart(&mut self) {}
 }
 
-/// No rule: everything is forwarded by its address.
+/// The empty rule: everything is forwarded by its address.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdmitAll;
 
@@ -85,32 +86,32 @@ impl Ingress for AdmitAll {
     }
 }
 
-/// What a switch is built from, besides its ports.
+/// Configuration of a switch, without its ports.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchConfig {
-    /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
+    /// Time from the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
     pub processing_delay: Span,
-    /// How much longer a frame takes from a port to one whose line has another rate.
+    /// Additional delay between ports of different line rates.
     pub mixed_rate_delay: Span,
     /// Store-and-forward or cut-through.
     pub mode: ForwardingMode,
-    /// What all ports together can hold.
+    /// Capacity of all ports together.
     pub shared: Capacity,
 }
 
-/// A frame coming in.
+/// An arriving frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// By this port.
+    /// Ingress port.
     pub port: usize,
     /// The frame.
     pub frame: Frame,
-    /// When its last bit is in.
+    /// Instant of its last bit.
     pub complete: RunTime,
 }
 
-/// What a switch wants done or noticed. A frame may have an internal priority: on the wire it is as
-/// [`Frame::leaving`] has it.
+/// An effect of a switch, for the driver to carry out or record. A frame may have an internal priority value: on the
+/// wire it is as in [`Frame::leaving`].
 ///
 /// The frame lies at one place in all of them: whoever takes one looks at it before anything else.
 #[derive(Debug, PartialEq, Eq)]
@@ -120,9 +121,9 @@ pub enum Output {
     Transmit {
         /// The frame.
         frame: Frame,
-        /// By this port.
+        /// Egress port.
         port: usize,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
@@ -130,9 +131,9 @@ pub enum Output {
     Abort {
         /// The frame.
         frame: Frame,
-        /// By this port.
+        /// Egress port.
         port: usize,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
     /// The frame on the wire is sent in fragments, and one of them ends or begins. Of one that begins the driver owes
@@ -140,52 +141,52 @@ pub enum Output {
     Fragment {
         /// The frame.
         frame: Frame,
-        /// By this port.
+        /// Egress port.
         port: usize,
-        /// Which.
+        /// Which edge of the fragment.
         edge: FragmentEdge,
     },
     /// A copy of a frame ended here.
     Dropped {
         /// The frame.
         frame: Frame,
-        /// Egress port it was for; the ingress port when it got no further.
+        /// Egress port that it was for; the ingress port if it was dropped before.
         port: usize,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
-    /// Where [copies are followed](Switch::follow_copies): what became of a frame.
+    /// What became of a copy, where [copies are followed](Switch::follow_copies).
     Follow {
         /// The frame.
         frame: Frame,
-        /// Egress port of the copy; of a frame that became several, the ingress port.
+        /// Egress port of the copy; the ingress port for a frame that became several.
         port: usize,
-        /// What.
+        /// What became of it.
         life: Life,
     },
 }
 
-/// A frame that goes straight through a switch: as it came, by one port and at once. The driver owes
+/// A frame that passes straight through a switch: unchanged, by one port and at once. The driver owes
 /// [`Switch::handle_line_free`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Passing {
-    /// By this port.
+    /// Egress port.
     pub port: usize,
-    /// To be handed back with the end.
+    /// Token to hand back with the end of the transmission.
     pub transmission: Transmission,
 }
 
-/// Work that waits for its instant.
+/// A frame or copy held until its instant.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// A frame handed in early.
     Arrival(Arrival),
-    /// A copy that could not be cut through: the egress port that queues it when it is complete.
+    /// A copy that could not be cut through, with the egress port that queues it when it is complete.
     Copy { port: usize, frame: Frame },
 }
 
 impl Output {
-    /// The frame it is about.
+    /// The frame concerned.
     #[inline]
     pub const fn frame(&self) -> &Frame {
         match self {
@@ -213,22 +214,22 @@ impl Output {
 #[derive(Debug)]
 pub struct Switch<S, I, C> {
     ports: Vec<Port<S>>,
-    /// Ports where frames wait: the others have nothing to do by themselves.
+    /// Ports with waiting frames: the others have no deadline.
     waiting: PortSet,
     device: NodeShared<C>,
     forwarding: Forwarding,
     ingress: I,
-    /// Where copies of streams are made or removed.
+    /// Replication and elimination of streams.
     streams: Option<Box<StreamTable>>,
     processing_delay: Span,
     mixed_rate_delay: Span,
     mode: ForwardingMode,
     lengths: FrameLengths,
-    /// After a restart: frames that begin before are not received.
+    /// End of the last restart: frames that begin before it are not received.
     back_at: Option<RunTime>,
-    /// Ordered by instant, equal instants by arrival.
+    /// Held frames, ordered by instant, equal instants by arrival.
     stages: VecDeque<(RunTime, Stage)>,
-    /// Copies for idle ports, each with the instant from which on all of it could be forwarded.
+    /// Copies for idle ports, each with the instant from which all of it can be forwarded.
     contenders: Contenders<(Frame, RunTime)>,
     outputs: Fifo<Output>,
 }
@@ -236,7 +237,7 @@ pub struct Switch<S, I, C> {
 impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// A switch with these ports, this forwarding table and this clock.
     ///
-    /// Panics when the table is for another number of ports.
+    /// Panics if the table is for another number of ports.
     pub fn new(
         config: SwitchConfig,
         ports: Vec<Port<S>>,
@@ -267,15 +268,15 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Tells from now on what becomes of every copy of a frame, see [`Life`]; to be called before the first frame comes.
+    /// Reports what becomes of every copy of a frame from now on, see [`Life`]; to be called before the first frame.
     pub const fn follow_copies(&mut self) {
         self.device.follows = true;
     }
 
-    /// Makes and removes copies of streams from now on: to be called before the first frame comes. The functions need whole
+    /// Sets the stream replication and elimination functions; to be called before the first frame. They need complete
     /// frames.
     ///
-    /// Panics when the switch is a cut-through switch.
+    /// Panics for a cut-through switch.
     pub fn set_streams(&mut self, streams: StreamTable) {
         assert!(
             self.mode == ForwardingMode::StoreAndForward,
@@ -284,23 +285,23 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.streams = (!streams.is_empty()).then(|| Box::new(streams));
     }
 
-    /// Takes frames of other lengths than the standard's from now on.
+    /// Sets the accepted frame lengths, in place of the standard's.
     pub const fn set_lengths(&mut self, lengths: FrameLengths) {
         self.lengths = lengths;
     }
 
-    /// What it asks of frames that come in.
+    /// The ingress rule.
     pub const fn ingress(&self) -> &I {
         &self.ingress
     }
 
-    /// Its functions on streams.
+    /// Stream replication and elimination functions of the switch.
     pub fn streams(&mut self) -> Option<&mut StreamTable> {
         self.streams.as_deref_mut()
     }
 
-    /// When the switch can forward a frame whose header and last bit are in at these instants: the best instant to
-    /// hand it in.
+    /// The earliest instant to forward a frame whose header and last bit arrive at these instants: the best one for
+    /// handing it in.
     pub fn ready_at(&self, header: RunTime, complete: RunTime) -> RunTime {
         match self.mode {
             ForwardingMode::StoreAndForward => complete + self.processing_delay,
@@ -308,9 +309,9 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// A frame. `now` is the instant its header (cut-through) or all of it (store-and-forward) was in and processed, see
-    /// [`ready_at`](Self::ready_at). A store-and-forward switch holds a frame that is handed in early until then; a
-    /// frame handed in late is forwarded at `now`, behind those that were held and are due.
+    /// A frame arrives. `now` is the instant at which its header (cut-through) or all of it (store-and-forward) was
+    /// received and processed, see [`ready_at`](Self::ready_at). A store-and-forward switch holds a frame that is
+    /// handed in early until then; a frame handed in late is forwarded at `now`, after held ones that are due.
     ///
     /// With `more` other inputs of this instant may follow: an idle port then chooses among them at
     /// [`handle_deadline`](Self::handle_deadline).
@@ -319,8 +320,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.put(&arrival.frame, passing);
     }
 
-    /// As [`handle_frame`](Self::handle_frame), for drivers of many frames: of one that goes straight through, as most do, this
-    /// is given instead of an output. It comes before all outputs that are not taken yet.
+    /// As [`handle_frame`](Self::handle_frame), for drivers of many frames: a frame that passes straight through, as
+    /// most do, is returned instead of becoming an output. It precedes all outputs not taken yet.
     #[inline]
     pub fn handle_passing(&mut self, now: RunTime, arrival: &Arrival, more: bool) -> Option<Passing> {
         if self.contenders.is_overdue(now) {
@@ -341,7 +342,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.forward(now, arrival, more)
     }
 
-    /// A frame that the switch makes itself, for one of its ports. With `more` other inputs of this instant may follow.
+    /// Takes a frame that the switch itself sends, for one of its ports. With `more` other inputs of this instant may
+    /// follow.
     pub fn handle_own(&mut self, now: RunTime, port: usize, frame: Frame, more: bool) {
         if self.contenders.is_overdue(now) {
             self.settle(now);
@@ -379,22 +381,23 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.ports[port].handle_line_free(transmission, free_at);
     }
 
-    /// The clock of the switch was set at `now`, or runs differently from then on: the windows move with it.
+    /// The clock of the switch was set at `now`, or changed its frequency: deadlines are converted again.
     pub fn handle_clock_change(&mut self, now: RunTime) {
         for port in &mut self.ports {
             port.handle_clock_change(now, &self.device);
         }
     }
 
-    /// The switch is synchronised from `now` on, or no longer: only while it is do frames go by schedule.
+    /// The switch gains or loses synchronisation at `now`; frames are sent by schedule only while it is synchronised.
     pub fn handle_synchronised(&mut self, now: RunTime, is_synchronised: bool) {
         for port in &mut self.ports {
             port.handle_synchronised(now, &self.device, is_synchronised);
         }
     }
 
-    /// The switch restarts at `now` and is back at `back_at`. What it holds is dropped, what it sends is cut off, what
-    /// it learnt and counted is forgotten; a frame whose first bit comes before `back_at` is not received.
+    /// The switch restarts at `now` and is up again at `back_at`. Held frames are dropped, frames on the wire are cut
+    /// off, learnt addresses and the state of the ingress rule are reset; a frame whose first bit comes before
+    /// `back_at` is not received.
     pub fn handle_restart(&mut self, now: RunTime, back_at: RunTime) {
         self.release(now);
         self.back_at = Some(back_at);
@@ -425,18 +428,18 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.back_at.is_some_and(|back_at| now < back_at)
     }
 
-    /// A port.
+    /// The port with index `port`.
     pub fn port(&self, port: usize) -> &Port<S> {
         &self.ports[port]
     }
 
-    /// The effects that were not taken yet, for whoever takes many.
+    /// The effects not taken yet, for drivers that take many at once.
     #[inline]
     pub const fn outputs(&mut self) -> &mut Fifo<Output> {
         &mut self.outputs
     }
 
-    /// The next effect; `None` when all were taken.
+    /// The next effect; `None` when all are taken.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
@@ -452,7 +455,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.earliest_deadline()
     }
 
-    /// Of what waits.
+    /// The earliest deadline of held frames, contenders and ports with waiting frames.
     fn earliest_deadline(&self) -> Deadline {
         let stage = self.stages.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let stage = stage.min(self.contenders.deadline());
@@ -465,27 +468,27 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             .fold(stage, Deadline::min)
     }
 
-    /// The line of `port`.
+    /// Line rate of `port`.
     pub fn line(&self, port: usize) -> LineRate {
         self.ports[port].line()
     }
 
-    /// The course of the credit of a queue of `port` up to `now`; `None`: it has none.
+    /// Credit of a queue of `port` over time, up to `now`; `None`: the queue has no credit-based shaper.
     pub fn credit(&mut self, now: RunTime, port: usize, queue: usize) -> Option<&CreditCourse> {
         self.ports[port].credit(now, queue, &self.device)
     }
 
-    /// What waits at `port`.
+    /// Occupancy of the queues of `port`.
     pub fn fill(&self, port: usize) -> Fill {
         self.ports[port].fill()
     }
 
-    /// Most bytes that ever waited at `port`.
+    /// Greatest occupancy of `port` so far, in bytes.
     pub fn peak_bytes(&self, port: usize) -> u64 {
         self.ports[port].peak_bytes()
     }
 
-    /// Frames inside that wait for their instant, or for the others of theirs, before they reach a queue.
+    /// Number of frames inside that have not reached a queue: they wait for their instant, or for the end of it.
     pub fn staged(&self) -> usize {
         self.stages.len() + self.contenders.len()
     }
@@ -527,7 +530,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
-    /// Forwards a frame; gives it where it goes straight through, before all outputs.
+    /// Forwards a frame; returns it if it passes straight through, before all outputs.
     #[inline(always)]
     fn forward(&mut self, now: RunTime, arrival: &Arrival, more: bool) -> Option<Passing> {
         let fails_check = arrival.frame.marks.has(Marks::FCS_ERROR);
@@ -587,7 +590,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Forwards a frame by its address, with another priority here or as drop eligible. It lies apart: few frames are changed.
+    /// Forwards a frame by its address, with an internal priority or as drop eligible. A separate function, because few
+    /// frames are changed.
     #[cold]
     fn bridge_as(&mut self, now: RunTime, arrival: &Arrival, change: (Option<u8>, bool), more: bool) {
         let Arrival { port, frame, .. } = *arrival;
@@ -608,7 +612,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Does with a frame what is to be done with its stream; false when it is of none.
+    /// Applies the stream function of a frame; false if it belongs to no stream.
     #[inline(never)]
     fn handle_stream(&mut self, now: RunTime, arrival: &Arrival, more: bool) -> bool {
         let Arrival { port, ref frame, complete } = *arrival;
@@ -653,7 +657,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Sends a copy out of every port of the route; gives what leaves at once by the only one.
+    /// Sends a copy out of every port of the route; returns the frame if its only copy leaves at once.
     #[inline(always)]
     fn spread(
         &mut self,
@@ -684,7 +688,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         if sent { Ok(None) } else { Err(Cause::NoEgress) }
     }
 
-    /// Tells how many copies of a stream's frame are made, if more than one.
+    /// Reports the number of copies of a stream's frame, if more than one.
     fn follow_stream(&mut self, arrival: &Arrival, copies: usize) {
         if self.device.follows && copies > 1 {
             let Arrival { port, frame, .. } = *arrival;
@@ -692,7 +696,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Tells how many copies a frame becomes, if more than one.
+    /// Reports the number of copies of a frame, if more than one.
     #[cold]
     fn follow(&mut self, route: Route, arrival: &Arrival, critical: bool) {
         let Arrival { port, frame, .. } = *arrival;
@@ -704,7 +708,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Sends a copy out of port `egress`; gives it where it leaves at once.
+    /// Sends a copy out of port `egress`; returns it if it leaves at once.
     #[inline]
     fn send(&mut self, now: RunTime, egress: usize, arrival: &Arrival, more: bool) -> Option<Passing> {
         let frame = &arrival.frame;
@@ -730,8 +734,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.ports[one].line() == self.ports[other].line()
     }
 
-    /// Hands a copy to its port, or keeps it while the frames that may come at this instant could go before it. From `complete`
-    /// on all of it can be forwarded. Gives it where it leaves at once.
+    /// Hands a copy to its port, or holds it while other frames of this instant could still be more urgent. All of it
+    /// can be forwarded from `complete` on. Returns it if it leaves at once.
     #[inline]
     fn offer(
         &mut self,
@@ -749,7 +753,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.enqueue(now, port, frame)
     }
 
-    /// All inputs of an instant are in: idle ports choose among what came. Who loses and is not all in yet is stored.
+    /// All inputs of an instant are in: idle ports choose among the arrivals. A copy that is not chosen and not
+    /// complete is stored.
     #[cold]
     fn settle(&mut self, now: RunTime) {
         let ports = &self.ports;
@@ -765,7 +770,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Hands a frame to its port; gives it where it leaves at once.
+    /// Hands a frame to its port; returns it if it leaves at once.
     #[inline]
     fn enqueue(&mut self, now: RunTime, port: usize, frame: &Frame) -> Option<Passing> {
         let transmission = self.ports[port].begin_at_once(now, frame, &self.device);
@@ -775,7 +780,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         transmission.map(|transmission| Passing { port, transmission })
     }
 
-    /// A frame that leaves at once is to be an output like others.
+    /// Turns a frame that passed straight through into an ordinary output.
     #[inline]
     fn put(&mut self, frame: &Frame, passing: Option<Passing>) {
         if let Some(Passing { port, transmission }) = passing {

@@ -1,4 +1,4 @@
-//! The virtual link layer of an end system: what lies between its send and receive lanes and one or two ports.
+//! The virtual link layer of an end system: between its send and receive lanes and its one or two ports.
 //!
 //! ```text
 //! message ─┬─ rate-constrained: sub-virtual-links ─ regulator ─ numbering ─┬─▶ port on network A
@@ -9,17 +9,17 @@
 //!          └─ best effort ─▶ receive lane
 //! ```
 //!
-//! The parts are cores of their own ([regulator], [integrity], [redundancy], [dispatch]); here they are put together by
-//! identifier. Eligible frames of all virtual links meet in the egress queues, which are the multiplexer of ARINC 664
-//! part 7: what they wait there is the output jitter, and each virtual link keeps an account of it for each port. Both
-//! copies of a frame carry one number.
+//! The parts are cores of their own ([regulator], [integrity], [redundancy], [dispatch]), combined here by identifier.
+//! Eligible frames of all virtual links meet in the egress queues, which are the multiplexer of ARINC 664 part 7: their
+//! waiting time there is the output jitter, recorded for each virtual link and port. Both copies of a frame carry one
+//! number.
 //!
 //! # Time
-//! Gaps of virtual links and instants of schedules go by the local clock, and move when it is
-//! [changed](VirtualLinkLayer::handle_clock_change). Late calls change no eligible time and no planned instant, only when the frames are handed on. A message that need not
-//! wait goes at once, before those that were held back until then. Of frames that were held back and are due at one call the one due first goes first; among equals
-//! virtual links before schedules, lower identifiers before higher.
-//! Each effect inspects one number for each virtual link and schedule sent here.
+//! Gaps of virtual links and instants of schedules follow the local clock, and move when it is
+//! [changed](VirtualLinkLayer::handle_clock_change). Late calls change no eligible time and no planned instant, only
+//! when the frames are passed on. A message that need not wait leaves at once, before those held back until then. Of
+//! frames held back that are due at one call the earliest leaves first; among equals virtual links before schedules,
+//! lower identifiers before higher. Each effect inspects one number for each virtual link and schedule sent here.
 //!
 //! [regulator]: crate::arinc664::regulator
 //! [integrity]: crate::arinc664::integrity
@@ -53,13 +53,13 @@ use table::Table;
 pub struct Departure {
     /// The frame, numbered.
     pub frame: Frame,
-    /// Where copies go.
+    /// Networks on which it is sent.
     pub networks: Networks,
-    /// From when on it could have been sent.
+    /// Instant from which it could have been sent.
     pub due: RunTime,
 }
 
-/// A virtual link that begins here. What a frame meets of it lies in two lines of cache, the second for its port.
+/// A virtual link that begins here. The fields used for a frame lie in two cache lines, the second for its port.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Link {
@@ -72,9 +72,9 @@ struct Link {
 /// The frames of a virtual link in the egress queues of a port.
 #[derive(Debug)]
 struct Multiplexed {
-    /// When those that wait were eligible; ascending.
+    /// Eligible times of waiting frames; ascending.
     eligible: Fifo<RunTime>,
-    /// When the last one that began was.
+    /// Eligible time of the frame that began last.
     last: RunTime,
     account: JitterAccount,
 }
@@ -105,15 +105,15 @@ pub struct VirtualLinkLayer {
     schedules: Table<Schedule>,
     receivers: Table<Receiver>,
     expected: Table<Expected>,
-    /// When each link and then each schedule has a frame to hand on.
+    /// Instants at which each link and then each schedule has a frame to pass on.
     due: Box<[RunTime]>,
     earliest: RunTime,
-    /// The end system is not synchronised: it has no instants.
+    /// Whether sending by schedule is suspended, because the end system is not synchronised.
     suspended: bool,
 }
 
 impl VirtualLinkLayer {
-    /// An layer whose clock shows `start`.
+    /// A layer whose clock shows `start`.
     ///
     /// # Errors
     /// [`VirtualLinkLayerError`] for the first part of the configuration that cannot work.
@@ -149,15 +149,15 @@ impl VirtualLinkLayer {
         })
     }
 
-    /// The end system is on one network: no frame that comes is a second copy.
+    /// The end system has a single network: no frame is a second copy.
     pub(crate) fn expect_one_network(&mut self) {
         self.receivers.all.iter_mut().for_each(Receiver::expect_one_network);
         self.expected.all.iter_mut().for_each(|expected| expected.manager.expect_one_network());
     }
 
-    /// A message in its frame, from the lane. `lost` gets each frame that will not be sent: this one, or an older one
-    /// whose place it takes. Gives the departure of a message that need not wait; those that do wait for
-    /// [`poll_departure`](Self::poll_departure), also until `now`.
+    /// A message in its frame, from the lane. `lost` is called for each frame that will not be sent: this one, or an
+    /// older one that it replaces. Returns the departure of a message that need not wait; others leave by
+    /// [`poll_departure`](Self::poll_departure), also if due at `now`.
     pub fn handle_message(
         &mut self,
         now: RunTime,
@@ -199,7 +199,7 @@ impl VirtualLinkLayer {
                     lost(frame, Cause::Regulator);
                     return None;
                 }
-                // Alone and at rest: neither the list of what is due nor anybody's turn changes.
+                // Fast path: nothing else is due, so neither the list of instants nor the next turn changes.
                 let at_rest = self.earliest >= now && self.due[at] == NEVER;
                 if at_rest && link.regulator.next_deadline().is_due(now) {
                     return link.depart(clock);
@@ -211,12 +211,12 @@ impl VirtualLinkLayer {
         None
     }
 
-    /// A message that comes from the lane at `comes`, in its frame, ahead of that instant: taken where it is then sure to
-    /// wait for the gap of its virtual link, so that nothing has to be done at that instant. Messages of one virtual link
-    /// must be handed in, here or [there](Self::handle_message), in the order they come.
+    /// Takes a message that will leave the lane at `comes`, in its frame, ahead of that instant, if it is then sure to
+    /// wait for the gap of its virtual link, which saves an event. Messages of one virtual link must be handed in, here
+    /// or to [`handle_message`](Self::handle_message), in the order they come.
     ///
     /// # Errors
-    /// The frame, which must be handed in when it comes.
+    /// The frame, to be handed in when it comes.
     pub fn handle_ahead(&mut self, comes: RunTime, frame: Frame) -> Result<(), Frame> {
         let of_a_link = frame.class == TrafficClass::RateConstrained && frame.sequence == 0;
         let Some(at) = self.links.place(frame.virtual_link).filter(|_| of_a_link) else { return Err(frame) };
@@ -225,8 +225,8 @@ impl VirtualLinkLayer {
         Ok(())
     }
 
-    /// The next frame that was held back and leaves for the ports at `now`; `None` when there is none before the next
-    /// deadline. Ask at every deadline, behind the messages of the instant.
+    /// The next frame held back that leaves for the ports at `now`; `None` when there is none before the next deadline.
+    /// To be called at every deadline, after the messages of the instant.
     pub fn poll_departure(&mut self, now: RunTime, clock: &impl LocalClock) -> Option<Departure> {
         while self.earliest <= now {
             let at = self.due.iter().position(|due| *due == self.earliest)?;
@@ -259,14 +259,14 @@ impl VirtualLinkLayer {
         None
     }
 
-    /// When [`poll_departure`](Self::poll_departure) will have something.
+    /// When [`poll_departure`](Self::poll_departure) will return a frame.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         Deadline::at(self.earliest)
     }
 
-    /// Numbers a frame that goes past regulator and schedule, as a babbling end system sends it, and says where it
-    /// goes; `None`: its flow does not begin here.
+    /// Numbers a frame that bypasses regulator and schedule, as a babbling end system sends it, and returns its
+    /// networks; `None`: its flow does not begin here.
     pub fn number(&mut self, frame: Frame) -> Option<(Frame, Networks)> {
         let id = frame.virtual_link;
         match frame.class {
@@ -287,7 +287,7 @@ impl VirtualLinkLayer {
     /// A frame whose last bit came by `network` at `now`. `Ok`: the receive lane gets it.
     ///
     /// # Errors
-    /// Why it is dropped.
+    /// The reason to drop it.
     pub fn handle_frame(
         &mut self,
         now: RunTime,
@@ -332,7 +332,8 @@ impl VirtualLinkLayer {
         }
     }
 
-    /// The end system is synchronised from `now` on, or no longer: what waits for its instants then is handed to `lost`.
+    /// The end system gains or loses synchronisation at `now`: frames that wait for their instants when it is lost are
+    /// handed to `lost`.
     pub fn handle_synchronised(
         &mut self,
         now: RunTime,
@@ -350,7 +351,7 @@ impl VirtualLinkLayer {
         self.handle_clock_change(now, clock);
     }
 
-    /// The end system restarts at `now`: numbers begin at zero, nothing is remembered, and what waited is handed to
+    /// The end system restarts at `now`: numbers begin at zero, all state is reset, and waiting frames are handed to
     /// `lost`.
     pub fn handle_restart(&mut self, now: RunTime, clock: &impl LocalClock, mut lost: impl FnMut(Frame)) {
         for link in &mut self.links.all {
@@ -385,7 +386,7 @@ impl VirtualLinkLayer {
         }
     }
 
-    /// A frame that was due at `due` comes to `port` at `now`, where none waits, and its transmission begins: as
+    /// A frame that was due at `due` arrives at `port` at `now`, where none waits, and its transmission begins: as
     /// [`joins`](Self::joins) and [`begins`](Self::begins).
     #[inline]
     pub(crate) fn passes(&mut self, port: usize, frame: &Frame, due: RunTime, now: RunTime) {
@@ -402,7 +403,7 @@ impl VirtualLinkLayer {
         }
     }
 
-    /// The frame that joined last found no room.
+    /// The frame that joined last was dropped for lack of room.
     pub(crate) fn leaves(&mut self, port: usize, frame: &Frame) {
         if let Some(multiplexed) = self.multiplexed(port, frame) {
             multiplexed.eligible.pop_back();
@@ -414,7 +415,7 @@ impl VirtualLinkLayer {
         self.links.place(id).map(|at| &self.links.all[at].ports[port].account)
     }
 
-    /// Frames that wait in regulators and for their instants.
+    /// Number of frames that wait in regulators and for their instants.
     pub fn waiting(&self) -> usize {
         let links = self.links.all.iter().map(|link| link.regulator.waiting());
         let schedules = self.schedules.all.iter().map(|schedule| schedule.dispatcher.waiting());

@@ -54,18 +54,18 @@ pub enum FilterDrop {
     ConstantField,
     /// The virtual link may not enter here.
     UnknownVirtualLink(VirtualLinkId),
-    /// Shorter than the virtual link's Lmin, in bytes.
+    /// Shorter than the virtual link's Lmin.
     BelowLmin {
         /// The virtual link.
         virtual_link: VirtualLinkId,
-        /// Its bound, in bytes.
+        /// The virtual link's Lmin, in bytes.
         lmin: u16,
     },
-    /// Longer than the virtual link's Lmax, in bytes.
+    /// Longer than the virtual link's Lmax.
     AboveLmax {
         /// The virtual link.
         virtual_link: VirtualLinkId,
-        /// Its bound, in bytes.
+        /// The virtual link's Lmax, in bytes.
         lmax: u16,
     },
 }
@@ -73,10 +73,10 @@ pub enum FilterDrop {
 /// A table that cannot be a filter: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// The same virtual link twice.
+    /// A virtual link with two entries.
     #[error("{0} is listed twice at one input port; list it once")]
     Twice(VirtualLinkId),
-    /// Bounds that no frame meets.
+    /// Length bounds that no frame meets.
     #[error(
         "{virtual_link} allows {lmin}B to {lmax}B, which no frame of 64B to 1518B meets; widen the bounds"
     )]
@@ -131,8 +131,7 @@ impl InputFilter {
 impl Arrival {
     /// The virtual link a sound frame names.
     ///
-    /// # Errors
-    /// What is wrong with the frame, whatever may enter.
+    /// [`FilterDrop`]: the reason that does not depend on the table.
     #[inline]
     pub fn virtual_link(&self) -> Result<VirtualLinkId, FilterDrop> {
         if !self.aligned {
@@ -152,10 +151,10 @@ impl Arrival {
 }
 
 impl Entry {
-    /// Whether a frame of its virtual link may be so long.
+    /// Checks a frame's length in bytes, DA to FCS, against Lmin and Lmax.
     ///
     /// # Errors
-    /// The bound it does not keep.
+    /// [`FilterDrop`]: the bound that the frame violates.
     #[inline]
     pub fn check(&self, frame_len: usize) -> Result<(), FilterDrop> {
         let Self { virtual_link, lmin, lmax } = *self;

@@ -74,7 +74,7 @@ pub struct Contract {
     lmax: u16,
 }
 
-/// As it is stated, before it is known to be one.
+/// A contract as it is written in a file, before its values are checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Terms {

@@ -32,14 +32,14 @@ pub enum Mode {
     FrameBased,
 }
 
-/// Whether a frame keeps its virtual link's contract.
+/// Whether a frame conforms to its virtual link's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It does, and was charged.
+    /// The frame conforms and was charged.
     Conforming,
-    /// It does not and was not charged; it would have passed `early_by` later.
+    /// The frame does not conform and was not charged; it would have passed `early_by` later.
     Excess {
-        /// How much too early it came.
+        /// How much too early the frame came.
         early_by: Span,
     },
     /// It costs more than a full account holds, so it would never pass, and was not charged.
@@ -59,7 +59,7 @@ pub struct Account {
     updated: RunTime,
 }
 
-/// Most jitter an account grants: with it every sum has 64 bits. What varies by more is no network.
+/// Greatest jitter that an account may grant, so that every sum fits 64 bits. No network varies by more.
 pub const MAX_GRANTED_JITTER: Span = Span::from_millis(3_600_000);
 
 /// A jitter that cannot be granted: the plan's fault.

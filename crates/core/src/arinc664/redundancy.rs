@@ -26,9 +26,9 @@ use crate::frame::NetworkId;
 /// Whether second copies are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
-    /// Of two copies within `skew_max`, the first is forwarded.
+    /// First valid copy wins: of two copies within `skew_max`, the first is forwarded.
     FirstValidWins {
-        /// Most time between two copies of a frame.
+        /// SkewMax: greatest time between two copies of a frame.
         skew_max: Span,
     },
     /// Every frame is forwarded.
@@ -42,9 +42,9 @@ pub enum Redundancy {
      lower SkewMax or lengthen the BAG (the period)"
 )]
 pub struct SkewError {
-    /// What was asked for.
+    /// The requested SkewMax.
     pub skew_max: Span,
-    /// What the gap allows.
+    /// Greatest SkewMax that the gap allows.
     pub limit: Span,
 }
 
@@ -76,11 +76,11 @@ const NO_SKEW: Span = Span::from_picos(-1);
 /// Redundancy management of one virtual link at one receiver.
 #[derive(Clone, Debug)]
 pub struct RedundancyManager {
-    /// Most time between two copies; negative where every frame is forwarded.
+    /// SkewMax; negative where every frame is forwarded.
     skew_max: Span,
     now: RunTime,
     latest: Option<u8>,
-    /// Forwarded, oldest first, without a second copy so far and not older than SkewMax.
+    /// Forwarded frames, oldest first, without a second copy so far and not older than SkewMax.
     unmatched: Fifo<Forwarded>,
 }
 
@@ -156,7 +156,8 @@ impl RedundancyManager {
     }
 }
 
-/// Whether `later − earlier`, neither less than zero, exceeds `span`, also where the difference is beyond what a [`Span`] holds.
+/// Whether `later − earlier`, neither less than zero, exceeds `span`, also where the difference is beyond what a
+/// [`Span`] holds.
 #[inline]
 fn exceeds(later: RunTime, earlier: RunTime, span: Span) -> bool {
     later.as_picos().abs_diff(earlier.as_picos()) > span.as_picos().unsigned_abs()
@@ -188,8 +189,8 @@ pub struct Delivery {
     pub overtaken: bool,
 }
 
-/// One virtual link at a receiving end system: an integrity checker per network, then redundancy management. One line of
-/// cache, with the number that is remembered: few links have to remember two.
+/// One virtual link at a receiving end system: an integrity checker per network, then redundancy management. One line
+/// of cache, with the number that is remembered: few links have to remember two.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Receiver {

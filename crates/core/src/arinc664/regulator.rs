@@ -11,9 +11,10 @@
 //! Road not taken: the gap from the actual sending, which lets a virtual link fall behind by its jitter at
 //! every frame.
 //!
-//! The gap is measured by the end system's own clock, so that one which runs fast sends sooner; e(k) and a(k) are what has
-//! [elapsed](LocalClock::elapsed) by it, and eligible times become run time where a deadline is asked for. Whoever drives the
-//! clock tells the regulator ([`handle_clock_change`](Regulator::handle_clock_change)). Without a clock it is run time.
+//! The gap is measured by the end system's own clock, so that one which runs fast sends sooner; e(k) and a(k) are what
+//! has [elapsed](LocalClock::elapsed) by it, and eligible times become run time where a deadline is asked for. Whoever
+//! drives the clock tells the regulator ([`handle_clock_change`](Regulator::handle_clock_change)). Without a clock it
+//! is run time.
 //!
 //! # Time
 //! Late calls change nothing: eligible times are computed, not observed, and each frame keeps the instant it
@@ -50,21 +51,21 @@ pub struct Eligible<F> {
     pub frame: F,
     /// The sub-virtual-link it came from, from zero.
     pub sub_virtual_link: usize,
-    /// From when on it may be sent.
+    /// Instant from which the frame may be sent.
     pub eligible_at: RunTime,
 }
 
-/// Why a frame was not taken in.
+/// Why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// Its FIFO holds as many frames as it may.
+    /// The FIFO of the sub-virtual-link is full.
     QueueFull {
-        /// How many.
+        /// The FIFO's capacity, in frames.
         capacity: usize,
     },
     /// Longer than the contract's Lmax, in bytes.
     AboveLmax {
-        /// The bound.
+        /// Lmax, in bytes.
         lmax: u16,
     },
     /// Shorter than an Ethernet frame.
@@ -73,22 +74,22 @@ pub enum RefusalReason {
     NoSuchSubVirtualLink,
 }
 
-/// A frame not taken in, handed back with the reason.
+/// A refused frame, handed back with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<F> {
     /// The frame.
     pub frame: F,
-    /// Why.
+    /// The reason.
     pub reason: RefusalReason,
 }
 
 /// Sub-virtual-links that make no regulator: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegulatorError {
-    /// Not one to four.
+    /// The number of sub-virtual-links is not one to four.
     #[error("{0} sub-virtual-links are not between 1 and 4; give each virtual link 1 to 4")]
     SubVirtualLinks(usize),
-    /// One that can never hold a frame.
+    /// A sub-virtual-link with a capacity of zero.
     #[error("sub-virtual-link {0} holds no frame; give its queue room for at least 1")]
     NoRoom(usize),
 }
@@ -114,7 +115,7 @@ pub struct Regulator<F> {
     turn: usize,
     /// Earliest eligible time of the next frame.
     gap_ends: RunTime,
-    /// The same by the end system's clock, since the epoch.
+    /// The same instant as elapsed time of the end system's clock since the epoch.
     gap_elapsed: Span,
     /// The latest instant of any call.
     now: RunTime,
@@ -167,9 +168,9 @@ impl<F> Regulator<F> {
         Ok(())
     }
 
-    /// Takes in a frame ahead of the instant `comes` at which it comes, where nothing that may happen until then makes a
-    /// difference to it: there is one sub-virtual-link, nobody waits in it, and the gap ends after the frame came. Else the
-    /// frame is handed back, to be [handed in](Self::handle_frame) when it comes.
+    /// Takes in a frame ahead of the instant `comes` at which it comes, where nothing that may happen until then makes
+    /// a difference to it: there is one sub-virtual-link, nobody waits in it, and the gap ends after the frame came.
+    /// Else the frame is handed back, to be [handed in](Self::handle_frame) when it comes.
     ///
     /// # Errors
     /// The frame.
@@ -195,7 +196,8 @@ impl<F> Regulator<F> {
         }
     }
 
-    /// The next frame that has become eligible, in the order of eligible times; the gap behind it is measured by `clock`.
+    /// The next frame that has become eligible, in the order of eligible times; the gap behind it is measured by
+    /// `clock`.
     pub fn poll_output(&mut self, clock: &impl LocalClock) -> Option<Eligible<F>> {
         let first = self.first_arrival()?;
         let eligible_at = first.max(self.gap_ends);

@@ -11,8 +11,8 @@ use wg_frame::time::Span;
 use super::{MASTERS, Parameters};
 use crate::clock::LocalTime;
 
-/// The fault-tolerant mean of instants relative to the first, ascending: of 1 none; of 2 the mean; of 3 the median; of 4
-/// the mean of 2nd and 3rd; of 5 that of 2nd and 4th; of more that of the (k+1)-th earliest and latest, k being the
+/// The fault-tolerant mean of instants relative to the first, ascending: of 1 none; of 2 the mean; of 3 the median; of
+/// 4 the mean of 2nd and 3rd; of 5 that of 2nd and 4th; of more that of the (k+1)-th earliest and latest, k being the
 /// number of faulty masters tolerated, at least 1.
 pub fn correction(after: &[Span], faulty: u8) -> Span {
     let mean = |a: usize, b: usize| {
@@ -32,41 +32,41 @@ pub fn correction(after: &[Span], faulty: u8) -> Span {
     }
 }
 
-/// Frames that belong together.
+/// Integration frames of one cycle that are compressed together.
 #[derive(Clone, Debug)]
 pub struct Collection {
-    /// Their integration cycle.
+    /// The integration cycle of the frames.
     pub cycle: u32,
     first: LocalTime,
-    /// Of frames after the first, in order.
+    /// How much later than the first each further frame was permanent, ascending.
     after: Vec<Span>,
     members: u32,
-    /// Windows so far.
+    /// Number of observation windows so far.
     windows: i64,
-    /// A frame came in the current window.
+    /// Whether a frame came in the current window.
     has_new: bool,
     open: bool,
 }
 
-/// What came of a collection.
+/// The result of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
-    /// When.
+    /// The compressed permanence instant.
     pub pit: LocalTime,
     /// The frames' integration cycle.
     pub cycle: u32,
-    /// Whose frames.
+    /// Membership of the collected frames, a bit for each master.
     pub members: u32,
 }
 
 impl Collection {
-    /// Begins with a frame permanent at `first`.
+    /// Begins a collection with a frame permanent at `first`.
     pub fn new(cycle: u32, members: u32, first: LocalTime) -> Self {
         let after = alloc::vec![Span::ZERO];
         Self { cycle, first, after, members, windows: 1, has_new: false, open: true }
     }
 
-    /// The end of the current window, as it is at `pit`.
+    /// Ends the current window, or extends it, as of `pit`.
     fn settle(&mut self, parameters: &Parameters, pit: LocalTime) {
         let most = i64::from(parameters.faulty_masters) + 1;
         while self.open {
@@ -82,7 +82,8 @@ impl Collection {
         }
     }
 
-    /// Takes in a frame permanent at `pit`; whether it belongs here. A second frame of a master does not.
+    /// Adds a frame permanent at `pit` and returns whether it belongs to this collection. A second frame of the same
+    /// master does not.
     pub fn take(&mut self, parameters: &Parameters, cycle: u32, members: u32, pit: LocalTime) -> bool {
         self.settle(parameters, pit);
         let fits = self.open && self.cycle == cycle && self.members & members == 0;
@@ -95,12 +96,12 @@ impl Collection {
         true
     }
 
-    /// When collecting is over, as far as is known now. Never later than [`Self::compressed`]'s instant.
+    /// End of collection as far as it is determined now. Never later than the instant of [`Self::compressed`].
     pub fn closes(&self, parameters: &Parameters) -> LocalTime {
         self.first + parameters.max_observation_window()
     }
 
-    /// What it comes to.
+    /// The compressed instant, cycle and membership.
     pub fn compressed(&self, parameters: &Parameters) -> Compressed {
         let correction = correction(&self.after, parameters.faulty_masters);
         let fixed = parameters.max_observation_window() + parameters.calculation_overhead;

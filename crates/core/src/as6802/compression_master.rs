@@ -19,15 +19,15 @@ const TICK: Span = Span::from_picos(1);
 
 /// A compression master.
 ///
-/// Of standard integrity it lets one coldstart frame pass when it is unsynchronised, and then compressed
-/// acknowledgements until a timeout. Of high integrity it lets acknowledgements pass one by one in the same time. The
-/// first coldstart frame closes the way for others until then, so that all masters take up the same one.
+/// At standard integrity it lets one coldstart frame pass when it is unsynchronised, and then compressed
+/// acknowledgements until a timeout. At high integrity it lets acknowledgements pass one by one in the same time; the
+/// first coldstart frame blocks the others until then, so that all masters take up the same one.
 #[derive(Clone, Debug)]
 pub struct CompressionMaster {
     parameters: Parameters,
     state: State,
     timer: LocalTime,
-    /// Acknowledgements pass until then.
+    /// End of the interval in which acknowledgements pass.
     gate: LocalTime,
     cycle: Cycle,
     members: u32,
@@ -42,7 +42,7 @@ pub struct CompressionMaster {
 }
 
 impl CompressionMaster {
-    /// One that has power from `now` on.
+    /// A compression master that is powered up at `now`.
     pub fn new(parameters: Parameters, now: LocalTime) -> Self {
         Self {
             held: PermanenceQueue::new(parameters.max_transmission_delay, HELD),
@@ -61,7 +61,7 @@ impl CompressionMaster {
         }
     }
 
-    /// It lost power, and has it again from `now` on: nothing is remembered.
+    /// Power returns at `now` after a loss: all state is lost.
     pub fn handle_restart(&mut self, now: LocalTime) {
         let old = (self.state, self.members);
         *self = Self::new(self.parameters, now.max(self.now));
@@ -73,12 +73,12 @@ impl CompressionMaster {
         }
     }
 
-    /// Its state.
+    /// The current state.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// The masters that were in schedule last.
+    /// Membership: the masters that were in schedule at the last evaluation.
     pub const fn membership(&self) -> u32 {
         self.members
     }
@@ -373,7 +373,8 @@ mod tests {
         parameters
     }
 
-    /// Coldstart frames that pass, by the bit of their master, of those that come at these instants from the first one on.
+    /// Coldstart frames that pass, by the bit of their master, of those that come at these instants from the first one
+    /// on.
     fn passed(integrity: Integrity, coming: &[(Span, u8)]) -> Vec<u32> {
         let parameters = parameters(integrity);
         let mut device = CompressionMaster::new(parameters, LocalTime::ZERO);
@@ -404,8 +405,8 @@ mod tests {
         sent
     }
 
-    /// Of two masters that start at once, all have to take up the same one. Of high integrity nothing but the gate sees to
-    /// that; of standard integrity the state does, up to the last instant of the gate.
+    /// Of two masters that start at once, all have to take up the same one. Of high integrity nothing but the gate sees
+    /// to that; of standard integrity the state does, up to the last instant of the gate.
     #[test]
     fn the_first_coldstart_frame_closes_the_way_for_others() {
         let open = parameters(Integrity::High).acknowledge_enabled();

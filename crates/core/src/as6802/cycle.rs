@@ -8,9 +8,9 @@ use crate::clock::LocalTime;
 /// What happens next in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It begins: the other opinion is looked at, masters send.
+    /// The cycle begins: masters send, and asynchronous and relative cliques are detected.
     Begin,
-    /// Who was in schedule is looked at.
+    /// The membership is evaluated.
     Evaluate,
     /// The clock is corrected.
     Correct,
@@ -25,13 +25,13 @@ struct Best {
 
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
-    /// When the current one began.
+    /// Instant at which the current cycle began.
     base: LocalTime,
     pub(super) number: u32,
     phase: Phase,
-    /// When in a cycle its frame is expected.
+    /// Offset in the cycle at which the compressed frame is expected.
     scheduled: Span,
-    /// A faulty master begins so much before.
+    /// How much earlier a faulty master begins its cycle.
     lead: Span,
     best: [Option<Best>; CHANNELS],
     /// Masters out of schedule: two, reset in turn, so that one always covers a whole cycle and more.
@@ -70,12 +70,12 @@ impl Cycle {
         self.best[channel] = Some(Best { members, pit });
     }
 
-    /// The beginning of the next cycle.
+    /// Instant at which the next cycle begins.
     pub(super) fn next_begin(&self, parameters: &Parameters) -> LocalTime {
         self.base + parameters.integration_cycle
     }
 
-    /// What is next, and when.
+    /// The next phase and its instant.
     pub(super) fn next(&self, parameters: &Parameters) -> (LocalTime, Phase) {
         let at = match self.phase {
             Phase::Begin => self.base - self.lead,
@@ -87,7 +87,7 @@ impl Cycle {
         (at, self.phase)
     }
 
-    /// A frame of cycle `number` is permanent at `pit`. Whether it is in schedule.
+    /// Takes a frame of cycle `number` that is permanent at `pit`, and returns whether it is in schedule.
     pub(super) fn take(
         &mut self,
         parameters: &Parameters,
@@ -110,12 +110,12 @@ impl Cycle {
         true
     }
 
-    /// Whether a frame with these members is the best of its channel.
+    /// Whether the best frame of `channel` so far was permanent at `pit`.
     pub(super) fn is_best(&self, channel: usize, pit: LocalTime) -> bool {
         self.best[channel].is_some_and(|best| best.pit == pit)
     }
 
-    /// The cycle begins: whether others are of another opinion.
+    /// Begins the cycle; returns the clique that is detected, if any.
     pub(super) fn begin(&mut self, parameters: &Parameters) -> Option<Clique> {
         let turn = (self.number % 2) as usize;
         let others = self.asynchronous[turn].count_ones();
@@ -132,7 +132,7 @@ impl Cycle {
         }
     }
 
-    /// The masters in schedule.
+    /// Evaluates the membership: the masters in schedule in this cycle.
     pub(super) fn evaluate(&mut self) -> u32 {
         let members = self.best.iter().flatten().map(|best| best.members);
         let members = members.max_by_key(|members| members.count_ones()).unwrap_or(0);
@@ -141,8 +141,8 @@ impl Cycle {
         members
     }
 
-    /// Corrects to the mean of the channels and goes on to the next cycle. By how much the device was ahead, and the
-    /// position it is at at `now`; nothing without a frame.
+    /// Corrects the clock to the mean of the channels and goes on to the next cycle. Returns the corrected position in
+    /// the cluster cycle at `now`; `None` if no frame came.
     pub(super) fn correct(&mut self, parameters: &Parameters, now: LocalTime) -> Option<Span> {
         let expected = self.base + self.scheduled;
         let (mut sum, mut count) = (0_i128, 0_i128);
@@ -160,7 +160,7 @@ impl Cycle {
         late.map(|_| position)
     }
 
-    /// Where in the cluster cycle it is at `now`.
+    /// Position in the cluster cycle at `now`.
     pub(super) fn position(&self, parameters: &Parameters, now: LocalTime) -> Span {
         let before = i128::from(parameters.integration_cycle.as_picos()) * i128::from(self.number);
         let position = before + i128::from((now - self.base).as_picos());

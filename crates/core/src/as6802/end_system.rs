@@ -14,12 +14,12 @@ use super::{
 use crate::clock::LocalTime;
 use crate::tte::dispatch::PermanenceQueue;
 
-/// What an end system, or a switch that is no compression master, is to the cluster.
+/// The role of a device that is no compression master in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It sends, with this bit of the membership, less than [`MASTERS`](super::MASTERS).
+    /// A synchronisation master with this bit of the membership, less than [`MASTERS`](super::MASTERS).
     Master(u8),
-    /// It follows.
+    /// A synchronisation client: sends nothing.
     Client,
 }
 
@@ -32,24 +32,24 @@ pub struct EndSystem {
     role: Role,
     behaviour: Behaviour,
     state: State,
-    /// Of the state.
+    /// Instant at which the current state times out.
     timer: LocalTime,
-    /// When its acknowledgement was sent, where a flood got so far.
+    /// Instant at which the acknowledgement of the current flood was sent.
     acknowledged: Option<LocalTime>,
     cycle: Cycle,
     members: u32,
     standing: Standing,
     held: PermanenceQueue<(usize, ControlRepr)>,
-    /// What a faulty master sends later than it should.
+    /// Frames that a faulty master sends late, with instant and channel.
     pending: Vec<(LocalTime, usize, ControlRepr)>,
     outputs: VecDeque<Output>,
     now: LocalTime,
 }
 
 impl EndSystem {
-    /// One that has power from `now` on.
+    /// A device that is powered up at `now`.
     ///
-    /// Panics for a master without a bit.
+    /// Panics if a master's bit is [`MASTERS`](super::MASTERS) or more.
     pub fn new(parameters: Parameters, role: Role, behaviour: Behaviour, now: LocalTime) -> Self {
         if let Role::Master(bit) = role {
             assert!(bit < super::MASTERS, "wg-core misuse: master {bit} has no bit of the membership");
@@ -72,7 +72,7 @@ impl EndSystem {
         }
     }
 
-    /// It lost power, and has it again from `now` on: nothing is remembered.
+    /// Power returns at `now` after a loss: all state is lost.
     pub fn handle_restart(&mut self, now: LocalTime) {
         let old = (self.state, self.members);
         *self = Self::new(self.parameters, self.role, self.behaviour, now.max(self.now));
@@ -84,17 +84,18 @@ impl EndSystem {
         }
     }
 
-    /// Its state.
+    /// The current state.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// The masters that were in schedule last.
+    /// Membership: the masters that were in schedule at the last evaluation.
     pub const fn membership(&self) -> u32 {
         self.members
     }
 
-    /// The last bit of a frame came in by `channel` at `now`. Frames of others, and those too long under way, are left.
+    /// The last bit of a frame came in by `channel` at `now`. Frames of other clusters and those too long under way are
+    /// ignored.
     pub fn handle_frame(&mut self, now: LocalTime, channel: usize, frame: ControlRepr) {
         self.advance(now - TICK);
         if channel < CHANNELS && self.parameters.is_own(&frame) {
@@ -113,7 +114,8 @@ impl EndSystem {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) has something to do; the end of all time: not by itself.
+    /// When [`handle_deadline`](Self::handle_deadline) has something to do; [`NEVER`](super::NEVER): only after an
+    /// input.
     pub fn next_deadline(&self) -> LocalTime {
         let cycle = if self.state.is_cyclic() { self.cycle.next(&self.parameters).0 } else { NEVER };
         let pending = self.pending.iter().map(|(at, ..)| *at).min().unwrap_or(NEVER);

@@ -15,10 +15,10 @@
 //! Frames are judged when they are *permanent*: see [`PermanenceQueue`](crate::tte::dispatch::PermanenceQueue).
 //!
 //! # Time
-//! Instants here are counts of the device's own oscillator ([`LocalClock::elapsed`](crate::clock::LocalClock::elapsed)):
-//! a counter that nobody sets. What the device's clock is to show is an effect, [`Output::Clock`]. Road not taken: to
-//! judge frames by the clock that is corrected, because then every correction moves the instants that the correction
-//! was computed from.
+//! Instants here are counts of the device's own oscillator
+//! ([`LocalClock::elapsed`](crate::clock::LocalClock::elapsed)): a counter that nobody sets. What the device's clock is
+//! to show is an effect, [`Output::Clock`]. Road not taken: to judge frames by the clock that is corrected, because
+//! then every correction moves the instants that the correction was computed from.
 //!
 //! Inputs come in the order of time; a device does what is due before an instant before it takes an input of that
 //! instant, and what is due at it afterwards, in [`handle_deadline`](EndSystem::handle_deadline). A late call does what
@@ -45,25 +45,25 @@ pub use compression_master::CompressionMaster;
 pub use end_system::{EndSystem, Role};
 pub use parameters::{Integrity, ParameterError, Parameters, Thresholds};
 
-/// Redundant channels of a cluster at most.
+/// Greatest number of redundant channels in a cluster.
 pub const CHANNELS: usize = 3;
-/// Synchronisation masters of a cluster at most: each has a bit of the membership.
+/// Greatest number of synchronisation masters in a cluster: each has a bit of the membership.
 pub const MASTERS: u8 = 32;
-/// Frames that a device holds until they are permanent at most.
+/// Greatest number of frames that a device holds until they are permanent.
 const HELD: usize = 256;
 
-/// Later than everything.
+/// An instant later than all others.
 pub(crate) const NEVER: LocalTime = LocalTime::from_picos(i64::MAX);
 
-/// Where a device is on its way to being synchronised. Compression masters and end systems share the names they share
-/// in the standard.
+/// Synchronisation state of a device. Compression masters and end systems share the names that they share in the
+/// standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// It listens whether others are synchronised.
+    /// The device listens whether others are synchronised.
     Integrate,
-    /// It has heard too few for being synchronised, and waits for the next cycle.
+    /// The device has heard too few masters to be synchronised, and waits for the next cycle.
     WaitForCycleStart,
-    /// It has heard nobody: masters send coldstart frames.
+    /// The device has heard no other: masters send coldstart frames.
     Unsync,
     /// A master has taken up a coldstart frame.
     Flood,
@@ -77,12 +77,12 @@ pub enum State {
     TentativeSync,
     /// Synchronised.
     Sync,
-    /// Synchronised for long.
+    /// Synchronised for at least the configured number of stable cycles.
     Stable,
 }
 
 impl State {
-    /// All, in the order of their codes.
+    /// All states, in the order of their codes.
     pub const ALL: [Self; 10] = [
         Self::Integrate,
         Self::WaitForCycleStart,
@@ -101,17 +101,17 @@ impl State {
         matches!(self, Self::Sync | Self::Stable)
     }
 
-    /// Whether it keeps to integration cycles.
+    /// Whether the device runs integration cycles in this state.
     pub const fn is_cyclic(self) -> bool {
         matches!(self, Self::TentativeSync | Self::Sync | Self::Stable)
     }
 
-    /// Its number in records.
+    /// Code of the state in records.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// Its name in reports: that of the standard, without the prefix of the device.
+    /// Name of the state in reports: that of the standard, without the prefix of the device.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Integrate => "INTEGRATE",
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// How a device finds that it is of another opinion than others.
+/// Which clique detection found the device outside the majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Clique {
     /// Too few masters are in schedule.
@@ -140,13 +140,13 @@ pub enum Clique {
 }
 
 impl Clique {
-    /// Its number in records.
+    /// Code of the clique in records.
     pub const fn code(self) -> u8 {
         self as u8
     }
 }
 
-/// What a device wants done or noticed.
+/// An effect of a synchronisation core, for the driver to carry out or record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this frame now into `channel`; a compression master has but one.
@@ -158,36 +158,36 @@ pub enum Output {
     },
     /// The clock is now at `position` in the cluster cycle.
     Clock {
-        /// Since the beginning of integration cycle 0.
+        /// Time since the beginning of integration cycle 0.
         position: Span,
     },
-    /// It is in another state.
+    /// The device entered another state.
     State(State),
-    /// It found itself in the wrong clique.
+    /// Clique detection found the device in the wrong clique.
     Clique(Clique),
     /// The masters in schedule changed.
     Membership(u32),
 }
 
-/// How a synchronisation master behaves: the single faults of the hypothesis.
+/// How a synchronisation master behaves: correctly, or with one of the single faults of the fault hypothesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Behaviour {
-    /// As the standard has it.
+    /// Behaves as the standard demands.
     #[default]
     Correct,
-    /// Its integration frames and acknowledgements come so much too early.
+    /// Sends integration frames and acknowledgements this much too early.
     Early(Span),
-    /// Every frame comes so much too late.
+    /// Sends every frame this much too late.
     Late(Span),
-    /// It sends nothing.
+    /// Sends nothing.
     Silent,
-    /// Early in the first channel, and late by as much in the others.
+    /// Sends early in the first channel, and as much too late in the others.
     Inconsistent(Span),
 }
 
 impl Behaviour {
-    /// By how much it acts before it should.
+    /// How much earlier than scheduled the master acts.
     const fn lead(self) -> Span {
         match self {
             Self::Early(by) | Self::Inconsistent(by) => by,
@@ -195,7 +195,7 @@ impl Behaviour {
         }
     }
 
-    /// How long after it acts the frame goes out into `channel`; `None`: never.
+    /// Delay from acting to sending the frame into `channel`; `None`: the frame is never sent.
     fn delay(self, channel: usize) -> Option<Span> {
         match self {
             Self::Silent => None,

@@ -1,11 +1,11 @@
-//! What all devices of a cluster know, and what follows from it.
+//! Parameters of a cluster, and the timeouts, windows and bounds that follow from them.
 
 use wg_frame::time::Span;
 use wg_frame::tte::ControlRepr;
 
 use super::MASTERS;
 
-/// What a cluster assumes of failing devices, and so how it starts.
+/// Integrity of compression masters, and with it the startup procedure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Integrity {
@@ -16,15 +16,15 @@ pub enum Integrity {
     High,
 }
 
-/// How many masters it takes.
+/// Numbers of masters at which a device changes state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Thresholds {
-    /// In schedule, or heard of, to be synchronised.
+    /// Masters in schedule, or heard of, from which a device is synchronised.
     pub sync: u8,
-    /// Heard of, to begin with; more than may be faulty.
+    /// Masters heard of from which a device begins tentatively; more than may be faulty.
     pub tentative: u8,
-    /// Out of schedule, to be of another opinion; more than may be faulty.
+    /// Masters out of schedule from which a device detects an asynchronous clique; more than may be faulty.
     pub asynchronous: u8,
 }
 
@@ -32,57 +32,57 @@ pub struct Thresholds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Parameters {
-    /// Standard or high.
+    /// Standard or high integrity.
     pub integrity: Integrity,
-    /// Of the cluster's frames.
+    /// Synchronisation domain in the cluster's protocol control frames.
     pub domain: u8,
-    /// Of the cluster's frames.
+    /// Synchronisation priority in the cluster's protocol control frames.
     pub priority: u8,
-    /// Between two integration frames of a master.
+    /// Time between two integration frames of a master.
     pub integration_cycle: Span,
-    /// In a cluster cycle; then they count from 0 again.
+    /// Integration cycles in a cluster cycle; then they count from 0 again.
     pub cycles: u32,
-    /// The clocks of synchronised devices differ by less.
+    /// Upper bound of the difference between the clocks of synchronised devices.
     pub precision: Span,
-    /// Longest that a frame is under way between a master and a compression master.
+    /// Greatest transmission delay of a frame between a master and a compression master.
     pub max_transmission_delay: Span,
-    /// What a compression master takes beside its windows.
+    /// Processing time of a compression master, its windows not included.
     pub calculation_overhead: Span,
-    /// A frame on the slowest line, gap included.
+    /// Transmission time of a protocol control frame on the slowest line, gap included.
     pub frame_time: Span,
-    /// Synchronisation masters.
+    /// Number of synchronisation masters.
     pub masters: u8,
-    /// Of these, how many may fail.
+    /// Number of these masters that may fail.
     pub faulty_masters: u8,
-    /// Redundant channels.
+    /// Number of redundant channels.
     pub channels: u8,
-    /// How many masters it takes.
+    /// Numbers of masters at which a device changes state.
     pub thresholds: Thresholds,
-    /// Good cycles from synchronised to stable.
+    /// Good cycles after which a synchronised device is stable.
     pub stable_cycles: u32,
     /// Bad cycles that a stable device tolerates.
     pub unstable_cycles: u32,
 }
 
-/// Parameters no cluster can work with: the plan's fault.
+/// Parameters that no cluster can work with: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// No masters, or more than bits.
+    /// No masters, or more than the membership has bits.
     #[error("a cluster has 1 to 32 synchronisation masters, not {0}")]
     Masters(u8),
-    /// Too few correct masters for an average.
+    /// Too few correct masters for a fault-tolerant mean.
     #[error(
         "{faulty} faulty masters need at least {needed} in all, and there are {masters}; add masters or lower the number"
     )]
     Faulty {
-        /// That may be faulty.
+        /// Number of masters that may be faulty.
         faulty: u8,
-        /// That it takes.
+        /// Least number of masters.
         needed: u8,
-        /// That there are.
+        /// Number of masters in the cluster.
         masters: u8,
     },
-    /// The compression function knows no more.
+    /// More faulty masters than the compression function can tolerate.
     #[error("the compression function tolerates up to 2 faulty masters, not {0}")]
     TooManyFaulty(u8),
     /// A threshold above the correct masters, or not above the faulty ones.
@@ -90,30 +90,30 @@ pub enum ParameterError {
         "a threshold of {threshold} masters is not within {least} to {most}: more than can be faulty, and no more than are left then"
     )]
     Threshold {
-        /// As given.
+        /// The threshold given.
         threshold: u8,
-        /// Least that is above the faulty ones.
+        /// Least threshold: one above the faulty masters.
         least: u8,
-        /// Most that correct masters reach.
+        /// Greatest threshold: the number of correct masters.
         most: u8,
     },
-    /// A time that is none.
+    /// A time that is not positive.
     #[error("precision, delay and cycle are positive times")]
     NotPositive,
-    /// Windows do not fit.
+    /// The windows do not fit into the integration cycle.
     #[error(
         "an integration cycle of {cycle} is too short: its windows end {needed} after its beginning; lengthen it"
     )]
     Cycle {
-        /// As given.
+        /// The integration cycle given.
         cycle: Span,
-        /// The least.
+        /// Least integration cycle.
         needed: Span,
     },
-    /// More than a clock can show, or no cycle.
+    /// No cycle, or a cluster cycle longer than a clock can show.
     #[error("{0} integration cycles make no cluster cycle; give 1 or more, of a day in all at most")]
     Cycles(u32),
-    /// More or less channels than there can be.
+    /// A number of channels out of range.
     #[error("a cluster has 1 to 3 channels, not {0}")]
     Channels(u8),
 }
@@ -122,7 +122,7 @@ const TICK: Span = Span::from_picos(1);
 const DAY: Span = Span::from_millis(86_400_000);
 
 impl Thresholds {
-    /// Majority, and more than are faulty.
+    /// Thresholds for this many masters and faulty masters: a majority, and more than are faulty.
     pub const fn of(masters: u8, faulty: u8) -> Self {
         let majority = masters / 2 + 1;
         let more = faulty + 1;
@@ -135,7 +135,7 @@ fn times(span: Span, n: i64) -> Span {
 }
 
 impl Parameters {
-    /// Whether a cluster can work with them.
+    /// Checks that a cluster can work with these parameters.
     ///
     /// # Errors
     /// [`ParameterError`] for the first thing that is wrong.
@@ -179,48 +179,49 @@ impl Parameters {
         Ok(())
     }
 
-    /// The cluster cycle.
+    /// Length of the cluster cycle.
     pub fn cluster_cycle(&self) -> Span {
         times(self.integration_cycle, i64::from(self.cycles))
     }
 
-    /// Either side of a scheduled instant: the precision, and half as much again where two masters may fail.
+    /// Acceptance window on either side of a scheduled instant: the precision, and half as much again where two masters
+    /// may fail.
     pub fn acceptance(&self) -> Span {
         let half = Span::from_picos(self.precision.as_picos() / 2);
         if self.faulty_masters == 2 { self.precision + half } else { self.precision }
     }
 
-    /// Longest that frames of one cycle are collected.
+    /// Longest observation window: how long frames of one cycle are collected.
     pub fn max_observation_window(&self) -> Span {
         times(self.precision, i64::from(self.faulty_masters) + 1)
     }
 
-    /// A compressed frame waits so long for a better one of its cycle.
+    /// Dispatch delay: how long a compressed frame waits for a better one of its cycle.
     pub fn dispatch_delay(&self) -> Span {
         times(self.acceptance(), 2) + TICK
     }
 
-    /// From the first frame's permanence to the compressed one being sent, without correction.
+    /// Delay from the first frame's permanence to the sending of the compressed one, without correction.
     pub fn compression_master_delay(&self) -> Span {
         self.max_observation_window() + self.calculation_overhead + self.dispatch_delay()
     }
 
-    /// When in its cycle a compression master expects the compressed instant.
+    /// Offset in its cycle at which a compression master expects the compressed instant.
     pub fn compressed_pit(&self) -> Span {
         self.max_transmission_delay + self.max_observation_window() + self.calculation_overhead
     }
 
-    /// When in their cycle end systems expect the compressed frame to be permanent.
+    /// Offset in their cycle at which end systems expect the compressed frame to be permanent.
     pub fn receive_pit(&self) -> Span {
         times(self.max_transmission_delay, 2) + self.compression_master_delay()
     }
 
-    /// From a coldstart frame to its acknowledgement.
+    /// Delay from a coldstart frame to its acknowledgement.
     pub fn coldstart_offset(&self) -> Span {
         self.receive_pit() + self.frame_time
     }
 
-    /// From an acknowledgement sent to it being back.
+    /// Delay from sending an acknowledgement to its return.
     pub fn acknowledge_round_trip(&self) -> Span {
         self.receive_pit()
     }
@@ -230,7 +231,7 @@ impl Parameters {
         times(self.receive_pit() + self.coldstart_offset(), i64::from(self.channels)) + self.precision
     }
 
-    /// From an acknowledgement to the first cycle: no acknowledgement passes later than that after another.
+    /// Delay from an acknowledgement to the first cycle: no acknowledgement passes later than that after another.
     pub fn acknowledge_offset(&self) -> Span {
         self.acknowledge_enabled() + self.precision
     }
@@ -245,23 +246,23 @@ impl Parameters {
         times(self.integration_cycle, 2) + self.acknowledge_enabled() + self.acknowledge_offset()
     }
 
-    /// Between two coldstart frames of a master: as long as one takes to have an effect.
+    /// Time between two coldstart frames of a master: as long as one takes to have an effect.
     pub fn coldstart_timeout(&self) -> Span {
         self.acknowledge_enabled() + self.acknowledge_offset() + times(self.integration_cycle, 2)
     }
 
-    /// From losing the others to the next coldstart frame.
+    /// Delay from losing the others to the next coldstart frame.
     pub fn restart_timeout(&self) -> Span {
         self.coldstart_timeout()
     }
 
-    /// The greatest difference of two synchronised clocks, where oscillators are off by at most `drift_ppb` and each
-    /// takes the instant of a frame up to `reading` wrong.
+    /// Greatest difference of two synchronised clocks, where oscillators are off by at most `drift_ppb` and each device
+    /// reads the instant of a frame with an error of up to `reading`.
     ///
-    /// Devices that heard the same frames differ by what they read wrong, ε = 2·`reading` (one sets its clock by it, the
-    /// other by its own). Until the next correction, R = a cycle and its windows later, they drift apart by 2ρR. A device
-    /// that one channel leaves out follows the other alone; each compressed instant lies among those of correct masters,
-    /// so it is off by half their spread δ at most: δ ≤ δ/2 + 2ρR + ε, hence δ = 2·(2ρR + ε).
+    /// Devices that heard the same frames differ by what they read wrong, ε = 2·`reading` (one sets its clock by it,
+    /// the other by its own). Until the next correction, R = a cycle and its windows later, they drift apart by 2ρR. A
+    /// device that one channel leaves out follows the other alone; each compressed instant lies among those of correct
+    /// masters, so it is off by half their spread δ at most: δ ≤ δ/2 + 2ρR + ε, hence δ = 2·(2ρR + ε).
     pub fn precision_bound(&self, drift_ppb: i64, reading: Span) -> Span {
         let until = self.integration_cycle + self.receive_pit() + times(self.acceptance(), 2);
         let drift = i128::from(until.as_picos()) * 2 * i128::from(drift_ppb);
@@ -269,12 +270,12 @@ impl Parameters {
         times(Span::from_picos(drift) + times(reading, 2), 2)
     }
 
-    /// The longest from the last device having power to all correct ones being synchronised, with one fault.
+    /// Longest time from power-up of the last device to synchronisation of all correct ones, with one fault.
     ///
     /// A device listens; then the first master asks. A coldstart comes to nothing when too few heard it, because
     /// compression masters still listened or a faulty master took part; it is repeated after the coldstart timeout, and
-    /// everybody who fell out of it listens and asks again in no more than that. Two attempts that fail are allowed for,
-    /// by the one fault and by having begun before the last device had power, and the third succeeds: offset,
+    /// everybody who fell out of it listens and asks again in no more than that. Two attempts that fail are allowed
+    /// for, by the one fault and by having begun before the last device had power, and the third succeeds: offset,
     /// acknowledgement and its offset, and three cycles to be in schedule.
     pub fn startup_bound(&self) -> Span {
         let attempt = self.acknowledge_enabled()
@@ -284,7 +285,7 @@ impl Parameters {
         times(self.listen_timeout(), 2) + times(self.coldstart_timeout() + attempt, 3)
     }
 
-    /// Whether `frame` is of this cluster.
+    /// Whether `frame` has this cluster's domain and priority.
     pub const fn is_own(&self, frame: &ControlRepr) -> bool {
         frame.sync_domain == self.domain && frame.sync_priority == self.priority
     }

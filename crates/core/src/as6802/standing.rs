@@ -1,20 +1,20 @@
-//! What follows for a device from how many masters were in schedule: the same for end systems and compression masters.
+//! State changes that follow from the number of masters in schedule: the same for end systems and compression masters.
 
 use super::{Clique, Parameters, State};
 
-/// Good and bad cycles since a state was entered.
+/// Numbers of good and bad cycles since the state was entered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
     good_cycles: u32,
     bad_cycles: u32,
 }
 
-/// What an evaluation leads to.
+/// Result of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// The state stays.
+    /// The device stays in its state.
     None,
-    /// Another state of a device that is in schedule.
+    /// The device, still in schedule, enters another state.
     Enter(State),
     /// Too few masters are in schedule.
     TooFew,
@@ -50,8 +50,7 @@ impl Standing {
     }
 }
 
-/// Whether a device that fails listens first, because it may be the one that is wrong: it was synchronised for long, or hears
-/// nobody.
+/// Whether a device that fails listens first, because it may itself be wrong: it was stable, or hears no other.
 pub(super) fn listens(clique: Clique, members: u32, state: State) -> bool {
     let is_deaf = clique == Clique::Synchronous && members == 0 && state == State::Sync;
     is_deaf || state == State::Stable

@@ -164,8 +164,8 @@ fn instants(changes: &[(i64, Change)]) -> impl Iterator<Item = i64> {
     })
 }
 
-/// Oracle: adds oscillator and clock up from the beginning for every reading. The clock gets 1 + c for each picosecond that
-/// the oscillator counted meanwhile.
+/// Oracle: adds oscillator and clock up from the beginning for every reading. The clock gets 1 + c for each picosecond
+/// that the oscillator counted meanwhile.
 fn summed(offset: i64, granularity: i64, changes: &[(i64, Change)], time: i64) -> i64 {
     let (mut phase, mut now, mut e) = (0_i128, 0_i64, 0_i128);
     let (mut shown, mut counted, mut c) = (i128::from(offset) * FINE, 0_i128, 0_i128);
@@ -202,8 +202,8 @@ proptest! {
         prop_assert_eq!(clock.read(at(time)).as_picos(), summed(offset, granularity, &changes, time));
     }
 
-    /// The ideal: a product of real frequencies, with nothing counted or rounded, in 10⁻¹⁸ ps. Reading it in whole picoseconds
-    /// of the oscillator costs less than one, and as much as the correction changed for each change.
+    /// The ideal: a product of real frequencies, with nothing counted or rounded, in 10⁻¹⁸ ps. Reading it in whole
+    /// picoseconds of the oscillator costs less than one, and as much as the correction changed for each change.
     #[test]
     fn a_steered_clock_keeps_to_the_product_of_frequencies(
         steering in prop::collection::vec((1..SECOND, 0..3_u8, -100_000_000..=100_000_000_i64), 0..100),
@@ -248,8 +248,8 @@ proptest! {
         prop_assert!(clock.read(at(a)) <= clock.read(at(a + gap)));
     }
 
-    /// Defining property of the inverse: shown then, and at no instant before. Between two changes a clock does not run back,
-    /// so that the last instant before each tells of all others.
+    /// Defining property of the inverse: shown then, and at no instant before. Between two changes a clock does not run
+    /// back, so that the last instant before each tells of all others.
     #[test]
     fn true_time_is_the_earliest(
         changes in changes(true), granularity in prop_oneof![Just(1_i64), 1..100_000_i64],

@@ -1,37 +1,37 @@
-//! What a host is built from: costs of its lanes, its interrupts.
+//! Configuration of a host: processing times of its lanes, interrupts, receive buffers.
 
 use wg_frame::time::Span;
 
 use crate::frame::{Frame, STACKS};
 
-/// What handing a frame over costs a thread.
+/// Processing time of a thread for handing over one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cost {
-    /// For any frame.
+    /// Time for any frame.
     pub fixed: Span,
-    /// For each byte, destination address to FCS.
+    /// Additional time for each byte, destination address to FCS.
     pub per_byte: Span,
 }
 
 impl Cost {
-    /// The cost of a frame of `length` bytes.
+    /// The processing time of a frame of `length` bytes.
     pub fn of(self, length: u16) -> Span {
         Span::from_picos(self.fixed.as_picos() + self.per_byte.as_picos() * i64::from(length))
     }
 }
 
-/// What one protocol's way through the operating system costs, in the place of what any frame's does.
+/// Processing times of one protocol's stack, in place of those of any frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StackCosts {
-    /// From the application's call to the frame in the egress queue.
+    /// Time from the application's call to the frame in the egress queue.
     pub transmit: Cost,
-    /// From the lane's first look at a frame to the application's possession of it.
+    /// Time from the lane's first look at a frame until the application has it.
     pub receive: Cost,
 }
 
-/// When the interface tells the host of frames in the ring.
+/// When the interface interrupts the host for frames in the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -39,10 +39,10 @@ pub struct StackCosts {
     serde(tag = "type", rename_all = "kebab-case")
 )]
 pub enum Interrupts {
-    /// As soon as one is there.
+    /// As soon as a frame is in the ring.
     #[default]
     EachFrame,
-    /// When so many are there, or when the first has waited so long.
+    /// When `frames` are in the ring, or when the first has waited for `wait`.
     Coalesced {
         /// Frames that raise it at once; at least 1.
         frames: u32,
@@ -51,72 +51,72 @@ pub enum Interrupts {
     },
     /// At the multiples of a period, counted from the epoch.
     Polled {
-        /// Longer than 0.
+        /// The period; positive.
         period: Span,
     },
-    /// At once, but no sooner than so long after the one before; then the driver reads until nothing is left.
+    /// At once, but at least `spacing` after the one before; then the driver reads until the ring is empty.
     Spaced {
-        /// From one to the next, at least. 0: whenever the driver is idle.
+        /// Least time between interrupts. 0: whenever the driver is idle.
         spacing: Span,
     },
-    /// As with a least spacing that the driver chooses by the frames and bytes of its last turn, in three levels.
+    /// As `Spaced`, with a spacing that the driver chooses by the frames and bytes of its last turn, in three levels.
     Adaptive,
 }
 
 impl Interrupts {
-    /// Whether a driver at work looks at what comes meanwhile.
+    /// Whether a driver that is reading also reads frames that arrive meanwhile.
     pub(super) const fn keeps_reading(self) -> bool {
         matches!(self, Self::Spaced { .. } | Self::Adaptive)
     }
 }
 
-/// What holds the received frames of a class until they are read.
+/// Receive buffer of one traffic class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReceiveBuffer {
-    /// Frames, the one being read among them; at least 1.
+    /// Capacity in frames, the one being read among them; at least 1.
     pub slots: u32,
-    /// Bytes in front of the slots, destination address to FCS; at least a longest frame. `None`: frames come into the slots
-    /// straight away.
+    /// Capacity of the byte FIFO in front of the slots, destination address to FCS; at least a longest frame. `None`:
+    /// frames enter the slots directly.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub fifo_bytes: Option<u32>,
 }
 
-/// What a host is built from, besides its ports.
+/// Configuration of a host, without its ports.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
-    /// From the application's call to the frame in the egress queue.
+    /// Time from the application's call to the frame in the egress queue.
     pub transmit: Cost,
-    /// From the lane's first look at a frame to the application's possession of it.
+    /// Time from the lane's first look at a frame until the application has it.
     pub receive: Cost,
-    /// Messages the transmit lane may have in hand.
+    /// Greatest number of messages in the transmit lane.
     pub backlog: u32,
-    /// Frames the receive ring holds.
+    /// Capacity of the receive ring, in frames.
     pub ring: u32,
-    /// When the ring is looked at.
+    /// When the interface interrupts the host.
     pub interrupts: Interrupts,
-    /// From the interrupt, or the poll, to the driver's look at the ring.
+    /// Time from the interrupt, or the poll, to the driver's look at the ring.
     pub interrupt_latency: Span,
-    /// What reading a frame from the card costs the processor, one frame after another; `None`: the card writes it to memory.
+    /// Processor time for reading a frame from the card, one after another; `None`: the card writes frames to memory.
     pub card_read: Option<Cost>,
-    /// Receive buffers of their own for time-triggered, rate-constrained and best-effort frames, served in this order;
+    /// Separate receive buffers for time-triggered, rate-constrained and best-effort frames, served in this order;
     /// `None`: one ring for all.
     pub buffers: Option<[ReceiveBuffer; 3]>,
-    /// By [stack](crate::frame::Marks::stack): what it costs where that is not `transmit` and `receive`.
+    /// Processing times by [stack](crate::frame::Marks::stack); `None`: `transmit` and `receive` apply.
     pub stacks: [Option<StackCosts>; STACKS],
-    /// From the last bit of a frame on the wire to the frame in the ring, or in the buffer of its class.
+    /// Time from the last bit of a frame on the wire to the frame in the ring, or in the buffer of its class.
     pub interface_receive_delay: Span,
 }
 
 impl HostConfig {
-    /// From the application's call to `frame` in the egress queue.
+    /// Time from the application's call to `frame` in the egress queue.
     #[inline]
     pub(super) fn transmit_of(&self, frame: &Frame) -> Span {
         let own = self.stacks[frame.marks.stack()].as_ref();
         own.map_or(&self.transmit, |stack| &stack.transmit).of(frame.length)
     }
 
-    /// From the lane's first look at `frame` to the application's possession of it.
+    /// Time from the lane's first look at `frame` until the application has it.
     #[inline]
     pub(super) fn receive_of(&self, frame: &Frame) -> Span {
         let own = self.stacks[frame.marks.stack()].as_ref();

@@ -1,15 +1,15 @@
-//! When the interface of a host whose frames are read one after another interrupts it.
+//! Interrupt moderation of an interface whose frames are read one after another.
 
 use wg_frame::time::{RunTime, Span};
 
 use super::config::Interrupts;
 
-/// Least spacing of the levels of an adaptive interface: 70 000, 20 000 and 4 000 interrupts a second, as the drivers of the
-/// e1000 family of interfaces have them.
+/// Interrupt spacing of the levels of an adaptive interface: 70 000, 20 000 and 4 000 interrupts a second, as in the
+/// drivers of the e1000 family.
 pub const ADAPTIVE_SPACINGS: [Span; 3] =
     [Span::from_picos(14_285_714), Span::from_picos(50_000_000), Span::from_picos(250_000_000)];
 
-/// How many interrupts a second an adaptive interface may raise.
+/// Interrupt rate of an adaptive interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Level {
     /// For single small frames.
@@ -41,12 +41,12 @@ impl Level {
     }
 }
 
-/// Interrupts of one interface.
+/// Interrupt moderation of one interface.
 #[derive(Debug)]
 pub(super) struct Moderation {
     how: Interrupts,
     level: Level,
-    /// The last one.
+    /// Instant of the last interrupt.
     last: Option<RunTime>,
 }
 
@@ -55,7 +55,7 @@ impl Moderation {
         Self { how, level: Level::Low, last: None }
     }
 
-    /// When the host is to be interrupted for frames of which the first came at `first` and the latest, the `waiting`th, at
+    /// Instant of the interrupt for frames of which the first came at `first` and the latest, the `waiting`th, at
     /// `now`. Never before `now`.
     pub(super) fn instant(&self, first: RunTime, now: RunTime, waiting: usize) -> RunTime {
         let spaced = |spacing| self.last.map_or(now, |last| now.max(last + spacing));
@@ -77,7 +77,7 @@ impl Moderation {
         self.last = Some(now);
     }
 
-    /// The reader found nothing more, after so many frames.
+    /// The driver's turn ended with an empty ring after this many frames and bytes.
     pub(super) const fn turn_ended(&mut self, frames: u64, bytes: u64) {
         if frames > 0 {
             self.level = self.level.after(frames, bytes);

@@ -1,4 +1,4 @@
-//! What a host wants done or noticed.
+//! Effects of a host.
 
 use wg_frame::time::RunTime;
 
@@ -6,16 +6,16 @@ use crate::cause::Cause;
 use crate::frame::Frame;
 use crate::port::{Effect, FragmentEdge, Life, Transmission};
 
-/// The instants at which a message was handed down.
+/// Instants of handing a message down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handed {
-    /// The application calls.
+    /// Instant of the application's call.
     pub application: RunTime,
-    /// The frame joins the egress queue, or comes to the virtual link layer.
+    /// Instant at which the frame joins the egress queue, or the virtual link layer.
     pub queued: RunTime,
 }
 
-/// What a host wants done or noticed. Ports are counted from 0.
+/// An effect of a host, for the driver to carry out or record. Ports are counted from 0.
 ///
 /// The frame lies at one place in all of them: whoever takes one looks at it before anything else.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub enum Output {
     Transmit {
         /// The frame.
         frame: Frame,
-        /// By this port.
+        /// Output port, from 0.
         port: usize,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
@@ -36,9 +36,9 @@ pub enum Output {
     Abort {
         /// The frame.
         frame: Frame,
-        /// By this port.
+        /// Output port, from 0.
         port: usize,
-        /// To be handed back with the end.
+        /// Token to hand back with the end of the transmission.
         transmission: Transmission,
     },
     /// The frame on the wire is sent in fragments, and one of them ends or begins. Of one that begins the driver owes
@@ -46,20 +46,20 @@ pub enum Output {
     Fragment {
         /// The frame.
         frame: Frame,
-        /// By this port.
+        /// Output port, from 0.
         port: usize,
-        /// Which.
+        /// Which edge of the fragment.
         edge: FragmentEdge,
     },
     /// A frame, or one of its copies, ended here.
     Dropped {
         /// The frame.
         frame: Frame,
-        /// The port it was for or came by; the first where it did not come so far.
+        /// The port it was for or came by; the first port if it was dropped before.
         port: usize,
-        /// Why.
+        /// The reason.
         cause: Cause,
-        /// It had not come to the ports: with it ended every copy it would have had.
+        /// Whether it was dropped before it was copied to the ports, so that all its copies end with it.
         all_copies: bool,
     },
     /// The application gets a frame. The instants may lie ahead: they are certain, and acting on them before
@@ -69,13 +69,13 @@ pub enum Output {
         frame: Frame,
         /// The port it came by.
         port: usize,
-        /// The driver saw it.
+        /// Instant at which the driver saw it.
         driver: RunTime,
-        /// The application has it.
+        /// Instant at which the application has it.
         application: RunTime,
     },
-    /// A frame to the host itself has left the transmit lane: it goes up again and meets no interface. The driver of this
-    /// core owes [`Host::handle_loopback`].
+    /// A frame to the host itself has left the transmit lane: it goes up again and meets no interface. The driver of
+    /// this core owes [`Host::handle_loopback`].
     Loopback {
         /// The frame.
         frame: Frame,
@@ -84,15 +84,15 @@ pub enum Output {
     Follow {
         /// The frame.
         frame: Frame,
-        /// The port of the copy; the first of a frame that became two.
+        /// The port of the copy; the first for a frame that became two.
         port: usize,
-        /// What.
+        /// The event.
         life: Life,
     },
 }
 
 impl Output {
-    /// The frame it is about.
+    /// The frame concerned.
     #[inline]
     pub const fn frame(&self) -> &Frame {
         match self {

@@ -1,4 +1,4 @@
-//! Frames of an interface that are read one after another.
+//! Sequential reading of an interface's frames.
 //!
 //! ```text
 //! wire ── byte FIFO ── slots ──┐
@@ -6,12 +6,12 @@
 //! wire ── byte FIFO ── slots ──┘
 //! ```
 //!
-//! The path of hosts whose choice among frames cannot be foretold when they come: because classes have buffers of their own,
-//! because the processor reads the card word by word, or because a reader at work looks at what came meanwhile. A frame is
-//! taken if all of it fits into the FIFO of its buffer (or, without FIFO, if a slot is free); the FIFO hands frames on in
-//! their order as slots become free. A slot is free when its frame has been read. The reader reads one frame at a
-//! time, time-triggered before rate-constrained before best-effort where they have buffers of their own, and never breaks
-//! off. Interrupts wake it; then it reads until no slot holds a frame.
+//! For hosts whose order of frames cannot be computed on arrival: because classes have separate buffers, because the
+//! processor reads the card word by word, or because a reader at work also takes frames that arrive meanwhile. A frame
+//! is accepted if all of it fits into the FIFO of its buffer (or, without FIFO, if a slot is free); the FIFO passes
+//! frames on in order as slots become free. A slot is free when its frame has been read. The reader reads one frame at
+//! a time without preemption, time-triggered before rate-constrained before best-effort where they have separate
+//! buffers. Interrupts wake it; then it reads until no slot holds a frame.
 //!
 //! Reads end and slots become free before the frames of an instant are taken; the reader chooses its next frame in
 //! [`handle_deadline`](Reader::handle_deadline), behind them.
@@ -37,7 +37,7 @@ pub(super) struct Waiting {
     wake_up: Span,
 }
 
-/// A frame, and when it gets where.
+/// A frame that is read, with the instants of its delivery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     pub(super) port: u8,
@@ -51,7 +51,7 @@ struct Buffer {
     size: ReceiveBuffer,
     fifo: VecDeque<Waiting>,
     fifo_bytes: u32,
-    /// The first is being read where the reader is at this buffer.
+    /// Frames in the slots. The first is being read if the reader is at this buffer.
     slots: VecDeque<Waiting>,
 }
 
@@ -84,44 +84,46 @@ impl Buffer {
     }
 }
 
-/// What the reader does.
+/// State of the reader.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// No slot holds a frame.
     Idle,
-    /// It will be interrupted then; the first frame came at `first`.
+    /// An interrupt is due at `at`; the first frame came at `first`.
     Interrupt { at: RunTime, first: RunTime },
-    /// It was interrupted and begins to read then.
+    /// Interrupted; begins to read at this instant.
     Begins(RunTime),
-    /// It reads a frame, until then.
+    /// Reads a frame until this instant.
     Reads(RunTime),
-    /// It has read one, and chooses the next.
+    /// Has read a frame, and chooses the next at this instant.
     Chooses(RunTime),
 }
 
-/// The buffers of an interface and what reads them.
+/// The buffers of an interface and their reader.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// Without time to read a frame from the card it is in memory already, and reading it is handing it over.
+    /// Host configuration. Without `card_read`, frames are in memory already, and reading one means handing it to the
+    /// application.
     config: Arc<HostConfig>,
     moderation: Moderation,
-    /// One for all, or one for each class: time-triggered, rate-constrained, best-effort.
+    /// One buffer for all frames, or one for each class: time-triggered, rate-constrained, best-effort.
     buffers: Vec<Buffer>,
     phase: Phase,
     /// Buffer whose first slot is being read.
     reading: usize,
-    /// When the driver looked at the slots, this turn.
+    /// Instant at which the driver looked at the slots in this turn.
     looked: RunTime,
-    /// Of the frame that woke it.
+    /// Wake-up time of the thread, given with the frame that wakes it.
     wake_up: Span,
     /// Frames and bytes of this turn.
     turn: (u64, u64),
-    /// Behind the card, and for what never was at an interface: when the receive lane is free.
+    /// Instant from which the receive lane is free, for frames read from the card and for those that bypassed the
+    /// interface.
     lane_free: RunTime,
 }
 
 impl Reader {
-    /// The reader of a host, where it needs one.
+    /// The reader of a host; `None` for a host that needs none.
     pub(super) fn of(config: &Arc<HostConfig>) -> Option<Self> {
         let needed =
             config.card_read.is_some() || config.buffers.is_some() || config.interrupts.keeps_reading();
@@ -149,7 +151,7 @@ impl Reader {
         })
     }
 
-    /// A frame came.
+    /// A frame arrives.
     pub(super) fn handle_frame(
         &mut self,
         now: RunTime,
@@ -201,12 +203,12 @@ impl Reader {
         }
     }
 
-    /// When the receive lane is free for what did not come by an interface.
+    /// The instant from which the receive lane is free, for frames that bypass the interface.
     pub(super) fn lane_free(&mut self) -> &mut RunTime {
         &mut self.lane_free
     }
 
-    /// The host restarts: what waits to be read is gone, what is being read was handed over.
+    /// The host restarts: frames not yet begun are dropped; the one being read was handed over already.
     pub(super) fn handle_restart(&mut self, now: RunTime, mut gone: impl FnMut(Waiting)) {
         if matches!(self.phase, Phase::Reads(_)) {
             self.buffers[self.reading].slots.pop_front();
@@ -219,7 +221,7 @@ impl Reader {
         (self.phase, self.turn, self.lane_free) = (Phase::Idle, (0, 0), now);
     }
 
-    /// Frames that nobody has begun to read.
+    /// Number of frames not yet begun.
     pub(super) fn waiting(&self) -> usize {
         let held: usize = self.buffers.iter().map(|buffer| buffer.slots.len() + buffer.fifo.len()).sum();
         held - usize::from(matches!(self.phase, Phase::Reads(_)))

@@ -1,12 +1,12 @@
 //! The latent error detection function (7.4.4): copies are missing, though every message came.
 //!
-//! Of n paths, each number passes once and is discarded n − 1 times. So `passed · (n − 1) − discarded` stays where it was, up
-//! to copies that are on their way, as long as every path delivers. The test compares it with what it was at the last
-//! reset; the reset forgets what was lost until then, so that a loss long ago does not warn for ever.
+//! On n paths, each number passes once and is discarded n − 1 times. So `passed · (n − 1) − discarded` stays constant,
+//! up to copies still under way, as long as every path delivers. The test compares it with its value at the last reset;
+//! a reset forgets earlier losses, so that a loss long ago does not warn for ever.
 
 use wg_frame::time::{RunTime, Span};
 
-/// What latent error detection is built from.
+/// Configuration of latent error detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LatentErrorConfig {
@@ -33,14 +33,14 @@ pub struct LatentErrors {
     base: i128,
     next_test: i128,
     next_reset: i128,
-    /// SIGNAL_LATENT_ERROR, so often.
+    /// Number of SIGNAL_LATENT_ERROR events.
     signalled: u64,
-    /// The first of them.
+    /// Instant of the first one.
     first: Option<RunTime>,
 }
 
 impl LatentErrors {
-    /// A function that has seen nothing.
+    /// A detector with all counters zero.
     pub const fn new(config: LatentErrorConfig) -> Self {
         Self {
             config,
@@ -52,8 +52,8 @@ impl LatentErrors {
         }
     }
 
-    /// Does what was due up to and at `now`, the counters having been the same since the last call: a test at the instant of a
-    /// reset comes before it. Takes bounded time, however much was due.
+    /// Does what was due up to and at `now`, the counters having been the same since the last call: a test at the
+    /// instant of a reset comes before it. Takes bounded time, however much was due.
     pub fn advance(&mut self, now: RunTime, passed: u64, discarded: u64) {
         let now = i128::from(now.as_picos());
         let apart = i128::from(passed) * (i128::from(self.config.paths) - 1) - i128::from(discarded);
@@ -76,11 +76,11 @@ impl LatentErrors {
         }
     }
 
-    /// How often a test found an error.
+    /// Number of tests that found an error.
     pub const fn signalled(&self) -> u64 {
         self.signalled
     }
-    /// When one first did.
+    /// Instant of the first error found.
     pub const fn first(&self) -> Option<RunTime> {
         self.first
     }

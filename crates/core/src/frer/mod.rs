@@ -1,14 +1,14 @@
 //! Frame replication and elimination for reliability: IEEE Std 802.1CB-2017 (FRER).
 //!
-//! On the way of a frame: a [`SequenceGenerator`] numbers the frames of a stream, a copy of each goes into every *member
-//! stream* ([`StreamTable`]), each with the number in a redundancy tag; where the ways meet again, [`Recovery`] passes the
-//! first copy of each number and discards the others, by the rules of [`vector`] or [`matching`] recovery. *Individual
-//! recovery* is the same function on one member stream alone, before they meet: it stops a member that repeats itself.
-//! [`latent`] error detection notices that copies are missing although no message is.
+//! On the way of a frame: a [`SequenceGenerator`] numbers the frames of a stream, a copy of each goes into every
+//! *member stream* ([`StreamTable`]), each with the number in a redundancy tag; where the ways meet again, [`Recovery`]
+//! passes the first copy of each number and discards the others, by the rules of [`vector`] or [`matching`] recovery.
+//! *Individual recovery* is the same function on one member stream alone, before they meet: it stops a member that
+//! repeats itself. [`latent`] error detection notices that copies are missing although no message is.
 //!
-//! A stream is identified by destination address and VLAN (null stream identification, 6.4). Member streams have destination
-//! addresses of their own, given where the copies are made and taken off where they are removed (active destination MAC
-//! and VLAN stream identification, 6.6).
+//! A stream is identified by destination address and VLAN (null stream identification, 6.4). Member streams have
+//! destination addresses of their own, given where the copies are made and taken off where they are removed (active
+//! destination MAC and VLAN stream identification, 6.6).
 //!
 //! Names are those of the standard: `passed`, `discarded`, `rogue`, `lost`, `out_of_order`, `tagless`, `resets` are its
 //! counters (10.8). Where we depart from it:
@@ -19,8 +19,8 @@
 //! - The reset with which a function begins is not counted.
 //!
 //! # Time
-//! There is no deadline. What a timer did is made up for at the next call, as of its own instant: nothing else changes in
-//! between. A call earlier than one before counts as made at the later instant. Work for each call is bounded by the
+//! There is no deadline. What a timer did is made up for at the next call, as of its own instant: nothing else changes
+//! in between. A call earlier than one before counts as made at the later instant. Work for each call is bounded by the
 //! history length and the number of member streams.
 
 pub mod generation;

@@ -6,38 +6,38 @@ use super::SEQUENCE_SPACE;
 use super::matching::MatchRecovery;
 use super::vector::{Judgement, VectorRecovery};
 
-/// How repeated numbers are told (frerSeqRcvyAlgorithm).
+/// How repeated numbers are recognised (frerSeqRcvyAlgorithm).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Algorithm {
-    /// By a history of the last numbers.
+    /// Vector recovery: a history of the last numbers.
     Vector {
-        /// How many (frerSeqRcvyHistoryLength), 2 to [`RecoveryConfig::LONGEST_HISTORY`].
+        /// History length in numbers (frerSeqRcvyHistoryLength), 2 to [`RecoveryConfig::LONGEST_HISTORY`].
         history_length: u32,
     },
-    /// By the last number alone.
+    /// Match recovery: the last number alone.
     Match,
 }
 
-/// What a recovery function is built from.
+/// Configuration of a recovery function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RecoveryConfig {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Any number is accepted when none was for so long (frerSeqRcvyResetMSec), more than zero.
+    /// Time without an accepted frame after which any number is accepted (frerSeqRcvyResetMSec); positive.
     pub reset: Span,
-    /// Frames without a number pass (frerSeqRcvyTakeNoSequence).
+    /// Whether frames without a number pass (frerSeqRcvyTakeNoSequence).
     #[cfg_attr(feature = "serde", serde(default))]
     pub take_no_sequence: bool,
-    /// It works on one member stream alone (frerSeqRcvyIndividualRecovery): discarded frames keep the timer from running out,
-    /// too.
+    /// Whether it works on one member stream alone (frerSeqRcvyIndividualRecovery): then discarded frames restart the
+    /// timer, too.
     #[cfg_attr(feature = "serde", serde(default))]
     pub individual: bool,
 }
 
 impl RecoveryConfig {
-    /// The longest history: half the numbers there are.
+    /// The longest history: half the sequence number space.
     pub const LONGEST_HISTORY: u32 = SEQUENCE_SPACE / 2;
     /// The shortest history, and the standard's default.
     pub const SHORTEST_HISTORY: u32 = 2;
@@ -46,15 +46,15 @@ impl RecoveryConfig {
 /// A configuration that cannot work: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
-    /// No history of this length.
+    /// A history length out of range.
     #[error("a history of {0} sequence numbers is outside 2 to 32768; choose it within")]
     HistoryLength(u32),
-    /// The timer would always have run out.
+    /// A reset time that is not positive: the timer would always have run out.
     #[error("a recovery reset after {0} is not more than 0s; lengthen it")]
     Reset(Span),
 }
 
-/// What becomes of a frame.
+/// What the recovery function decides about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It passes: the first with its number.
@@ -67,16 +67,16 @@ pub enum Decision {
     Tagless,
 }
 
-/// What happened so far: the standard's counters (10.8).
+/// Counters of the standard (10.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Frames that passed.
     pub passed: u64,
     /// Frames discarded because their numbers came before, or were rogue.
     pub discarded: u64,
-    /// Of those discarded: number beyond the history.
+    /// Discarded frames whose number was beyond the history.
     pub rogue: u64,
-    /// Of those passed: number not the one after the highest before.
+    /// Passed frames whose number was not the highest so far plus one.
     pub out_of_order: u64,
     /// Numbers that left the history and never came.
     pub lost: u64,
@@ -100,7 +100,7 @@ pub struct Recovery {
     take_no_sequence: bool,
     individual: bool,
     now: RunTime,
-    /// When the timer runs out; `None`: it did, or never ran.
+    /// Instant at which the reset timer runs out; `None`: it did, or never ran.
     runs_out: Option<RunTime>,
     counters: Counters,
 }
@@ -187,7 +187,7 @@ impl Recovery {
         }
     }
 
-    /// The system restarts: what was remembered is forgotten. What was counted stays counted, for whoever watches.
+    /// The system restarts: history and timer are reset. Counters stay, for whoever reads them.
     pub fn handle_restart(&mut self) {
         self.runs_out = None;
         self.forget();
@@ -200,7 +200,7 @@ impl Recovery {
         }
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub const fn counters(&self) -> Counters {
         self.counters
     }

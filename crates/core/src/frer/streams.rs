@@ -1,12 +1,12 @@
 //! The functions of one system, by stream: replication where copies are made, elimination where they are removed.
 //!
-//! A frame that is of no stream here goes its way unchanged. Where it is numbered (7.4.1, 7.6) and split (7.7) it becomes a
-//! frame in each member stream; where its member streams end, it passes individual recovery (7.5), if there is one, and
-//! sequence recovery (7.4.2), and what passes is the frame again that it was before.
+//! A frame of no stream here passes unchanged. Where it is numbered (7.4.1, 7.6) and split (7.7) it becomes a frame in
+//! each member stream; where its member streams end, it passes individual recovery (7.5), if there is one, and sequence
+//! recovery (7.4.2), and a frame that passes has its original addresses again.
 //!
-//! A system on the way of a stream may do both and keep the number: where several of its member streams come together, sequence
-//! recovery removes copies before they go on as one, and where they part, each gets a copy. [`Relay`] says so of one
-//! stream that comes; Annex C of the standard has networks of such systems.
+//! A system between talker and listener may do both and keep the number: where member streams join, sequence recovery
+//! removes copies before they go on as one, and where they part, each gets a copy. A [`Relay`] states this for one
+//! incoming stream; Annex C of the standard has networks of such systems.
 //!
 //! The tag is put into the frame as it is: one that was padded to the smallest frame stays padded, and is longer by the
 //! whole tag. Systems that number frames before they are padded send shorter ones.
@@ -27,7 +27,7 @@ use crate::frame::{Frame, Marks};
 #[expect(clippy::cast_possible_truncation, reason = "6 bytes")]
 const TAG: u16 = TAG_LEN as u16;
 
-/// What a stream is told by: null stream identification (6.4).
+/// Null stream identification (6.4): how a stream is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId {
     /// Destination address.
@@ -36,43 +36,43 @@ pub struct StreamId {
     pub vlan: u16,
 }
 
-/// A stream whose copies are made here.
+/// A stream that is replicated here.
 #[derive(Clone, Debug)]
 pub struct Replication {
-    /// The stream as it comes.
+    /// The stream as it arrives.
     pub stream: StreamId,
     /// Destination addresses of its member streams.
     pub members: Vec<MacAddress>,
 }
 
-/// A stream whose copies are removed here.
+/// A stream whose copies are eliminated here.
 #[derive(Clone, Debug)]
 pub struct Elimination {
     /// The stream as it goes on.
     pub stream: StreamId,
     /// Destination addresses of its member streams.
     pub members: Vec<MacAddress>,
-    /// How copies are told.
+    /// Sequence recovery.
     pub recovery: RecoveryConfig,
-    /// How repetitions within a member stream are told, where they are.
+    /// Individual recovery of each member stream; `None`: none.
     pub individual: Option<RecoveryConfig>,
-    /// Whether missing copies are noticed.
+    /// Latent error detection; `None`: none.
     pub latent: Option<LatentErrorConfig>,
 }
 
-/// A member stream on its way: the streams that it goes on as.
+/// A member stream that is relayed, with the streams as which it leaves.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    /// The stream as it comes.
+    /// The stream as it arrives.
     pub stream: StreamId,
-    /// Destination addresses of those that leave.
+    /// Destination addresses of the streams that leave.
     pub leaves: Vec<MacAddress>,
 }
 
 /// A table that cannot work: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamTableError {
-    /// Two functions want the same frames.
+    /// Two functions for the same frames.
     #[error("two functions are for the stream to {:02x?} in VLAN {}; give each stream an address of its own", .0.destination.0, .0.vlan)]
     Twice(StreamId),
     /// A recovery function that cannot work.
@@ -83,15 +83,15 @@ pub enum StreamTableError {
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// It is of no stream here.
+    /// Of no stream here.
     Foreign,
-    /// It becomes these: see [`StreamTable::copy`].
+    /// Replicated into these copies: see [`StreamTable::copy`].
     Copies(Copies),
-    /// It goes on as these, or some of them: see [`StreamTable::relay`].
+    /// Relayed as these streams, or some of them: see [`StreamTable::relay`].
     Branches(Branches),
-    /// It goes on as this one.
+    /// Passed as this frame.
     Pass(Frame),
-    /// It is discarded.
+    /// Discarded for this reason.
     Discard(Cause),
 }
 
@@ -104,13 +104,13 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// How many they are.
+    /// Number of copies.
     pub const fn count(self) -> usize {
         self.count as usize
     }
 }
 
-/// The streams that a frame goes on as.
+/// The streams as which a frame is relayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branches {
     relay: u32,
@@ -118,13 +118,13 @@ pub struct Branches {
 }
 
 impl Branches {
-    /// How many they are.
+    /// Number of streams.
     pub const fn count(self) -> usize {
         self.count as usize
     }
 }
 
-/// What is done to the frames of a stream.
+/// Function applied to the frames of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Function {
     Replicate(u32),
@@ -141,7 +141,7 @@ struct Replicator {
 #[derive(Debug)]
 struct Eliminator {
     stream: StreamId,
-    /// Frames that came, by member stream.
+    /// Frames received, by member stream.
     came: Box<[u64]>,
     individual: Box<[Recovery]>,
     recovery: Recovery,
@@ -152,14 +152,14 @@ struct Eliminator {
 #[derive(Clone, Copy, Debug)]
 struct Branch {
     destination: MacAddress,
-    /// The junction that it leaves by, and which of its members comes; `None`: nothing else goes on as it.
+    /// The junction it leaves by, and the index of the incoming member; `None`: no other stream leaves as it.
     junction: Option<(u32, u32)>,
 }
 
-/// The functions of one system.
+/// The replication, elimination and relay functions of one system.
 #[derive(Debug, Default)]
 pub struct StreamTable {
-    /// Ascending.
+    /// Functions in ascending order of stream.
     functions: Box<[(StreamId, Function)]>,
     replicators: Box<[Replicator]>,
     eliminators: Box<[Eliminator]>,
@@ -167,18 +167,18 @@ pub struct StreamTable {
     junctions: Box<[Eliminator]>,
 }
 
-/// What an elimination function counted.
+/// Counters of an elimination function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eliminated {
     /// The stream.
     pub stream: StreamId,
-    /// Frames that came, by member stream.
+    /// Frames received, by member stream.
     pub came: Vec<u64>,
-    /// By member stream, where there is individual recovery.
+    /// Counters of individual recovery, by member stream; empty without it.
     pub individual: Vec<Counters>,
-    /// Of sequence recovery.
+    /// Counters of sequence recovery.
     pub recovery: Counters,
-    /// How often latent error detection found an error, and when first; `None`: there is no such function.
+    /// Number of latent errors and instant of the first; `None`: no latent error detection.
     pub latent: Option<(u64, Option<RunTime>)>,
 }
 
@@ -217,7 +217,7 @@ impl StreamTable {
         Ok(table)
     }
 
-    /// And with functions on the way of streams: `junctions` are eliminations after which frames keep number and tag.
+    /// As [`new`](Self::new), with relays: `junctions` are eliminations after which frames keep number and tag.
     ///
     /// # Errors
     /// [`StreamTableError`] for the first that cannot work.
@@ -256,12 +256,12 @@ impl StreamTable {
         }
     }
 
-    /// Whether it has none.
+    /// Whether it has no function.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// Does with a frame, all of which is in at `now`, what is to be done with its stream.
+    /// Applies the function of its stream to a frame whose last bit came at `now`.
     pub fn handle_frame(&mut self, now: RunTime, frame: &Frame) -> Handled {
         let id = StreamId { destination: frame.destination, vlan: frame.vlan };
         let Ok(at) = self.functions.binary_search_by_key(&id, |(stream, _)| *stream) else {
@@ -285,9 +285,9 @@ impl StreamTable {
         }
     }
 
-    /// Copy `at`, less than their [count](Copies::count), of `frame`.
+    /// Copy `at`, below the [count](Copies::count), of `frame`.
     ///
-    /// Panics when it is none.
+    /// Panics if there is no such copy.
     pub fn copy(&self, copies: Copies, at: usize, frame: &Frame) -> Frame {
         Frame {
             destination: self.replicators[copies.replication as usize].members[at],
@@ -298,10 +298,10 @@ impl StreamTable {
         }
     }
 
-    /// What becomes of `frame`, all of which is in at `now`, in branch `at`, less than their [count](Branches::count): it
-    /// passes, with its number, or is discarded. To be called once for each.
+    /// Decides on `frame`, whose last bit came at `now`, in branch `at`, below the [count](Branches::count): it passes,
+    /// with its number, or is discarded. To be called once for each branch.
     ///
-    /// Panics when it is none.
+    /// Panics if there is no such branch.
     pub fn relay(&mut self, now: RunTime, branches: Branches, at: usize, frame: &Frame) -> Handled {
         let Branch { destination, junction } = self.relays[branches.relay as usize][at];
         if let Some((junction, member)) = junction {
@@ -313,7 +313,7 @@ impl StreamTable {
         Handled::Pass(Frame { destination, ..*frame })
     }
 
-    /// The system restarts: numbers begin anew and any number is accepted. What was counted stays counted.
+    /// The system restarts: numbers begin anew and any number is accepted next. Counters stay.
     pub fn handle_restart(&mut self) {
         self.replicators.iter_mut().for_each(|replicator| replicator.generator.handle_reset());
         for eliminator in self.eliminators.iter_mut().chain(&mut self.junctions) {
@@ -322,13 +322,13 @@ impl StreamTable {
         }
     }
 
-    /// What its elimination functions counted up to and at `now`, in the order they were given.
+    /// Counters of its elimination functions up to `now`, in the order they were given.
     pub fn eliminated(&mut self, now: RunTime) -> Vec<Eliminated> {
         let eliminators = self.eliminators.iter_mut();
         eliminators.map(|eliminator| eliminator.eliminated(now)).collect()
     }
 
-    /// What its junctions counted, likewise.
+    /// Counters of its junctions up to `now`, in the order they were given.
     pub fn joined(&mut self, now: RunTime) -> Vec<Eliminated> {
         self.junctions.iter_mut().map(|junction| junction.eliminated(now)).collect()
     }
@@ -386,7 +386,7 @@ impl Eliminator {
         }
     }
 
-    /// Latent error detection, before the counters move.
+    /// Runs latent error detection, before the counters change.
     fn test(&mut self, now: RunTime) {
         if let Some(latent) = &mut self.latent {
             let Counters { passed, discarded, .. } = self.recovery.counters();

@@ -1,4 +1,5 @@
-//! Vectors derived by hand from 7.4.3.4, 7.4.3.5 and 7.4.4, and any sequences against a model that keeps sets, not bits.
+//! Vectors derived by hand from 7.4.3.4, 7.4.3.5 and 7.4.4, and any sequences against a model that keeps sets, not
+//! bits.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;

@@ -1,26 +1,26 @@
-//! The vector recovery algorithm (7.4.3.4): which of the last numbers came.
+//! The vector recovery algorithm (7.4.3.4): a history of the last numbers.
 //!
-//! Of numbers up to H − 1 before or after the highest one accepted, H being the history length, the first copy passes,
-//! whatever order they come in. Numbers farther off are rogue.
+//! With a history of length H, the first copy passes of each number up to H − 1 before or after the highest one
+//! accepted, in whatever order they come. Numbers farther off are rogue.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use super::delta;
 
-/// What the algorithm says of a number.
+/// Decision of the algorithm about a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// It passes; this many numbers left the history that never came.
     Pass {
         /// It is not the number after the highest one so far.
         out_of_order: bool,
-        /// How many of those that left the history never came.
+        /// How many of the numbers that left the history never came.
         lost: u32,
     },
     /// It came before.
     Repeated,
-    /// It is too far off.
+    /// It is beyond the history.
     Rogue,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct VectorRecovery {
     begin: usize,
     /// RecovSeqNum; `None`: TakeAny.
     latest: Option<u16>,
-    /// How many places of the history stand for numbers since the first after the reset.
+    /// Number of places of the history that stand for numbers since the first after the reset.
     awaited: usize,
 }
 

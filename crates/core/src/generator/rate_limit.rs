@@ -40,7 +40,7 @@ impl<I: Iterator<Item = (RunTime, u64)>> RateLimit<I> {
 
 impl<I: Iterator<Item = (RunTime, u64)>> Iterator for RateLimit<I> {
     type Item = RunTime;
-    /// Ends early at a message larger than promised, which no waiting would let pass.
+    /// Ends early at a message larger than `most_bits`, which no waiting would let pass.
     fn next(&mut self) -> Option<RunTime> {
         let (intended, bits) = self.messages.next()?;
         if bits > self.most_bits {

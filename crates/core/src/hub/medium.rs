@@ -1,4 +1,4 @@
-//! What a hub is told and tells: its rate and stations, its constants, its outputs and refusals.
+//! Parameters, constants, outputs and errors of a hub.
 
 use wg_frame::time::{RunTime, Span};
 
@@ -8,7 +8,7 @@ pub const SLOT_BITS: i64 = 512;
 /// interPacketGap, in bit times (4.4.2).
 pub const GAP_BITS: i64 = 96;
 
-/// Its first part, two thirds, in which carrier restarts it (4.2.3.2.1).
+/// First part of the gap, two thirds, in which carrier restarts it (4.2.3.2.1), in bit times.
 pub const GAP_PART1_BITS: i64 = 64;
 
 /// jamSize, in bit times (4.4.2).
@@ -36,7 +36,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// The rate of so many bits per second; `None`: half-duplex Ethernet has no such.
+    /// The rate of `bits_per_second`; `None`: not a rate of half-duplex Ethernet here.
     pub const fn new(bits_per_second: u64) -> Option<Self> {
         match bits_per_second {
             10_000_000 => Some(Self::TenMegabit),
@@ -44,25 +44,25 @@ impl Rate {
             _ => None,
         }
     }
-    /// One bit time.
+    /// Duration of one bit.
     pub const fn bit(self) -> Span {
         match self {
             Self::TenMegabit => Span::from_nanos(100),
             Self::HundredMegabit => Span::from_nanos(10),
         }
     }
-    /// `n` bit times.
+    /// Duration of `n` bits.
     pub const fn bits(self, n: i64) -> Span {
         Span::from_picos(self.bit().as_picos() * n)
     }
 }
 
-/// A station as the plan states it.
+/// A station in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationPlan {
     /// One-way delay of its cable.
     pub delay: Span,
-    /// Frames that may wait, the one being sent included.
+    /// Capacity of its queue in frames, the one being sent included.
     pub queue: usize,
 }
 
@@ -86,65 +86,65 @@ pub enum HubDrop {
     LateCollision,
 }
 
-/// An effect, with the instant it happened.
+/// An effect of a hub, with its instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<F> {
     /// The first bit of the preamble left the station.
     Started {
-        /// Which station.
+        /// Index of the station.
         station: usize,
-        /// When.
+        /// Instant of the first bit.
         at: RunTime,
         /// The attempt, from 1.
         attempt: u8,
     },
     /// The station heard another while it was sending.
     Collided {
-        /// Which station.
+        /// Index of the station.
         station: usize,
-        /// When.
+        /// Instant of the collision.
         at: RunTime,
         /// The attempt, from 1.
         attempt: u8,
-        /// More than 512 bit times after its beginning.
+        /// Whether it was more than 512 bit times after the transmission began.
         late: bool,
     },
     /// The station needs a random integer 0 ≤ r < `limit`. Owed back: [`Hub::handle_backoff`].
     DrawBackoff {
-        /// Which station.
+        /// Index of the station.
         station: usize,
-        /// When its jam ended; the backoff counts from here.
+        /// End of its jam, from which the backoff counts.
         at: RunTime,
-        /// Bound of r.
+        /// Exclusive upper bound of r.
         limit: u16,
     },
-    /// The last bit left the station, and it heard no other meanwhile.
+    /// The last bit left the station without a collision.
     Sent {
-        /// Which station.
+        /// Index of the station.
         station: usize,
-        /// When.
+        /// Instant of the last bit.
         at: RunTime,
         /// The frame.
         frame: F,
     },
     /// The station gives the frame up.
     Dropped {
-        /// Which station.
+        /// Index of the station.
         station: usize,
-        /// When.
+        /// Instant of the drop.
         at: RunTime,
         /// The frame.
         frame: F,
-        /// Why.
+        /// The reason.
         reason: HubDrop,
     },
     /// The last bit of an undamaged frame reached a station.
     Received {
-        /// Which station.
+        /// Index of the receiving station.
         station: usize,
-        /// Where it came from.
+        /// Index of the sending station.
         from: usize,
-        /// When.
+        /// Instant of the last bit.
         at: RunTime,
         /// The frame.
         frame: F,
@@ -152,9 +152,9 @@ pub enum Output<F> {
     /// A frame sent whole reached this station in a collision: its FCS is wrong here. Happens only on a hub too
     /// wide for its collision window.
     Garbled {
-        /// Which station.
+        /// Index of the receiving station.
         station: usize,
-        /// Where it came from.
+        /// Index of the sending station.
         from: usize,
         /// When its last bit came.
         at: RunTime,
@@ -163,7 +163,7 @@ pub enum Output<F> {
     },
 }
 
-/// Why a frame was not taken in.
+/// Why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubRefusal<F> {
     /// The station's queue is full.
@@ -172,18 +172,18 @@ pub enum HubRefusal<F> {
     NoSuchStation(F),
 }
 
-/// A backoff that does not answer a question: the driver's fault.
+/// A backoff that answers no request: the driver's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackoffError {
-    /// The station has none open.
+    /// The station awaits no backoff.
     #[error("station {0} asked for no backoff")]
     NotAsked(usize),
-    /// Not below the limit asked for.
+    /// Not below the requested limit.
     #[error("the backoff of {slots} slots is not below {limit}")]
     OutOfRange {
-        /// What was given.
+        /// The number of slots given.
         slots: u16,
-        /// Its bound.
+        /// Its exclusive upper bound.
         limit: u16,
     },
 }

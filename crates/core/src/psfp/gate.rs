@@ -9,47 +9,47 @@ use wg_frame::time::Span;
 
 use crate::clock::LocalTime;
 
-/// A line of a stream gate's control list.
+/// An entry of a stream gate control list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamGateEntry {
-    /// Frames pass.
+    /// Whether frames pass.
     pub open: bool,
     /// Internal priority value (IPV): the priority a frame is queued by in this device; `None`: its own.
     pub priority: Option<u8>,
-    /// For how long.
+    /// Duration of the entry.
     pub length: Span,
     /// Most octets of service data units that pass in it (`IntervalOctetMax`); `None`: any number.
     pub max_octets: Option<u32>,
 }
 
-/// What a stream gate is built from.
+/// Configuration of a stream gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamGateConfig {
-    /// When a cycle begins.
+    /// Base time: the beginning of a cycle.
     pub base: LocalTime,
-    /// Its lines; the cycle is their sum.
+    /// Entries of the list; the cycle time is the sum of their lengths.
     pub entries: Vec<StreamGateEntry>,
-    /// A frame that comes while it is closed closes it for good (`GateClosedDueToInvalidRxEnable`).
+    /// Whether a frame that arrives while the gate is closed closes it for good (`GateClosedDueToInvalidRxEnable`).
     pub close_on_invalid: bool,
-    /// A frame beyond the octets of its interval likewise (`GateClosedDueToOctetsExceededEnable`).
+    /// Whether a frame beyond `max_octets` closes it for good (`GateClosedDueToOctetsExceededEnable`).
     pub close_on_octets: bool,
 }
 
-/// A list that cannot be followed: the plan's fault.
+/// An invalid stream gate control list: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamGateError {
-    /// Nothing to follow.
+    /// A list without entries.
     #[error("a stream gate has no entry, or one without length; give each entry a positive length")]
     Empty,
-    /// Sums of times leave the range.
+    /// A list longer than the range of times.
     #[error("the list of a stream gate lasts longer than 106 days; shorten it")]
     TooLong,
 }
 
-/// What becomes of a frame at a stream gate.
+/// Decision of a stream gate about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
-    /// It passes, with this internal priority.
+    /// The frame passes, with this internal priority value.
     Pass(Option<u8>),
     /// The gate is closed, now or for good.
     Closed,
@@ -57,26 +57,26 @@ pub enum Passage {
     OctetsExceeded,
 }
 
-/// A stream gate.
+/// A stream gate with its state.
 #[derive(Clone, Debug)]
 pub struct StreamGate {
     config: StreamGateConfig,
-    /// When each entry begins, after the beginning of the cycle.
+    /// Beginning of each entry, relative to that of the cycle.
     begins: Vec<i64>,
     cycle: i64,
-    /// When the interval of the last frame began.
+    /// Beginning of the interval of the last frame.
     interval: Option<i64>,
-    /// Octets that passed in it.
+    /// Octets passed in that interval.
     used: u64,
-    /// Closed for good: by which rule.
+    /// Whether the gate is closed for good.
     closed: bool,
 }
 
 impl StreamGate {
-    /// A gate that has seen nothing.
+    /// A gate in its initial state.
     ///
     /// # Errors
-    /// [`StreamGateError`] where its list cannot be followed.
+    /// [`StreamGateError`] for an invalid list.
     pub fn new(config: StreamGateConfig) -> Result<Self, StreamGateError> {
         let (mut cycle, mut begins) = (0_i64, Vec::with_capacity(config.entries.len()));
         for entry in &config.entries {
@@ -118,7 +118,7 @@ impl StreamGate {
         Passage::Pass(entry.priority)
     }
 
-    /// The device restarts: the gate is as its list has it.
+    /// The device restarts: the gate follows its list again.
     pub const fn handle_restart(&mut self) {
         (self.interval, self.used, self.closed) = (None, 0, false);
     }

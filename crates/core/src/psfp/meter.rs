@@ -1,11 +1,12 @@
-//! Flow meters: two token buckets that colour frames (IEEE Std 802.1Q-2022, 8.6.5.5; MEF 10.3, bandwidth profile algorithm).
+//! Flow meters: two token buckets that colour frames (IEEE Std 802.1Q-2022, 8.6.5.5; MEF 10.3, bandwidth profile
+//! algorithm).
 //!
-//! Tokens are counted exactly, in bits times picoseconds per second: a bucket gains its rate in bit/s for each picosecond,
-//! and a byte costs 8 * 10^12. Nothing is rounded, however long a meter waits between frames.
+//! Tokens are counted exactly, in bits times picoseconds per second: a bucket gains its rate in bit/s for each
+//! picosecond, and a byte costs 8 * 10^12. Nothing is rounded, however long a meter waits between frames.
 
 use wg_frame::time::RunTime;
 
-/// What a meter allows.
+/// Configuration of a flow meter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeterConfig {
     /// Committed information rate (CIR), bit/s of frames from destination address to FCS.
@@ -16,17 +17,17 @@ pub struct MeterConfig {
     pub excess_rate_bps: u64,
     /// Excess burst size (EBS), bytes.
     pub excess_burst: u32,
-    /// Tokens that the committed bucket has no room for go to the excess bucket (CF).
+    /// Coupling flag (CF): tokens that overflow the committed bucket go to the excess bucket.
     pub coupling: bool,
-    /// A frame that came as drop eligible is never green (CM).
+    /// Colour mode (CM): a drop-eligible frame is never green.
     pub colour_aware: bool,
-    /// Yellow frames are dropped rather than marked (`DropOnYellow`).
+    /// Whether yellow frames are dropped rather than marked (`DropOnYellow`).
     pub drop_on_yellow: bool,
-    /// After the first red frame every frame is (`MarkAllFramesRedEnable`).
+    /// Whether every frame after the first red one is red (`MarkAllFramesRedEnable`).
     pub mark_all_red: bool,
 }
 
-/// What a meter calls a frame.
+/// Colour of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Within the committed profile.
@@ -37,7 +38,7 @@ pub enum Colour {
     Red,
 }
 
-/// A byte in tokens.
+/// Tokens for a byte.
 const BYTE: u128 = 8_000_000_000_000;
 
 /// A meter, both buckets full at first.
@@ -46,14 +47,14 @@ pub struct FlowMeter {
     config: MeterConfig,
     committed: u128,
     excess: u128,
-    /// The last frame.
+    /// Instant of the last frame.
     seen: Option<RunTime>,
     /// `MarkAllFramesRed`.
     all_red: bool,
 }
 
 impl FlowMeter {
-    /// A meter that has seen nothing.
+    /// A meter with full buckets.
     pub fn new(config: MeterConfig) -> Self {
         let full = |burst: u32| u128::from(burst) * BYTE;
         Self {
@@ -65,8 +66,8 @@ impl FlowMeter {
         }
     }
 
-    /// Colours a frame of `length` bytes, destination address to FCS, whose last bit came at `now`. Calls are in the order of
-    /// time; an earlier `now` adds no tokens.
+    /// Colours a frame of `length` bytes, destination address to FCS, whose last bit came at `now`. Calls are in the
+    /// order of time; an earlier `now` adds no tokens.
     pub fn handle_frame(&mut self, now: RunTime, length: u16, drop_eligible: bool) -> Colour {
         self.refill(now);
         if self.all_red {
@@ -158,8 +159,8 @@ mod tests {
         assert_eq!(meter.handle_frame(at(2_000), 64, false), Colour::Green);
     }
 
-    /// The algorithm of MEF 10.3 word for word, in integers of picobits: the bucket before the frame, the elapsed time, the
-    /// overflow `max(0, Bc + CIR * t - CBS)` and the excess bucket with `CF * O`.
+    /// The algorithm of MEF 10.3 word for word, in integers of picobits: the bucket before the frame, the elapsed time,
+    /// the overflow `max(0, Bc + CIR * t - CBS)` and the excess bucket with `CF * O`.
     fn profile(config: &MeterConfig, frames: &[(i64, u16, bool)]) -> Vec<Colour> {
         const PICO: i128 = 1_000_000_000_000;
         let (cbs, ebs) =

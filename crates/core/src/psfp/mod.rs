@@ -1,11 +1,12 @@
-//! Per-stream filtering and policing (IEEE Std 802.1Q-2022, 8.6.5.2): what each stream has to keep to where it enters a bridge.
+//! Per-stream filtering and policing (IEEE Std 802.1Q-2022, 8.6.5.2) at the input ports of a bridge.
 //!
-//! A stream is known by what IEEE Std 802.1CB-2017 identifies it by: its destination address and VLAN (6.4), or its source
-//! address and VLAN (6.5), or headers of its datagrams (6.7). Its filter limits the length of service data units, then its [gate](StreamGate) passes it or not,
-//! then its [meter](FlowMeter) colours it. A frame that is no stream's passes as if there were no filters.
+//! Streams are identified as in IEEE Std 802.1CB-2017: by destination address and VLAN (6.4), by source address and
+//! VLAN (6.5), or by headers of datagrams (6.7). The stream's filter limits the length of service data units, then its
+//! [gate](StreamGate) passes the frame or not, then its [meter](FlowMeter) colours it. A frame of no stream passes
+//! unfiltered.
 //!
-//! One filter is of one stream. Several may share a gate, whose octets and closing are then of all their frames together, or a
-//! meter, whose tokens are.
+//! One filter serves one stream. Several filters may share a gate, whose octets and closing then count the frames of
+//! all, or a meter, whose tokens do.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -23,90 +24,90 @@ mod meter;
 pub use gate::{Passage, StreamGate, StreamGateConfig, StreamGateEntry, StreamGateError};
 pub use meter::{Colour, FlowMeter, MeterConfig};
 
-/// What a stream is known by at an input port.
+/// Stream identification at an input port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identification {
     /// Null stream identification: destination address and VLAN.
     Destination(MacAddress, u16),
     /// Source address and VLAN stream identification.
     Source(MacAddress, u16),
-    /// IP stream identification: the number that the driver gave to headers of datagrams. A filter that leaves some of them
-    /// open has a number for each that it meets.
+    /// IP stream identification: the number that the driver assigned to the headers of the datagram. A filter with
+    /// wildcards has several numbers.
     Headers(u16),
 }
 
-/// A gate or meter of a filter.
+/// A gate or meter of a filter, its own or shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instance<T> {
-    /// Of its own.
+    /// An instance of the filter's own.
     Own(T),
-    /// That of another filter, by its number.
+    /// The instance of another filter, by the number of that filter.
     Of(usize),
 }
 
-/// The filter of a stream.
+/// Configuration of a stream filter.
 #[derive(Clone, Debug)]
 pub struct StreamFilterConfig {
     /// Index of the input port.
     pub port: usize,
-    /// What its frames are known by: any of these.
+    /// Identifications of its frames: any of these matches.
     pub streams: Vec<Identification>,
-    /// Longest service data unit, octets; `None`: any.
+    /// Longest service data unit, octets; `None`: no limit.
     pub max_sdu: Option<u16>,
-    /// A longer one blocks the stream for good (`StreamBlockedDueToOversizeFrameEnable`).
+    /// Whether a longer one blocks the stream for good (`StreamBlockedDueToOversizeFrameEnable`).
     pub block_oversize: bool,
-    /// Its gate.
+    /// Stream gate; `None`: none.
     pub gate: Option<Instance<StreamGateConfig>>,
-    /// Its meter.
+    /// Flow meter; `None`: none.
     pub meter: Option<Instance<MeterConfig>>,
 }
 
-/// The counters of a filter (IEEE Std 802.1Q-2022, 8.6.5.3), under the names they have there.
+/// Counters of a filter (IEEE Std 802.1Q-2022, 8.6.5.3), with the names of the standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Frames of the stream (`MatchingFramesCount`).
     pub matching: u64,
-    /// Of those, discarded as too long, or because one was (`NotPassingSDUCount`).
+    /// Frames discarded as too long, or because one was (`NotPassingSDUCount`).
     pub not_passing_sdu: u64,
-    /// Of the others, discarded by the gate (`NotPassingFramesCount`).
+    /// Frames discarded by the gate (`NotPassingFramesCount`).
     pub not_passing: u64,
-    /// Of the others, discarded by the meter (`RedFramesCount`).
+    /// Frames discarded by the meter (`RedFramesCount`).
     pub red: u64,
-    /// Of those that passed, yellow.
+    /// Frames that passed and were coloured yellow.
     pub yellow: u64,
 }
 
 impl Counters {
-    /// Frames that passed all of it.
+    /// Frames that passed filter, gate and meter.
     pub const fn passed(&self) -> u64 {
         self.matching - self.not_passing_sdu - self.not_passing - self.red
     }
 }
 
-/// Filters that cannot work: the plan's fault.
+/// Invalid filters: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PsfpError {
-    /// The list of a gate.
+    /// A filter's gate has an invalid list.
     #[error("stream filter {filter}: {error}")]
     Gate {
-        /// In the order they were given.
+        /// Number of the filter, in the order given.
         filter: usize,
-        /// What is wrong.
+        /// The error.
         error: StreamGateError,
     },
     /// Two filters for one stream at one port.
     #[error("stream filter {0} is for a stream that has one at that port; give each stream one")]
     Twice(usize),
-    /// The filter whose gate or meter one shares has none of its own.
+    /// A filter shares the gate or meter of one that has none of its own.
     #[error(
         "stream filter {filter} shares the {part} of filter {of}, which has none of its own; give it one"
     )]
     NothingToShare {
-        /// In the order they were given.
+        /// Number of the filter, in the order given.
         filter: usize,
         /// "gate" or "meter".
         part: &'static str,
-        /// The other filter.
+        /// Number of the filter that it refers to.
         of: usize,
     },
 }
@@ -117,30 +118,30 @@ struct Filter {
     block_oversize: bool,
     /// `StreamBlockedDueToOversizeFrame`.
     blocked: bool,
-    /// Places in the tables of all gates and all meters.
+    /// Index in the table of all gates, and below in that of all meters.
     gate: Option<usize>,
     meter: Option<usize>,
     counters: Counters,
 }
 
-/// The filters of a bridge.
+/// The stream filters of a bridge.
 #[derive(Clone, Debug)]
 pub struct StreamFilters {
     places: BTreeMap<(usize, Identification), usize>,
     filters: Vec<Filter>,
     gates: Vec<StreamGate>,
     meters: Vec<FlowMeter>,
-    /// A stream is known by its source: a second look-up is due.
+    /// Whether any filter identifies by source address, which takes a second look-up.
     by_source: bool,
-    /// A stream is known by its headers: a third one.
+    /// Whether any filter identifies by headers, which takes a third look-up.
     by_headers: bool,
 }
 
 impl StreamFilters {
-    /// Filters, which are numbered in this order.
+    /// The filters, numbered in the order given.
     ///
     /// # Errors
-    /// [`PsfpError`] for the first that cannot work.
+    /// [`PsfpError`] for the first invalid filter.
     pub fn new(configs: Vec<StreamFilterConfig>) -> Result<Self, PsfpError> {
         let mut own = Self {
             places: BTreeMap::new(),
@@ -180,7 +181,7 @@ impl StreamFilters {
         Ok(own)
     }
 
-    /// What the filters counted since the beginning, by number. A restart does not begin anew.
+    /// Counters of the filters, by number. A restart does not reset them.
     pub fn counters(&self) -> impl Iterator<Item = Counters> + '_ {
         self.filters.iter().map(|filter| filter.counters)
     }
@@ -198,7 +199,7 @@ impl StreamFilters {
     }
 }
 
-/// Octets of the service data unit of a frame: what lies between its addresses, tag and type and its check sequence.
+/// Length in octets of a frame's service data unit: the bytes between type and frame check sequence.
 const fn service_data_unit(frame: &Frame) -> u16 {
     let around = if frame.marks.has(Marks::TAGGED) { 22 } else { 18 };
     frame.length.saturating_sub(around)
@@ -263,7 +264,7 @@ impl Ingress for StreamFilters {
     }
 }
 
-/// Makes the gates or meters of filters; returns the place of each filter's in `made`.
+/// Makes the gates or meters of filters; returns the index in `made` for each filter.
 fn instances<C, T>(
     part: &'static str,
     configs: Vec<Option<Instance<C>>>,
@@ -285,7 +286,7 @@ fn instances<C, T>(
             }
         });
     }
-    // What is shared is of its own, so no chain can lead back to where it began.
+    // A shared instance belongs to a filter of its own, so no chain can be circular.
     let own = places.clone();
     for (filter, of) in shared {
         let place = own.get(of).copied().flatten();

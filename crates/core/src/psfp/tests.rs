@@ -141,8 +141,8 @@ fn what_is_shared_belongs_to_somebody() {
 }
 
 proptest! {
-    /// Which filter a frame meets, against a search of all filters one after the other: that of its destination before that of
-    /// its source, and that before one of its headers, of which a filter may have several.
+    /// Which filter a frame meets, against a search of all filters one after the other: that of its destination before
+    /// that of its source, and that before one of its headers, of which a filter may have several.
     #[test]
     fn a_frame_meets_the_filter_that_knows_it(
         kinds in prop::collection::vec((0_usize..2, 0_u8..3, 0_u8..3, 0_u16..3, prop::collection::btree_set(1_u16..6, 0..4)), 1..6),
@@ -184,8 +184,8 @@ proptest! {
         prop_assert_eq!(filters.counters().map(|one| one.matching).collect::<Vec<_>>(), expected);
     }
 
-    /// Counters are those of what was said to each frame, and each stream meets its own filter alone: a stream that breaks
-    /// all rules changes nothing for another.
+    /// Counters are those of what was said to each frame, and each stream meets its own filter alone: a stream that
+    /// breaks all rules changes nothing for another.
     #[test]
     fn streams_do_not_touch_one_another(
         limits in prop::collection::vec((46_u16..300, any::<bool>(), 0_u32..2_000, 1_i64..50), 3),

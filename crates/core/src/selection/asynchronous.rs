@@ -1,10 +1,10 @@
-//! Asynchronous shaping (IEEE Std 802.1Q-2022, 8.6.11; once 802.1Qcr): each frame of a stream gets an eligibility time by the token
-//! bucket of its stream, and waits for it; nothing needs a common time.
+//! Asynchronous shaping (IEEE Std 802.1Q-2022, 8.6.11; once 802.1Qcr): each frame of a stream gets an eligibility time
+//! by the token bucket of its stream, and waits for it; nothing needs a common time.
 //!
-//! The token bucket of a scheduler fills at its committed information rate up to its committed burst size. A frame is eligible when
-//! the bucket holds its length, but not before the frame of its group that came before it: streams of one group share a queue, which
-//! keeps its order. Of frames that wait for more than the longest residence time, none is kept. The procedure is that of
-//! 8.6.11.3; what a frame costs is its length with preamble and gap.
+//! The token bucket of a scheduler fills at its committed information rate up to its committed burst size. A frame is
+//! eligible when the bucket holds its length, but not before its predecessor in its group: streams of one group share a
+//! FIFO queue. A frame that would wait for more than the maximum residence time is discarded. The procedure is that of
+//! 8.6.11.3; a frame is charged its length with preamble and gap.
 //!
 //! Times are true time and exact: a duration is rounded up to a picosecond.
 
@@ -16,16 +16,16 @@ use wg_frame::time::{RunTime, Span};
 use crate::frame::Frame;
 use crate::line::{GAP, PREAMBLE, SMALLEST_FRAME};
 
-/// The streams of a class and what each may send.
+/// Schedulers of a traffic class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsynchronousConfig {
-    /// The stream each scheduler is for, and its bucket.
+    /// One scheduler for each stream, with its token bucket.
     pub schedulers: Vec<SchedulerConfig>,
-    /// How long a frame may wait for its eligibility time (`MaximumResidenceTime`).
+    /// Longest time that a frame may wait for its eligibility time (`MaximumResidenceTime`).
     pub longest_residence: Span,
 }
 
-/// A scheduler.
+/// Configuration of an ATS scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerConfig {
     /// Destination address of its stream (null stream identification, IEEE Std 802.1CB-2017, 6.4).
@@ -36,7 +36,7 @@ pub struct SchedulerConfig {
     pub rate: u64,
     /// Committed burst size, bits.
     pub burst: u64,
-    /// Its group: schedulers of frames that come by one port in one class.
+    /// Scheduler group: schedulers of frames that enter by one port in one class.
     pub group: u16,
 }
 
@@ -44,7 +44,7 @@ pub struct SchedulerConfig {
 struct Scheduler {
     config: SchedulerConfig,
     bucket_empty: RunTime,
-    /// From empty to full.
+    /// Time to fill the empty bucket.
     fills_in: Span,
 }
 
@@ -52,20 +52,20 @@ struct Scheduler {
 #[derive(Clone, Debug)]
 pub(super) struct Asynchronous {
     schedulers: Vec<Scheduler>,
-    /// By group: when its last frame was eligible.
+    /// Eligibility time of the last frame of each group.
     groups: Vec<RunTime>,
     longest_residence: Span,
 }
 
-/// When a frame may begin.
+/// Eligibility time of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Eligibility {
     At(RunTime),
-    /// It would wait too long.
+    /// Beyond the maximum residence time: the frame is discarded.
     Never,
 }
 
-/// Longest time anything is held: what is later is never.
+/// Greatest duration: longer ones count as never.
 const LONGEST: Span = Span::from_millis(86_400_000);
 
 fn duration(bits: u64, rate: u64) -> Span {

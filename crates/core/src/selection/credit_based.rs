@@ -1,12 +1,15 @@
-//! Credit-based shaping (IEEE Std 802.1Q-2022, 8.6.8.2 and Annex L): a queue sends at its idle slope on average, whatever waits.
+//! Credit-based shaping (IEEE Std 802.1Q-2022, 8.6.8.2 and Annex L): a queue sends at its idle slope on average,
+//! whatever waits.
 //!
-//! A shaped queue has a credit in bits. It falls at `idle slope - line rate` while a frame of the queue is on the wire, preamble
-//! and gap included, rises at the idle slope while frames of it wait, and rises to zero and no further while none does. A
-//! credit above zero is lost when the queue runs empty. While the gate of the queue is closed it does not rise. The first frame
-//! may begin unless the credit is below zero. Queues without a slope, and shaped ones among themselves, go by strict priority.
+//! A shaped queue has a credit in bits. It falls at `idle slope - line rate` while a frame of the queue is on the wire,
+//! preamble and gap included, rises at the idle slope while frames of the queue wait, and otherwise rises to zero at
+//! most. A credit above zero is lost when the queue runs empty. While the gate of the queue is closed it does not rise.
+//! The first frame may begin unless the credit is below zero. Queues without a slope, and shaped ones among themselves,
+//! have strict priority.
 //!
-//! Credits are exact: a slope is whole bits per second and time is whole picoseconds, so a credit is a whole number of 10^-12
-//! bits. Times are true time, as the line's are. The [course](super::credit_course) of each is kept, by its corners.
+//! Credits are exact: a slope is whole bits per second and time is whole picoseconds, so a credit is a whole number of
+//! 10^-12 bits. Times are true time, as the line's are. A [course](super::credit_course) records the corners of each
+//! credit.
 
 use alloc::boxed::Box;
 
@@ -19,14 +22,14 @@ use crate::queue::PRIORITIES;
 
 const PICO: Credit = 1_000_000_000_000;
 
-/// Corners of a credit between two settlements: sent so far, at zero, now.
+/// Greatest number of corners of a credit between two settlements: sent so far, at zero, now.
 const MOST_CORNERS: usize = 3;
 
 /// A shaped queue.
 #[derive(Clone, Debug)]
 struct Shaper {
     idle_slope: u64,
-    /// At `since`.
+    /// Credit at `since`.
     credit: Credit,
     since: RunTime,
     sending: Sending,
@@ -37,18 +40,18 @@ struct Shaper {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
     No,
-    /// For how long was not told yet.
+    /// Yes; the end is not reported yet.
     Yes,
-    /// Until then, gap included.
+    /// Until this instant, gap included.
     Until(RunTime),
 }
 
-/// What a queue was like since its credit was last written down.
+/// State of a queue since its credit was settled last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Since {
-    /// Frames waited, or none did.
+    /// Whether frames waited.
     pub(super) waited: bool,
-    /// Its gate was open.
+    /// Whether its gate was open.
     pub(super) open: bool,
 }
 
@@ -58,7 +61,7 @@ impl Shaper {
         self.walk(now, was, line, |_, _| {})
     }
 
-    /// The credit at `now`, and on the way there every corner of it behind that of `since`.
+    /// The credit at `now`; calls back for every corner after that of `since`.
     #[inline]
     fn walk(
         &self,
@@ -89,7 +92,7 @@ impl Shaper {
         let risen = if was.open { after(sent, slope, now - sent_until) } else { sent };
         let credit = if was.waited { risen } else { risen.min(0) };
         if credit < risen {
-            // It was lost when nothing waited any more, or came back to zero and rose no further.
+            // The credit was lost when the queue ran empty, or rose to zero and stayed there.
             let wait =
                 if sent < 0 { (-sent).unsigned_abs().div_ceil(slope.unsigned_abs().max(1)) } else { 0 };
             let zero = i64::try_from(wait).map_or(now, |wait| (sent_until + Span::from_picos(wait)).min(now));
@@ -115,14 +118,14 @@ impl Shaper {
     }
 }
 
-/// The credits of the queues of a port.
+/// Credits of the shaped queues of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Credits {
     shapers: [Option<Shaper>; PRIORITIES],
 }
 
 impl Credits {
-    /// Queues with an idle slope, in bit/s of frames with preamble and gap, are shaped.
+    /// Credits for idle slopes in bit/s of frames with preamble and gap; `None`: the queue is not shaped.
     pub(super) fn new(idle_slopes: [Option<u64>; PRIORITIES]) -> Self {
         let shaper = |idle_slope: u64| Shaper {
             idle_slope,
@@ -134,13 +137,13 @@ impl Credits {
         Self { shapers: idle_slopes.map(|slope| slope.map(shaper)) }
     }
 
-    /// The credit of a queue now, in bits, rounded down; `None` where it is not shaped.
+    /// The credit of a queue now, in bits, rounded down; `None`: not shaped.
     pub(super) fn bits<C>(&self, at: &Moment<'_, C>, queue: usize, was: Since) -> Option<i64> {
         let shaper = self.shapers.get(queue)?.as_ref()?;
         i64::try_from(shaper.credit_at(at.now, was, at.line).div_euclid(PICO)).ok()
     }
 
-    /// Where the credit of a queue whose gate is open is below zero: when it is not any more, `None` for never.
+    /// Whether the credit of a queue with an open gate is below zero, and until when; inner `None`: for ever.
     #[inline]
     pub(super) fn wait<C>(&self, at: &Moment<'_, C>, queue: usize) -> Option<Option<RunTime>> {
         let shaper = self.shapers.get(queue)?.as_ref()?;
@@ -155,12 +158,12 @@ impl Credits {
         Some(instant.map(RunTime::from_picos))
     }
 
-    /// The course of the credit of a queue, up to where it was last written down.
+    /// The course of a queue's credit up to its last settlement; `None`: not shaped.
     pub(super) fn course(&self, queue: usize) -> Option<&CreditCourse> {
         Some(&self.shapers.get(queue)?.as_ref()?.course)
     }
 
-    /// Writes the credit of a queue down at `now`.
+    /// Settles the credit of a queue at `now`.
     #[inline]
     pub(super) fn settle(&mut self, now: RunTime, queue: usize, was: Since, line: LineRate) {
         if let Some(Some(shaper)) = self.shapers.get_mut(queue) {
@@ -168,7 +171,8 @@ impl Credits {
         }
     }
 
-    /// A frame of a queue, whose credit was written down for now, begins or is cut off: it is on the wire until the end is told.
+    /// A frame of a queue, whose credit is settled for now, begins or is cut off: it counts as on the wire until
+    /// [`end`](Self::end).
     #[inline]
     pub(super) fn send(&mut self, queue: usize) {
         if let Some(Some(shaper)) = self.shapers.get_mut(queue) {
@@ -184,14 +188,14 @@ impl Credits {
         }
     }
 
-    /// Replaces the idle slope of a queue whose credit was written down for now.
+    /// Replaces the idle slope of a queue whose credit is settled for now.
     pub(super) fn set_slope(&mut self, queue: usize, idle_slope: u64) {
         if let Some(Some(shaper)) = self.shapers.get_mut(queue) {
             shaper.idle_slope = idle_slope;
         }
     }
 
-    /// Whether nothing changes while no frame waits: no credit is below zero or goes down.
+    /// Whether no credit changes while no frame waits: none is below zero or falls.
     pub(super) fn at_rest(&self) -> bool {
         let mut shapers = self.shapers.iter().flatten();
         shapers.all(|shaper| shaper.credit >= 0 && shaper.sending == Sending::No)

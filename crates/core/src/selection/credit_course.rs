@@ -1,8 +1,10 @@
-//! What a credit was over time, in bounded room: its extremes, every corner around the greatest, and corners of the whole run.
+//! Credit over time in bounded memory: its extremes, every corner around the greatest, and selected corners of the
+//! whole run.
 //!
-//! A credit is piecewise linear, so its corners are all there is to it and its extremes are at corners. Of the whole run those are
-//! kept that are the first, the greatest, the least and the last of a stretch of time; stretches double when there are more than
-//! [`MOST_STRETCHES`] of them. Road not taken: every corner as a record, which would cost shaped frames as much as their own records.
+//! A credit is piecewise linear, so its corners describe it and its extremes are at corners. For the whole run the
+//! first, the greatest, the least and the last corner of each stretch of time are stored; stretches double when there
+//! are more than [`MOST_STRETCHES`]. Road not taken: every corner as a record, which would cost shaped frames as much
+//! as their own records.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,23 +14,23 @@ use wg_frame::time::RunTime;
 /// A credit, in 10^-12 bits.
 pub type Credit = i128;
 
-/// Stretches of time with corners in them, at most.
+/// Greatest number of stretches of time with corners.
 const MOST_STRETCHES: i64 = 128;
-/// Corners before and after the greatest that are kept one by one.
+/// Number of corners stored one by one before and after the greatest.
 const NEAR: usize = 40;
-/// The first length of a stretch, ps.
+/// Initial length of a stretch, ps.
 const SHORTEST_STRETCH: i64 = 1_000_000;
 
-/// A credit at an instant.
+/// The credit at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditPoint {
-    /// When.
+    /// The instant.
     pub at: RunTime,
-    /// How much.
+    /// The credit, in 10^-12 bits.
     pub credit: Credit,
 }
 
-/// Corners of a stretch of time.
+/// Selected corners of a stretch of time.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     number: i64,
@@ -54,22 +56,22 @@ impl Stretch {
     }
 }
 
-/// The course of a credit.
+/// A credit over time.
 #[derive(Clone, Debug)]
 pub struct CreditCourse {
     greatest: CreditPoint,
     least: CreditPoint,
-    /// The last ones.
+    /// The latest corners.
     recent: VecDeque<CreditPoint>,
     near: Vec<CreditPoint>,
-    /// Corners after the greatest that are still to come.
+    /// Number of corners after the greatest still to be stored.
     wanted: usize,
     stretches: Vec<Stretch>,
     length: i64,
 }
 
 impl CreditCourse {
-    /// Of a credit of zero at its beginning.
+    /// A course that begins at `at` with a credit of zero.
     pub(super) fn new(at: RunTime) -> Self {
         let point = CreditPoint { at, credit: 0 };
         let mut course = Self {
@@ -85,22 +87,22 @@ impl CreditCourse {
         course
     }
 
-    /// The first instant at which the credit was greatest, and how great.
+    /// The greatest credit and its first instant.
     pub const fn greatest(&self) -> CreditPoint {
         self.greatest
     }
 
-    /// The first instant at which it was least.
+    /// The least credit and its first instant.
     pub const fn least(&self) -> CreditPoint {
         self.least
     }
 
-    /// Every corner around the greatest, none left out between them.
+    /// The corners around the greatest credit, without omissions.
     pub fn near(&self) -> &[CreditPoint] {
         &self.near
     }
 
-    /// Corners of the whole run in the order of time, the greatest and the least among them.
+    /// Selected corners of the whole run in order of time, the greatest and the least among them.
     pub fn corners(&self) -> Vec<CreditPoint> {
         let mut corners = Vec::with_capacity(4 * self.stretches.len());
         for Stretch { first, greatest, least, last, .. } in &self.stretches {
@@ -113,7 +115,7 @@ impl CreditCourse {
         corners
     }
 
-    /// The next corner.
+    /// Adds the next corner.
     pub(super) fn push(&mut self, at: RunTime, credit: Credit) {
         let point = CreditPoint { at, credit };
         if self.recent.back() == Some(&point) {
@@ -170,7 +172,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against all corners: the extremes are theirs, what is near is theirs without a gap, and of the rest only some are left out.
+        /// Against all corners: the extremes are theirs, what is near is theirs without a gap, and of the rest only
+        /// some are left out.
         #[test]
         fn what_is_kept_is_of_the_course_and_bounded(
             steps in proptest::collection::vec((0_i64..50_000_000, -1_000_i64..1_000), 1..2_000),

@@ -1,12 +1,13 @@
-//! Time-aware gates (IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9): each queue has a gate, a list that repeats says which are open.
+//! Time-aware gates (IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9): each queue has a gate, opened and closed by a cyclic
+//! list.
 //!
-//! All times are the device's local time. A list is in force from its base time until that of the next one; the first is so
-//! from the beginning, whole cycles before its base time included. Between two lists the cycle timer's rule of 8.6.9.1 holds:
-//! a cycle that would begin less than the cycle-time extension before the change does not, and the gates stay as the last
-//! entry has them; a cycle that has begun is cut off.
+//! All times are the device's local time. A list is in force from its base time until that of the next one; the first
+//! is in force from the start, with whole cycles before its base time. Between two lists the cycle timer's rule of
+//! 8.6.9.1 holds: a cycle that would begin less than the cycle-time extension before the change does not, and the gates
+//! stay in the state of the last entry; a cycle that has begun is cut off.
 //!
-//! Entries may also hold the MAC or release it (table 8-7): while it is held it sends no preemptable frame, whatever gates say. The
-//! hold is asked for in advance, so that what is on the wire can end before the entry begins, and so is the release.
+//! Entries may also hold or release the MAC (table 8-7): while held it sends no preemptable frame, whatever the gates.
+//! Hold and release are requested in advance, so that a transmission can end before the entry begins.
 
 use alloc::vec::Vec;
 
@@ -15,77 +16,77 @@ use wg_frame::time::Span;
 use crate::clock::LocalTime;
 use crate::queue::PRIORITIES;
 
-/// A line of a list.
+/// An entry of a gate control list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateEntry {
     /// Queues whose gates are open, the lowest bit that of queue 0.
     pub open: u8,
-    /// For how long.
+    /// Duration of the entry.
     pub length: Span,
-    /// What it does besides.
+    /// Hold or release of the MAC.
     pub mac: MacOperation,
 }
 
-/// What a line of a list does to a MAC with preemption besides setting gates (IEEE Std 802.1Q-2022, table 8-7).
+/// What an entry does to a MAC with preemption besides setting gates (IEEE Std 802.1Q-2022, table 8-7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MacOperation {
-    /// Nothing: it stays as the entry before has it (`SetGateStates`).
+    /// Nothing (`SetGateStates`).
     #[default]
     Unchanged,
-    /// It sends no preemptable frame from here on (`Set-And-Hold-MAC`).
+    /// Holds the MAC: it sends no preemptable frame from here on (`Set-And-Hold-MAC`).
     Hold,
-    /// It may send them again (`Set-And-Release-MAC`).
+    /// Releases the MAC: preemptable frames may be sent again (`Set-And-Release-MAC`).
     Release,
 }
 
-/// How long before an entry the MAC is told of it.
+/// How long before an entry the MAC is held or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldAdvances {
-    /// Of an entry that holds (`holdAdvance`): less than the MAC was released for before it.
+    /// Advance of a hold (`holdAdvance`): shorter than the released time before it.
     pub hold: Span,
-    /// Of an entry that releases (`releaseAdvance`): less than the MAC was held for before it.
+    /// Advance of a release (`releaseAdvance`): shorter than the held time before it.
     pub release: Span,
 }
 
-/// A gate control list as it is stated.
+/// A gate control list as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateList {
-    /// When its first cycle begins.
+    /// Base time: the beginning of the first cycle.
     pub base: LocalTime,
-    /// How much longer its last cycle may last before the next list takes over (`OperCycleTimeExtension`).
+    /// Longest extension of its last cycle before the next list takes over (`OperCycleTimeExtension`).
     pub extension: Span,
-    /// Its entries; the cycle is their sum.
+    /// Entries; the cycle time is the sum of their lengths.
     pub entries: Vec<GateEntry>,
 }
 
-/// Lists that cannot be followed: the plan's fault.
+/// Invalid gate control lists: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// Nothing to follow.
+    /// A list without entries.
     #[error("gate control list {0} has no entry, or one without length; give each entry a positive length")]
     Empty(usize),
-    /// Sums of times leave the range.
+    /// A list longer than the range of times.
     #[error("gate control list {0} lasts longer than 106 days; shorten it")]
     TooLong(usize),
-    /// Two at once, or a later one first.
+    /// Base times that do not ascend.
     #[error("gate control list {0} does not begin after the one before it; give each a later base time")]
     Order(usize),
 }
 
-/// Beyond any time.
+/// Later than any time.
 const NEVER: i64 = i64::MAX;
-/// Stands beside the gates of all queues: whether the MAC is held.
+/// Index of the hold state of the MAC, behind the gates of all queues.
 const HELD: usize = PRIORITIES;
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// After the beginning of the cycle.
+    /// Beginning, relative to that of the cycle.
     begins: i64,
-    /// Bits of queues whose gates are open, and that of [`HELD`].
+    /// Bits of the open gates, and bit [`HELD`].
     open: u16,
-    /// By queue: when its gate is in another state than here, after the beginning of the cycle, within two cycles; last, when the
-    /// MAC is held or released.
+    /// Next change of each gate after this entry, relative to the beginning of the cycle, within two cycles; last, that
+    /// of the hold state.
     changes: [i64; PRIORITIES + 1],
 }
 
@@ -95,7 +96,7 @@ struct List {
     cycle: i64,
     /// When the next list takes over.
     ends: i64,
-    /// When the last cycle begins.
+    /// Beginning of the last cycle.
     last: i64,
     entries: Vec<Entry>,
 }
@@ -123,7 +124,7 @@ impl List {
             return Err(GateError::Empty(number));
         }
         let second = cycle.checked_mul(2).ok_or(GateError::TooLong(number))?;
-        // From the end of a second cycle backwards, so that a state is seen to last beyond the end of the first.
+        // Backwards from the end of a second cycle, so that a state may last beyond the end of the first.
         for queue in 0..=HELD {
             let is_open = |entry: &Entry| entry.open >> queue & 1 == 1;
             if entries.iter().all(is_open) || !entries.iter().any(is_open) {
@@ -153,14 +154,14 @@ impl List {
             let begins_before =
                 ends.saturating_sub(list.extension.as_picos().max(0)).saturating_sub(base) - 1;
             let cycles = begins_before.div_euclid(cycle);
-            // Of a list that took over at its base time the first cycle has begun whatever comes.
+            // A list that took over at its base time has begun its first cycle in any case.
             let cycles = if number == 0 { cycles } else { cycles.max(0) };
             last = base.saturating_add(cycle.saturating_mul(cycles));
         }
         Ok(Self { base, cycle, ends, last, entries })
     }
 
-    /// The beginning of the cycle at `time`, the entry that holds, and when another one does.
+    /// The beginning of the cycle at `time`, the entry in force, and when the next one begins.
     fn at(&self, time: i64) -> (i64, usize, i64) {
         let begins = if time >= self.last {
             self.last
@@ -177,7 +178,7 @@ impl List {
         (begins, entry, until.min(self.ends))
     }
 
-    /// How long a gate is open in a cycle.
+    /// Time that a gate is open in a cycle, ps.
     fn open_in_cycle(&self, queue: usize) -> i64 {
         let ends = self.entries.iter().skip(1).map(|entry| entry.begins).chain([self.cycle]);
         let lengths = self.entries.iter().zip(ends).map(|(entry, ends)| (entry.open, ends - entry.begins));
@@ -192,10 +193,10 @@ pub struct Gates {
 }
 
 impl Gates {
-    /// Lists in the order they take over.
+    /// Gates with these lists, in the order they take over.
     ///
     /// # Errors
-    /// [`GateError`] where they cannot be followed; a port without a list has no gates.
+    /// [`GateError`] for invalid lists; a port without a list has no gates.
     pub fn new(lists: &[GateList]) -> Result<Self, GateError> {
         if lists.is_empty() {
             return Err(GateError::Empty(0));
@@ -209,12 +210,12 @@ impl Gates {
         self.lists.partition_point(|list| list.base <= time).max(1) - 1
     }
 
-    /// Which list is in force.
+    /// Index of the list in force.
     pub fn list(&self, time: LocalTime) -> usize {
         self.list_at(time.as_picos())
     }
 
-    /// The gates that are open, and when the next entry or list begins; `None`: none does.
+    /// Bits of the open gates, and the beginning of the next entry or list; `None`: no further change.
     pub fn at(&self, time: LocalTime) -> (u8, Option<LocalTime>) {
         let list = &self.lists[self.list_at(time.as_picos())];
         let (_, entry, until) = list.at(time.as_picos());
@@ -226,7 +227,7 @@ impl Gates {
         self.lists.iter().any(|list| list.entries.iter().any(|entry| entry.open >> HELD & 1 == 1))
     }
 
-    /// Whether the MAC has been told to hold, and when it is told otherwise; `None`: never.
+    /// Whether the MAC is held at `time`, advances included, and when that changes; `None`: never.
     pub fn held(&self, time: LocalTime, advances: HoldAdvances) -> (bool, Option<LocalTime>) {
         let list = &self.lists[self.list_at(time.as_picos())];
         let held = list.entries[list.at(time.as_picos()).1].open >> HELD & 1 == 1;
@@ -236,12 +237,12 @@ impl Gates {
         if edge - own > time {
             return (held, Some(edge - own));
         }
-        // Told already.
+        // The hold or release has begun already.
         let later = LocalTime::from_picos(time.as_picos() + 1);
         (!held, self.changes(HELD, edge).map(|edge| (edge - following).max(later)))
     }
 
-    /// When the gate of `queue` is in another state than at `time`; `None`: never.
+    /// Next change of the gate of `queue` after `time`; `None`: never.
     pub fn changes(&self, queue: usize, time: LocalTime) -> Option<LocalTime> {
         let is_open = |open: u16| open >> queue & 1 == 1;
         let mut at = time.as_picos();
@@ -274,7 +275,7 @@ impl Gates {
         }
     }
 
-    /// The share of time a gate is open while a list is in force: for so long of each cycle.
+    /// Time that a gate is open in each cycle of a list, and the cycle time.
     pub fn open_share(&self, list: usize, queue: usize) -> (Span, Span) {
         let list = &self.lists[list];
         (Span::from_picos(list.open_in_cycle(queue)), Span::from_picos(list.cycle))
@@ -344,7 +345,8 @@ mod tests {
         assert_eq!(Gates::new(&twice).unwrap_err(), GateError::Order(1));
     }
 
-    /// Walks the cycle timer of 8.6.9.1 instant by instant: the gates, and whether the entry or one before it held the MAC.
+    /// Walks the cycle timer of 8.6.9.1 instant by instant: the gates, and whether the entry or one before it held the
+    /// MAC.
     fn walked(lists: &[GateList], from: i64, to: i64) -> Vec<(u8, bool)> {
         let cycle = |list: &GateList| list.entries.iter().map(|entry| entry.length.as_picos()).sum::<i64>();
         let (mut number, mut begins) = (0, lists[0].base.as_picos());

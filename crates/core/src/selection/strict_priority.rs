@@ -1,4 +1,4 @@
-//! Strict priority (IEEE Std 802.1Q-2022, 8.6.8.1): of the frames that wait the first of the most urgent queue begins.
+//! Strict priority (IEEE Std 802.1Q-2022, 8.6.8.1): the first frame of the most urgent non-empty queue begins.
 //!
 //! With all priorities in one queue, it is first in, first out.
 
@@ -6,7 +6,7 @@ use super::{Admission, Moment, TransmissionSelection};
 use crate::clock::LocalClock;
 use crate::frame::Frame;
 
-/// The algorithm.
+/// Strict-priority transmission selection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StrictPriority;
 

@@ -1,21 +1,21 @@
-//! Time-triggered windows first, everything else around them.
+//! Time-triggered windows, with all other traffic around them.
 //!
-//! Time-triggered frames wait in queues of their own, one for each flow, and leave in the windows of the port's
-//! [schedule](crate::tte::schedule), by the device's local clock. All other frames go by a selection of [their own](Around):
-//! strict priority, or the [traffic classes](super::TrafficClasses) of a converged port with their shapers and gates. A frame
-//! of theirs begins when that selection admits it and [media access](crate::tte::access) does, which says how they keep clear
-//! of the windows: timely block, shuffling or preemption, and the delta raster on top. Of those that may begin, the first of
-//! the most urgent queue does: where it would reach into a window, a shorter one of a less urgent queue may go before it (as
-//! IEEE Std 802.1Q-2022, 8.6.8.4 has it for gates).
+//! Time-triggered frames wait in separate queues, one for each flow, and leave in the windows of the port's
+//! [schedule](crate::tte::schedule), by the device's local clock. All other frames have a selection of [their
+//! own](Around): strict priority, or the [traffic classes](super::TrafficClasses) of a converged port with their
+//! shapers and gates. Such a frame begins when that selection and [media access](crate::tte::access) both admit it;
+//! media access keeps the windows clear by timely block, shuffling or preemption, and the delta raster on top. The
+//! first frame of the most urgent queue that may begin does so: where it would reach into a window, a shorter one of a
+//! less urgent queue may precede it (as IEEE Std 802.1Q-2022, 8.6.8.4 has it for gates).
 //!
-//! To a shaper a window is what any other frame is: credit rises while frames wait for it. It is no closed gate, since an
+//! To a shaper a window is like any other frame: credit rises while frames wait for it. It is no closed gate, since an
 //! empty window is free for all.
 //!
 //! A frame whose window closes over it waits for the next or is dropped, by rule.
 //!
 //! # Synchronisation
-//! A device that is of a [synchronised cluster](crate::as6802), and has lost it, has no windows: time-triggered frames that
-//! come are dropped, those that wait do so until it is synchronised again, and all others have the line.
+//! A device of a [synchronised cluster](crate::as6802) that loses synchronisation has no windows: arriving
+//! time-triggered frames are dropped, waiting ones wait until it is synchronised again, and all others have the line.
 //!
 //! # Preemption
 //! Only a transmission that the driver has answered can be aborted, because only then the port knows when its last
@@ -23,9 +23,10 @@
 //! is sent again from its beginning. A frame whose last bit has left is not aborted: the time-triggered one waits for
 //! its gap.
 //!
-//! Frames that are sent in fragments (IEEE Std 802.3-2022, clause 99) are cut for a time-triggered one, which is an express
-//! one to them; what is left of one begins where it is through before the window, as a frame would be. Cutting off whole
-//! frames and sending fragments do not go together: the receiving MAC would wait for the rest of a frame that is sent anew.
+//! Frames that are sent in fragments (IEEE Std 802.3-2022, clause 99) are cut for a time-triggered one, which is an
+//! express one to them; what is left of one begins where it is through before the window, as a frame would be. Cutting
+//! off whole frames and sending fragments do not go together: the receiving MAC would wait for the rest of a frame that
+//! is sent anew.
 
 use alloc::vec::Vec;
 
@@ -41,7 +42,7 @@ use crate::selection::CreditCourse;
 use crate::tte::access::{DeltaRaster, Integration, MediaAccess};
 use crate::tte::schedule::PortSchedule;
 
-/// What becomes of a frame that waits when its window closes.
+/// What becomes of a waiting frame when its window closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
     /// It waits for the next window of its flow.
@@ -50,16 +51,16 @@ pub enum Missed {
     Drop,
 }
 
-/// The time-triggered side of a port.
+/// Configuration of the time-triggered windows of a port.
 #[derive(Clone, Debug)]
 pub struct WindowConfig {
-    /// When which flow may send; a window's flow is the critical-traffic identifier of its frames.
+    /// Windows of the flows; a window's flow is the critical-traffic identifier of its frames.
     pub schedule: PortSchedule,
-    /// How other frames keep clear of the windows.
+    /// How other frames are kept out of the windows.
     pub integration: Integration,
-    /// Alternation in fixed slots, on top.
+    /// Delta raster, in addition; `None`: none.
     pub raster: Option<DeltaRaster>,
-    /// Frames of each flow that may wait; at least 1.
+    /// Capacity of each flow's queue in frames; at least 1.
     pub frames: u32,
     /// What becomes of a frame that misses its window.
     pub missed: Missed,
@@ -67,9 +68,9 @@ pub struct WindowConfig {
 
 const FOREVER: RunTime = RunTime::from_picos(i64::MAX);
 
-/// A selection that frames beside windows go by. It is asked for what it admits and is narrowed to what windows admit, too.
+/// A selection for the frames around windows. The windows restrict further what it admits.
 pub trait Around: TransmissionSelection {
-    /// The queue whose first frame begins at the moment, of those that `admission` admits; the line is free.
+    /// The queue whose first frame begins now, of those that `admission` admits; the line is free.
     fn select_by<C: LocalClock>(
         &self,
         at: &Moment<'_, C>,
@@ -78,7 +79,7 @@ pub trait Around: TransmissionSelection {
         first_admitted(at, admission)
     }
 
-    /// When the frame on the wire may have to be cut for one that `admission` admits from then on.
+    /// Instant at which the frame on the wire may have to be cut for one that `admission` admits from then on.
     fn next_cut<C: LocalClock>(
         &self,
         at: &Moment<'_, C>,
@@ -88,8 +89,8 @@ pub trait Around: TransmissionSelection {
         Deadline::NEVER
     }
 
-    /// As [`interrupts`](TransmissionSelection::interrupts), for a frame of which `waits` says, given the selection and when the
-    /// line would be free, whether it waits.
+    /// As [`interrupts`](TransmissionSelection::interrupts), for an interrupting frame given by `waits`, which tells
+    /// from the selection and the end of transmission whether it waits.
     fn cut<C: LocalClock>(
         &mut self,
         at: &Moment<'_, C>,
@@ -101,13 +102,13 @@ pub trait Around: TransmissionSelection {
         None
     }
 
-    /// Whether the first frame of a queue gives way to no fragment of another, and others give way to it.
+    /// Whether the first frame of a queue is express: never cut, and others are cut for it.
     fn is_express(&self, queue: usize) -> bool {
         let _ = queue;
         true
     }
 
-    /// Whether a frame that can be cut is on the wire.
+    /// Whether the frame on the wire can be cut.
     fn may_cut(&self) -> bool {
         false
     }
@@ -115,25 +116,25 @@ pub trait Around: TransmissionSelection {
 
 impl Around for StrictPriority {}
 
-/// The algorithm.
+/// Selection with time-triggered windows.
 #[derive(Clone, Debug)]
 pub struct TimeTriggered<S = StrictPriority> {
     windows: Windows,
-    /// What all other frames go by.
+    /// Selection for all other frames.
     others: S,
 }
 
-/// The time-triggered side.
+/// State of the time-triggered windows.
 #[derive(Clone, Debug)]
 struct Windows {
     access: MediaAccess,
-    /// Identifiers of flows with a window, ascending; their queues are in this order.
+    /// Identifiers of flows with a window, ascending; in the order of their queues.
     flows: Vec<u16>,
-    /// By window.
+    /// Queue of each window.
     queue_of: Vec<u32>,
     capacity: usize,
     missed: Missed,
-    /// The device is not synchronised: there are no windows.
+    /// Whether windows are suspended, because the device is not synchronised.
     suspended: bool,
 }
 
@@ -147,14 +148,14 @@ impl TimeTriggered {
 }
 
 impl<S: Around> TimeTriggered<S> {
-    /// Windows by schedule, and `others` around them.
+    /// Windows by schedule, with `others` around them.
     ///
     /// Panics when `frames` is 0.
     pub fn with(config: WindowConfig, others: S) -> Self {
         Self { windows: Windows::new(config), others }
     }
 
-    /// Whether a frame that goes by no window may begin.
+    /// Whether the windows admit a frame that has none.
     #[inline]
     fn admits<C: LocalClock>(
         windows: &Windows,
@@ -184,7 +185,7 @@ impl Windows {
         Self { access, flows, queue_of, capacity: frames as usize, missed, suspended: false }
     }
 
-    /// Whether a frame beside windows, of which so many bytes are to be sent, keeps clear of them.
+    /// Whether a frame of which `length` bytes are left may begin without reaching into a window.
     #[inline]
     fn admission<C>(&self, at: &Moment<'_, C>, length: u16) -> Admission {
         if self.suspended {
@@ -202,7 +203,7 @@ impl Windows {
         }
     }
 
-    /// Of the window that may be used now: its queue, the first frame there, and when that must have ended.
+    /// The window open now: its queue, the first frame there, and the instant by which that must have ended.
     fn open<'a, C>(&self, at: &Moment<'a, C>) -> Option<(usize, &'a Frame, RunTime)> {
         if at.queues.apart() == 0 || self.suspended {
             return None;
@@ -212,13 +213,13 @@ impl Windows {
         Some((queue, at.queues.head(queue)?, open.until))
     }
 
-    /// The queue whose frame fits into its window if it begins then.
+    /// The queue whose frame fits into its window if it begins at `begins`.
     fn due<C>(&self, at: &Moment<'_, C>, begins: RunTime) -> Option<usize> {
         let (queue, frame, until) = self.open(at)?;
         (begins + at.occupation(frame) <= until).then_some(queue)
     }
 
-    /// When a time-triggered frame that waits may begin, or make another one give way, or miss its window.
+    /// Next instant at which a waiting time-triggered frame may begin, interrupt another, or miss its window.
     fn next<C>(&self, at: &Moment<'_, C>, may_cut: bool) -> Deadline {
         if at.queues.apart() == 0 || self.suspended {
             return Deadline::NEVER;
@@ -241,7 +242,7 @@ fn goes_by_window(newcomer: &Newcomer<'_>) -> bool {
 }
 
 impl<S: Around> TransmissionSelection for TimeTriggered<S> {
-    /// Of frames that go by no window.
+    /// Admission of frames without a window.
     #[inline]
     fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission {
         Self::admits(&self.windows, &self.others, at, queue, frame)
@@ -307,7 +308,7 @@ impl<S: Around> TransmissionSelection for TimeTriggered<S> {
         self.windows.access.look_anew(at.now, at.clock);
     }
 
-    /// Gates are of the device's clock and not of a cluster: they go on.
+    /// Gates follow the device's clock and not the cluster: they go on.
     fn handle_synchronised<C: LocalClock>(&mut self, at: &Moment<'_, C>, is_synchronised: bool) {
         self.windows.suspended = !is_synchronised;
         self.windows.access.look_anew(at.now, at.clock);
@@ -326,7 +327,7 @@ impl<S: Around> TransmissionSelection for TimeTriggered<S> {
     }
 
     fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
-        // What the others go by has gates and credits to follow, and no queue to empty.
+        // The other selection has gates and credits to advance, and drops no frames.
         let _ = self.others.handle_time(at);
         let Windows { access, queue_of, missed, suspended, .. } = &mut self.windows;
         let closed = access.look(at.now, at.clock).filter(|_| !*suspended)?;

@@ -1,40 +1,43 @@
 //! The traffic classes of IEEE Std 802.1Q-2022, 8.6.8: each queue has an algorithm and a gate in front of it.
 //!
-//! A queue goes by strict priority or by [credit](super::credit_based); [gates](super::gates), where there are any, say which
-//! queues may send when. Of the queues that may, the most urgent is taken; where its first frame would not be through before
-//! its gate closes, a shorter one of a less urgent queue may go before it.
+//! A queue goes by strict priority or by [credit](super::credit_based); [gates](super::gates), where there are any, say
+//! which queues may send when. Of the queues that may, the most urgent is taken; where its first frame would not be
+//! through before its gate closes, a shorter one of a less urgent queue may go before it.
 //!
 //! # Asynchronous shaping
 //! A frame of a queue with [schedulers](super::asynchronous) waits for its eligibility time, and lines up by it.
 //!
 //! # Cyclic queuing
-//! Of two queues one takes the frames that come in a cycle while the other one, and it alone of the two, sends those of the cycle
-//! before (IEEE Std 802.1Q-2022, Annex T; once 802.1Qch). A frame comes when it is at the port, the switch's delay behind it.
+//! Of two queues, one takes the frames that arrive in a cycle while the other, and it alone of the two, sends those of
+//! the cycle before (IEEE Std 802.1Q-2022, Annex T; once 802.1Qch). A frame arrives when it is at the port, after the
+//! switch's delay.
 //!
 //! # Guard
-//! A frame must be through before its gate closes: its last bit leaves no later than that (8.6.8.4). As an alternative none
-//! begins within a guard band of fixed length before it, however short or long it is, as hardware without a look at the length
-//! has it; a frame longer than the band then reaches beyond the closing.
+//! The last bit of a frame leaves no later than its gate closes (8.6.8.4). As an alternative no frame of any length
+//! begins within a guard band of fixed length before the closing, as in hardware that does not look at the length; a
+//! frame longer than the band then reaches beyond the closing.
 //!
 //! # Idle slopes behind gates
-//! What a test states is the bandwidth a class has over the whole cycle. While the gate is closed a credit does not rise, so while it
-//! is open it rises by `idle slope * cycle / time open` (8.6.8.2: `operIdleSlope`), rounded down to a bit per second.
+//! A test states the bandwidth of a class over the whole cycle. While the gate is closed a credit does not rise, so
+//! while it is open it rises by `idle slope * cycle / time open` (8.6.8.2: `operIdleSlope`), rounded down to a bit per
+//! second.
 //!
 //! # Preemption
-//! Frames of preemptable queues are sent in fragments where a frame of another queue, an express one, waits that may begin (IEEE Std
-//! 802.3-2022, clause 99, and 802.1Q-2022, 6.7.2; once 802.3br and 802.1Qbu). A fragment that is not the last has 60 bytes of the
-//! frame at least, or as many more as the receiver asked for, and a check sequence of 4 bytes; 60 bytes and the FCS are left for
-//! the last one. So a frame of up to 123 bytes is never cut, and an express frame waits for 143 byte times at most. Each further
-//! fragment costs 24 byte times: preamble, check sequence and gap. A frame that was cut goes on before any other preemptable one
-//! begins, whatever gates say: the MAC has it already.
+//! Frames of preemptable queues are sent in fragments where a frame of another queue, an express one, waits that may
+//! begin (IEEE Std 802.3-2022, clause 99, and 802.1Q-2022, 6.7.2; once 802.3br and 802.1Qbu). A fragment that is not
+//! the last has at least 60 bytes of the frame, or as many more as the receiver requested, and a check sequence of 4
+//! bytes; 60 bytes and the FCS are left for the last one. So a frame of up to 123 bytes is never cut, and an express
+//! frame waits for 143 byte times at most. Each further fragment costs 24 byte times: preamble, check sequence and gap.
+//! A frame that was cut continues before any other preemptable one begins, whatever the gates: the MAC has it already.
 //!
-//! Entries of the gate control list may hold the MAC (8.6.8.4, `Set-And-Hold-MAC`): told so in advance, it begins no preemptable frame
-//! and goes on with none until it is released, and the one on the wire is cut as soon as may be. A line of which no fragment
-//! takes longer than the advance is then free when the entry begins. Other frames take no notice of a hold.
+//! Entries of the gate control list may hold the MAC (8.6.8.4, `Set-And-Hold-MAC`): from an advance before the entry it
+//! begins and continues no preemptable frame until it is released, and the one on the wire is cut as soon as possible.
+//! The line is then free when the entry begins, if no fragment takes longer than the advance. Express frames are
+//! unaffected by a hold.
 //!
 //! # Time
-//! Gates go by the device's clock, frames and credits by true time. What holds is looked up once for each entry of the list,
-//! the moment it begins; looks between cost a comparison. A change of the clock that nobody foresaw moves the gates at once.
+//! Gates follow the device's clock, frames and credits true time. The state of the gates is looked up once for each
+//! entry of the list, when it begins; calls between cost a comparison. A change of the clock moves the gates at once.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -54,51 +57,51 @@ use crate::frame::Frame;
 use crate::line::{GAP, LineRate, PREAMBLE, SMALLEST_FRAME, bytes};
 use crate::queue::{PRIORITIES, QueuePosition};
 
-/// How frames keep clear of the closing of their gate.
+/// How frames are kept from reaching beyond the closing of their gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Guard {
-    /// A frame begins only if it is through before.
+    /// A frame begins only if it ends before the closing.
     #[default]
     Length,
-    /// No frame begins for so long before.
+    /// No frame begins during this time before the closing.
     Band(Span),
 }
 
-/// Which frames are sent in fragments, and how short these may be.
+/// Frame preemption of a port: preemptable queues and the least fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preemption {
-    /// Queues whose frames give way, the lowest bit that of queue 0.
+    /// Preemptable queues, the lowest bit that of queue 0.
     pub queues: u8,
     /// Shortest fragment that is not the last, check sequence included, bytes: 64, 128, 192 or 256 (`addFragSize`).
     pub shortest_fragment: u16,
-    /// How long before an entry of the gates the MAC is told that it holds or releases.
+    /// How long before an entry of the gates the MAC is held or released.
     pub advances: HoldAdvances,
 }
 
 impl Preemption {
-    /// Longest that the line may be taken by a fragment that is to be cut, gap included: so long before an entry the MAC is told to
-    /// hold, if the line is to be free when that begins.
+    /// Longest time that the line may be occupied by a fragment to be cut, gap included: the advance of a hold that
+    /// guarantees a free line when the entry begins.
     pub const fn longest_rest(shortest_fragment: u16, line: LineRate) -> Span {
-        // A byte more, and it would be cut behind the shortest fragment.
+        // With a byte more, it would be cut after the shortest fragment.
         let uncut = shortest_fragment as u32 - FRAGMENT_CHECK + SHORTEST_REST - 1 + FRAGMENT_CHECK;
         line.time_of(PREAMBLE + uncut + GAP)
     }
 }
 
-/// Two queues that take turns.
+/// Cyclic queuing and forwarding: two queues that take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cyclic {
-    /// When a cycle begins in which the first takes frames and the second sends.
+    /// Beginning of a cycle in which the first queue takes frames and the second sends.
     pub base: LocalTime,
-    /// How long a cycle lasts.
+    /// Cycle time.
     pub cycle: Span,
-    /// The queues.
+    /// Numbers of the two queues.
     pub queues: [usize; 2],
 }
 
 impl Cyclic {
-    /// The gate control list that goes with it; all other gates are open.
+    /// The gate control list of cyclic queuing; all other gates are open.
     pub fn gates(&self) -> GateList {
         let but = |queue: usize| GateEntry {
             open: !(1 << queue),
@@ -121,42 +124,42 @@ impl Cyclic {
 /// The check sequence of a fragment that is not the last, bytes; as long as the FCS.
 const FRAGMENT_CHECK: u32 = bytes(wg_frame::ethernet::FCS_LEN);
 
-/// What the classes of a port are.
+/// Configuration of the traffic classes of a port.
 #[derive(Clone, Debug)]
 pub struct TrafficClassConfig {
-    /// By queue: its idle slope in bit/s of frames with preamble and gap; `None`: strict priority.
+    /// Idle slope of each queue in bit/s of frames with preamble and gap; `None`: strict priority.
     pub idle_slopes: [Option<u64>; PRIORITIES],
-    /// By queue: longest frame that may enter it, bytes without preamble (`queueMaxSDU` and what is around it).
+    /// Longest frame of each queue, bytes without preamble (`queueMaxSDU` and the octets around it).
     pub longest_frames: [u16; PRIORITIES],
-    /// Its gates; `None`: always open.
+    /// Gates; `None`: always open.
     pub gates: Option<Gates>,
-    /// How frames keep clear of a closing.
+    /// How frames are kept from reaching beyond a closing.
     pub guard: Guard,
-    /// Which frames give way to the others; `None`: each is sent in one piece.
+    /// Frame preemption; `None`: every frame is sent in one piece.
     pub preemption: Option<Preemption>,
-    /// By queue: its schedulers; `None`: frames are eligible at once.
+    /// ATS schedulers of each queue; `None`: frames are eligible at once.
     pub asynchronous: [Option<AsynchronousConfig>; PRIORITIES],
-    /// Two queues that take turns; `gates` must be theirs.
+    /// Cyclic queuing; `gates` must then be [its gates](Cyclic::gates).
     pub cyclic: Option<Cyclic>,
 }
 
-/// What holds from one entry of the gate control list to the next.
+/// State of the gates during one entry of the list.
 #[derive(Clone, Copy, Debug)]
 struct View {
     until: RunTime,
     open: u8,
-    /// By queue: when its gate is in another state.
+    /// Next change of each queue's gate.
     changes: [Option<LocalTime>; PRIORITIES],
     list: usize,
-    /// When it was looked up.
+    /// Instant of the look-up.
     since: RunTime,
-    /// The MAC is held: it sends no preemptable frame.
+    /// Whether the MAC is held: it sends no preemptable frame.
     held: bool,
-    /// When it is held, or released.
+    /// Instant at which it is next held or released.
     told: RunTime,
 }
 
-/// Bytes of a frame, without its FCS, that are left for its last fragment.
+/// Least bytes of the last fragment of a frame, FCS excluded.
 const SHORTEST_REST: u32 = SMALLEST_FRAME as u32 - FRAGMENT_CHECK;
 
 const FOREVER: RunTime = RunTime::from_picos(i64::MAX);
@@ -170,7 +173,7 @@ const ALL_OPEN: View = View {
     told: FOREVER,
 };
 
-/// The algorithm.
+/// Transmission selection by the traffic classes of IEEE Std 802.1Q.
 #[derive(Clone, Debug)]
 pub struct TrafficClasses {
     credits: Credits,
@@ -180,32 +183,32 @@ pub struct TrafficClasses {
     gates: Option<Gates>,
     guard: Guard,
     preemption: Option<Preemption>,
-    /// Its gates hold the MAC at times.
+    /// Whether any entry of the gates holds the MAC.
     holds: bool,
-    /// Of the preemptable frame on the wire, bytes that were left when the fragment began.
+    /// Bytes of the preemptable frame on the wire that were left when its fragment began.
     sending: u32,
-    /// It is too short, or too far gone, to be cut for a hold.
+    /// Whether that frame is too short, or too far sent, to be cut for a hold.
     uncut: bool,
-    /// A frame that was cut waits at the head of this queue, with so many bytes left.
+    /// Queue whose first frame was cut, and the bytes of it that are left.
     cut: Option<(usize, u32)>,
-    /// The latest instant it was told of.
+    /// The latest instant of an event.
     seen: RunTime,
     view: View,
-    /// By queue, where any has schedulers: they, and when the frames that wait there are eligible.
+    /// ATS schedulers and eligibility times of each queue; `None`: no queue has any.
     asynchronous: Option<Box<[Option<Shaped>; PRIORITIES]>>,
     cyclic: Option<Cyclic>,
 }
 
-/// A queue with schedulers.
+/// A queue with ATS schedulers.
 #[derive(Clone, Debug)]
 struct Shaped {
     schedulers: Asynchronous,
-    /// Of the frames that wait, ascending.
+    /// Eligibility times of the waiting frames, ascending.
     eligible: VecDeque<RunTime>,
 }
 
 impl TrafficClasses {
-    /// Classes by configuration.
+    /// Traffic classes with this configuration.
     pub fn new(config: TrafficClassConfig) -> Self {
         let TrafficClassConfig {
             idle_slopes,
@@ -222,7 +225,7 @@ impl TrafficClasses {
         };
         let is_asynchronous = asynchronous.iter().any(Option::is_some);
         let lines = asynchronous.map(|config| config.as_ref().map(shaped));
-        // Of gates nobody has looked at anything is to be looked up.
+        // `until` of the beginning of time forces a look-up before the first use.
         let view = if gates.is_some() {
             View { until: RunTime::from_picos(i64::MIN), list: usize::MAX, ..ALL_OPEN }
         } else {
@@ -249,12 +252,12 @@ impl TrafficClasses {
         }
     }
 
-    /// The credit of a queue now, in bits, rounded down; `None` where it is not shaped.
+    /// The credit of a queue now, in bits, rounded down; `None`: not shaped.
     pub fn credit_bits<C>(&self, at: &Moment<'_, C>, queue: usize) -> Option<i64> {
         self.credits.bits(at, queue, self.since(at, queue))
     }
 
-    /// The gates that are open at the last moment it was told of, the lowest bit that of queue 0.
+    /// The open gates at the latest event, the lowest bit that of queue 0.
     pub fn open(&self) -> u8 {
         self.view.open
     }
@@ -271,7 +274,7 @@ impl TrafficClasses {
         queue < PRIORITIES && self.preemption.is_some_and(|preemption| preemption.queues >> queue & 1 == 1)
     }
 
-    /// When the line is free of the fragment that began at `since`, if it is cut as soon as may be from `now` on.
+    /// When the line is free of the fragment that began at `since`, if it is cut as soon as possible from `now` on.
     fn cut_at(&self, now: RunTime, since: RunTime, line: LineRate) -> Option<(RunTime, u32)> {
         let least = u32::from(self.preemption?.shortest_fragment) - FRAGMENT_CHECK;
         let data = self.sending - FRAGMENT_CHECK;
@@ -287,7 +290,7 @@ impl TrafficClasses {
             .then(|| (since + line.time_of(PREAMBLE + cut + FRAGMENT_CHECK + GAP), data - cut))
     }
 
-    /// The first frame of `queue` may begin at the moment, whatever is on the wire.
+    /// Whether the first frame of `queue` may begin now, whatever is on the wire.
     fn is_admitted<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize) -> bool {
         at.queues.head(queue).is_some_and(|frame| self.admission(at, queue, frame) == Admission::Now)
     }
@@ -308,7 +311,7 @@ impl TrafficClasses {
         }
     }
 
-    /// Looks up what holds from `now` on.
+    /// Looks up the state of the gates from `now` on.
     fn look<C: LocalClock>(&mut self, at: &Moment<'_, C>, now: RunTime) {
         let Some(gates) = &self.gates else { return };
         let local = at.clock.read(now);
@@ -332,14 +335,14 @@ impl TrafficClasses {
         self.view = View { until: until.min(told), open, changes, list, since: now, held, told };
     }
 
-    /// When the gate of a queue is in another state.
+    /// Next change of a queue's gate, in true time.
     fn changes<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize) -> RunTime {
         let change = self.view.changes.get(queue).copied().flatten();
         change.and_then(|change| at.clock.true_time(change, at.now)).unwrap_or(FOREVER)
     }
 }
 
-/// An idle slope while the gate is open for so long of so long a cycle; a gate that never opens leaves it as it is.
+/// An idle slope while the gate is open, given its open time and the cycle time; unchanged for a gate that never opens.
 fn scaled(idle_slope: u64, (open, cycle): (Span, Span)) -> u64 {
     let (open, cycle) = (open.as_picos().unsigned_abs(), cycle.as_picos().unsigned_abs());
     let scaled = u128::from(idle_slope) * u128::from(cycle) / u128::from(open.max(1));
@@ -353,7 +356,7 @@ fn not_before(instant: RunTime) -> Admission {
 impl TransmissionSelection for TrafficClasses {
     #[inline]
     fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission {
-        // What holds from then on is not known yet: a port that looks so far ahead asks again then.
+        // The gates after that are not looked up yet: a port that looks so far ahead asks again then.
         if at.now >= self.view.until {
             return Admission::Now;
         }
@@ -450,7 +453,7 @@ impl TransmissionSelection for TrafficClasses {
 
     #[inline]
     fn handle_abort<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, _frame: &Frame) {
-        // It has sent so far, and what ends the fragment is told next.
+        // Its fragment counts up to now; `handle_end` follows with the end of the line's occupation.
         self.credits.settle(at.now, queue, Since { waited: true, open: self.is_open(queue) }, at.line);
         self.credits.send(queue);
         if let Some(shaped) = self.shaped_mut(queue) {
@@ -523,7 +526,7 @@ impl TransmissionSelection for TrafficClasses {
         self.seen = at.now;
         while self.view.until <= at.now {
             let change = self.view.until;
-            // Credits follow every change of the gates since the last look, as long as they move.
+            // Credits follow every change of the gates since the last look-up, as long as they move.
             let waits = at.queues.occupied().next().is_some();
             let follows = self.is_shaped && change > RunTime::from_picos(i64::MIN);
             if follows && (waits || !self.credits.at_rest()) {
@@ -539,7 +542,7 @@ impl TransmissionSelection for TrafficClasses {
 }
 
 impl Around for TrafficClasses {
-    /// A frame that was cut comes after all express ones, and before the other preemptable ones.
+    /// A frame that was cut follows all express ones, and precedes the other preemptable ones.
     #[inline]
     fn select_by<C: LocalClock>(
         &self,
@@ -563,14 +566,14 @@ impl Around for TrafficClasses {
         if !self.may_cut() {
             return Deadline::NEVER;
         }
-        // While a preemptable frame is on the wire, an express one whose time comes makes it give way.
+        // While a preemptable frame is on the wire, an express one that becomes admissible interrupts it.
         let seen = Moment { now: self.seen, ..*at };
         let waiting = at.queues.occupied().filter(|queue| self.is_express(*queue));
         let express = waiting.filter_map(|queue| match admission(&seen, queue, at.queues.head(queue)?) {
             Admission::NotBefore(instant) => Some(instant),
             Admission::Now | Admission::Never => None,
         });
-        // So does a hold that begins before it is through; that it is through is not told.
+        // So does a hold that begins before its end; that end is not reported.
         let hold = if self.uncut || !self.holds || at.now <= self.seen {
             FOREVER
         } else if self.view.held {

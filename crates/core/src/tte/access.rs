@@ -1,4 +1,4 @@
-//! Who may use an egress port now: time-triggered frames in their windows, other frames around them.
+//! Media access of an egress port: time-triggered frames in their windows, other frames around them.
 //!
 //! Three ways to integrate the classes (SAE AS6802 leaves the choice to the device; the terms are TTEthernet's):
 //!
@@ -22,35 +22,35 @@
 //!
 //! # Time
 //! Windows and slots are in the device's local time, frames and lines in true time. [`MediaAccess`] converts each
-//! boundary once, the moment the one before has passed, and compares in true time: a clock that runs fast, or shows
-//! only multiples of its granularity, moves the windows, but never makes a frame reach into one. A change of the clock
-//! that nobody foresaw (a step) does: what is in progress then stays in progress.
+//! boundary once, when the one before has passed, and compares in true time: a clock that runs fast, or shows only
+//! multiples of its granularity, moves the windows, but never makes a frame reach into one. An unforeseen change of the
+//! clock (a step) may: a frame in progress then stays in progress.
 //!
 //! A start at the very opening of a window is in it; an end at the very opening of the next window is before it. A late
-//! look is answered for its own instant: a window missed is missed. The line's occupation counts to the end of the gap,
-//! so what ends in time may be followed at once. Looks between two boundaries cost a comparison; a look past one costs
-//! two binary searches and the conversions.
+//! call is answered for its own instant: a window missed is missed. The line's occupation counts to the end of the gap,
+//! so a frame that ends in time may be followed at once. Calls between two boundaries cost a comparison; a call past
+//! one costs two binary searches and the conversions.
 
 use wg_frame::time::{RunTime, Span};
 
 use super::schedule::PortSchedule;
 use crate::clock::{LocalClock, LocalTime};
 
-/// How other traffic is kept out of a time-triggered frame's way.
+/// How other traffic is kept from delaying time-triggered frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Integration {
-    /// Abort what is in the way, and send it again.
+    /// Abort the frame in progress, and send it again.
     Preemption,
-    /// Start nothing that would be in the way.
+    /// Start no frame that would delay a time-triggered one.
     #[default]
     TimelyBlock,
-    /// Let what is in progress finish.
+    /// Let the frame in progress finish.
     Shuffling,
 }
 
-/// Alternation of time-triggered and other traffic in slots of fixed length, from local time zero (Verbree and Shvartsman
-/// 2015).
+/// Alternation of time-triggered and other traffic in slots of fixed length, from local time zero (Verbree and
+/// Shvartsman 2015).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -62,7 +62,7 @@ pub struct DeltaRaster {
     others: u16,
 }
 
-/// As it is stated, before it is known to be one.
+/// A delta raster as it is written in a file, before its values are checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Slots {
@@ -97,12 +97,12 @@ pub struct RasterError {
     pub others: u16,
 }
 
-/// Whose slot of the raster it is.
+/// The phase of a delta raster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RasterPhase {
-    /// The slot is for time-triggered frames; else for all others.
+    /// Whether the slot is for time-triggered frames, or for all others.
     pub time_triggered: bool,
-    /// When the other side's turn comes.
+    /// When the other phase begins.
     pub ends: LocalTime,
 }
 
@@ -110,7 +110,7 @@ impl DeltaRaster {
     /// One slot for time-triggered traffic, then `others` slots (the raster parameter) for the rest.
     ///
     /// # Errors
-    /// [`RasterError`] for a slot without length, or none for the others.
+    /// [`RasterError`] for a slot that is not positive, or no slots for the others.
     pub fn new(slot: Span, others: u16) -> Result<Self, RasterError> {
         let error = RasterError { slot, others };
         let total = slot.checked_mul(i64::from(others) + 1);
@@ -120,12 +120,12 @@ impl DeltaRaster {
         Ok(Self { slot, others })
     }
 
-    /// Length of the slots of others in a row.
+    /// Duration of the other traffic's slots in a row.
     pub const fn others(&self) -> Span {
         Span::from_picos(self.slot.as_picos() * self.others as i64)
     }
 
-    /// Whose turn it is at `now`.
+    /// The phase at `now`.
     pub fn phase_at(&self, now: LocalTime) -> RasterPhase {
         let slot_ps = self.slot.as_picos();
         let total_ps = slot_ps + self.others().as_picos();
@@ -142,21 +142,21 @@ const NEVER: RunTime = RunTime::from_picos(i64::MAX);
 /// A window, as far as it may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Which, by its place in the schedule.
+    /// Index of the window in the schedule.
     pub window: usize,
-    /// A frame, with the gap after it, must have ended by then.
+    /// Instant by which a frame, with the gap after it, must have ended.
     pub until: RunTime,
 }
 
-/// What holds from one boundary to the next.
+/// Windows and raster between two boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct View {
     since: RunTime,
-    /// The next boundary.
+    /// Instant of the next boundary.
     until: RunTime,
-    /// The window that is open, and when it closes.
+    /// Index of the open window, and its end.
     window: Option<(usize, RunTime)>,
-    /// The same, as far as the raster lets it be used.
+    /// The open window, as far as the raster lets it be used.
     open: Option<Open>,
     others_from: RunTime,
     others_until: RunTime,
@@ -181,12 +181,13 @@ pub struct MediaAccess {
 }
 
 impl MediaAccess {
-    /// A port that nobody has looked at yet.
+    /// Media access before its first [`look`](Self::look).
     pub const fn new(schedule: PortSchedule, integration: Integration, raster: Option<DeltaRaster>) -> Self {
         Self { schedule, integration, raster, view: NOTHING }
     }
 
-    /// Brings the answers of the other methods to `now`. Gives the window that closed since the last look, if one did.
+    /// Updates the answers of the other methods to `now`. Returns the window that closed since the last call, if one
+    /// did.
     pub fn look(&mut self, now: RunTime, clock: &impl LocalClock) -> Option<usize> {
         if self.view.since <= now && now < self.view.until {
             return None;
@@ -196,32 +197,32 @@ impl MediaAccess {
         closed
     }
 
-    /// The clock was changed at `now`: every boundary lies elsewhere.
+    /// The clock was changed at `now`: all boundaries are converted again.
     pub fn look_anew(&mut self, now: RunTime, clock: &impl LocalClock) {
         self.view = self.view_at(now, clock);
     }
 
-    /// The window a time-triggered frame may use now.
+    /// The window that a time-triggered frame may use now.
     pub const fn open(&self) -> Option<Open> {
         self.view.open
     }
 
-    /// The window that is open, whatever the raster says.
+    /// Index of the open window, regardless of the raster.
     pub fn window(&self) -> Option<usize> {
         self.view.window.map(|(window, _)| window)
     }
 
-    /// From when on another frame may begin, and when it, with the gap after it, must have ended.
+    /// From when another frame may begin, and by when it, with the gap after it, must have ended.
     pub const fn others(&self) -> (RunTime, RunTime) {
         (self.view.others_from, self.view.others_until)
     }
 
-    /// The next boundary: ask again then.
+    /// Instant of the next boundary: call [`look`](Self::look) again then.
     pub const fn again_at(&self) -> RunTime {
         self.view.until
     }
 
-    /// How the classes are integrated.
+    /// The kind of integration.
     pub const fn integration(&self) -> Integration {
         self.integration
     }

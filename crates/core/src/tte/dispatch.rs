@@ -19,11 +19,11 @@ pub use wg_frame::tte::TransparentClock;
 
 use crate::clock::LocalTime;
 
-/// What becomes of messages that are faster than the schedule.
+/// What becomes of messages that come faster than the schedule sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortMode {
-    /// The last one wins (state message). So behave the cards of the MAPS evaluation: of several messages within
-    /// one period "only the last packet would be transmitted".
+    /// The last one wins (state message). The cards of the MAPS evaluation behave so: of several messages within one
+    /// period "only the last packet would be transmitted".
     Sampling,
     /// They wait in order, at most this many.
     Queuing(usize),
@@ -35,22 +35,22 @@ pub enum InstantsError {
     /// The period is not positive or the offset not within it.
     #[error("offset {offset} does not lie within period {period}; choose 0 <= offset < period")]
     Offset {
-        /// First instant.
+        /// The first instant.
         offset: Span,
-        /// Distance of instants.
+        /// Time between instants.
         period: Span,
     },
-    /// A queue that holds nothing.
+    /// A queue without capacity.
     #[error("a dispatch queue for 0 messages sends nothing; give it room for at least 1")]
     NoRoom,
     /// The window around an instant reaches the next one's.
     #[error("a window of {early} before to {late} after does not fit period {period}; make it narrower")]
     Window {
-        /// Allowed before the instant.
+        /// Time allowed before the instant.
         early: Span,
-        /// Allowed after it.
+        /// Time allowed after it.
         late: Span,
-        /// Distance of instants.
+        /// Time between instants.
         period: Span,
     },
 }
@@ -73,11 +73,11 @@ impl Instants {
         }
         Ok(Self { offset_ps: offset.as_picos(), period_ps: period.as_picos() })
     }
-    /// The first instant at or after `time`.
+    /// The first planned instant at or after `time`.
     pub fn at_or_after(&self, time: LocalTime) -> LocalTime {
         time + Span::from_picos((-self.since_ps(time)).rem_euclid(self.period_ps))
     }
-    /// How long ago the last instant at or before `time` was.
+    /// Time in ps since the last planned instant at or before `time`.
     #[expect(clippy::cast_possible_truncation, reason = "less than the period")]
     fn since_ps(&self, time: LocalTime) -> i64 {
         (i128::from(time.as_picos()) - i128::from(self.offset_ps)).rem_euclid(i128::from(self.period_ps))
@@ -85,7 +85,7 @@ impl Instants {
     }
 }
 
-/// What a dispatcher did.
+/// An effect of a dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch<M> {
     /// Send this message; it belongs to instant `at`.
@@ -95,19 +95,19 @@ pub enum Dispatch<M> {
         /// The planned instant.
         at: LocalTime,
     },
-    /// No message was there at this instant and the `count` − 1 after it.
+    /// No message was waiting at this instant and the `count` − 1 after it.
     Empty {
-        /// The first of them.
+        /// The first empty instant.
         first: LocalTime,
-        /// How many.
+        /// Number of empty instants.
         count: u64,
     },
 }
 
-/// A message that will not be sent.
+/// A message that is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent<M> {
-    /// A younger one took its place.
+    /// A younger one replaced it.
     Overwritten(M),
     /// The queue was full.
     QueueFull(M),
@@ -128,7 +128,7 @@ impl<M> Dispatcher<M> {
     /// A dispatcher whose first instant is the first at or after `start`.
     ///
     /// # Errors
-    /// [`InstantsError::NoRoom`] for a queue of no messages.
+    /// [`InstantsError::NoRoom`] for a queue without capacity.
     pub fn new(instants: Instants, buffer: PortMode, start: LocalTime) -> Result<Self, InstantsError> {
         if buffer == PortMode::Queuing(0) {
             return Err(InstantsError::NoRoom);
@@ -137,7 +137,7 @@ impl<M> Dispatcher<M> {
         Ok(Self { instants, buffer, waiting: VecDeque::new(), next, now: start, done: VecDeque::new() })
     }
 
-    /// Takes in a message; gives back the one that will not be sent for it, if any.
+    /// Takes a message; returns the one that is dropped for it, if any.
     pub fn handle_message(&mut self, now: LocalTime, message: M) -> Option<Unsent<M>> {
         self.now = self.now.max(now);
         if self.next < self.now {
@@ -157,29 +157,29 @@ impl<M> Dispatcher<M> {
         }
     }
 
-    /// The local clock has come to `now`: instants up to and including it have passed. At most one output per
-    /// message that waits, and one more for all that found none.
+    /// The local clock has reached `now`: instants up to and including it have passed. At most one output for each
+    /// waiting message, and one more for all empty instants.
     pub fn handle_deadline(&mut self, now: LocalTime) {
         self.now = self.now.max(now);
         self.dispatch(self.now);
     }
 
-    /// The local clock was changed and now shows `now`. Set forward, it skips the instants between; set back, it comes
-    /// to its instants again.
+    /// The local clock was changed and now shows `now`. Set forward, it skips the instants between; set back, it
+    /// repeats instants.
     pub fn handle_clock_change(&mut self, now: LocalTime) {
         let first = self.instants.at_or_after(now);
         self.next = if now < self.now { first } else { self.next.max(first) };
         self.now = now;
     }
 
-    /// The end system restarts at `now`: what waited is handed back.
+    /// The end system restarts at `now`: waiting messages are handed back.
     pub fn handle_reset(&mut self, now: LocalTime) -> impl Iterator<Item = M> + '_ {
         (self.next, self.now) = (self.instants.at_or_after(now), now);
         self.done.clear();
         self.waiting.drain(..)
     }
 
-    /// Messages that wait for their instants.
+    /// Number of messages that wait for their instants.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -189,17 +189,17 @@ impl<M> Dispatcher<M> {
         self.waiting.is_empty()
     }
 
-    /// Whether [`poll_output`](Self::poll_output) has something.
+    /// Whether [`poll_output`](Self::poll_output) has an effect.
     pub fn has_output(&self) -> bool {
         !self.done.is_empty()
     }
 
-    /// What was done, oldest first.
+    /// The next effect, oldest first.
     pub fn poll_output(&mut self) -> Option<Dispatch<M>> {
         self.done.pop_front()
     }
 
-    /// The next planned instant. There always is one, also with nothing to send: an empty slot is an event.
+    /// The next planned instant. There always is one, also without messages: an empty instant is an event.
     pub const fn next_deadline(&self) -> LocalTime {
         self.next
     }
@@ -219,7 +219,7 @@ impl<M> Dispatcher<M> {
     }
 }
 
-/// How a received frame lies to its planned window.
+/// Position of a received frame relative to its acceptance window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
     /// In the window, this much after the planned instant (negative: before).
@@ -276,13 +276,13 @@ impl AcceptanceWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the transparent clock shows {shown}, more than max_transmission_delay {limit}; drop the frame")]
 pub struct TooLongUnderway {
-    /// Collected on its way.
+    /// The frame's transparent clock: delay collected on its way.
     pub shown: Span,
-    /// The plan's greatest.
+    /// Greatest transmission delay of the plan.
     pub limit: Span,
 }
 
-/// When a frame received at `receive_pit` is permanent: receive_pit + (max_transmission_delay −
+/// Instant at which a frame received at `receive_pit` is permanent: receive_pit + (max_transmission_delay −
 /// transparent_clock) (SAE AS6802 permanence function; ECSS-E-ST-50-16C).
 ///
 /// # Errors
@@ -304,9 +304,9 @@ pub fn permanence_pit(
 pub enum NotHeld {
     /// Its permanence delay is negative.
     TooLongUnderway(TooLongUnderway),
-    /// As many frames are held as may be.
+    /// The queue holds its greatest number of frames.
     Full {
-        /// How many.
+        /// Greatest number of frames.
         capacity: usize,
     },
 }
@@ -316,7 +316,7 @@ pub enum NotHeld {
 pub struct PermanenceQueue<F> {
     max_transmission_delay: Span,
     capacity: usize,
-    /// Descending by permanence, and by arrival among equals, so that the next is last.
+    /// Held frames, descending by permanence, and by arrival among equals, so that the next is last.
     held: Vec<(LocalTime, F)>,
     now: LocalTime,
 }
@@ -331,7 +331,7 @@ impl<F> PermanenceQueue<F> {
     /// Holds a frame received at `now`. Work: a binary search and a move of those held.
     ///
     /// # Errors
-    /// The frame and why it is to be dropped.
+    /// The frame, with the reason to drop it.
     pub fn handle_frame(
         &mut self,
         now: LocalTime,
@@ -351,18 +351,18 @@ impl<F> PermanenceQueue<F> {
         Ok(())
     }
 
-    /// The local clock has come to `now`.
+    /// The local clock has reached `now`.
     pub fn handle_deadline(&mut self, now: LocalTime) {
         self.now = self.now.max(now);
     }
 
-    /// The next frame that is permanent, and since when.
+    /// The next frame that is permanent, with the instant since which it is.
     pub fn poll_output(&mut self) -> Option<(LocalTime, F)> {
         self.next_deadline().filter(|pit| *pit <= self.now)?;
         self.held.pop()
     }
 
-    /// When the next frame becomes permanent, if one is held.
+    /// Instant at which the next frame becomes permanent; `None`: none is held.
     pub fn next_deadline(&self) -> Option<LocalTime> {
         self.held.last().map(|(pit, _)| *pit)
     }

@@ -1,13 +1,12 @@
 //! The time-triggered windows of one egress port: a cycle that repeats from local time zero.
 //!
-//! A window opens at offset + k·period and is open from that instant up to, not including, its end; so windows
-//! that touch do not clash. It must hold its flow's longest frame with everything that frame keeps the line
-//! busy with: preamble, start delimiter and the gap after it (84 B floor), since the next frame cannot start
-//! earlier.
+//! A window opens at offset + k·period and is open from that instant up to, not including, its end; so adjacent windows
+//! do not clash. It must hold its flow's longest frame with the preamble, start delimiter and gap around it (84 B at
+//! least), since the next frame cannot start earlier.
 //!
-//! A schedule that cannot work is refused whole, with every fault at once, so that the plan's author mends them
-//! in one go. Windows may not cross the end of their period; shift the schedule's origin instead. Queries are a
-//! binary search. Instants beyond ±106 days panic as all local time does.
+//! An invalid schedule is refused with all its faults at once, so that the plan's author mends them in one go. Windows
+//! may not cross the end of their period; shift the schedule's origin instead. Queries are a binary search. Instants
+//! beyond ±106 days panic as all local time does.
 
 use alloc::vec::Vec;
 
@@ -16,79 +15,79 @@ use wg_frame::time::Span;
 
 use crate::clock::LocalTime;
 
-/// Most times that windows open in one cycle.
+/// Greatest number of openings of windows in one cycle.
 pub const MAX_OPENINGS: usize = 65_536;
-/// Clashes of one port that are named; the next ones tell nothing new.
+/// Greatest number of clashes reported for one port.
 pub const MAX_CLASHES: usize = 50;
 
-/// A window as the plan states it.
+/// A window in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The flow or virtual link it is for; carried for the reader of a fault, never interpreted.
+    /// Flow or virtual link of the window; carried for the report of a fault, never interpreted.
     pub flow: u16,
-    /// When it first opens, within its period.
+    /// First opening, within its period.
     pub offset: Span,
-    /// How often it opens; divides the cycle.
+    /// Time between openings; divides the cycle.
     pub period: Span,
-    /// How long it is open.
+    /// Duration of an opening.
     pub length: Span,
-    /// The longest frame it is for, DA to FCS, in bytes.
+    /// Longest frame of the flow, DA to FCS, in bytes.
     pub longest_frame: u16,
 }
 
-/// What is wrong with a schedule: the plan's fault. Windows are named by their place in the list given.
+/// A fault of a schedule: the plan's fault. Windows are identified by their index in the list given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ScheduleFault {
-    /// The cycle is no time at all.
+    /// A cycle that is not positive.
     #[error("the cycle {0} is not positive; give the least common multiple of the windows' periods")]
     Cycle(Span),
     /// The line rate is zero.
     #[error("the line rate is zero; give the port's rate")]
     Rate,
-    /// A period that does not fit the cycle a whole number of times.
+    /// A period that does not divide the cycle.
     #[error(
         "window {window} has period {period}, which does not divide the cycle {cycle}; choose one that does"
     )]
     Period {
-        /// Which.
+        /// Index of the window.
         window: usize,
         /// Its period.
         period: Span,
         /// The cycle.
         cycle: Span,
     },
-    /// A window that does not lie within its period.
+    /// A window that exceeds its period.
     #[error("window {window} does not lie within its period {period}; move it or shorten it")]
     Outside {
-        /// Which.
+        /// Index of the window.
         window: usize,
         /// Its period.
         period: Span,
     },
-    /// A window its frame does not fit into.
+    /// A window too short for its frame.
     #[error(
         "window {window} is open for {length} but its longest frame keeps the line busy for {needed}; \
          lengthen the window or shorten the frame"
     )]
     TooShort {
-        /// Which.
+        /// Index of the window.
         window: usize,
-        /// How long it is open.
+        /// Duration of an opening.
         length: Span,
-        /// Preamble to the end of the gap.
+        /// Time that the frame occupies the line, from the preamble to the end of the gap.
         needed: Span,
     },
     /// Two windows open at once.
     #[error("windows {first} and {second} clash at {at} into the cycle; move one of them")]
     Clash {
-        /// The one open already.
+        /// Index of the window that is open already.
         first: usize,
-        /// The one that opens into it.
+        /// Index of the window that opens during it.
         second: usize,
-        /// When it opens, from the beginning of the cycle.
+        /// Opening of the second, relative to the beginning of the cycle.
         at: Span,
     },
-    /// More openings in a cycle than are kept.
+    /// More openings in a cycle than [`MAX_OPENINGS`].
     #[error("windows open {0} times in a cycle, more than 65536; shorten the cycle")]
     TooMany(u64),
 }
@@ -96,11 +95,11 @@ pub enum ScheduleFault {
 /// One opening of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// Which window, by its place in the list given.
+    /// Index of the window in the list given.
     pub window: usize,
-    /// From when on it is open.
+    /// Instant of the opening.
     pub opens: LocalTime,
-    /// When it is open no more.
+    /// Instant of the closing.
     pub closes: LocalTime,
 }
 
@@ -111,12 +110,12 @@ struct Slot {
     window: usize,
 }
 
-/// The windows of one egress port. Stateless: the same question has the same answer at any time.
+/// The windows of one egress port. Stateless: answers depend on the arguments only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSchedule {
     cycle_ps: i64,
     windows: Vec<Window>,
-    /// One cycle's openings, ascending, none overlapping.
+    /// Openings in one cycle, ascending, without overlap.
     slots: Vec<Slot>,
 }
 
@@ -124,8 +123,8 @@ impl PortSchedule {
     /// A schedule of `windows` on a port of `line_rate` bit/s.
     ///
     /// # Errors
-    /// Every fault, ascending by kind; clashes are looked for only where each window is sound by itself, and
-    /// each pair of windows is named once, at its first clash of the cycle, up to [`MAX_CLASHES`].
+    /// Every fault, ascending by kind; clashes are searched only if each window is valid by itself, and each pair of
+    /// windows is reported once, at its first clash of the cycle, up to [`MAX_CLASHES`].
     pub fn new(cycle: Span, windows: Vec<Window>, line_rate: u64) -> Result<Self, Vec<ScheduleFault>> {
         let faults = faults_of_windows(cycle, &windows, line_rate);
         if !faults.is_empty() {
@@ -148,8 +147,8 @@ impl PortSchedule {
         if clashes.is_empty() { Ok(Self { cycle_ps, windows, slots }) } else { Err(clashes) }
     }
 
-    /// The time after which windows of these periods begin together again, their least common multiple: the cycle of
-    /// their port. `None` if it is longer than 53 days, or a period is not positive.
+    /// Least common multiple of these periods: the cycle of a port with such windows. `None` if it is longer than 53
+    /// days, or a period is not positive.
     pub fn common_cycle(periods: impl IntoIterator<Item = Span>) -> Option<Span> {
         let longest = i128::from(i64::MAX / 2);
         let mut cycle = 1_i128;
@@ -175,7 +174,7 @@ impl PortSchedule {
         &self.windows
     }
 
-    /// The window open at `now`.
+    /// The window open at `now`; `None`: none is open.
     pub fn open_at(&self, now: LocalTime) -> Option<Opening> {
         let (base, phase_ps) = self.split(now);
         let before = self.slots.partition_point(|slot| slot.opens_ps <= phase_ps).checked_sub(1)?;
@@ -183,7 +182,7 @@ impl PortSchedule {
         (phase_ps < slot.closes_ps).then(|| opening(base, slot))
     }
 
-    /// The first opening after `now`, not at it; `None` if there is no window.
+    /// The first opening strictly after `now`; `None` if there is no window.
     pub fn next_after(&self, now: LocalTime) -> Option<Opening> {
         let (base, phase_ps) = self.split(now);
         let next = self.slots.partition_point(|slot| slot.opens_ps <= phase_ps);
@@ -203,7 +202,7 @@ impl PortSchedule {
         inner.chain([around_ps]).max().map(Span::from_picos)
     }
 
-    /// The beginning of the cycle that `now` is in, and how far into it `now` is.
+    /// The beginning of the cycle that contains `now`, and the time since then in ps.
     fn split(&self, now: LocalTime) -> (LocalTime, i64) {
         let phase_ps = now.as_picos().rem_euclid(self.cycle_ps);
         (now - Span::from_picos(phase_ps), phase_ps)
@@ -245,8 +244,8 @@ fn faults_of_windows(cycle: Span, windows: &[Window], line_rate: u64) -> Vec<Sch
     faults
 }
 
-/// Each pair of windows that overlaps, at its first overlap, up to [`MAX_CLASHES`]. One pass: of the windows open already,
-/// the one open longest is enough to tell whether there is a clash.
+/// Each pair of windows that overlaps, at its first overlap, up to [`MAX_CLASHES`]. One pass: it suffices to compare
+/// with the open window that closes last.
 fn clashes(slots: &[Slot]) -> Vec<ScheduleFault> {
     let mut faults: Vec<ScheduleFault> = Vec::new();
     let Some(mut open) = slots.first() else { return faults };

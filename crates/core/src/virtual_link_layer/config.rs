@@ -1,4 +1,4 @@
-//! What a virtual link layer is built from.
+//! Configuration of a virtual link layer.
 
 use alloc::vec::Vec;
 
@@ -10,10 +10,10 @@ use crate::arinc664::{Bag, Contract};
 use crate::frame::NetworkId;
 use crate::tte::dispatch::{AcceptanceWindow, Instants, InstantsError, PortMode};
 
-/// The networks a frame is sent on.
+/// The networks on which a frame is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Networks {
-    /// One of them.
+    /// A single network.
     One(NetworkId),
     /// Both: a copy on each.
     Both,
@@ -29,58 +29,58 @@ impl Networks {
 /// A virtual link that begins here.
 #[derive(Clone, Debug)]
 pub struct OutgoingLink {
-    /// Its number.
+    /// Number of the virtual link.
     pub id: u16,
-    /// What it may send.
+    /// BAG and Lmax.
     pub contract: Contract,
-    /// Frames each sub-virtual-link holds; one to four of them.
+    /// Capacity in frames of each sub-virtual-link; one to four of them.
     pub queues: Vec<usize>,
-    /// Where its frames go.
+    /// Networks on which its frames are sent.
     pub networks: Networks,
-    /// Most output jitter, usually [`output_jitter`](crate::arinc664::regulator::output_jitter).
+    /// Greatest output jitter, usually [`output_jitter`](crate::arinc664::regulator::output_jitter).
     pub jitter_budget: Span,
 }
 
 /// A time-triggered flow that begins here.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingSchedule {
-    /// Its critical-traffic identifier.
+    /// Critical-traffic identifier.
     pub id: u16,
-    /// When it is sent, by the local clock.
+    /// Planned instants of sending, by the local clock.
     pub instants: Instants,
-    /// What becomes of messages that are faster.
+    /// What becomes of messages that come faster.
     pub mode: PortMode,
     /// Longest frame, destination address to FCS, in bytes.
     pub longest_frame: u16,
-    /// Where its frames go.
+    /// Networks on which its frames are sent.
     pub networks: Networks,
 }
 
 /// A virtual link that ends here.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingLink {
-    /// Its number.
+    /// Number of the virtual link.
     pub id: u16,
-    /// Its gap.
+    /// BAG of the virtual link.
     pub bag: Bag,
-    /// What becomes of second copies.
+    /// Redundancy management.
     pub redundancy: Redundancy,
 }
 
 /// A time-triggered flow that ends here.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingSchedule {
-    /// Its critical-traffic identifier.
+    /// Critical-traffic identifier.
     pub id: u16,
     /// Time between two of its frames.
     pub period: Span,
-    /// When a frame's last bit may come by network A and by network B, by the local clock; `None`: at any time.
+    /// Acceptance window of a frame's last bit by network A and by network B, by the local clock; `None`: at any time.
     pub windows: [Option<AcceptanceWindow>; 2],
-    /// What becomes of second copies.
+    /// Redundancy management.
     pub redundancy: Redundancy,
 }
 
-/// What the layer is built from. Identifiers of virtual links and of schedules are counted apart.
+/// Configuration of the layer. Identifiers of virtual links and of schedules are separate name spaces.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualLinkLayerConfig {
     /// Virtual links that begin here.
@@ -93,31 +93,31 @@ pub struct VirtualLinkLayerConfig {
     pub incoming_schedules: Vec<IncomingSchedule>,
 }
 
-/// A configuration that makes no layer: the plan's fault.
+/// An invalid configuration of the layer: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VirtualLinkLayerError {
-    /// Sub-virtual-links.
+    /// Invalid sub-virtual-links.
     #[error("virtual link {id}: {error}")]
     Regulator {
-        /// Which.
+        /// Number of the virtual link.
         id: u16,
-        /// What is wrong.
+        /// The error.
         error: RegulatorError,
     },
-    /// The dispatch queue.
+    /// An invalid dispatch queue.
     #[error("time-triggered flow {id}: {error}")]
     Dispatch {
-        /// Which.
+        /// Critical-traffic identifier.
         id: u16,
-        /// What is wrong.
+        /// The error.
         error: InstantsError,
     },
-    /// The skew of copies.
+    /// An invalid skew of copies.
     #[error("flow {id}: {error}")]
     Skew {
-        /// Which virtual link or schedule.
+        /// Number of the virtual link or schedule.
         id: u16,
-        /// What is wrong.
+        /// The error.
         error: SkewError,
     },
     /// The same identifier twice in one list.

@@ -1,15 +1,15 @@
-//! What there is for each identifier.
+//! A table of entries by identifier.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::VirtualLinkLayerError;
 
-/// What there is for each identifier, ascending. To find it, one line of cache is looked at.
+/// Entries in ascending order of identifier. A look-up reads one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Table<T> {
-    /// The identifiers where they are few, as at nearly every end system; then free places, of the greatest number.
+    /// The identifiers where there are at most [`FEW`], as at nearly every end system; unused elements are `u16::MAX`.
     few: [u16; FEW],
     many: Box<[u16]>,
     pub(super) all: Box<[T]>,
@@ -17,7 +17,7 @@ pub(super) struct Table<T> {
 
 const _: () = assert!(core::mem::size_of::<Table<u8>>() == 64, "one line of cache");
 
-/// So many identifiers are compared at once, without a branch to be guessed.
+/// Number of identifiers compared at once, without branches.
 const FEW: usize = 16;
 
 impl<T> Table<T> {

@@ -15,8 +15,8 @@ pub(crate) struct Sent {
     pub(crate) at: RunTime,
 }
 
-/// Holds `sent`, the messages of one sender in their order, against `pacing`. A driver's clock counts in steps of `grain`: an
-/// instant of a schedule is rounded down to one, the end of a gap up.
+/// Holds `sent`, the messages of one sender in their order, against `pacing`. A driver's clock counts in steps of
+/// `grain`: an instant of a schedule is rounded down to one, the end of a gap up.
 pub(crate) fn holds(pacing: Pacing, grain: Span, sent: &[Sent]) {
     let within = |rounding: Span| Span::ZERO <= rounding && rounding < grain;
     for (number, one) in sent.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The ways of a frame through a host that no other test has: stacks of protocols, an interface that takes its time, the
-//! loopback. Each instant is a sum that stands here.
+//! The ways of a frame through a host that no other test has: stacks of protocols, an interface that takes its time,
+//! the loopback. Each instant is a sum that stands here.
 
 use wg_core::clock::TrueTime;
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output, StackCosts};

@@ -1,11 +1,13 @@
-//! A servo steers the clock of an end system while its flows go on: each time-triggered frame is dispatched when the clock
-//! first shows its instant, and frames of a virtual link leave a BAG apart by that clock, however it was driven before.
+//! A servo steers the clock of an end system while its flows go on: each time-triggered frame is dispatched when the
+//! clock first shows its instant, and frames of a virtual link leave a BAG apart by that clock, however it was driven
+//! before.
 //!
-//! The judge knows readings only: from how the clock reads between two changes it says which instants are shown in between,
-//! and finds each by bisection.
+//! The judge knows readings only: from how the clock reads between two changes it says which instants are shown in
+//! between, and finds each by bisection.
 //!
-//! The gap of a virtual link is judged by a model of rational numbers: how far the clock has run is the integral of the product
-//! of both frequencies, in 10⁻¹⁸ ps, whatever it was set to; e(k) = max(a(k), e(k−1) + BAG) in it, and its inverse rounded up.
+//! The gap of a virtual link is judged by a model of rational numbers: how far the clock has run is the integral of the
+//! product of both frequencies, in 10⁻¹⁸ ps, whatever it was set to; e(k) = max(a(k), e(k−1) + BAG) in it, and its
+//! inverse rounded up.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -177,8 +179,8 @@ fn a_device_that_is_not_told_sends_at_wrong_instants() {
 
 const BAG_PS: i64 = 1_000_000_000;
 
-/// When frames that come at `arrivals` leave by the gap of a virtual link, by the clock `of_device`; every change of `clock` is
-/// told only if `told`.
+/// When frames that come at `arrivals` leave by the gap of a virtual link, by the clock `of_device`; every change of
+/// `clock` is told only if `told`.
 fn paced<C: LocalClock>(
     clock: &SharedClock,
     of_device: &C,

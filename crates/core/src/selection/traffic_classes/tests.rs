@@ -16,7 +16,7 @@ use crate::port::{Effect, FragmentEdge, NodeShared, Port, PortConfig, Transmissi
 use crate::queue::Capacity;
 use crate::selection::{AsynchronousConfig, GateEntry, GateList, SchedulerConfig};
 
-/// Of a byte at 1 Gbit/s.
+/// Transmission time of a byte at 1 Gbit/s, ps.
 const BYTE: i64 = 8_000;
 
 mod credit;
@@ -46,7 +46,8 @@ fn bytes_on_wire(length: u16) -> i64 {
     i64::from(length.max(64)) + 20
 }
 
-/// When frames begin, in picoseconds, by number. `answers_late`: the driver tells the end of a transmission when it is there.
+/// When frames begin, in picoseconds, by number. `answers_late`: the driver tells the end of a transmission when it is
+/// there.
 fn begun(slopes: &[Option<u64>; PRIORITIES], arrivals: &[Arrival], answers_late: bool) -> Vec<(i64, u64)> {
     run(with(*slopes, None), arrivals, TrueTime, answers_late)
 }
@@ -155,8 +156,8 @@ fn a_backlog_leaves_at_the_idle_slope() {
 
 #[test]
 fn credit_gathered_behind_another_frame_is_spent_in_a_burst_and_lost_when_nothing_waits() {
-    // A frame of best effort of 1518 B is on the wire when shaped frames come: they gain 1538 B · 50 % of credit (hiCredit of Annex
-    // L), which is worth frames of 100 B (50 B each) back to back until it is below zero.
+    // A frame of best effort of 1518 B is on the wire when shaped frames come: they gain 1538 B · 50 % of credit
+    // (hiCredit of Annex L), which is worth frames of 100 B (50 B each) back to back until it is below zero.
     let mut arrivals: Vec<Arrival> = vec![(0, 0, 1_518)];
     arrivals.extend((0..30).map(|_| (0, 3, 80)));
     let all = begun(&shaped(A, 50), &arrivals, false);
@@ -182,7 +183,7 @@ fn what_is_not_shaped_goes_by_priority_and_fills_the_pauses() {
     assert_eq!(of, [(0, 0), (1_000, 3), (1_250, 2), (2_000, 1)]);
 }
 
-/// By byte of the line: the gates that are open.
+/// Bits of the open gates by byte of the line.
 type Opened = dyn Fn(i64) -> u8;
 
 /// Counts every byte: the state of each queue is kept from one byte of the line to the next, in hundredths of a byte.

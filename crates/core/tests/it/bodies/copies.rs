@@ -1,5 +1,5 @@
-//! A driver that keeps the bytes of frames in buffers and counts who needs them: a switch and a host tell it what becomes of
-//! every copy.
+//! A driver that keeps the bytes of frames in buffers and counts who needs them: a switch and a host tell it what
+//! becomes of every copy.
 
 use wg_core::Cause;
 use wg_core::arinc664::redundancy::Redundancy;

@@ -38,9 +38,9 @@ const LINKS: [(u16, Networks); 2] = [(3, Networks::Both), (9, Networks::One(Netw
 const SCHEDULES: [(u16, Networks); 2] = [(3, Networks::Both), (5, Networks::One(NetworkId::A))];
 
 /// Any messages, arrivals, clock changes, restarts and calls: each copy of a message leaves or is dropped once; both
-/// copies carry one number and numbers leave no gap; a virtual link keeps its gap at the regulator and the jitter account
-/// says how late each frame began; time-triggered frames leave in their windows; every frame that comes is delivered
-/// or dropped as the receiver of its own virtual link and network has it.
+/// copies carry one number and numbers leave no gap; a virtual link keeps its gap at the regulator and the jitter
+/// account says how late each frame began; time-triggered frames leave in their windows; every frame that comes is
+/// delivered or dropped as the receiver of its own virtual link and network has it.
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let mut run = Run::new(&mut input);

@@ -20,9 +20,9 @@ use crate::input::Input;
 const LINE_RATE: u64 = 1_000_000_000;
 const TT: TrafficClass = TrafficClass::TimeTriggered;
 
-/// Any schedule, clock, integration, raster, traffic and calls: one frame at a time, time-triggered ones in their windows
-/// and slots and before all others, others out of their way as the integration promises, order within each flow and
-/// queue, and every frame has one end or still waits.
+/// Any schedule, clock, integration, raster, traffic and calls: one frame at a time, time-triggered ones in their
+/// windows and slots and before all others, others out of their way as the integration promises, order within each flow
+/// and queue, and every frame has one end or still waits.
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let mut run = Run::new(&mut input);

@@ -1,4 +1,5 @@
-//! Frames that a host reads one after another, against a model that is worked out turn by turn from all arrivals at once.
+//! Frames that a host reads one after another, against a model that is worked out turn by turn from all arrivals at
+//! once.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
 
-/// What comes is read as the rules say, to the picosecond, and dropped where they say so; and whatever is called when, every
-/// frame has one end.
+/// What comes is read as the rules say, to the picosecond, and dropped where they say so; and whatever is called when,
+/// every frame has one end.
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let config = config(&mut input);

@@ -7,7 +7,8 @@ use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
 
-/// Each message comes out once and as its fault says, a swapped one behind a later one or at its time, within the bounds.
+/// Each message comes out once and as its fault says, a swapped one behind a later one or at its time, within the
+/// bounds.
 #[expect(clippy::too_many_lines, reason = "a body is read beside its oracle")]
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);

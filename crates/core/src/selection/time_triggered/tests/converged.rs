@@ -1,4 +1,5 @@
-//! Windows, virtual links and traffic classes at one port, beside a count of every byte that owes nothing to the algorithm.
+//! Windows, virtual links and traffic classes at one port, beside a count of every byte that owes nothing to the
+//! algorithm.
 
 use alloc::collections::VecDeque;
 
@@ -13,7 +14,7 @@ use crate::selection::{
     TrafficClasses,
 };
 
-/// Of a byte at 1 Gbit/s.
+/// Transmission time of a byte at 1 Gbit/s, ps.
 const BYTE: i64 = 8_000;
 
 /// What a frame is and which queue it waits in: classes, virtual links of low and high priority, the window.
@@ -158,7 +159,7 @@ fn pass_byte(
     }
 }
 
-/// The same counted byte by byte. Of the credit of a class: percent of the line, hundredths of a byte.
+/// The same counted byte by byte. Credits of classes are in percent of the line, hundredths of a byte.
 fn counted(
     percents: &[Option<i64>; PRIORITIES],
     (opens, integration): (Opens, Integration),
@@ -168,7 +169,8 @@ fn counted(
 ) -> Vec<(i64, Line)> {
     let mut waiting: Vec<VecDeque<(usize, u16)>> = vec![VecDeque::new(); SCHEDULED + 1];
     let mut credit = [0_i64; PRIORITIES];
-    // Queue, number and length of what is on the wire, and how much of it is left; an aborted one has a gap of 12 bytes left.
+    // Queue, number and length of what is on the wire, and how much of it is left; an aborted one has a gap of 12 bytes
+    // left.
     let (mut on_wire, mut left) = (None::<(usize, usize, u16)>, 0_i64);
     let (mut all, mut next) = (Vec::new(), 0);
     for byte in 0..until {
@@ -307,7 +309,8 @@ proptest! {
         prop_assert_eq!(converged, strict);
     }
 
-    /// To what is sent in fragments a frame that comes to its window is an express one. Under timely block none is in its way.
+    /// To what is sent in fragments a frame that comes to its window is an express one. Under timely block none is in
+    /// its way.
     #[test]
     fn fragments_give_way_to_windows(
         mut arrivals in arrivals(), opens in opens(), blocks in any::<bool>(), links in any::<bool>(), least in 0_u16..4,

@@ -16,7 +16,7 @@ impl Turns {
         self.released + self.held
     }
 
-    /// By the words of the standard: told to hold so long before an entry that holds, and likewise to release.
+    /// Whether the MAC is held, by the text of the standard: the advances before the entries that hold and release.
     const fn holds(self, byte: i64) -> bool {
         let into = byte.rem_euclid(self.cycle());
         self.released - self.hold_advance <= into && into < self.cycle() - self.release_advance
@@ -41,7 +41,8 @@ fn span(bytes: i64) -> Span {
     Span::from_picos(bytes * BYTE)
 }
 
-/// When an express frame begins that comes as the held window opens, behind a preemptable one of `length` that came at `at`.
+/// When an express frame begins that comes as the held window opens, behind a preemptable one of `length` that came at
+/// `at`.
 fn begins(turns: Turns, length: u16, at: i64) -> i64 {
     let all = fragments(turns.config(0x01, 64), &[(at, 0, length), (turns.released, 7, 64)]);
     all.iter().find(|(_, line)| *line == Line::Begins(1)).expect("it is sent").0
