@@ -15,7 +15,8 @@ OF_CLUSTERS = (
         "instant at which all correct devices were synchronised first - instant at which the last device had power",
         "ns",
         _SOURCE,
-        "Counted per run, of its slowest cluster. Correct devices are all but masters that fail on purpose.",
+        "Per run, for its slowest cluster. Correct devices are all except masters that the test makes "
+        "faulty.",
         better="lower",
         needs="run",
         of="devices that were synchronised",
@@ -26,7 +27,8 @@ OF_CLUSTERS = (
         "max over corrections of (max - min of the clocks of correct, synchronised devices)",
         "ns",
         _SOURCE,
-        "Counted per run, of its worst cluster, from when all its correct devices were synchronised first.",
+        "Per run, for its worst cluster, from the instant at which all its correct devices were first "
+        "synchronised.",
         better="lower",
         needs="run",
         of="devices that were synchronised",

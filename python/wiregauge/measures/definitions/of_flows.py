@@ -17,10 +17,12 @@ OF_FLOWS = (
         "frame expected = max(expected, at[k]) + bytes[k] / Lmax * BAG",
         "share",
         "ARINC 664 part 7, traffic policing (token bucket of rate 1/BAG and the virtual link's jitter)",
-        "Of all frames the sender puts on the wire, messages or not (a babbling end system's too), when the last bit "
-        "leaves: what a policer of bytes at the end of the link refuses, and what it refuses is not charged. With "
-        "policing by frames each is charged Lmax. Two early frames in a row add up; the worst is the jitter that would "
-        "have let the earliest pass. Each network by itself; given is the one with more frames outside.",
+        "Counts all frames that the sender puts on the wire, messages or not (also those of a babbling end "
+        "system), at the instant of the last bit. These are the frames that a byte-based policer at the end "
+        "of the link refuses; a refused frame is not charged. With frame-based policing each frame is "
+        "charged Lmax. The earliness of consecutive frames adds up; the worst value is the jitter that would "
+        "have let the earliest frame pass. Networks are judged separately, and the one with more frames "
+        "outside is given.",
         better="lower",
         needs="virtual link",
         of="frames on the wire",
@@ -141,8 +143,9 @@ OF_FLOWS = (
         "1 - messages at which the service was down / sent",
         "share",
         "3GPP TS 22.261, 3.1 (communication service availability, survival time), counted in messages",
-        "A message fails when it is lost or late. The service survives one failed message and is down from the "
-        "second in a row until the next good one: a survival time of one period. It is 0 where no message was good.",
+        "A message fails when it is lost or late. The service survives one failed message and is down from "
+        "the second in a row until the next good one: a survival time of one period. It is 0 if no message "
+        "was good.",
         better="higher",
         of=SENT,
         links="less",
@@ -208,7 +211,8 @@ OF_FLOWS = (
         "messages directly preceded by at least n arrivals with higher sequence numbers",
         "messages",
         "RFC 4737, 5",
-        "With n = 3 a TCP sender takes the message for lost. Arrivals with equal timestamps count as in order.",
+        "With n = 3 a TCP sender assumes that the message is lost. Arrivals with equal timestamps count as "
+        "in order.",
         better="lower",
         statistics=("1", "2", "3"),
         rests_on="latency",
@@ -300,9 +304,9 @@ OF_FLOWS = (
         "8 * payload * (arrivals - 1) / (last arrival - first arrival + open silences)",
         "bit/s",
         "Payload bits delivered over the time they took (RFC 2647, 3.7)",
-        "At the destination application, from the first send that was due to the last: an open silence is the time "
-        "between the first of them and the first that arrived, and between the last that arrived and the last, by the "
-        "sender's schedule. 0 where several were sent and fewer than two arrived.",
+        "At the destination application, from the first due send to the last. An open silence is the time by "
+        "the sender's schedule from the first due message to the first that arrived, or from the last that "
+        "arrived to the last due message. 0 if several were sent and fewer than two arrived.",
         better="higher",
         rests_on="latency",
         of=ARRIVED,
@@ -315,7 +319,7 @@ OF_FLOWS = (
         "(last sequence - first sequence) / (last intended - first intended)",
         "1/s",
         "RFC 2285, 3.5.1; on the wire times 8 * (length + 20 B), preamble and gap included",
-        "Frames per second that the plan asks of the sender.",
+        "Frames per second that the plan requires of the sender.",
         of=SENT,
         least=2,
     ),

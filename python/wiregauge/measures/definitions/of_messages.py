@@ -134,9 +134,9 @@ TIMES = (
         "tx_app - intended",
         "ns",
         "Open-loop schedule; MAPS 2015, transmittal period and jitter",
-        "Deviation of the sender from its own schedule. A sender that is late keeps the schedule. This is the "
-        "wake-up error of the sending task (cyclictest: time of waking less time asked for) with the work up to "
-        "handing the message over.",
+        "Deviation of the sender from its own schedule. A sender that is late keeps the schedule. This is "
+        "the wake-up error of the sending task (cyclictest: wake-up time minus requested time) plus the work "
+        "until the message is handed over.",
         kind="series",
         better="lower",
         signed=True,
@@ -242,7 +242,7 @@ TIMES = (
         "quantile of latency (of a relayed flow: rtt) over all sent messages, a lost one counting as infinite",
         "ns",
         "RFC 7679, 3.6 (undefined delay)",
-        "Not determined where a percentile falls among the lost.",
+        "Not determined if a percentile falls among the lost.",
         better="lower",
         statistics=tuple(QUANTILES),
         every_message=True,
@@ -338,8 +338,8 @@ TIMES = (
         "tx_wire[i] - tx_wire[i-1]",
         "ns",
         "ARINC 664 part 7, bandwidth allocation gap (BAG)",
-        "First bit to first bit at the sender's wire, in the order they leave, on network A or the only one. The "
-        "regulator keeps the BAG; what multiplexing adds or takes is jitter.",
+        "First bit to first bit at the sender's wire, in the order they leave, on network A or the only one. "
+        "The regulator enforces the BAG; the time that multiplexing adds or removes is jitter.",
         kind="series",
         needs="virtual link",
         table="critical",

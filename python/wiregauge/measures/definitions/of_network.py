@@ -13,9 +13,9 @@ OF_NETWORK = (
         "instant at which a frame was handed to the kernel of its end system - instant at which the model wanted it "
         "there",
         "ns",
-        "docs/explanation/live-network.md; both instants stand in the table of crossings",
-        "Counted per run, of the end system towards which it is greatest. A simulation releases every frame at the "
-        "instant of its model: 0. Bridges of the kernel and switches of metal do not tell it.",
+        "docs/explanation/live-network.md; both instants are in the table of crossings",
+        "Per run, for the end system with the greatest error. A simulation releases every frame at the "
+        "instant of its model: 0. Kernel bridges and hardware switches cannot report it.",
         statistics=(*QUANTILES, "max"),
         better="lower",
         needs="run",

@@ -15,7 +15,7 @@ OF_PTP = (
         "instant from which on all clocks were within max-offset of the grandmaster for 8 sync intervals",
         "ns",
         _SOURCE,
-        "Counted per run from its beginning, of its slowest domain; the first such instant.",
+        "Per run, measured from its beginning, for its slowest domain; the first such instant.",
         better="lower",
         needs="run",
         of="clocks that were synchronised",
@@ -26,8 +26,8 @@ OF_PTP = (
         "max over clocks and instants of |clock - clock of the grandmaster|, while synchronised",
         "ns",
         _SOURCE,
-        "Counted per run, of its worst clock; an offset that ends synchronisation counts. Looked at every 100 ms, and "
-        "before and after every message that a clock takes.",
+        "Per run, for its worst clock; an offset that ends synchronisation counts. Sampled every 100 ms, and "
+        "before and after every message that a clock processes.",
         better="lower",
         needs="run",
         of="clocks that were synchronised",
@@ -38,7 +38,8 @@ OF_PTP = (
         "max over instants of (max - min of its synchronised clocks)",
         "ns",
         _SOURCE,
-        "Counted per run, of its worst domain, every 100 ms from when all its clocks were synchronised first.",
+        "Per run, for its worst domain, sampled every 100 ms from the instant at which all its clocks were "
+        "first synchronised.",
         better="lower",
         needs="run",
         of="clocks that were synchronised",
@@ -71,7 +72,8 @@ OF_PTP = (
         "times that another clock was the grandmaster of most clocks",
         "events",
         _SOURCE,
-        "Counted per run, in all its domains, from when all clocks of a domain were synchronised first.",
+        "Counted per run, in all its domains, from the instant at which all clocks of a domain were first "
+        "synchronised.",
         better="lower",
         needs="run",
         of="clocks that were synchronised",

@@ -23,8 +23,8 @@ _DEFINITION = Definition(
     "credit of the credit-based shapers that the flow goes by: the greatest and the least of all of them",
     "bit",
     "IEEE Std 802.1Q-2022, 8.6.8.2 and Annex L (hiCredit and loCredit)",
-    "Of every queue with a shaper in which the flow's frames wait on their way, and back where it is relayed; "
-    "other flows' frames in the queue count. Exact, up to the end of the run, warm-up included.",
+    "For every queue with a shaper on the path of the flow, and on the return path of a relayed flow; other "
+    "flows' frames in the queue count. Exact, up to the end of the run, warm-up included.",
     statistics=("max", "min"),
     needs="credit-based shaper",
     of="shaped queues",

@@ -23,8 +23,9 @@ _DEFINITION = Definition(
     "counters of the sequence recovery of a flow with <frer>, and its latent errors",
     "messages",
     "IEEE Std 802.1CB-2017, 10.8 and 7.4.4",
-    "Frames where copies meet, warm-up included: passed; discarded as repeated or rogue; rogue; passed out of "
-    "order; numbers lost on every path; resets of the function; tests that found copies missing.",
+    "Frames at the points where copies are eliminated, warm-up included: passed; discarded as repeated or "
+    "rogue; rogue; passed out of order; numbers lost on every path; resets of the function; tests that found "
+    "copies missing.",
     statistics=("passed", "discarded", "rogue", "out_of_order", "lost", "resets", "latent_errors"),
     needs="frer",
     of=PASSED_ELIMINATION,

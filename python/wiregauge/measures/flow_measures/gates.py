@@ -34,10 +34,10 @@ _DEFINITION = Definition(
     "passages of switches by ports whose gate for the flow is not always open",
     "messages",
     "IEEE Std 802.1Q-2022, 8.6.8.4 and 8.6.9.1; this project",
-    "All of them (passages); those whose gate was closed when the frame could have left (found_closed); those over "
-    "which it closed before the frame left: the window was missed (missed); where an agent plays the network "
-    "those whose host was handed the frame when the gate had closed behind it (released_late; 0 in a simulation). "
-    "A multicast frame counts at each port.",
+    "passages counts all of them; found_closed those whose gate was closed when the frame could have left; "
+    "missed those whose gate closed before the frame left, so that the window was missed; released_late, "
+    "with a network emulated by an agent, those whose frame reached its host after the gate had closed (0 in "
+    "a simulation). A multicast frame counts at each port.",
     statistics=("passages", "found_closed", "missed", "released_late"),
     needs="gates",
     of="passages of gates",

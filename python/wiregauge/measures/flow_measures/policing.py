@@ -21,9 +21,10 @@ _DEFINITION = Definition(
     "counters of the stream filters of a flow, added over the switches that have one",
     "messages",
     "IEEE Std 802.1Q-2022, 8.6.5.3",
-    "Frames that entered, warm-up included: all (matching); those that passed; too long, or of a stream that "
-    "is blocked because one was (not_passing_sdu); discarded by the gate (not_passing); by the meter (red); passed "
-    "and yellow. matching = passed + not_passing_sdu + not_passing + red.",
+    "Frames that entered the filters, warm-up included. matching: all; passed: forwarded; not_passing_sdu: "
+    "too long, or of a stream blocked after a frame that was too long; not_passing: discarded by the gate; "
+    "red: discarded by the meter; yellow: passed frames that were yellow. matching = passed + not_passing_sdu + "
+    "not_passing + red.",
     statistics=("matching", "passed", "not_passing_sdu", "not_passing", "red", "yellow"),
     needs="stream filter",
     of=ENTERED_FILTERS,
