@@ -1,8 +1,7 @@
-"""Advice where a bound exceeds a limit: which port it is lost at, and what single change would mend it.
+"""Advice where a bound exceeds a limit: the port that adds most, and single changes that cure it.
 
-Every suggestion is proved: the network with that change is bounded again, by the same method, and what is said of it is
-what came out. Of each knob the least change that mends is looked for; one whose greatest change does not mend is
-passed by.
+Every suggestion is proved by bounding the changed network with the same method. Each knob's least change that
+keeps the limit is searched; a knob whose greatest change does not keep it is skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MOST_NAMED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that was bounded: the delay of the flow with it, s, and how many limits are still exceeded."""
+    """A change and the bound with it: the flow's delay, s, and the number of limits that are still exceeded."""
 
     kind: str
     element: str
@@ -48,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where most of a bound comes from: its part of it, s, and the flows that meet there."""
+    """The port that adds most to a bound: the delay there, s, and the flows that share it."""
 
     server: str
     delay: float
@@ -57,7 +56,7 @@ class Port:
 
 @dataclass(slots=True)
 class Exceeded:
-    """A limit that a bound exceeds, s, and what mends it: the best first."""
+    """A limit, s, that a bound exceeds, with the changes that cure it, the best first."""
 
     flow: str
     target: str
@@ -68,29 +67,29 @@ class Exceeded:
     port: Port | None
     changes: list[Change] = field(default_factory=list)
     nearest: Change | None = None
-    """Where nothing mends it, the change that comes nearest of those tried."""
+    """The tried change that comes nearest to the limit, where none keeps it."""
     known: int = 0
-    """What could be changed for it: so many knobs."""
+    """The number of knobs that could be tried."""
     tried: int = 0
-    """Of these as many as there was time for."""
+    """The number of knobs that were tried in the time allowed."""
 
 
 @dataclass(slots=True)
 class Advice:
-    """What is exceeded, and what would mend it."""
+    """The exceeded limits and the changes that would keep them."""
 
     exceeded: list[Exceeded]
     tried: int = 0
-    """Networks that were bounded."""
+    """The number of networks that were bounded."""
 
     @property
     def ended(self) -> bool:
-        """Whether every knob was tried, and not only those for which there was time."""
+        """Whether every knob was tried before the time was up."""
         return all(one.tried == one.known for one in self.exceeded)
 
 
 def with_deadlines(source: Source, path: Path) -> Source:
-    """A test whose flows' deadlines are limits of their longest latency, too; raises `TestError`."""
+    """The source with every flow's deadline added as a limit of its longest latency; raises `TestError`."""
     if source.format != "plan":
         return source
     root = expanded(reading.parse(reading.read(path), source.file), source.file).root
@@ -122,7 +121,7 @@ def advise(
 ) -> Advice:
     """Looks for single changes that keep the limits which the bounds of `answer` exceed; `source` has these limits.
 
-    Raises `TestError` for what is no test and no physical network.
+    Raises `TestError` where the source is neither a test nor a physical network.
     """
     return _Advising(path, source, answer, seconds, run, tell, clock).advice()
 
@@ -165,7 +164,7 @@ class _Advising:
         return found
 
     def _jobs(self, exceeded: Sequence[Exceeded]) -> list[tuple[Exceeded, Knob]]:
-        """What is worth most of each limit before the second of any, so that time that is up is up for all alike."""
+        """The knobs to try, the best of every limit first, so that running out of time affects all limits alike."""
         own = [self._knobs(one) for one in exceeded]
         for one, knobs in zip(exceeded, own, strict=True):
             one.known = len(knobs)
@@ -205,7 +204,7 @@ class _Advising:
             return None
 
     def _port(self, limit: Judged) -> Port | None:
-        """By total flow analysis, which alone says what each port contributes."""
+        """The port that adds most to a bound, by total flow analysis, the only method with a delay for each port."""
         total = self._total
         if total is None:
             return None
@@ -223,7 +222,7 @@ class _Advising:
                 yield flow.flow
 
     def _knobs(self, one: Exceeded) -> list[Knob]:
-        """Those of the flow, of its way, and of the flows that it meets; where it loses most first."""
+        """The knobs of the flow, of its path and of the flows that share it, starting at the port that adds most."""
         way = self._way(one.flow, one.target)
         hardest = [one.port.server] if one.port is not None else []
         ordered = [*hardest, *(server for server in way if server not in hardest)]
@@ -233,7 +232,7 @@ class _Advising:
         return [knob for knob in self._all.knobs(list(flows), ordered) if knob.count]
 
     def _bounded(self, value: Value) -> Answer | None:
-        """The bounds with a value; None where it is not allowed or has none."""
+        """The bounds of the network with a value; None where the value is not allowed or has no bounds."""
         try:
             source = self._limited(value.source())
         except TestError:
@@ -256,7 +255,7 @@ class _Advising:
         return answer
 
     def _limited(self, source: Source) -> Source:
-        """With the limits that are judged, deadlines among them."""
+        """The source with the limits that are judged, deadlines included."""
         if self._limits is None or source.format != "plan":
             return source
         return replace(source, as_json=json.dumps({**json.loads(source.as_json), "limits": self._limits}))
@@ -275,7 +274,7 @@ class _Advising:
         return Change(knob.kind, knob.element, knob.before, value.text, value.factor, delay, still)
 
     def _turn(self, one: Exceeded, knob: Knob) -> None:
-        """The least change of a knob that keeps this limit, if any does."""
+        """Finds the least change of a knob that keeps this limit, if there is one."""
 
         def mends(change: Change | None) -> bool:
             if change is None:
@@ -316,7 +315,7 @@ class _Advising:
 
 
 def advice_json(advice: Advice) -> dict[str, Any]:
-    """In the form of `wiregauge bounds --advise --json`; times in s."""
+    """The advice in the form of `wiregauge bounds --advise --json`; times in s."""
 
     def change(one: Change) -> dict[str, Any]:
         return {
@@ -354,7 +353,7 @@ def advice_json(advice: Advice) -> dict[str, Any]:
 
 
 def show_advice(advice: Advice, console: Console) -> None:
-    """Which limit is exceeded, where, and what single changes mend it."""
+    """Prints each exceeded limit, its port, and the single changes that cure it."""
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -398,7 +397,7 @@ def show_advice(advice: Advice, console: Console) -> None:
 
 
 def _mended_by_none(one: Exceeded) -> str:
-    """What may be said of changes that were tried, and of no others."""
+    """The sentence for a limit that no tried change keeps; it claims nothing of changes that were not tried."""
     if not one.known:
         return "nothing is known here that could be changed for it"
     if not one.tried:

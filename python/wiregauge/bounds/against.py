@@ -1,4 +1,4 @@
-"""Bounds beside what was measured or simulated: how tight they are, and which assumption failed if one was exceeded."""
+"""Bounds compared with a measured or simulated run: the tightness, and the failed assumption where one is exceeded."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ __all__ = [
 _NS: Final = 1e9
 _AROUND: Final = 20
 _WIDTH: Final = 40
-"""Characters of the axis."""
+"""Width of the axis, characters."""
 
 NETWORKS: Final = ("A", "B")
-"""As bounds name the networks of a flow that takes both."""
+"""Suffixes that name the two copies of a flow on both networks."""
 _WIRE: Final = {"A": "rx_wire", "B": "rx_wire_b"}
-"""The columns of messages that say when a copy was received."""
+"""Columns of the message table with the receive time of each copy."""
 
 Sends = Mapping[int, tuple[int, int, int]]
 
 
 class NotComparableError(Exception):
-    """A run directory that has nothing of what was bounded; one sentence with the cure."""
+    """A run directory cannot be compared with the bounds; one sentence with the cure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A server of a flow's path, s."""
+    """A server of a flow's path, with bound and measured residence, s."""
 
     server: str
     bound: float
     measured: float | None
-    """The longest residence there; None where nothing recorded it."""
+    """The longest residence at the server; None where it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A flow at a target, s. `uncertainty` is what clocks and timestamps may add or take."""
+    """A flow at a target, with bound and measured latency, s. `uncertainty` is that of clocks and timestamps."""
 
     flow: str
     target: str
@@ -78,53 +78,53 @@ class Beside:
     uncertainty: float
     hops: tuple[Hop, ...]
     alarms: tuple[str, ...]
-    """Where the bound was exceeded beyond the uncertainty: the assumptions that failed."""
+    """The assumptions that failed, where the bound was exceeded by more than the uncertainty."""
 
     @property
     def tightness(self) -> float | None:
-        """Measured over bound."""
+        """The measured maximum over the bound."""
         return None if self.measured is None or not self.bound else self.measured / self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A run directory beside the bounds."""
+    """The comparison of one run with its bounds."""
 
     run: str
     simulated: bool
     flows: tuple[Beside, ...]
     invalid: tuple[str, ...] = ()
-    """Why the run is INVALID; nothing of it is then laid beside the bounds."""
+    """Why the run is INVALID; it is then not compared."""
     notes: tuple[str, ...] = ()
-    """Flows of the run that have no bound to lie beside, and in what its test is another one, a sentence each."""
+    """Flows of the run without a bound, and differences between its test and the bounded one, a sentence each."""
     index: int = 0
-    """Of the run in its directory."""
+    """The run's index in its directory."""
     network: int = 0
-    """Of the bounds it lies beside the first run, which tells networks of one test apart."""
+    """The first run of the network that it is compared with; tells the networks of one test apart."""
     several: bool = False
-    """Whether others of its directory are laid as well."""
+    """Whether other runs of its directory are compared as well."""
     above: tuple[int, int] = (0, 0)
-    """Of an INVALID run, how many longest latencies are above their bound, and of how many."""
+    """For an INVALID run: how many longest latencies exceed their bound, and how many there are."""
 
     @property
     def exceeded(self) -> bool:
-        """Whether a bound was."""
+        """Whether a bound was exceeded."""
         return any(flow.alarms for flow in self.flows)
 
     @property
     def name(self) -> str:
-        """The directory, and of several runs which."""
+        """The directory, with the run's index where there are several."""
         return f"{self.run} run {self.index}" if self.several else self.run
 
 
 def lay(answer: Answer, source: Source, place: Path, run: int = 0) -> Laid:
-    """Lays the longest latencies of run `run` of a directory beside the bounds; raises as `lay_every` does."""
+    """Compares run `run` of a directory with the bounds; raises as `lay_every` does."""
     (one,) = lay_every([Bounded(source, answer)], place, run)
     return one
 
 
 def lay_every(held: Sequence[Bounded], place: Path, only: int | None = None) -> list[Laid]:
-    """Lays the longest latencies of the runs of a directory, or of one, each beside the bounds of its own network.
+    """Compares the longest latencies of a directory's runs, or of one run, with the bounds of their networks.
 
     Raises NotComparableError where the directory has runs or flows that were not bounded, RunDirectoryError where it
     cannot be read.
@@ -133,7 +133,7 @@ def lay_every(held: Sequence[Bounded], place: Path, only: int | None = None) -> 
     judgement = judge(place, unkept=lambda _: None)
     chosen = [one for one in judgement.runs if only is None or one.plan.index == only]
     if held[0].source.planned is None and only is None:
-        # A network of another tool has one run.
+        # A network in another tool's format has one run.
         chosen = chosen[:1]
     if not chosen:
         raise NotComparableError(f"{place}: has no run {only or 0}; choose another with --run")
@@ -196,7 +196,7 @@ def _laid(
 
 
 def _differing(directory: RunDirectory, source: Source, place: Path, run: int) -> list[str]:
-    """In what the test of a run is another one than was bounded; raises NotComparableError for other flows."""
+    """The differences between a run's test and the bounded one; raises NotComparableError where the flows differ."""
     if source.planned is None:
         return []
     network, planned = source.planned
@@ -227,18 +227,18 @@ def _way(ends: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a run has to lay beside the bound of a target: the longest latency and its uncertainty, ns."""
+    """The longest latency of a run at a bounded target and its uncertainty, ns."""
 
     target: str
     longest: float | None
     uncertainty: float
     n: int
     network: str | None = None
-    """Of a flow on both networks."""
+    """The network, A or B, of a copy; None where the flow uses one network."""
 
 
 def _found(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_Found]:
-    """The targets of a flow at a receiver as bounds name them, each with what was measured there."""
+    """The targets of a flow at a receiver, named as in the bounds, with the latency measured at each."""
     plan = result.plan
     latency = result.summaries.get("latency")
     if plan.both_networks:
@@ -255,10 +255,10 @@ def _found(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_F
 
 
 def _copies(directory: RunDirectory, run: int, result: FlowResult) -> Iterator[_Found]:
-    """Of a flow on both networks: to the application of the copy that came first, to the interface of the other.
+    """The longest latency of each copy of a flow on both networks: to the application if first, else to the interface.
 
-    A copy that comes second is not handed to the application, so its latency ends where it is received; clocks are
-    corrected as those of the flow's latency are.
+    The second copy never reaches the application, so its latency ends at reception. Both get the clock correction of
+    the flow's latency.
     """
     plan, path = result.plan, directory.messages(run)
     latency = result.summaries.get("latency")
@@ -321,7 +321,7 @@ def _alarms(
     way: tuple[frozenset[str], tuple[Hop, ...]],
     sends: Sends,
 ) -> Iterator[str]:
-    """The assumptions of a bound that a run contradicts; where none is seen to fail, that."""
+    """The assumptions of a bound that a run contradicts; a general sentence where no failed one can be named."""
     found = False
     servers, hops = way
     for sentence in (
@@ -358,7 +358,7 @@ def _off_path(directory: RunDirectory, run: int, flow: int, servers: frozenset[s
 
 
 def _bursts(directory: RunDirectory, run: int, servers: frozenset[str], sends: Sends) -> Iterator[str]:
-    """Flows of the same servers that were sent with more than the bounded test lets them, by the least bucket."""
+    """Flows at the same servers whose bursts, as least bucket sizes, exceed what the bounded test allows."""
     plan: Campaign = directory.plan
     path = directory.messages(run)
     if not path.exists():
@@ -378,7 +378,7 @@ def _bursts(directory: RunDirectory, run: int, servers: frozenset[str], sends: S
         two = np.concatenate([turn * period + spacing * np.arange(size, dtype=np.int64) for turn in (0, 1)])
         allowed = least_burst(two, np.full(len(two), longest), rate)
         had = least_burst(own["tx_app"].to_numpy().astype(np.int64), bits, rate)
-        # A host that is late by less than a frame is none that sends more.
+        # Lateness of a host by less than a frame is no excess burst.
         if had > allowed + longest:
             yield (
                 f"arrival curve exceeded: flow {flow.id} came with a burst of {had / 8:.0f} B above its rate, "
@@ -387,7 +387,7 @@ def _bursts(directory: RunDirectory, run: int, servers: frozenset[str], sends: S
 
 
 def sends_of(source: Source) -> Sends:
-    """By flow that one sender sends periodically: frames of a burst, their spacing and the period, ps."""
+    """Burst size in frames, spacing and period, ps, of each flow with one periodic sender, by flow."""
     if source.format != "plan":
         return {}
     found: dict[int, list[tuple[int, int, int]]] = {}
@@ -402,7 +402,7 @@ def sends_of(source: Source) -> Sends:
 def show_laid(laid: list[Laid], console: Console) -> None:
     """Every flow on one axis: measured (M) and simulated (S) maxima and the bound (|); then alarms.
 
-    Of several networks that which comes nearest to its bounds, or furthest beyond; of all what there is to say.
+    With several networks the axis shows the one nearest to or furthest beyond its bounds; remarks cover all.
     """
     networks = sorted({one.network for one in laid})
     shown = laid
@@ -425,12 +425,12 @@ def _of_network(laid: Sequence[Laid], network: int) -> list[Laid]:
 
 
 def nearest(laid: Sequence[Laid]) -> int:
-    """The network whose runs come nearest to their bounds, or furthest beyond; by its first run."""
+    """The first run of the network whose runs come nearest to their bounds, or furthest beyond."""
     return max(laid, key=tightest).network
 
 
 def tightest(one: Laid) -> float:
-    """The greatest tightness of a run; 0 where nothing lies beside a bound."""
+    """The greatest tightness of a run; 0 where no flow was compared with a bound."""
     return max((flow.tightness or 0.0 for flow in one.flows), default=0.0)
 
 
@@ -487,7 +487,7 @@ def _show_hops(laid: Sequence[Laid], console: Console) -> None:
 
 
 def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:
-    """What there is to say of runs below their table, with its style."""
+    """The remarks printed below the tables of the runs, each with its style."""
     for one in laid:
         for flow in one.flows:
             for alarm in flow.alarms:
@@ -503,7 +503,7 @@ def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:
 
 
 def told_invalid(one: Laid) -> Iterator[str]:
-    """Of an INVALID run why, how many latencies are above their bounds nevertheless, and what helps; else nothing."""
+    """Sentences on an INVALID run: the reason, how many latencies exceed their bounds, and the cure; else nothing."""
     if one.invalid:
         above, all_ = one.above
         exceeding = (
@@ -516,7 +516,7 @@ def told_invalid(one: Laid) -> Iterator[str]:
 
 
 def laid_json(laid: list[Laid]) -> list[dict[str, Any]]:
-    """The same in the form of `wiregauge bounds --against DIR --json`; times in s."""
+    """The comparison in the form of `wiregauge bounds --against DIR --json`; times in s."""
     return [
         {
             "run": one.run,

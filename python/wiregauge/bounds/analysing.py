@@ -1,4 +1,4 @@
-"""From a network to its bounds, or to what keeps it from any."""
+"""Computes the bounds of a network, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TargetBound:
-    """A flow's bound to one target; None where there is none."""
+    """The bound of a flow at one target; None where there is none."""
 
     target: str
     path: tuple[str, ...]
@@ -49,7 +49,7 @@ class ServerBound:
     backlog_bits: float | None
     load: float
     rate: float
-    """What it serves in the long run, bit/s (or in the units of the file)."""
+    """The long-term service rate, bit/s (or in the units of the file)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ class Answer:
     servers: tuple[ServerBound, ...]
     limits: tuple[Judged, ...]
     as_json: Mapping[str, Any]
-    """The same in the form of `wiregauge bounds --json`, without what other runs of a test add."""
+    """The answer in the form of `wiregauge bounds --json`, without what other runs of a test add."""
     loses: bool = False
-    """Whether the test plants losses: then all this is of frames that arrive."""
+    """Whether the test plants losses: the bounds then hold for the frames that arrive."""
 
     @property
     def as_text(self) -> str:
-        """How it was bounded, in a few words."""
+        """The method and options of the analysis, in a few words."""
         return f"{self.method} {self.multiplexing}, grouping {self.grouping}"
 
     @property
@@ -109,7 +109,7 @@ def bound(
     grouping: bool | None = None,
     arithmetic: str = "exact",
 ) -> Answer:
-    """Bounds a network; what is not said is what its file asks for.
+    """Bounds a network; options that are not given are taken from its file.
 
     Raises `TestError` where the network or the question is wrong, `NoAnswerError` where its cyclic dependencies have no
     proved solution.
@@ -151,7 +151,7 @@ def _refuse(source: Source, refused: Mapping[str, Any]) -> NoReturn:
 
 
 def _decoded(answer: Mapping[str, Any]) -> Answer:
-    """The answer in its own types."""
+    """The answer as an `Answer`."""
     flows = tuple(
         FlowBound(flow["flow"], tuple(_target(target) for target in flow["targets"]))
         for flow in answer["flows"]

@@ -1,7 +1,7 @@
-"""Bounds of every run of a test: each different network by itself, and one answer over all.
+"""Bounds of every run of a test: one analysis for each different network, and one answer over all.
 
-A limit of a test is one of every run, so it is kept where the bounds of every run keep it. Repeats of a point, and
-points that no bound tells apart, are bounded once.
+A limit of a test applies to every run, so it is kept where the bounds of every run keep it. Repeats of a point, and
+points whose networks have the same bounds, are bounded once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Bounded:
 
     @property
     def name(self) -> str:
-        """The first of its runs, with its point."""
+        """The name of the first run of the network, with its point."""
         return run_name(self.source.runs[0], self.source.point) if self.source.runs else self.answer.name
 
 
 def bound_every(sources: Sequence[Source], method: str = "tfa", **question: Any) -> list[Bounded]:
-    """Bounds each network, as `bound` does; what keeps one from an answer keeps all, and its run is named."""
+    """Bounds each network, as `bound` does; an error in one ends all and names its run."""
     found = []
     for source in sources:
         try:
@@ -51,7 +51,7 @@ def bound_every(sources: Sequence[Source], method: str = "tfa", **question: Any)
 
 
 def worst_run(found: Sequence[Bounded]) -> Bounded:
-    """That which comes furthest from its limits, or has the longest bound; the first of several."""
+    """The network furthest beyond its limits, or with the longest bound; the first of several."""
     return max(found, key=lambda one: furthest(one.answer))
 
 
@@ -71,7 +71,7 @@ def runs_json(found: Sequence[Bounded]) -> list[dict[str, Any]]:
 
 
 def show_runs(found: Sequence[Bounded], console: Console) -> None:
-    """Of a test with several networks: the answer over all, and each of them in a line."""
+    """Prints the answer over all networks of a test, and a line for each."""
     answers = [one.answer for one in found]
     limits = [limit for answer in answers for limit in answer.limits]
     broken = sum(not limit.kept for limit in limits)
@@ -108,7 +108,7 @@ def _row(one: Bounded) -> tuple[str, ...]:
 
 
 def spans(runs: Sequence[int]) -> str:
-    """Numbers of runs, neighbours as one: `0-2, 5`."""
+    """Run numbers as text, consecutive ones as a range: `0-2, 5`."""
     parts: list[list[int]] = []
     for run in runs:
         if parts and parts[-1][-1] == run - 1:

@@ -1,7 +1,7 @@
-"""What of a network can be changed by one hand: frames, times, priorities and ways of flows, and rates of links.
+"""The single changes of a network: frame sizes, times, priorities and paths of flows, and rates of links.
 
-A knob has its legal values in the order in which they change ever more; each value makes another source. Whether a
-value helps is not said here: whoever turns a knob bounds what comes of it.
+A knob lists its legal values, the smallest change first; each value makes another source. Whether it helps is found by
+bounding that source.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ __all__ = ["Knob", "Knobs", "Value", "knobs_of"]
 
 RATES: Final = (10_000_000, 100_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000, 25_000_000_000,
                 40_000_000_000, 100_000_000_000)  # fmt: skip
-"""Of IEEE Std 802.3."""
+"""Link rates of IEEE Std 802.3, bit/s."""
 BAGS_MS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
-"""ARINC 664 part 7."""
+"""The bandwidth allocation gaps of ARINC 664 part 7, ms."""
 _MOST_PERIODS: Final = 10
-"""Doublings of a period that are tried."""
+"""The number of times that a period is doubled."""
 _MOST_WAYS: Final = 12
 _LEAST_PAYLOAD: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a knob; `factor` is how many times it changes what there was, 1 for a way or a priority."""
+    """A value of a knob; `factor` is its ratio to the present value, 1 for a path or a priority."""
 
     text: str
     factor: float
     source: Callable[[], Source]
-    """The network with it; raises `TestError` where it is not allowed."""
+    """Makes the network with this value; raises `TestError` where it is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """Something that can be changed."""
+    """A property of a network that can be changed."""
 
     kind: str
     """`bag`, `frame`, `burst`, `period`, `priority`, `route` or `link-rate`."""
     element: str
     before: str
     count: int
-    """How many values it has."""
+    """The number of values."""
     at: Callable[[int], Value]
-    """One of them, the least change first."""
+    """The value at an index, the smallest change first."""
     ascending: bool = True
-    """Whether a later value never lengthens what an earlier one shortens, so that the least is found by halving."""
+    """Whether each value gives bounds no longer than the one before, so that the least change is found by halving."""
 
 
 class Knobs(Protocol):
@@ -146,7 +146,7 @@ class _Test:
             ps = longer * 10**9
             if ps <= bag:
                 continue
-            # What is sent faster than the BAG lets pass waits without end: the period goes with it.
+            # A sender faster than its BAG would queue without end, so its period grows with the BAG.
             slow = [node for node in sends if node.get("period") is not None]
             periods = [
                 (node, "period", _time(least))
@@ -170,7 +170,7 @@ class _Test:
             yield Knob("period", element, str(node.get("period")), len(values), values.__getitem__)
 
     def _frame(self, flow: etree._Element, sends: list[etree._Element], element: str) -> Iterator[Knob]:
-        """Shorter frames, and with them the longest that the contract allows."""
+        """Shorter frames, with the Lmax of the contract reduced as well."""
         for node in sends:
             name = "frame" if node.get("frame") is not None else "payload"
             if node.get(name) is None:
@@ -209,7 +209,7 @@ class _Test:
         yield Knob("priority", element, str(before), len(values), values.__getitem__, ascending=False)
 
     def _route(self, flow: etree._Element, element: str) -> Iterator[Knob]:
-        """Other ways of a flow to its only receiver over one network."""
+        """Alternative paths of a flow that has one receiver on one network."""
         planned = next((one for one in self._planned.flows if str(one.id) == flow.get("id")), None)
         if planned is None or len(planned.routes) != 1 or any(local(node) == "frer" for node in flow):
             return
@@ -294,7 +294,7 @@ class _Physical:
 
     def _flow(self, index: int, own: dict[str, str], *, afdx: bool) -> Iterator[Knob]:
         element = f"flow {own.get('name')}"
-        # A number with a unit of its own is left to its author.
+        # A number with its own unit is not changed.
         period, payload = _number(own.get("period")), _number(own.get("max-payload"))
         if period:
             longer = (
@@ -329,7 +329,7 @@ class _Physical:
 
 
 def _ways(network: Network, start: str, end: str) -> Iterator[list[str]]:
-    """Switches on simple ways from one end system to another, the shortest first."""
+    """The switches on simple paths from one end system to another, the shortest path first."""
     kinds = {node.name: not node.is_end_system for node in network.nodes}
     near: dict[str, list[str]] = {name: [] for name in network.names}
     for link in network.links:

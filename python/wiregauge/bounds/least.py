@@ -1,4 +1,4 @@
-"""Bounds of one network by every method that fits it: the least of them is the bound to come near to."""
+"""Bounds of one network by every method that fits it; the least is the one to approach."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WAYS: Final = (
     ("pmoo", "arbitrary", True),
 )
 _MOST_STEPS: Final = 2_000
-"""Servers on the ways of all flows up to which linear programmes are asked too: of more they take too long."""
+"""The most servers, summed over all paths, for which linear programmes are solved; more takes too long."""
 
 
 def least(source: Source, asked: Answer) -> list[Answer]:
-    """The bound that was asked for, and those of the methods that fit this network and its order of service."""
+    """The given answer, and those of the other methods that fit this network and its order of service."""
     answers = [asked]
     steps = sum(len(target.path) for flow in asked.flows for target in flow.targets)
     ways = (*_WAYS, ("plp", "fifo", True)) if steps <= _MOST_STEPS else _WAYS
     for method, order, grouping in ways:
-        # What holds for any order of service holds in order of arrival too; not the other way round.
+        # Bounds for any order of service also hold for first in, first out; not the other way round.
         if asked.multiplexing == "arbitrary" and order == "fifo":
             continue
         try:

@@ -1,4 +1,4 @@
-"""A network as it is written: our test file, or the formats of other tools. What it means is decided in Rust."""
+"""A network as written: a test file, or a format of another tool. Rust interprets it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 RUN_ONLY: Final = {"index": 0, "point": {}, "repeat": 0, "seed": 0}
-"""What two runs may differ in without a difference to any bound."""
+"""Keys in which two runs may differ without any effect on bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +44,28 @@ class Source:
     format: str
     """`output-ports`, `physical` or `plan`."""
     as_json: str
-    """What the native side reads."""
+    """The network as JSON, which the native side reads."""
     planned: tuple[Network, Run] | None = None
-    """The same of a test, as the plan has it."""
+    """The network and run of a test as planned; None for other formats."""
     notes: tuple[str, ...] = ()
-    """What the test plants that its bounds stand beside, a sentence each."""
+    """Notes on faults that the test plants and its bounds leave out, a sentence each."""
     loses: bool = False
-    """Whether the test plants losses: then its bounds are of frames that arrive."""
+    """Whether the test plants losses: its bounds then hold for the frames that arrive."""
     runs: tuple[int, ...] = ()
-    """The runs of a test that have this network: a point of its sweep, and its repeats."""
+    """The runs of a test with this network: the repeats of a point of its sweep, or of several."""
     point: Mapping[str, str] = field(default_factory=dict)
-    """Of a test that is swept, the point."""
+    """The point of a swept test; empty otherwise."""
     lines: Callable[[str], int] = field(default=lambda _: 0, compare=False, repr=False)
-    """Of an element of a test, as messages name it, its line; 0 where nobody knows."""
+    """Line of an element of a test, by its name in messages; 0 where unknown."""
 
 
 def read(path: Path, run: int = 0) -> Source:
-    """Reads a network; of a test that is swept, that of run `run`. Raises `TestError`."""
+    """Reads a network, that of run `run` where a test is swept. Raises `TestError`."""
     return read_bytes(reading.read(path), path, run)
 
 
 def read_every(path: Path) -> list[Source]:
-    """Every different network of a file: one, or of a swept test those of its points. Raises `TestError`."""
+    """Reads every different network of a file: one, or those of a swept test's points. Raises `TestError`."""
     file, read_as = str(path), _read(reading.read(path), path)
     if isinstance(read_as, Source):
         return [read_as]
@@ -73,7 +73,7 @@ def read_every(path: Path) -> list[Source]:
 
 
 def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
-    """The same as `read` of a text that is, or would be, the file `path`."""
+    """Reads a network as `read` does, from the text that is, or would be, the file `path`."""
     file, read_as = str(path), _read(data, path)
     if isinstance(read_as, Source):
         return read_as
@@ -118,7 +118,7 @@ def _read(data: bytes, path: Path) -> Source | _Test:
 
 
 def every_network(campaign: Campaign, file: str, root: etree._Element | None = None) -> list[Source]:
-    """The different networks of a compiled test, as `of_campaign` has one: runs that no bound tells apart are one."""
+    """The different networks of a compiled test, as `of_campaign` makes them; runs with the same bounds share one."""
     alike: dict[str, list[int]] = {}
     for place, run in enumerate(campaign.runs):
         alike.setdefault(json.dumps({**json.loads(as_json(run)), **RUN_ONLY}), []).append(place)
@@ -135,14 +135,14 @@ def every_network(campaign: Campaign, file: str, root: etree._Element | None = N
 
 
 def in_run(error: TestError, run: int, point: Mapping[str, str]) -> TestError:
-    """The same error, of one run of several."""
+    """The error with the run it occurred in."""
     whose = run_name(run, point)
     said = [replace(one, message=f"in {whose}: {one.message}") for one in error.diagnostics]
     return TestError(said, error.total - len(said))
 
 
 def run_name(run: int, point: Mapping[str, str]) -> str:
-    """A run as texts name it, with its point of a sweep: `run 1 (rate 10Mbit/s)`."""
+    """A run's name in texts, with its point of a sweep: `run 1 (rate 10Mbit/s)`."""
     values = ", ".join(f"{axis} {value}" for axis, value in point.items())
     return f"run {run} ({values})" if values else f"run {run}"
 

@@ -1,4 +1,4 @@
-"""An answer as text."""
+"""Prints bounds as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def show_time(value: float | None, unit: str) -> str:
 
 
 def show_text(answer: Answer, console: Console) -> None:
-    """Bounds of flows and servers, limits, and what they rest on."""
+    """Prints the bounds of flows and servers, limits, and assumptions."""
     title = f"{answer.method}, {answer.multiplexing} multiplexing, grouping {answer.grouping}, {answer.arithmetic}"
     console.print(f"{answer.name or 'network'}: {title}", markup=False, highlight=False)
     console.print(
@@ -72,7 +72,7 @@ def show_text(answer: Answer, console: Console) -> None:
 
 
 def verdict(answer: Answer) -> str:
-    """What came of it, in one line: how many are bounded, and which limits are not kept."""
+    """One line with the number of targets that are bounded, and the limits that are not kept."""
     targets = [target for flow in answer.flows for target in flow.targets]
     bounded = sum(target.delay is not None for target in targets)
     said = f"{bounded} of {len(targets)} targets bounded"
@@ -93,7 +93,7 @@ def _beyond(limit: Judged) -> tuple[bool, bool, float]:
 
 
 def furthest(answer: Answer) -> tuple[bool, bool, float]:
-    """How far the bounds are from what is asked: greater is further; of an answer without limits the longest bound."""
+    """A sort key for distance from the limits: greater is further; without limits the longest bound."""
     if answer.limits:
         return max(map(_beyond, answer.limits))
     delays = [target.delay for flow in answer.flows for target in flow.targets]

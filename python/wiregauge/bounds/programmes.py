@@ -1,4 +1,4 @@
-"""The solver of linear programmes: HiGHS, by SciPy. What it says is a guess that the native side proves or leaves."""
+"""Solves linear programmes with HiGHS, by SciPy. The result is a guess that the native side proves or rejects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def solved(
 
     shape = (len(limits), len(objective))
     rows = csr_array((np.asarray(values), np.asarray(columns), np.asarray(starts)), shape=shape)
-    # Burst and rate of a slow flow weigh little: a multiplier that is 1e-8 of the others must not be taken for zero.
+    # Burst and rate of a slow flow weigh little: a multiplier of 1e-8 of the others must not become zero.
     tight = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10}
     found = linprog(
         -_WEIGHT * np.asarray(objective),

@@ -1,6 +1,6 @@
 """Bounds as the results file of WoPANets: delays of flows in us, loads of links in both directions.
 
-The format has no published description. What is written is what the tools agree on that read or write such files:
+The format has no published description. The file holds what the tools that read or write it agree on:
 `<results>` with `<delays>` (`<flow name>` of `<target name value>`, us) and `<load>` (`<edge name>` of two `<usage type
 percent value>`, `direct` as the link is written and `reverse`; bit/s).
 """
@@ -31,7 +31,7 @@ def write_results(answer: Answer, source: Source, place: Path) -> None:
     for flow in answer.flows:
         own = etree.SubElement(delays, "flow", name=flow.flow)
         for target in flow.targets:
-            # A target without a bound is no target of zero delay: it has no value.
+            # A target without a bound has no value, since 0 would be a delay.
             end = etree.SubElement(own, "target", name=target.target)
             if target.delay is not None:
                 end.set("value", f"{target.delay * 1e6:.6f}")
@@ -40,7 +40,7 @@ def write_results(answer: Answer, source: Source, place: Path) -> None:
     for name, directions in _edges(source):
         edge = etree.SubElement(load, "edge", name=name)
         for kind, server in zip(("direct", "reverse"), directions, strict=True):
-            # A direction that no flow takes is no server.
+            # A direction without flows is not a server.
             share, rate = (one.load, one.rate) if (one := servers.get(server)) is not None else (0.0, 0.0)
             value = f"{share * rate:.3f}"
             etree.SubElement(edge, "usage", percent=f"{100 * share:.4f}%", type=kind, value=value)

@@ -1,9 +1,8 @@
 """The search for bad cases: simulated runs of a test driven towards its bounds.
 
-For each flow the senders of all that meets it are lined up first, hop by hop: what joins its way at a port comes there
-just before its worst message does. From there on a hill is climbed: many short runs, each a few offsets away from the
-best so far, and the worst is kept. Nothing says that the worst of all is found; what is found did happen, and can be
-run again.
+For each flow the senders of all interfering flows are aligned first, hop by hop: frames that join its path at a port
+arrive just before its worst message. Hill climbing follows: many short runs, each a few offsets away from the worst
+so far, which is stored. The worst case of all may be missed; what is found did happen, and can be run again.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ __all__ = ["Found", "Goal", "goals", "search"]
 
 _BATCH: Final = 16
 _STALE: Final = 30
-"""Batches without a gain after which a climb begins anew elsewhere."""
+"""Batches without gain after which a climb restarts from other offsets."""
 _CLIMBS: Final = 3
 _EARLIER: Final = 1_000
-"""ps by which a frame comes first that would otherwise come at the same instant."""
+"""How much earlier a frame is sent than one it would otherwise tie with, ps."""
 _REACHED: Final = 0.999_9
 
 Offsets = tuple[int, ...]
@@ -34,19 +33,19 @@ Offsets = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A flow at a receiver and the least bound of it, s; `method` is the one that gave it."""
+    """A flow at a receiver and its least bound, s; `method` is the one that gave it."""
 
     flow: str
     target: str
     bound: float
     method: str
     network: str | None = None
-    """Of a flow on two networks that whose copy the bound is of."""
+    """The network of the copy that is bounded, for a flow on two networks."""
 
 
 @dataclass(slots=True)
 class Found:
-    """The worst that was simulated of a goal: its latency in ps, None where nothing arrived, and the offsets."""
+    """The longest simulated latency of a goal, ps, None where nothing arrived, and the offsets that gave it."""
 
     goal: Goal
     latency: int | None = None
@@ -54,7 +53,7 @@ class Found:
 
     @property
     def tightness(self) -> float | None:
-        """Simulated over bound."""
+        """The simulated latency over the bound."""
         return None if self.latency is None or not self.goal.bound else self.latency / 1e12 / self.goal.bound
 
     @property
@@ -71,10 +70,10 @@ class Outcome:
     runs: int = 0
     seconds: float = 0.0
     ended: bool = True
-    """Whether every flow was searched until nothing more was gained, and not until time was up."""
+    """Whether every flow was searched until no more was gained, rather than until time was up."""
 
     def plus(self, other: Outcome) -> Outcome:
-        """What this and another search found."""
+        """The outcome of this and another search together."""
         return Outcome(
             self.found + other.found,
             self.runs + other.runs,
@@ -84,9 +83,9 @@ class Outcome:
 
 
 def goals(answers: Sequence[Answer], flows: Sequence[str], receivers: Sequence[str]) -> list[Goal]:
-    """Of each flow and receiver that is simulated the least bound of several answers.
+    """The least bound of several answers for each simulated flow and receiver.
 
-    Where copies come over two networks, the greater of both: one of them may be lost.
+    Where copies use two networks, the greater of both: one of them may be lost.
     """
     best: dict[tuple[str, str], dict[str, tuple[float, str, str | None]]] = {}
     for answer in answers:
@@ -115,9 +114,9 @@ def search(
     tell: Tell = silent,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Looks for the longest latencies of `wanted` for so many seconds at most.
+    """Searches for the longest latencies of `wanted` for at most `seconds`.
 
-    The same seed tries the same runs in the same order; how many of them depends on the time there is.
+    The same seed tries the same runs in the same order; their number depends on the time.
     """
     return _Search(runs, wanted, seconds, seed, tell, clock).run()
 
@@ -147,7 +146,7 @@ class _Search:
         for done, key in enumerate(keys):
             left = self._end - self._clock()
             self._told(done)
-            # Each has an equal share of what is left; what one does not need is for the others.
+            # Each has an equal share of the time that is left; unused time goes to the others.
             until = self._clock() + left / (len(keys) - done)
             if not self._one(key, until, done):
                 self._outcome.ended = False
@@ -156,7 +155,7 @@ class _Search:
                 break
         for key, found in self._keys.items():
             if found.latency is not None:
-                # What is reported is what the written test shows.
+                # The written test decides what is reported.
                 found.latency = self._runs.again(found.offsets).longest.get(key, (None, 0))[0]
         self._tell(1.0)
         self._outcome.seconds = self._clock() - self._begin
@@ -167,7 +166,7 @@ class _Search:
         self._tell(min(1.0, max(spent, done / len(self._keys))))
 
     def _try(self, offsets: Sequence[Offsets], *, passages: bool = False) -> list[Journey]:
-        """Simulates, and keeps whatever is the worst so far of any flow."""
+        """Simulates, and stores the worst latency so far of every flow."""
         offsets = [self._runs.kept(own) for own in offsets]
         journeys = self._runs.simulate(offsets, passages=passages)
         self._outcome.runs += len(journeys)
@@ -179,7 +178,7 @@ class _Search:
         return journeys
 
     def _one(self, key: tuple[int, int], until: float, done: int) -> bool:
-        """Searches for one goal; whether it was not for lack of time that it ended."""
+        """Searches for one goal; returns False where time ran out."""
         found = self._keys[key]
         draw = random.Random(f"{self._seed} {found.goal.flow} {found.goal.target}")
         ways = self._runs.ways.get(key[0], {}).get(key[1], [])
@@ -227,7 +226,7 @@ class _Search:
 
 
 def _shaken(draw: random.Random, offsets: Offsets, runs: ShortRuns) -> Offsets:
-    """Elsewhere: every third sender begins at another time."""
+    """Offsets for a restart: about every third sender begins at another time."""
     return tuple(
         offset
         if draw.random() > 1 / 3
@@ -237,10 +236,10 @@ def _shaken(draw: random.Random, offsets: Offsets, runs: ShortRuns) -> Offsets:
 
 
 class _LinedUp:
-    """Offsets at which what joins the way of a flow comes to each port just before its worst message does.
+    """Offsets at which frames that join the path of a flow reach each port just before its worst message does.
 
-    `blocked` has everything come at the same instant or, one by one, a little before: a frame that is being sent is not
-    interrupted. Without it flows of one link follow one another, as they must.
+    With `blocked` all frames arrive almost together, each slightly before the last: a frame being sent is not
+    interrupted. Without it, flows of one link follow one another at its rate.
     """
 
     def __init__(
@@ -291,7 +290,7 @@ class _LinedUp:
             if not came:
                 continue
             at, entry, length = max(came)
-            # What comes over one link comes one after the other, the last of it just in time.
+            # Frames of one link arrive one after another, the last just in time.
             before = taken.get(entry, 0)
             if place and not self._blocked:
                 own = self._runs.wire_time(port[0], entry, length) * bursts.get(flow, 1)
@@ -311,7 +310,7 @@ def _came(journey: Journey, flow: int, node: int, sequence: int) -> int | None:
 
 
 class _Moves:
-    """Small changes of offsets: of those that meet a flow, and more seldom of those that meet these."""
+    """Small changes of offsets, mostly of flows that share ports with a flow, sometimes of flows that meet those."""
 
     def __init__(self, runs: ShortRuns, key: tuple[int, int], draw: random.Random) -> None:
         self._runs, self._key, self._draw = runs, key, draw
@@ -331,7 +330,7 @@ class _Moves:
         self._worst: dict[int, int] = {}
 
     def seen(self, journey: Journey) -> None:
-        """Takes the times of the best so far, to bring other frames to where its worst message was."""
+        """Takes the times of the worst run so far, to move other frames to its worst message."""
         self._came = {}
         for flow, _, node, _, at, _ in journey.passages:
             self._came.setdefault((flow, node), []).append(at)
@@ -343,7 +342,7 @@ class _Moves:
         }
 
     def changed(self, offsets: Offsets) -> Offsets:
-        """Some other offsets near these."""
+        """Random offsets near the given ones."""
         draw = self._draw
         new = list(offsets)
         if self._alone and draw.random() < 0.25:
@@ -368,7 +367,7 @@ class _Moves:
         return self._draw.choice((-1, 1)) * size
 
     def _meeting(self, flow: int) -> int | None:
-        """What brings a message of a flow to a node just before the worst message."""
+        """The shift, ps, that moves a message of a flow to a node just before the worst message."""
         nodes = [node for node in self._worst if self._came.get((flow, node))]
         if flow == self._key[0] or not nodes:
             return None

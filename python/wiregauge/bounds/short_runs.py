@@ -1,10 +1,10 @@
-"""Many short runs of one test that differ in when its senders begin, and that test with such offsets written into it.
+"""Short runs of one test with different offsets of its senders, and that test with such offsets written into it.
 
 The short form of a test has no warm-up, no faults and few messages: every sender starts greedily, after its own offset.
-Messages of a time-triggered flow keep their place in its cycle, since that is what a bound reckons with.
-Hosts take of every time that their model draws the longest: that may happen, and a bound counts it. Where a message
-goes over two networks one of them may fail, and then its way is that over the other.
-What a short run shows, anybody sees who runs the written test: both are compiled from the same file.
+Messages of a time-triggered flow keep their place in its cycle, since the bound assumes it.
+Hosts always take the longest time that their model draws: that may happen, and the bound includes it. Where a message
+uses two networks one of them may fail, and its path is then that over the other.
+Running the written test repeats the short run: both are compiled from the same file.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from wiregauge.plan.tasks import Bursts
 __all__ = ["Journey", "Sender", "ShortRuns", "short_runs"]
 
 _MOST_MESSAGES: Final = 20_000
-"""Of a short run; a test with faster senders is looked at for less time."""
+"""The most messages of a short run; a test with faster senders is simulated for a shorter time."""
 _REST: Final = 1_000_000
-"""ps that offsets begin with: room to be earlier than that which begins first."""
+"""The least offset, ps: room to start earlier than the first sender."""
 
 Way = tuple[tuple[int, int], ...]
 """Output ports (node, port) on the way to a receiver."""
@@ -41,7 +41,7 @@ Way = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A sender task; ps."""
+    """A sender task; the period in ps."""
 
     flow: int
     period: int
@@ -50,9 +50,9 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A short run: the longest latency and its message by flow and receiver, and where messages came when.
+    """A short run: the longest latency, ps, and its message by flow and receiver, and when messages reached nodes.
 
-    `passages` has flow, message, node, port it came in by, time in ps and bytes; empty unless asked for.
+    `passages` has flow, message, node, ingress port, time in ps and length in bytes; empty unless requested.
     """
 
     longest: dict[tuple[int, int], tuple[int, int]]
@@ -78,19 +78,19 @@ class ShortRuns:
 
     @property
     def has_phases_of_its_own(self) -> bool:
-        """Whether something that no sender's offset moves goes round: background load, gates, or windows."""
+        """Whether the test has periodic elements that offsets do not move: background load, gates, or windows."""
         scheduled = any(flow.schedule is not None for flow in self.run.flows)
         return bool(self.run.injects) or '"gate' in self._texts[0] or scheduled
 
     def kept(self, offsets: Sequence[int]) -> tuple[int, ...]:
-        """These offsets, those of time-triggered flows moved on to the place that their messages have in the cycle."""
+        """The offsets, with those of time-triggered flows moved on to their messages' place in the cycle."""
         return tuple(
             offset + (place - offset) % step
             for offset, (place, step) in zip(offsets, self._places, strict=True)
         )
 
     def simulate(self, offsets: Sequence[Sequence[int]], *, passages: bool = False) -> list[Journey]:
-        """A run for each list of offsets, ps, of the senders in their order."""
+        """Simulates a run for each list of offsets, ps, in the order of the senders."""
         return self._journeys(self._texts, offsets, passages=passages)
 
     def _journeys(
@@ -109,23 +109,23 @@ class ShortRuns:
         ]
 
     def again(self, offsets: Sequence[int]) -> Journey:
-        """What whoever runs the written test sees.
+        """Simulates the written test with these offsets.
 
-        It is that of `simulate`, but for background load: a run ends with the last message, and load with it.
+        The result is that of `simulate`, except for background load, which ends with the last message.
         """
         campaign = load_bytes(self.written(offsets), Path(self._file)).campaign
         texts = as_json(campaign.network), as_json(campaign.runs[0])
         return self._journeys(texts, [offsets], passages=False)[0]
 
     def wire_time(self, node: int, port: int, length: int) -> int:
-        """How long a frame takes on the link at a port, with preamble and gap, ps."""
+        """Time of a frame on the link at a port, preamble and gap included, ps."""
         for link in self.network.links:
             if any((end.node, end.port) == (node, port) for end in link.ends):
                 return -(-(length + 20) * 8 * 10**12 // link.rate_bps)
         return 0
 
     def written(self, offsets: Sequence[int]) -> bytes:
-        """The short test with these offsets."""
+        """The short test with these offsets, as a file."""
         root = deepcopy(self._root)
         sends = [node for node in root.iter("*") if local(node) == "send"]
         for node, offset in zip(sends, offsets, strict=True):
@@ -137,7 +137,7 @@ class ShortRuns:
 def short_runs(path: Path, longest_s: float, network: str | None = None) -> ShortRuns:
     """The short runs of a test whose messages take at most `longest_s`; raises `TestError`.
 
-    `network`: that of two networks that what travels on both is left, A or B.
+    `network`, A or B: the one that flows on both networks use.
     """
     file = str(path)
     root = reading.parse(reading.read(path), file)
@@ -151,7 +151,7 @@ def short_runs(path: Path, longest_s: float, network: str | None = None) -> Shor
     take_over(root, file, path.parent)
     root = deepcopy(expanded(root, file).root)
     for node in root.iter("*"):
-        # What the file says is in the attributes by now.
+        # The attributes now hold everything the file says.
         if local(node) in ("host-model", "switch"):
             node.attrib.pop("file", "")
     for sweep in [node for node in root if local(node) == "sweep"]:
@@ -210,7 +210,7 @@ def _shortened(root: etree._Element, file: str, longest: int, network: str | Non
 
 
 def _slow(root: etree._Element, network: Network) -> None:
-    """Has hosts take of every time that they draw the longest."""
+    """Sets the times that hosts draw to the longest."""
     models = {node.name: node.kind.host for node in network.nodes if isinstance(node.kind, EndSystem)}
     for element in [node for node in root.iter("*") if local(node) == "end-system"]:
         model = models.get(element.get("name", ""))
@@ -232,14 +232,14 @@ def _slow(root: etree._Element, network: Network) -> None:
 
 
 def _left(root: etree._Element, flows: Sequence[Flow], network: str) -> None:
-    """Leaves flows that travel on both networks one of them."""
+    """Restricts flows on both networks to one of them."""
     both = {str(flow.id) for flow in flows if len({route.network for route in flow.routes}) > 1}
     for node in [node for node in root.iter("*") if local(node) == "flow" and node.get("id") in both]:
         node.set("networks", network)
 
 
 def _place(run: Run, send: Send) -> tuple[int, int]:
-    """The place of a sender's messages in what its schedule repeats, ps, and how long that is: 1 without a schedule."""
+    """The place of a sender's messages in the repeating schedule and its length, ps; length 1 without a schedule."""
     cycles = [
         flow.schedule.period for flow in run.flows if flow.id == send.flow and flow.schedule is not None
     ]
@@ -253,7 +253,7 @@ def _sender(send: Send) -> Sender:
 
 
 def _ways(flow: Flow) -> dict[int, list[Way]]:
-    """By receiver the ways to it: one on each network."""
+    """Paths to each receiver, by its number: one on each network."""
     ways: dict[int, list[Way]] = {}
     for route in flow.routes:
         if route.hops:

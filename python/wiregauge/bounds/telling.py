@@ -1,4 +1,4 @@
-"""How work that takes long says how far it has come."""
+"""Progress reports of long computations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 __all__ = ["Tell", "silent"]
 
 Tell = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
+"""Called with the share that is done, 0 to 1."""
 
 
 def silent(share: float) -> None:
-    """Nobody is told."""
+    """Reports no progress."""
     del share

@@ -1,4 +1,4 @@
-"""What a search found, in text, in JSON, and as tests that show it again."""
+"""Prints what a search found as text and JSON, and writes tests that repeat it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from wiregauge.terminal import print_table
 __all__ = ["Worst", "search_json", "show_search", "worst_of", "write_tests"]
 
 _WIDTH: Final = 30
-"""Characters of the axis."""
+"""Width of the axis, characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The worst case found of a flow at a receiver; s."""
+    """The worst case found of a flow at a receiver; times in s."""
 
     flow: str
     target: str
@@ -32,18 +32,18 @@ class Worst:
     simulated: float | None
     measured: float | None
     offsets: Mapping[str, float]
-    """When the sender of each flow begins, of those that the worst case needs to repeat."""
+    """The start, s, of each sender that the worst case needs, by flow."""
     test: str | None
     alarms: tuple[str, ...]
 
     @property
     def gap(self) -> float | None:
-        """The bound less what was simulated."""
+        """The bound minus the simulated latency."""
         return None if self.simulated is None else self.bound - self.simulated
 
     @property
     def tightness(self) -> float | None:
-        """Simulated over bound."""
+        """The simulated latency over the bound."""
         return None if self.simulated is None or not self.bound else self.simulated / self.bound
 
 
@@ -66,7 +66,7 @@ def worst_of(
     measured: Mapping[tuple[str, str], float],
     why: Callable[[Found], Sequence[str]],
 ) -> list[Worst]:
-    """The worst cases; `why` names the assumptions that failed where a bound was exceeded."""
+    """The worst cases; `why` names the failed assumptions where a bound was exceeded."""
     return [
         Worst(
             found.goal.flow,
@@ -87,7 +87,7 @@ def worst_of(
 
 
 def search_json(worst: Sequence[Worst], outcome: Outcome, seed: int) -> dict[str, Any]:
-    """In the form of `wiregauge bounds --search --json`; times in s."""
+    """The search in the form of `wiregauge bounds --search --json`; times in s."""
     return {
         "seed": seed,
         "runs": outcome.runs,
@@ -113,7 +113,7 @@ def search_json(worst: Sequence[Worst], outcome: Outcome, seed: int) -> dict[str
 
 
 def show_search(worst: Sequence[Worst], outcome: Outcome, console: Console) -> None:
-    """Each flow: measured where it was, the worst simulated, the least bound, and what lies between."""
+    """Prints for each flow the measured latency, if any, the worst simulated one, the least bound and the gap."""
     scale = max((max(one.bound, one.simulated or 0.0) for one in worst), default=0.0) or 1.0
     rows = []
     for one in worst:
