@@ -287,7 +287,7 @@ class _Advising:
             kept = next((change for change in changes if change is not None and mends(change)), None)
             self._take(one, kept, changes)
             return
-        # The greatest change that is allowed: what is not, such as too short a frame, lies at the far end.
+        # Search for the greatest allowed change; those not allowed, such as too short frames, are at the end.
         low, high = 0, knob.count - 1
         last = self._change(one, knob, high)
         while last is None and high > low:

@@ -1,4 +1,4 @@
-"""Schedules of periodic flows: computed, judged, drawn and written where they are to be used."""
+"""Schedules of periodic flows: computes, checks, draws and exports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a schedule holds: a judge that knows nothing of how it was found.
+"""Checks a schedule by rules that are independent of the search.
 
 It compares windows opening by opening over the common period of their port, where that is short enough to be listed,
 and modulo the common divisor of two periods where it is not; the search only ever does the latter.
@@ -24,7 +24,7 @@ _MOST_OF_A_KIND = 50
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What does not hold."""
+    """A rule that a schedule breaks."""
 
     kind: Kind
     flows: tuple[int, ...]
@@ -36,8 +36,9 @@ class Fault:
 def faults_of(
     problem: Problem, opens: Opens, *, acceptance: Mapping[int, tuple[int, int]] | None = None
 ) -> Sequence[Fault]:
-    """Every rule that a schedule breaks, by kind at most 50 times. `acceptance` says of flows how much before and after
-    its instant their receivers take a frame."""
+    """Every rule that a schedule breaks, at most 50 faults of a kind. `acceptance`: by flow, how long before and after
+    its instant receivers accept a frame.
+    """
     placed = [demand for demand in problem.demands if demand.flow in opens]
     found = [
         Fault("missing", (demand.flow,), None, f"flow {demand.flow} has no windows")
@@ -119,7 +120,7 @@ def _of_flow(problem: Problem, demand: Demand, opens: Sequence[int]) -> list[Fau
 
 
 def _handed_over(problem: Problem, demand: Demand, opens: Sequence[int]) -> list[Fault]:
-    """Whether every message is there before the same dispatch."""
+    """Faults of messages that are not all ready for the same dispatch."""
     release = demand.release
     if release is None or not release.is_split(opens[demand.roots[0]]):
         return []
@@ -160,7 +161,7 @@ def _overlaps(problem: Problem, port: str, entries: Sequence[tuple[Demand, int, 
     found: dict[tuple[int, int], Fault] = {}
     if not openings:
         return []
-    # One more round, so that what crosses the end of the cycle meets its beginning.
+    # One more period, so that windows across the end of the cycle are compared with its beginning.
     wrapped = [*openings, *((begin + cycle, length, flow) for begin, length, flow in openings)]
     until, whose = -1, 0
     for begin, length, flow in wrapped:

@@ -1,8 +1,8 @@
-"""Whether gates that a test gives carry its periodic flows: a judge that knows nothing of how they were found.
+"""Checks that the gates of a test carry its periodic flows, independently of how they were found.
 
-Frames of all scheduled flows are taken through the network, instant by instant, over two common periods of senders and
-gates; the second is judged, as the first may begin with empty queues. No other traffic is sent: where its gates are
-open beside those of a scheduled frame, that is a fault of its own. Nothing of the search, of what writes gates and of
+Frames of all scheduled flows are followed through the network, event by event, over two common periods of senders and
+gates; the second is judged, as the first may begin with empty queues. No other traffic is sent: if its gates are open
+together with those of a scheduled frame, that is a fault of its own. No code of the search, of the gate writer or of
 the simulator is used.
 """
 
@@ -31,19 +31,19 @@ _MOST_STEPS = 400_000
 _MOST_OF_A_KIND = 50
 
 Beside = Callable[[Run, Collection[int]], Mapping[str, float | None]]
-"""By port: bits of all but some flows that wait there at most in a run; None where there is no bound."""
+"""Greatest backlog, bits, by port of all flows but some in a run; None where it has no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatesJudged:
-    """What came of it. Times in ps."""
+    """The result for the gates of all runs; times in ps."""
 
     faults: Sequence[Fault]
     periods: Mapping[int, int]
-    """Of each scheduled flow."""
+    """Period of each scheduled flow."""
     precision: int
     latencies: Mapping[int, tuple[int, int]]
-    """Of each: least and most from the first bit out of the sender to the last bit at the last receiver."""
+    """Least and greatest latency of each flow, from the first bit sent to the last bit at the last receiver."""
 
 
 def has_gates(campaign: Campaign) -> bool:
@@ -59,7 +59,7 @@ def has_gates(campaign: Campaign) -> bool:
 def judge_gates(campaign: Campaign, precision_ps: int = 0, beside: Beside | None = None) -> GatesJudged:
     """Judges the gates of every run; clocks of two nodes are `precision_ps` apart at most. Raises ProblemError.
 
-    `beside`: what other traffic makes wait at ports; without it buffers are held against scheduled frames alone.
+    `beside`: the backlog of other traffic at ports; without it buffers are checked for scheduled frames alone.
     """
     faults: dict[tuple[str, tuple[int, ...], str | None], Fault] = {}
     periods: dict[int, int] = {}
@@ -81,10 +81,10 @@ def judge_gates(campaign: Campaign, precision_ps: int = 0, beside: Beside | None
 
 
 class _Gate:
-    """When the gate of a class is open."""
+    """The openings of a class's gate."""
 
     def __init__(self, openings: Sequence[tuple[int, int]], cycle: int, base: int, guard: int | None) -> None:
-        # One opening across the end of the cycle is one.
+        # Two openings that join across the end of the cycle are one.
         joined: list[tuple[int, int]] = []
         for begin, end in openings:
             if joined and joined[-1][1] == begin:
@@ -99,7 +99,7 @@ class _Gate:
         self._begins = [begin for begin, _ in joined]
 
     def openings_from(self, at: int) -> Iterator[tuple[int, int]]:
-        """The opening at an instant, or the one after it, and all further ones."""
+        """The opening at an instant or the next one, and all after it."""
         if not self._openings:
             return
         turns, within = divmod(at - self._base, self._cycle)
@@ -114,7 +114,7 @@ class _Gate:
                 yield begin + shift, end + shift
 
     def starts(self, at: int, sending: int) -> tuple[int, tuple[int, int]] | None:
-        """When a frame that takes so long may begin, from an instant on, and the opening it then uses."""
+        """The first start from `at` on of a frame that takes `sending`, and the opening it uses; None without one."""
         for begin, end in itertools.islice(self.openings_from(at), 2 * len(self._openings) + 2):
             start = max(at, begin)
             if start + sending <= end if self._guard is None else start <= end - self._guard:
@@ -128,20 +128,20 @@ class _Gate:
 
 @dataclass(slots=True)
 class _Line:
-    """A port: its gates by class, its queues, and until when it is busy."""
+    """A port: its gates by class, its queues, and the instant until which it is busy."""
 
     at: Attachment
     name: str
     rate: int
     gates: Sequence[_Gate | None]
-    """None: always open."""
+    """The gate of each class; None: always open."""
     class_of: Mapping[int, int]
     cycle: int
     queues: dict[int, deque[_Frame]] = field(default_factory=dict)
     busy: int = -(1 << 62)
     wakes: set[int] = field(default_factory=set)
     others: set[int] = field(default_factory=set)
-    """Classes of traffic that has no schedule."""
+    """Classes used by traffic without a schedule."""
 
 
 @dataclass(slots=True)
@@ -152,9 +152,9 @@ class _Frame:
     made: int
     judged: bool
     left: int = 0
-    """The first bit out of the sender."""
+    """The instant of the first bit out of the sender."""
     varies: int = 0
-    """How much later it may come, as hosts take more time for some messages than for others."""
+    """How much later the frame may be ready, as hosts need more time for some messages than for others."""
 
 
 class _Judge:
@@ -173,7 +173,7 @@ class _Judge:
         self._ways = {flow.id: self._way(flow) for flow in self._scheduled}
 
     def _is_scheduled(self, flow: Flow) -> bool:
-        """Whether its frames have a priority, and gates hold it back somewhere on their way."""
+        """Whether the flow's frames have a priority and pass a port with gates."""
         if flow.vlan is None or flow.vlan.priority == 0 or flow.frer is not None:
             return False
         hops = (Attachment(hop.from_, hop.from_port) for route in flow.routes for hop in route.hops)
@@ -188,7 +188,7 @@ class _Judge:
         return line.class_of.get(flow.vlan.priority if flow.vlan else 0, 0)
 
     def _way(self, flow: Flow) -> dict[Attachment, list[tuple[Attachment | None, int, int]]]:
-        """By port: the ports behind it (None: a receiver), with the time from the last bit out to being ready there."""
+        """By port, the ports after it (None: a receiver), with the times from the last bit out to readiness there."""
         way: dict[Attachment, list[tuple[Attachment | None, int, int]]] = {}
         for route in flow.routes:
             for at, hop in enumerate(route.hops):
@@ -215,7 +215,7 @@ class _Judge:
         return way
 
     def walk(self) -> None:
-        """Takes all frames through the network."""
+        """Follows all frames through the network."""
         senders = {}
         for flow in self._scheduled:
             send = self._run.send_of.get(flow.id)
@@ -281,7 +281,7 @@ class _Judge:
                     self.faults.append(Fault("missing", (frame.flow.id,), line.name, text))
 
     def _take_in(self, line: _Line, frame: _Frame) -> tuple[Room, bool] | None:
-        """Puts it into its queue; what has no room for it, and whether others wait there already."""
+        """Queues a frame; returns the buffer without room for it, if any, and whether other frames are queued there."""
         number = self._class(line, frame.flow)
         waits = any(line.queues.values())
         rooms = self._rooms.of(line.at, line.name, number)
@@ -294,7 +294,7 @@ class _Judge:
     def _judge_room(self, line: _Line, frame: _Frame, full: tuple[Room, bool]) -> None:
         room, waits = full
         queue = line.queues[self._class(line, frame.flow)]
-        # What finds the line free and no frame before it needs no room.
+        # A frame that finds the line free and its queue empty needs no buffer.
         if waits or (queue and queue[-1] is frame):
             text = (
                 f"flow {frame.flow.id} at {line.name}: a frame of {frame.length} B finds no room in {room.name} "
@@ -313,7 +313,7 @@ class _Judge:
         order: Iterator[int],
         ready: Mapping[tuple[int, int, Attachment], int],
     ) -> None:
-        """The frame that may begin at once, of the highest class; or when to look again."""
+        """Starts the frame of the highest class that may start now, or adds an event at the next opening."""
         soonest = None
         for number in sorted((one for one, queue in line.queues.items() if queue), reverse=True):
             frame = line.queues[number][0]
@@ -331,7 +331,7 @@ class _Judge:
             line.busy = now + _time(PREAMBLE + frame.length + GAP, line.rate)
             if frame.judged:
                 self._judge(line, frame, (ready[frame.flow.id, frame.number, line.at], now), sending)
-            # What had to wait here leaves later by so much less.
+            # The frame had to wait, so its start varies by that much less.
             frame.varies = max(0, frame.varies - (now - ready[frame.flow.id, frame.number, line.at]))
             self._pass_on(line, frame, now, sending, events, order)
             if any(line.queues.values()):
@@ -423,7 +423,7 @@ class _Judge:
                 self.faults.append(Fault("length", (flow,), line.name, text))
 
     def _judge_others(self, line: _Line, frame: _Frame, started: int) -> None:
-        """Whether traffic without a schedule may be in its way."""
+        """Adds a fault if gates of unscheduled traffic are open during the frame."""
         flow, whose = frame.flow.id, f"flow {frame.flow.id} at {line.name}"
         own = self._class(line, frame.flow)
         for number in line.others:
@@ -439,7 +439,7 @@ class _Judge:
             self.faults.append(Fault("overlap", (flow,), line.name, f"{whose}: {why}"))
 
     def _note_others(self, ports: set[Attachment], scheduled: set[int]) -> None:
-        """Which classes of a port other traffic uses."""
+        """Records the classes that other traffic uses at ports."""
         run = self._run
         loads = [inject.route for inject in run.injects] + [log.route for log in run.remote_logs]
         uses = [(0, hop) for route in loads for hop in route.hops]
@@ -459,7 +459,7 @@ class _Judge:
                 line.others.add(line.class_of.get(priority, 0))
 
     def _refuse_critical(self, flow: Flow, ports: set[Attachment]) -> None:
-        """Virtual links and windows go before the classes of a port: what they leave of it is not known here."""
+        """Refuses virtual links and windows: they precede a port's classes, and what they leave is unknown here."""
         if flow.virtual_link is None and flow.schedule is None:
             return
         for at in (Attachment(hop.from_, hop.from_port) for route in flow.routes for hop in route.hops):
@@ -470,7 +470,7 @@ class _Judge:
                 )
 
     def _leave_room(self, ports: set[Attachment], scheduled: set[int]) -> None:
-        """What others may take of the buffers of ports is not there for scheduled frames."""
+        """Reserves the share of ports' buffers that other traffic may use."""
         crossed = [self._lines[at] for at in sorted(ports) if self._lines[at].others]
         if self._beside is None or not crossed:
             return

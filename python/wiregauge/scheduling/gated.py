@@ -1,11 +1,11 @@
-"""A schedule carried by gates: the same test for a network without time-triggered switches.
+"""Implements a schedule with gates: the same test for a network without time-triggered switches.
 
 Time-triggered flows become raw flows with a priority, sent at their offset (time-aware talkers), and each port on their
 way gets a gate control list in which the gate of a frame's class is open for this frame alone (IEEE Std 802.1Q-2022,
-8.6.8.4). A gate tells priorities apart and not flows, where a time-triggered switch has a buffer for each flow: flows
-that could change places in a queue get priorities of their own (frame isolation; Craciunas, Serna Oliver, Chmelik and
+8.6.8.4). A gate separates priorities, not flows, while a time-triggered switch has a buffer for each flow: flows
+that could change places in a queue get different priorities (frame isolation; Craciunas, Serna Oliver, Chmelik and
 Steiner, RTNS 2016). All other gates are closed while one of these is open, and for an inter-packet gap before, so
-that nothing is ever in the way.
+that no frame ever blocks another.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from wiregauge.scheduling.writing import NotKeptError, time_text
 __all__ = ["Gated", "GatedEntry", "entries_of", "gated", "priorities_of"]
 
 _OF_SCHEDULES = ("period", "offset", "offset-step", "window", "early", "late", "vl", "lmax", "queue")
-"""Attributes of a flow that only time-triggered ones have."""
+"""Attributes of a flow that only time-triggered flows have."""
 _OF_CRITICAL = ("integration", "policing", "raster", "raster-others")
-"""Attributes of a switch that only those for critical traffic have."""
+"""Attributes of a switch that only critical traffic uses."""
 _MOST_OF_SWITCH, _MOST_OF_HOST = 1024, 28
-"""Entries of a list, as the plan has them."""
+"""Most entries of a gate control list, as in the plan."""
 _SHORTEST_OF_HOST = 61
 
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """The test with gates, and what it gives each flow."""
+    """The test with gates, and the priority and send time of each flow."""
 
     text: bytes
     priorities: Mapping[int, int]
     talkers: Mapping[int, int]
-    """When the sender of a flow makes its first message after the warm-up, ps."""
+    """Instant of the first message after the warm-up, ps, by flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatedEntry:
-    """A line of a list: the priority whose gate is open, OTHERS or NONE, and for how long, ns."""
+    """An entry of a list: the priority whose gate is open, OTHERS or NONE, and the interval, ns."""
 
     opens: int
     interval: int
@@ -68,8 +68,9 @@ class _Opening:
 def priorities_of(
     problem: Problem, opens: Opens, *, first: int = 7, taken: frozenset[int] = frozenset()
 ) -> Mapping[int, int]:
-    """A priority for each flow, such that flows that could change places in a queue differ: `first`, and others where
-    one does not do, from the highest one down, without those that other traffic has. Raises ProblemError."""
+    """Priorities by flow, such that flows that could change places in a queue differ: `first`, and where needed others
+    from the highest down, except those that other traffic has. Raises ProblemError.
+    """
     meets: dict[int, set[int]] = {demand.flow: set() for demand in problem.demands}
     where: dict[tuple[int, int], str] = {}
     for port, entries in problem.at_port().items():
@@ -82,7 +83,7 @@ def priorities_of(
     usable = [p for p in usable if p not in taken]
     chosen: dict[int, int] = {}
     while len(chosen) < len(meets):
-        # The one with the fewest choices left is next (DSATUR: Brélaz, CACM 22(4), 1979).
+        # The flow with the fewest choices left is next (DSATUR: Brélaz, CACM 22(4), 1979).
         left = {
             flow: [p for p in usable if p not in {chosen[other] for other in around if other in chosen}]
             for flow, around in meets.items()
@@ -104,7 +105,7 @@ def priorities_of(
 def _change_places(
     problem: Problem, opens: Opens, one: tuple[Demand, int], other: tuple[Demand, int]
 ) -> bool:
-    """Whether in one queue a frame of either flow could be ahead of one of the other whose window opens before."""
+    """Whether frames of two flows, in one queue, could be out of the order of their windows."""
     common = math.gcd(one[0].period, other[0].period)
     for (a, i), (b, j) in ((one, other), (other, one)):
         least, most = _waits(problem, a, opens[a.flow], i)[0], _waits(problem, b, opens[b.flow], j)[1]
@@ -114,7 +115,7 @@ def _change_places(
 
 
 def _waits(problem: Problem, demand: Demand, at: Sequence[int], place: int) -> tuple[int, int]:
-    """How long a frame waits for its window, at least and at most, by the clock of the port."""
+    """Least and greatest time that a frame waits for its window, by the port's clock."""
     window = demand.windows[place]
     if window.parent < 0:
         return 0, 0 if demand.release is None else demand.release.cost
@@ -130,9 +131,9 @@ def entries_of(
 ) -> tuple[int, Sequence[GatedEntry]]:
     """The base time, ns, and the list of a port. Raises ProblemError.
 
-    At a switch the gate of a class is open from when its frame may begin until the gap behind it has passed: no other
-    frame of its class would fit in. At a host, where talkers are on time by themselves and Linux takes few and no short
-    entries, all scheduled frames share a class whose gate opens early enough for the line to be free.
+    At a switch the gate of a class is open from the start of its frame to the end of the gap after it: no other frame
+    of its class fits in. At a host, where talkers keep their times and Linux accepts few and no short entries, all
+    scheduled frames share a class whose gate opens early enough for the line to be free.
     """
     here = problem.at_port()[port]
     cycle = common_period([demand.period for demand, _ in here])
@@ -187,12 +188,12 @@ def _of_switch(
             else:
                 entries.append(GatedEntry(opens, interval))
 
-    # The list begins where the last opening of the cycle before ends.
+    # The list begins at the end of the previous cycle's last opening.
     begin = openings[-1].end - cycle
     at = begin
     for one in openings:
         gap = one.begin - at
-        # What no frame fits into need not be opened.
+        # A gap too short for any frame stays closed.
         closed = guard if gap >= least else gap
         add(OTHERS, gap - closed)
         add(NONE, closed)
@@ -241,8 +242,8 @@ def gated(
 ) -> Gated:
     """The test with its schedule as gates of switches and hosts; `problem` is one of tagged frames.
 
-    It is written anew, without comments, and groups are written out. Raises ProblemError where gates cannot carry it,
-    NotKeptError with what the plan refuses.
+    The file is rewritten without comments and with groups expanded. Raises ProblemError where gates cannot carry the
+    schedule, NotKeptError where the plan refuses it.
     """
     root = expanded(checked_tree(data, str(path)), str(path)).root
     scheduled = {demand.flow for demand in problem.demands}
@@ -295,7 +296,7 @@ def _check(campaign: Campaign, scheduled: set[int]) -> None:
 
 
 def _talker(campaign: Campaign, problem: Problem, opens: Opens, demand: Demand) -> int:
-    """Offset of the sender whose messages are at its port when the first window opens, ps."""
+    """Offset of the sender, ps, such that messages are at its port when the first window opens."""
     run = campaign.runs[0]
     send = run.send_of.get(demand.flow)
     period, release = demand.period * problem.grid_ps, demand.release
@@ -314,7 +315,7 @@ def _talker(campaign: Campaign, problem: Problem, opens: Opens, demand: Demand) 
 
 
 def _same(campaign: Campaign, demand: Demand) -> object:
-    """Warm-up and sender, if all runs have them so."""
+    """Warm-up and sender of a flow, if they are the same in all runs."""
     found = {
         (run.warm_up, run.send_of[demand.flow].period, run.send_of[demand.flow].offset)
         for run in campaign.runs
@@ -361,7 +362,7 @@ def _rewrite_switch(element: etree._Element) -> None:
 
 
 def _sends_more(campaign: Campaign, node: int, scheduled: set[int]) -> bool:
-    """Whether anything but scheduled flows leaves an end system."""
+    """Whether unscheduled flows leave an end system."""
     return any(
         any(flow.from_ == node and flow.id not in scheduled for flow in run.flows)
         or any(relay.on == node for relay in run.relays)

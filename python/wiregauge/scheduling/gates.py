@@ -1,8 +1,8 @@
 """A schedule as gate control lists, one for each egress port (IEEE Std 802.1Q-2022, 8.6.8.4).
 
 The gate of time-triggered frames is open in their windows, that of all others outside of them, and none in the guard
-band before each opening, in which a frame that has begun is given time to end. Windows that touch are one opening. An
-exporter for another language needs no more than `gate_lists`.
+band before each opening, in which a frame in transmission can end. Windows that touch are one opening. An exporter for
+another format needs only `gate_lists`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from wiregauge.scheduling.searching import Opens
 __all__ = ["Entry", "GateList", "gate_lists", "taprio"]
 
 PRIORITY = 7
-"""Of time-triggered frames where nobody says."""
+"""Default priority of time-triggered frames."""
 ALL = 0xFF
 MOST_OPENINGS = 65_536
-"""In a cycle of a port, as the plan has it."""
+"""Most openings in a cycle of a port, as in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Which gates are open (bit p for priority p), and for how long, ns."""
+    """The gates that are open (bit p for priority p), and the interval, ns."""
 
     mask: int
     interval: int
@@ -36,19 +36,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class GateList:
-    """The list of one port; it begins with local time zero and repeats."""
+    """The gate control list of a port; it starts at local time zero and repeats."""
 
     port: Attachment
     name: str
     cycle: int
-    """ns"""
+    """The cycle time, ns."""
     entries: tuple[Entry, ...]
     guard: int
-    """Of each guard band, ns; shorter where two openings leave less."""
+    """Length of each guard band, ns; shorter where the time between two openings is less."""
 
     @property
     def openings(self) -> int:
-        """How often the gate of time-triggered frames opens in a cycle."""
+        """The number of openings of the time-triggered gate in a cycle."""
         gates = [bool(entry.mask >> PRIORITY & 1) for entry in self.entries]
         return sum(now and not gates[at - 1] for at, now in enumerate(gates))
 
@@ -58,7 +58,7 @@ def gate_lists(
 ) -> Sequence[GateList]:
     """The gate control list of every port, in the order of their names. Times are rounded so that no window is cut.
 
-    `guard_ns` is the length of guard bands; without one it is what the longest frame of others takes at the port. 0 is
+    `guard_ns` is the length of guard bands; the default is the time of the longest other frame at the port. 0 is
     for gates that start no frame which they would cut off (length-aware scheduling).
     """
     lists = []
@@ -114,7 +114,7 @@ def _entries(windows: Sequence[tuple[int, int]], cycle: int, guard: int, schedul
         add(0, min(guard, gap))
         add(scheduled, end - begin)
         at = end
-    # The guard band of the first opening may begin in the cycle before.
+    # The guard band of the first opening may begin in the previous cycle.
     left = max(guard - windows[0][0], 0) if windows else 0
     gap = cycle - at
     add(others, gap - min(left, gap))
@@ -123,7 +123,7 @@ def _entries(windows: Sequence[tuple[int, int]], cycle: int, guard: int, schedul
 
 
 def taprio(campaign: Campaign, one: GateList, interface: str, *, priority: int = PRIORITY) -> Sequence[str]:
-    """The commands that give an interface the gate control list of a port, by the writer of host TSN settings."""
+    """Commands that configure the gate control list of a port at an interface, from the writer of host TSN settings."""
     classes = (
         TrafficClass(priorities=tuple(p for p in range(8) if p != priority), queues=1),
         TrafficClass(priorities=(priority,), queues=1),
@@ -151,5 +151,5 @@ def taprio(campaign: Campaign, one: GateList, interface: str, *, priority: int =
 
 
 def _any_host(campaign: Campaign) -> HostModel | None:
-    """A switch with Linux ports is set up as a host is; of what its host costs nothing is asked."""
+    """Any host model: a switch with Linux ports is configured like a host, whatever its costs."""
     return next(node.kind.host for node in campaign.network.nodes if isinstance(node.kind, EndSystem))

@@ -1,4 +1,4 @@
-"""What hosts take of the time of messages, for windows and gates alike: waking up, reading clocks, events, stacks."""
+"""Times that hosts add to messages, for windows and gates: wake-up, clock reading, events, stacks."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from wiregauge.plan.network import Adaptive, Coalesced, Node, Polled, Spaced
 __all__ = ["Times", "receiving", "sending"]
 
 _ADAPTIVE: Final = 250_000_000
-"""ps: the least interrupt rate an adaptive driver chooses is 4000 a second."""
+"""Longest moderation interval, ps: adaptive drivers choose at least 4000 interrupts a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """At least and at most, ps."""
+    """The least and greatest time, ps."""
 
     least: int
     most: int
 
     @property
     def varies(self) -> int:
-        """What is between."""
+        """The difference between greatest and least, ps."""
         return self.most - self.least
 
 
 def sending(network: Network, node: int, protocol: str, payload: int) -> Times:
-    """From the instant at which a message is due until its frame may begin, without others of the host."""
+    """Time from the instant at which a message is due until its frame may start, without delay by other messages."""
     own = network.nodes[node]
     host = _host(own)
     read = _read(own)
@@ -42,7 +42,7 @@ def sending(network: Network, node: int, protocol: str, payload: int) -> Times:
 
 
 def receiving(network: Network, node: int, protocol: str, payload: int) -> int:
-    """From the last bit of a frame until the application has it, at most."""
+    """Greatest time from the last bit of a frame until the application has it, ps."""
     own = network.nodes[node]
     host = _host(own)
     other = _read(own).most + _held_up(own, "send")
@@ -80,7 +80,7 @@ def _read(node: Node) -> Times:
 
 
 def _held_up(node: Node, other: Literal["send", "receive"]) -> int:
-    """By how much events hold up a thread that is none of `other`, at most."""
+    """The greatest delay by events that stop a thread which is not of kind `other`, ps."""
     return sum(
         max(max((time for _, time in event.latency.quantiles), default=0), event.ramp_to or 0)
         for event in node.events

@@ -1,13 +1,12 @@
-"""What is to be scheduled: periodic flows, the ports on their ways, and what each needs there.
+"""The scheduling problem: periodic flows, the ports on their paths, and the windows they need there.
 
-Times are whole numbers of a grid, which is 1 ns where nobody asks for another: gate control lists are written in
-nanoseconds, and hardware has coarser steps still. Lengths and distances are rounded up to it, so that what is solved on
-the grid holds off it.
+Times are multiples of a grid, by default 1 ns: gate control lists are in nanoseconds, and hardware has even coarser
+steps. Lengths and distances are rounded up to it, so that a solution on the grid holds for exact times.
 
-A window opens at least the precision of the clocks after the frame is in by the plan: then it is in by any clock, and
-no frame of others begins in a window because the one it is for is late. A window may wait longer: it opens no earlier
-than the whole frame is in and processed, and so much before the next frame of the flow comes that the two never meet
-in the one buffer a switch has for a flow.
+A window opens at least the clock precision after the planned arrival of the frame: then the frame has arrived by any
+clock, and no other frame starts in the window because its own frame is late. A window may open later: after the whole
+frame is received and processed, and early enough before the flow's next frame that the two never meet in the one
+buffer that a switch has for a flow.
 """
 
 from __future__ import annotations
@@ -34,116 +33,116 @@ __all__ = [
 ]
 
 DEFAULT_EARLY_PS = 1_000_000
-"""How early a frame of full length is accepted by default, as the plan has it (`crates/plan`, point/windows.rs)."""
+"""Default acceptance before the instant of a frame of full length, ps; as in `crates/plan`, point/windows.rs."""
 
 
 class ProblemError(ValueError):
-    """There is nothing to schedule, or not so; the text says why, and the cure."""
+    """The problem cannot be scheduled as it is given; the text says why, and the cure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One port on the way of a flow."""
+    """The window of a flow at one port of its path."""
 
     port: Attachment
     parent: int
-    """The window before it, by its place in the flow; -1 at the sender."""
+    """Index, in the flow, of the window at the port before; -1 at the sender."""
     distance: int
-    """From the opening of the window before to the instant the whole frame is here and processed, by all clocks."""
+    """Time from the opening of the parent window until the whole frame is here and processed, by all clocks."""
     length: int
     occupied: int
-    """How long the flow's longest frame keeps the line busy, preamble and gap included."""
+    """Time that the flow's longest frame occupies the line, preamble and gap included."""
     hold_up: int
-    """How much later than its window opens a frame may start while all clocks agree: other frames in its way."""
+    """The greatest delay of a start after the opening, with equal clocks, by other frames in transmission."""
     earliest: int = 0
-    """From the opening of the window before to the earliest instant the frame is here, by clocks that agree."""
+    """Time from the opening of the parent window to the earliest arrival of the frame, with equal clocks."""
 
     def needed(self, precision: int) -> int:
-        """The shortest it can be, with clocks so far apart."""
+        """The least length of the window for this clock precision."""
         return self.occupied + self.hold_up + precision
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of one way."""
+    """The end of a path."""
 
     receiver: int
     window: int
-    """The last window on the way."""
+    """Index of the last window on the path."""
     distance: int
-    """From its opening to the frame's last bit at the receiver."""
+    """Time from its opening to the frame's last bit at the receiver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """When messages are made: `phase` + k·`step`, and at every period one of `each` of these instants has its turn."""
+    """When messages are made: at `phase` + k·`step`, with every such instant used in turn over the periods."""
 
     phase: int
     step: int
-    """What period of the sender and period of the flow have in common."""
+    """The greatest common divisor of the sender's and the flow's period."""
     cost: int
-    """The most that handing over costs the sending host, which is waited for as well."""
+    """The greatest time that sending costs the host, which messages wait for as well."""
     varies: int = 0
-    """How much less it may cost."""
+    """How much less sending may cost."""
 
     def is_split(self, dispatch: int) -> bool:
-        """Whether some messages are ready for a dispatch for which others are too late: two then meet at one."""
+        """Whether only some messages are ready for a dispatch: two then meet at a later one."""
         ready = self.phase + self.cost
         return (dispatch - ready) % self.step + self.varies >= self.step
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A flow, with what it needs."""
+    """A flow and its requirements."""
 
     flow: int
     period: int
     windows: tuple[Window, ...]
-    """Each behind the one before it on its way."""
+    """The windows of the flow, each after its parent."""
     tails: tuple[Tail, ...]
     release: Release | None
-    """None: messages may be made at any time."""
+    """When messages are made; None: at any time."""
     deadline: int | None
     receive_cost: int = 0
-    """The most that receiving costs the host."""
+    """The greatest time that receiving costs the host."""
     fixed: tuple[int, ...] | None = None
-    """Openings that are not to be moved, in the order of `windows`."""
+    """Openings that must not be moved, in the order of `windows`."""
     steady_wait: int | None = None
-    """How long messages wait for their dispatch, where they are made so long before it wherever it is."""
+    """Time that messages wait for their dispatch, where they are made this long before it wherever it is."""
 
     @property
     def roots(self) -> tuple[int, ...]:
-        """Windows of the sender: two where it sends on both networks."""
+        """Indexes of the sender's windows: two where it sends on both networks."""
         return tuple(at for at, window in enumerate(self.windows) if window.parent < 0)
 
     def longest_wait(self, at: int, precision: int) -> int:
-        """How long a frame may wait at a window.
+        """The longest that a frame may wait at a window.
 
-        It has to be gone before the next one of its flow comes. And the window opens less than a period after the one
-        before it, because the test language says of a window when it opens in a period, and not in which.
+        It must leave before the next frame of its flow arrives. And the window must open less than a period after its
+        parent, because the test language gives the opening within a period, but not in which period.
         """
         window = self.windows[at]
         before_next = self.period - window.length - 2 * precision
         return max(min(before_next, self.period - 1 - window.distance), 0)
 
     def at_once(self) -> tuple[int, ...]:
-        """When windows open, from dispatch on, if nothing waits."""
+        """Openings of the windows, from dispatch on, if no frame waits."""
         opens: list[int] = []
         for window in self.windows:
             opens.append(0 if window.parent < 0 else opens[window.parent] + window.distance)
         return tuple(opens)
 
     def network_latency(self, opens: Sequence[int]) -> int:
-        """From dispatch to the last receiver's last bit, with clocks that agree and nothing in the way."""
+        """Latency from dispatch to the last bit at the last receiver, with equal clocks and no other frames."""
         return max(opens[tail.window] + tail.distance for tail in self.tails) - opens[0]
 
     def worst_network_latency(self, opens: Sequence[int], precision: int) -> int:
-        """The same, with clocks as far apart as they may be and other frames in the way."""
+        """The same latency with the greatest clock difference and other frames in transmission."""
         ends = (opens[t.window] + t.distance + self.windows[t.window].hold_up for t in self.tails)
         return max(ends) - opens[0] + precision
 
     def wait(self, dispatch: int) -> int:
-        """The longest that a message waits for its dispatch."""
+        """The longest that a message waits for this dispatch."""
         if self.release is None:
             return self.free_wait
         step, ready = self.release.step, self.release.phase + self.release.cost
@@ -151,11 +150,11 @@ class Demand:
 
     @property
     def free_wait(self) -> int:
-        """The longest that a message waits for a dispatch that may be at any time."""
+        """The longest that a message waits for its dispatch, at whatever time that is."""
         return self.period if self.steady_wait is None else self.steady_wait
 
     def slack(self, precision: int) -> int | None:
-        """The most that waiting may take, for dispatch and at switches together; None without a deadline."""
+        """The greatest total waiting time, for dispatch and in switches, that keeps the deadline; None without one."""
         if self.deadline is None:
             return None
         least = self.worst_network_latency(self.at_once(), precision) + self.receive_cost
@@ -170,24 +169,24 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Flows that share ports."""
+    """A scheduling problem: flows that share ports."""
 
     demands: tuple[Demand, ...]
     names: Mapping[Attachment, str]
     rates: Mapping[Attachment, int]
-    """Of each port, bit/s; the slowest of all runs."""
+    """Rate of each port, bit/s; the slowest of all runs."""
     grid_ps: int
     precision: int
     longest: Mapping[Attachment, int] = field(default_factory=dict)
-    """How long the longest other frame keeps a port busy."""
+    """Time that the longest other frame occupies each port."""
 
     @property
     def free(self) -> tuple[Demand, ...]:
-        """Those that are to be placed."""
+        """The flows that are not fixed."""
         return tuple(demand for demand in self.demands if demand.fixed is None)
 
     def at_port(self) -> dict[Attachment, list[tuple[Demand, int]]]:
-        """By port: the flows that leave by it, with the window they have there."""
+        """The flows that leave by each port, with the index of their window there."""
         found: dict[Attachment, list[tuple[Demand, int]]] = {}
         for demand in self.demands:
             for at, window in enumerate(demand.windows):
@@ -199,7 +198,7 @@ class Problem:
         return next(demand for demand in self.demands if demand.flow == flow)
 
     def only(self, flows: frozenset[int] | set[int]) -> Problem:
-        """The same with these flows alone."""
+        """The problem with these flows alone."""
         kept = tuple(demand for demand in self.demands if demand.flow in flows)
         return Problem(kept, self.names, self.rates, self.grid_ps, self.precision, self.longest)
 
@@ -209,12 +208,12 @@ class Problem:
 
 
 def common_period(periods: Sequence[int]) -> int:
-    """After which all of them begin together again."""
+    """The least common multiple of periods."""
     return math.lcm(*periods) if periods else 1
 
 
 def port_name(campaign: Campaign, port: Attachment) -> str:
-    """A port as the test language names it."""
+    """The name of a port in the test language."""
     return f"{campaign.network.names[port.node]}:{port.port}"
 
 
@@ -227,14 +226,12 @@ def problem_of(
     grid_ps: int = 1000,
     tagged: bool = False,
 ) -> Problem:
-    """The time-triggered flows of a test as a problem; with a sweep, such that its solution serves every run.
+    """The time-triggered flows of a test as a problem; of a swept test such that its solution fits every run.
 
-    `tagged` has frames carry a VLAN tag, as they do where gates tell them by their priority, and hosts send them by
-    their raw stack.
+    `tagged`: frames carry a VLAN tag, as needed for gates, which separate priorities, and hosts use their raw stack.
 
-    `fixed` names flows whose windows are where they are. Where `lengths_written` says that an author gave a flow's
-    windows their length it stays; others are as long as `precision_ps` needs, or without one as the plan derives
-    them, for clocks that agree.
+    `fixed`: flows whose windows stay in place. Window lengths that the author gave, by `lengths_written`, stay; others
+    are as long as `precision_ps` requires, or without it as the plan derives them for equal clocks.
     Raises ProblemError.
     """
     builder = _Builder(campaign, fixed, lengths_written or {}, precision_ps, grid_ps, tagged)
@@ -256,13 +253,13 @@ def problem_of(
 
 
 def _time(octets: int, rate: int) -> int:
-    """As lines have it: rounded up to a picosecond."""
+    """Time of octets on the line, ps, rounded up."""
     return -(-octets * 8 * 10**12 // rate)
 
 
 @dataclass(slots=True)
 class _Way:
-    """Windows of one flow in one run, ps."""
+    """Windows of a flow in one run, ps."""
 
     ports: list[Attachment] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
@@ -295,14 +292,14 @@ class _Builder:
         self._link_at = {end: link for link in campaign.network.links for end in link.ends}
 
     def rate(self, port: Attachment, run: Run | None = None) -> int:
-        """Of a port; the slowest of all runs, or of one."""
+        """Rate of a port, bit/s; the slowest of all runs, or that of one."""
         own = self._link_at[port].rate_bps
         if run is not None:
             return run.link_rate_bps or own
         return min(one.link_rate_bps or own for one in self._campaign.runs)
 
     def demand(self, number: int) -> Demand:
-        """One flow, such that it serves every run."""
+        """The demand of a flow that fits every run."""
         runs = [(run, next(flow for flow in run.flows if flow.id == number)) for run in self._campaign.runs]
         ways = [self._way(run, flow) for run, flow in runs]
         first, flow = ways[0], runs[0][1]
@@ -323,7 +320,7 @@ class _Builder:
             for at, port in enumerate(first.ports)
         )
         if number not in self._fixed and not self._written.get(number, False):
-            # On a coarse grid each part is rounded up by itself.
+            # On a coarse grid each part is rounded up separately.
             windows = tuple(
                 replace(window, length=max(window.length, window.needed(self.precision)))
                 for window in windows
@@ -366,12 +363,12 @@ class _Builder:
         return time_ps // self._grid
 
     def _openings(self, way: _Way, period_ps: int) -> tuple[int, ...]:
-        """Of a schedule that is not to be moved, rounded down; windows are as much longer, so that they cover it."""
+        """Openings of a fixed schedule, rounded down; windows are lengthened to cover it."""
         opens: list[int] = []
         for parent, distance, offset in zip(way.parents, way.distances, way.offsets, strict=True):
             before = 0 if parent < 0 else opens[parent]
             at = offset if parent < 0 else before + (offset - before) % period_ps
-            # Under cut-through a window set by hand may open before the whole frame is in, but not a period later.
+            # Under cut-through a window set by hand may open before the whole frame is in, not a period later.
             while parent >= 0 and at + period_ps <= before + distance:
                 at += period_ps
             opens.append(at)
@@ -400,7 +397,7 @@ class _Builder:
                     way.ports.append(port)
                     way.parents.append(parent)
                     way.distances.append(ready)
-                    # Of a schedule that stays, the opening is rounded down.
+                    # The opening of a fixed window was rounded down.
                     way.lengths.append(length + grown * (planned[port].offset % self._grid))
                     way.occupied.append(occupied)
                     way.hold_ups.append(hold_up)
@@ -421,7 +418,7 @@ class _Builder:
         return way
 
     def _frame(self, run: Run, flow: Flow) -> int:
-        """The longest frame of a flow, from destination address to FCS."""
+        """Length of a flow's longest frame, B, from destination address to FCS."""
         assert flow.schedule is not None
         longest = max(flow.schedule.longest_frame, SHORTEST)
         if not self._tagged:
@@ -430,7 +427,7 @@ class _Builder:
         return longest + TAG if send is None else max(send.payload + HEADERS + TAG, SHORTEST)
 
     def _hold_up(self, port: Attachment, rate: int, occupied: int, run: Run) -> int:
-        """How long other frames can hold one up whose window is open, as the switch keeps them out of its way."""
+        """The longest delay by other frames of a frame whose window is open, by the switch's traffic integration."""
         switch = self._campaign.network.nodes[port.node].kind
         if not isinstance(switch, Switch):
             return 0
@@ -442,7 +439,7 @@ class _Builder:
         return _time(octets[integration], rate)
 
     def _release(self, runs: Sequence[tuple[Run, Flow]], period_ps: int) -> Release | None:
-        """When messages are made, if every run makes them at the same instants of the period."""
+        """When messages are made; None where they are irregular, or runs differ."""
         found: set[Release] = set()
         for run, flow in runs:
             send = run.send_of.get(flow.id)
@@ -458,7 +455,7 @@ class _Builder:
         return found.pop() if len(found) == 1 else None
 
     def _steady_wait(self, runs: Sequence[tuple[Run, Flow]]) -> int | None:
-        """How long before their dispatch messages are made, at most, if they are by that in every run."""
+        """The longest time that messages are made before their dispatch; None if some run has no fixed time."""
         sends = [run.send_of.get(flow.id) for run, flow in runs]
         before = [
             send.before_dispatch for send in sends if send is not None and send.before_dispatch is not None
@@ -482,7 +479,7 @@ def _even(send: Send) -> bool:
 
 
 def load_of(problem: Problem, port: Attachment) -> Fraction:
-    """The share of time that windows of a port are open."""
+    """The share of time in which windows of a port are open."""
     shares = (
         Fraction(window.length, demand.period)
         for demand in problem.demands

@@ -1,20 +1,20 @@
-"""What the search leaves open, asked of an SMT solver; and for flows that cannot go together, the fewest that clash.
+"""Proofs by counting and by an SMT solver where the search fails, and the fewest flows that have no schedule.
 
-Three kinds of proof, the cheap ones first:
+Kinds of proof, the cheap ones first:
 
-- *pairs*: two windows of one port that are together longer than the greatest common divisor of their periods meet
-  somewhere, wherever they are put.
+- *pairs*: two windows of one port that are together longer than the greatest common divisor of their periods overlap
+  somewhere, wherever they are placed.
 - *shares*: at a port, for any modulus m and flows whose pairwise common divisors all divide m, the windows have to lie
   apart modulo m, so the sum of length / gcd(period, m) is at most 1. With m the common period this is the load of the
   port.
-- *demand*: windows that have to open and end within an interval are together no longer than it. Only flows with a
-  deadline have to; of the others no more is used than that windows lie within their period.
-- *solver*: all constraints as integer differences, given to Z3 (de Moura and Bjørner, TACAS 2008). The way of Steiner
-  (RTSS 2010) and of Craciunas and Serna Oliver (Real-Time Systems 52(2), 2016), but with a clash modulo the common
-  divisor instead of over a hyperperiod.
+- *demand*: windows that must open and end within an interval cannot be longer together than it. Only deadlines force
+  this; for other flows windows must only lie within their period.
+- *solver*: all constraints as integer differences, given to Z3 (de Moura and Bjørner, TACAS 2008). The method of
+  Steiner (RTSS 2010) and of Craciunas and Serna Oliver (Real-Time Systems 52(2), 2016), but with a clash modulo the
+  common divisor instead of over a hyperperiod.
 
-A core is made minimal by deletion: without any one of its flows the rest is shown to have a schedule. Where the time
-did not suffice to show that, `minimal` is False.
+A core is made minimal by deletion: without any one of its flows the rest is shown to have a schedule. Where time ran
+out before that was shown, `minimal` is False.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from wiregauge.scheduling.searching import Objective, Opens, openings, search, t
 __all__ = ["Clash", "Outcome", "clash_of", "counted", "has_solver", "improved", "proved"]
 
 _MOST_TURNS = 8
-"""Multiples of a common divisor that are listed one by one; more become an unknown."""
+"""The most multiples of a common divisor that are listed one by one; more become an unknown."""
 _MOST_INSTANCES = 3_000
-"""Windows in a common period up to which demand is summed."""
+"""The most windows in a common period for which demand is summed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Flows that have no schedule together."""
+    """Flows that have no common schedule."""
 
     flows: tuple[int, ...]
     reason: str
-    """One sentence."""
+    """The reason, one sentence."""
     minimal: bool
-    """Whether any of them left out would do."""
+    """Whether leaving out any one of them was shown to give a schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the solver said."""
+    """The result of the solver."""
 
     opens: Opens | None = None
     clash: Clash | None = None
@@ -68,7 +68,7 @@ def has_solver() -> bool:
 
 
 def counted(problem: Problem) -> Clash | None:
-    """A proof by counting that no schedule exists, with the fewest flows it needs; None proves nothing."""
+    """A proof by counting that no schedule exists, with the fewest flows it needs; None where there is none."""
     for test in (_alone, _pair, _shares, _demand):
         found = test(problem)
         if found is None:
@@ -85,7 +85,7 @@ def counted(problem: Problem) -> Clash | None:
 
 
 def clash_of(problem: Problem, flows: Iterable[int], reason: str, until: float, seed: int) -> Clash:
-    """The same clash with the fewest flows: each is left out once, and comes back if the others can go without it."""
+    """The clash with the fewest flows: each is removed in turn, and put back if the others have a schedule alone."""
     kept, minimal = list(flows), True
     for flow in list(kept):
         rest = problem.only({other for other in kept if other != flow})
@@ -162,7 +162,7 @@ def _shares(problem: Problem) -> tuple[list[int], str] | None:
         moduli |= {math.gcd(p, q) for p, q in itertools.combinations(sorted(set(periods)), 2)} | set(periods)
         for modulus in sorted(moduli):
             group: list[tuple[Demand, int]] = []
-            # Greedily: which of them agree pairwise on the modulus, the largest windows first.
+            # Greedily choose flows that agree pairwise on the modulus, the largest windows first.
             for demand, at in sorted(entries, key=lambda entry: -entry[0].windows[entry[1]].length):
                 if all(modulus % math.gcd(demand.period, other.period) == 0 for other, _ in group):
                     group.append((demand, at))
@@ -178,13 +178,13 @@ def _shares(problem: Problem) -> tuple[list[int], str] | None:
 
 
 def _share(length: int, period: int, modulus: int) -> Fraction:
-    """Of the modulus, what a window takes; one that meets itself modulo it is counted once."""
+    """The share of the modulus that a window occupies; a window that overlaps itself modulo it is counted once."""
     turns = math.gcd(period, modulus)
     return Fraction(length, turns if length <= turns else modulus)
 
 
 def _demand(problem: Problem) -> tuple[list[int], str] | None:
-    """Windows that deadlines keep in an interval shorter than they are."""
+    """Flows whose deadlines force their windows into an interval that is too short, with the reason."""
     for port, entries in problem.at_port().items():
         spans = [(d, at, _span(d, at, problem.precision)) for d, at in entries]
         narrow = [(d, at, span) for d, at, span in spans if span is not None]
@@ -207,7 +207,7 @@ def _demand(problem: Problem) -> tuple[list[int], str] | None:
 def _crowded(
     narrow: Sequence[tuple[Demand, int, tuple[int, int]]], cycle: int
 ) -> tuple[list[int], int, int] | None:
-    """Flows with windows that have to lie in one interval, what they take and how long it is."""
+    """Flows with windows that must lie in one interval, their total length, and that of the interval."""
     jobs = sorted(
         (first + turn * d.period, last + turn * d.period, d.windows[at].length, d.flow)
         for d, at, (first, last) in narrow
@@ -226,14 +226,14 @@ def _crowded(
 
 
 def _span(demand: Demand, at: int, precision: int) -> tuple[int, int] | None:
-    """Within which time a window has to open and end in every period; None if it may anywhere."""
+    """The interval of every period in which a window must open and end; None where it may be anywhere."""
     if demand.fixed is not None:
         begin = demand.fixed[at] % demand.period
         return begin, begin + demand.windows[at].length
     whole = demand.slack(precision)
     if whole is None or demand.release is None or demand.release.step != demand.period:
         return None
-    # A way that ends sooner than the longest one leaves its windows more.
+    # A path that ends before the longest one leaves its windows more time.
     at_once = demand.at_once()
     ends = [
         (
@@ -248,7 +248,7 @@ def _span(demand: Demand, at: int, precision: int) -> tuple[int, int] | None:
 
 
 def _behind(demand: Demand, at: int, last: int) -> bool:
-    """Whether a way that ends with window `last` leads through window `at`."""
+    """Whether the path that ends with window `last` passes window `at`."""
     while last >= 0 and last != at:
         last = demand.windows[last].parent
     return last == at
@@ -258,7 +258,7 @@ class _Model:
     """The constraints of a problem in Z3."""
 
     def __init__(self, problem: Problem, until: float = math.inf) -> None:
-        """Raises TimeoutError where writing them down takes longer than to the instant `until`."""
+        """Raises TimeoutError where adding the constraints takes beyond the instant `until`."""
         self.z3: Any = importlib.import_module("z3")
         self.problem = problem
         self.solver = self.z3.Solver()
@@ -305,7 +305,7 @@ class _Model:
 
     @staticmethod
     def _turns(demand: Demand, at: int) -> range:
-        """In which periods after its dispatch a window may open."""
+        """The periods after its dispatch in which a window may open."""
         first = demand.at_once()[at] // demand.period
         hops, above = 0, demand.windows[at].parent
         while above >= 0:
@@ -336,7 +336,7 @@ class _Model:
             )
 
     def _apart(self, one: Demand, i: int, other: Demand, j: int) -> None:
-        """Two windows of a port are never open at once."""
+        """Two windows of a port are never open together."""
         z3 = self.z3
         if one.fixed is not None and other.fixed is not None:
             return
@@ -359,7 +359,7 @@ class _Model:
         self.solver.add(z3.Implies(z3.And(self.picked[one.flow], self.picked[other.flow]), rule))
 
     def wait(self) -> Any:
-        """How long frames wait in switches, of all flows together."""
+        """The total waiting time of frames in switches, as a term."""
         z3, waits = self.z3, []
         for demand in self.problem.free:
             least, root = demand.network_latency(demand.at_once()), self.opens[demand.flow, demand.roots[0]]
@@ -370,7 +370,7 @@ class _Model:
         return z3.Sum(waits)
 
     def openings(self) -> Any:
-        """How often gates open in a cycle; see `searching.openings`."""
+        """The number of gate openings in a cycle, as a term; see `searching.openings`."""
         z3, terms, constant = self.z3, [], 0
         for entries in self.problem.at_port().values():
             cycle = common_period([d.period for d, _ in entries])
@@ -385,18 +385,18 @@ class _Model:
         return constant - z3.Sum([z3.If(touch, weight, 0) for touch, weight in terms] or [z3.IntVal(0)])
 
     def check(self, seconds: float, flows: Iterable[int] | None = None) -> str:
-        """`sat`, `unsat` or `unknown`."""
+        """The solver's result: `sat`, `unsat` or `unknown`."""
         self.solver.set("timeout", max(int(seconds * 1000), 1))
         names = self.picked if flows is None else {flow: self.picked[flow] for flow in flows}
         return str(self.solver.check(*names.values()))
 
     def core(self) -> set[int]:
-        """Flows of the last `unsat`."""
+        """The flows in the core of the last `unsat`."""
         by_name = {str(chosen): flow for flow, chosen in self.picked.items()}
         return {by_name[str(chosen)] for chosen in self.solver.unsat_core()}
 
     def found(self) -> Opens:
-        """The openings of the last `sat`."""
+        """The openings in the model of the last `sat`."""
         model = self.solver.model()
 
         def value(expression: Any) -> int:
@@ -409,7 +409,7 @@ class _Model:
 
 
 def proved(problem: Problem, seconds: float) -> Outcome:
-    """What the solver finds in so many seconds: openings, a clash, or nothing."""
+    """The solver's result within a time limit, s: openings, a clash, or neither."""
     until = time.monotonic() + seconds
     try:
         model = _Model(problem, until)
@@ -429,7 +429,7 @@ def proved(problem: Problem, seconds: float) -> Outcome:
 
 
 def improved(problem: Problem, opens: Opens, objective: Objective, seconds: float) -> tuple[Opens, bool]:
-    """The best openings that are found in so many seconds, and whether none are better."""
+    """The best openings found within a time limit, s, and whether they are proved optimal."""
     until = time.monotonic() + seconds
     try:
         model = _Model(problem, until)

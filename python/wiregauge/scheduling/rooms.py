@@ -1,7 +1,7 @@
-"""What buffers of a network hold of the frames that wait: the rules of its ports, told once more for a judge.
+"""Buffer occupancy in a network: the rules of its ports, implemented a second time for an independent check.
 
-A frame has to find room in the queue of its class, in the buffer of its port and in the one that ports of a switch
-share; at a host, in its egress queue. The frame on the line waits no more, and one that leaves at once never did.
+A frame needs room in the queue of its class, in the buffer of its port and in the buffer that the ports of a switch
+share; at a host, in its egress queue. The frame in transmission occupies none, nor does one that starts at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Room", "Rooms"]
 
 @dataclass(slots=True)
 class Room:
-    """A buffer, and what waits in it."""
+    """A buffer and its content."""
 
     name: str
     holds: Capacity
@@ -27,48 +27,48 @@ class Room:
     frames: int = 0
 
     def takes(self, length: int) -> bool:
-        """Whether one more frame finds room."""
+        """Whether there is room for one more frame."""
         most = self.holds.frames
         return self.bytes + length <= self.holds.bytes and (most is None or self.frames < most)
 
     def put(self, length: int) -> None:
-        """A frame waits here from now on, also where it is one too many."""
+        """Adds a frame, even beyond the capacity."""
         self.bytes += length
         self.frames += 1
 
     def take(self, length: int) -> None:
-        """It waits no more."""
+        """Removes a frame."""
         self.bytes -= length
         self.frames -= 1
 
     def lend(self, bits: float) -> None:
-        """Traffic without a schedule may always take so much of it, in the shortest frames or in the longest."""
+        """Reserves room for unscheduled traffic, in the shortest frames or in the longest."""
         self.bytes += ceil(bits / 8)
         self.frames += ceil(bits / (8 * LEAST_ON_WIRE))
 
     @property
     def text(self) -> str:
-        """For people: what it holds."""
+        """The buffer's capacity as text."""
         frames = self.holds.frames
         return f"{self.holds.bytes} B" if frames is None else f"{frames} frame{'s' if frames != 1 else ''}"
 
 
 @dataclass(slots=True)
 class Rooms:
-    """Those of a network."""
+    """The buffers of a network."""
 
     network: Network
     _queues: dict[tuple[Attachment, int], list[Room]] = field(default_factory=dict)
     _shared: dict[object, Room] = field(default_factory=dict)
 
     def of(self, port: Attachment, name: str, number: int) -> list[Room]:
-        """All that a frame of a class needs room in at a port."""
+        """All buffers that a frame of a class needs at a port."""
         if (port, number) not in self._queues:
             self._queues[port, number] = list(self._made(port, name, number))
         return self._queues[port, number]
 
     def lend(self, port: Attachment, name: str, others: Collection[int], bits: float | None) -> bool:
-        """Leaves others what they need at most, `bits` or what queues of their own hold; False if that is not known."""
+        """Reserves room for other traffic: `bits`, or what queues of their own hold; False if the need is unknown."""
         kind = self.network.nodes[port.node].kind
         own = kind.queue_buffer if isinstance(kind, Switch) else None
         most = min(inf if bits is None else bits, inf if own is None else 8.0 * own.bytes * len(others))

@@ -1,13 +1,13 @@
-"""A schedule by placing one flow after another, and giving way where none fits.
+"""Finds a schedule by placing one flow after another, and moving others where none fits.
 
-A flow whose windows all open as soon as its frame is there has one unknown, its dispatch, and every other window is a
-forbidden arc of it: windows of flows i and j at a port clash exactly where their distance modulo the greatest common
+A flow whose windows all open as soon as its frame is ready has one unknown, its dispatch, and every other window is a
+forbidden arc for it: windows of flows i and j at a port clash exactly where their distance modulo the greatest common
 divisor of both periods is too short, so no hyperperiod is unrolled and periods need not be harmonic (Serafini and
 Ukovich, SIAM J. Discrete Math. 2(4), 1989: periodic event scheduling). Where no dispatch is free, windows may wait in
-switches; where that does not help, the flow takes the place that costs least and those in its way are placed anew, at a
-price that grows each time they are moved (iterative forward search: Müller, Rudová and Barták, PATAT 2004).
+switches; where that does not help, the flow takes the cheapest place and the flows in its way are placed again, at a
+cost that grows each time they are moved (iterative forward search: Müller, Rudová and Barták, PATAT 2004).
 
-The search finds; it proves nothing. What it does not find may exist: `proving` is asked then.
+The search proves nothing: a schedule that it does not find may exist, which `proving` decides.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from wiregauge.scheduling.problem import Demand, Problem
 __all__ = ["Objective", "Opens", "openings", "search", "total_wait"]
 
 Opens = dict[int, tuple[int, ...]]
-"""By flow, when its windows open after the beginning of the period in which it is dispatched."""
+"""Openings of each flow's windows, from the beginning of the period of its dispatch."""
 Objective = Literal["latency", "windows"]
-"""What there is to be least of: waiting in switches, or openings of gates."""
+"""The objective that is minimised: waiting in switches, or gate openings."""
 _Integers = NDArray[np.int64]
 _NEVER = -1
 _SAMPLES = 48
-"""Places that a flow without a free one is tried at."""
+"""The most places tried for a flow that has no free one."""
 _WAITING_TRIES = 96
-"""Dispatches that are tried with waiting."""
+"""The most dispatches tried with waiting."""
 
 
 @dataclass(slots=True)
 class _Arcs:
-    """Where a window may not open: (time - low) modulo `modulus` strictly between 0 and `width`."""
+    """Forbidden times of a window: (time - low) modulo `modulus` strictly between 0 and `width`."""
 
     low: list[int] = field(default_factory=list)
     width: list[int] = field(default_factory=list)
     modulus: list[int] = field(default_factory=list)
     owner: list[int] = field(default_factory=list)
-    """The flow whose window it is; 0 where nobody can give way."""
+    """The flow whose window forbids the time; 0 where it cannot be moved."""
 
     def add(self, low: int, width: int, modulus: int, owner: int) -> None:
         self.low.append(low)
@@ -65,7 +65,7 @@ class _Arcs:
 
 
 class _Table:
-    """Which windows are where."""
+    """The windows that are placed."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -89,21 +89,21 @@ class _Table:
             del self._ports[window.port][demand.flow, at]
 
     def arcs_at(self, demand: Demand, at: int, shift: int, arcs: _Arcs, free: frozenset[int]) -> None:
-        """Adds where a time may not be with window `at` of a flow opening `shift` after it."""
+        """Adds the times forbidden for a flow by others at its window `at`, which opens `shift` after that time."""
         window, period = demand.windows[at], demand.period
         for (flow, _), (opens, length, other) in self._ports[window.port].items():
             if flow == demand.flow:
                 continue
             modulus = math.gcd(period, other)
             owner = flow if flow in free else 0
-            # From the end of the other one back to so much before it that this one ends as the other opens.
+            # From the end of the other window back to where this one would end as the other opens.
             arcs.add(opens - window.length - shift, window.length + length, modulus, owner)
         # Windows lie within their period.
         arcs.add(period - window.length - shift, window.length, period, 0)
 
 
 def _earliest(start: int, last: int, arrays: tuple[_Integers, _Integers, _Integers, _Integers]) -> int:
-    """The first time from `start` on, and up to `last`, in no arc; `_NEVER` without one."""
+    """The first time from `start` to `last` in no arc; `_NEVER` without one."""
     low, width, modulus, _ = arrays
     if (width > modulus).any():
         return _NEVER
@@ -118,7 +118,7 @@ def _earliest(start: int, last: int, arrays: tuple[_Integers, _Integers, _Intege
 
 
 def _covering(at: int, arrays: tuple[_Integers, _Integers, _Integers, _Integers]) -> NDArray[np.bool_]:
-    """Which arcs a time is in. One as long as its modulus leaves the instant at its ends, a longer one none."""
+    """The arcs that contain a time. One as long as its modulus leaves the instant at its ends free, a longer none."""
     low, width, modulus, _ = arrays
     inside = (at - low) % modulus
     covers: NDArray[np.bool_] = ((inside > 0) & (inside < width)) | (width > modulus)
@@ -138,7 +138,7 @@ class _Search:
         self.slack = {flow: demand.slack(problem.precision) for flow, demand in self.demands.items()}
 
     def impossible(self, demand: Demand) -> bool:
-        """Whether two windows of one port can never go together, or a flow not even alone."""
+        """Whether two windows of a port can never coexist, or a flow not even alone."""
         slack = self.slack[demand.flow]
         return slack is not None and slack < 0
 
@@ -161,7 +161,7 @@ class _Search:
         return arcs.arrays()
 
     def _late(self, demand: Demand, arcs: _Arcs, waited: int) -> None:
-        """Dispatches at which messages would be too old on arrival."""
+        """Adds arcs of dispatches at which messages would miss their deadline."""
         slack = self.slack[demand.flow]
         if slack is None or demand.release is None:
             return
@@ -170,7 +170,7 @@ class _Search:
             arcs.add(ready + slack - waited, step - (slack - waited), step, 0)
 
     def at_once(self, demand: Demand) -> tuple[int, ...] | None:
-        """The first dispatch after messages are made at which no window waits."""
+        """Openings for the first dispatch, from when messages are made, at which no window waits; None without one."""
         shifts = demand.at_once()
         arrays = self.arcs(demand, shifts)
         ready = 0
@@ -193,7 +193,7 @@ class _Search:
     def _touching(
         self, first: int, arrays: tuple[_Integers, _Integers, _Integers, _Integers], last: int
     ) -> int:
-        """Of all free dispatches beside another window, the one at which most windows touch."""
+        """Of all free dispatches next to another window, the one at which most windows touch."""
         low, width, modulus, _ = arrays
         best, most = first, -1.0
         for at in _candidates(arrays, last, 400):
@@ -206,7 +206,7 @@ class _Search:
         return best
 
     def waiting(self, demand: Demand) -> tuple[int, ...] | None:
-        """Of the first dispatches that are free at the sender, the one with the least waiting."""
+        """Openings with the least waiting, of the first dispatches that are free at the sender; None without one."""
         if len(demand.windows) == 1:
             return None
         by_window = []
@@ -235,7 +235,7 @@ class _Search:
         return best
 
     def _ends_of_arcs(self, by_window: Sequence[_Arcs], demand: Demand, last: int) -> list[int]:
-        """Dispatches at which some window of the flow could follow another one at once."""
+        """Dispatches at which some window of the flow could directly follow another one."""
         found = {0}
         for shift, arcs in zip(demand.at_once(), by_window, strict=True):
             for low, width, modulus in zip(arcs.low, arcs.width, arcs.modulus, strict=True):
@@ -272,7 +272,7 @@ class _Search:
         return tuple(opens)
 
     def push_in(self, demand: Demand) -> list[int] | None:
-        """Places a flow at once where it costs least; those in its way are taken out, and returned. None: nowhere."""
+        """Places a flow without waiting where it costs least; returns the flows it displaces, or None if nowhere."""
         shifts = demand.at_once()
         arrays = self.arcs(demand, shifts)
         owner = arrays[3]
@@ -298,7 +298,7 @@ class _Search:
         return sorted(owners)
 
     def run(self, order: Sequence[Demand], steps: int) -> bool:
-        """Places all; False when time or patience is at its end."""
+        """Places all flows; False when time or steps run out."""
         queue = list(order)
         count = 0
         while queue:
@@ -310,7 +310,7 @@ class _Search:
                 continue
             moved = self.push_in(demand)
             if moved is None:
-                # Nothing that can give way would help here: another order may.
+                # No movable flow would help here; another order may.
                 if not self._make_room(demand, queue):
                     return False
                 continue
@@ -318,7 +318,7 @@ class _Search:
         return True
 
     def _make_room(self, demand: Demand, queue: list[Demand]) -> bool:
-        """Takes out some of those that share a port with a flow."""
+        """Removes some of the flows that share a port with a flow."""
         ports = {window.port for window in demand.windows}
         beside = [
             one
@@ -334,7 +334,7 @@ class _Search:
         return True
 
     def improve(self) -> None:
-        """Places every flow once more, where it is better off."""
+        """Places every flow again where that improves the objective."""
         for demand in self.demands.values():
             if time.monotonic() > self.until:
                 return
@@ -355,7 +355,7 @@ class _Search:
 
 
 def _candidates(arrays: tuple[_Integers, _Integers, _Integers, _Integers], last: int, most: int) -> list[int]:
-    """Times at the ends of arcs, up to `last`."""
+    """The times at the ends of arcs, up to `last`."""
     low, width, modulus, _ = arrays
     found: set[int] = {0}
     for ends in (low + width, low):
@@ -370,7 +370,7 @@ def _candidates(arrays: tuple[_Integers, _Integers, _Integers, _Integers], last:
 def search(
     problem: Problem, *, seed: int, seconds: float, objective: Objective = "latency", rounds: int = 1_000_000
 ) -> Opens | None:
-    """Openings of every flow, or None where none were found in the time."""
+    """Openings of every flow, or None where none were found in the time, s."""
     until = time.monotonic() + seconds
     free = problem.free
     for number in range(rounds):
@@ -387,7 +387,7 @@ def search(
 
 
 def _order(free: Iterable[Demand], number: int, chance: random.Random) -> list[Demand]:
-    """The least free first: tight deadlines, short periods, long windows, long ways; later rounds shuffle more."""
+    """The most constrained first: tight deadlines, short periods, long windows, long paths; later rounds shuffle."""
 
     def key(demand: Demand) -> tuple[float, float]:
         share = sum(window.length for window in demand.windows) / demand.period
@@ -398,7 +398,7 @@ def _order(free: Iterable[Demand], number: int, chance: random.Random) -> list[D
 
 
 def total_wait(problem: Problem, opens: Opens) -> int:
-    """How long frames wait in switches, of all flows together."""
+    """The total time that frames of all flows wait in switches."""
     return sum(
         demand.network_latency(opens[demand.flow]) - demand.network_latency(demand.at_once())
         for demand in problem.free
@@ -406,8 +406,9 @@ def total_wait(problem: Problem, opens: Opens) -> int:
 
 
 def openings(problem: Problem, opens: Opens) -> int:
-    """How often a gate for time-triggered frames opens in a cycle, of all ports together: windows that touch are
-    one."""
+    """The number of openings of time-triggered gates in a cycle, over all ports; windows that touch count
+    as one.
+    """
     total = 0
     for port, entries in problem.at_port().items():
         del port

@@ -1,4 +1,4 @@
-"""What `wiregauge schedule` tells: as JSON of a schema, as text, and as a page with a Gantt picture."""
+"""The output of `wiregauge schedule`: JSON by a schema, text, and a page with a Gantt chart."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _MOST_LISTED = 40
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Everything that there is to tell of one test."""
+    """The data of all outputs for one test."""
 
     file: str
     name: str
     problem: Problem
     answer: Answer | None
-    """None: a schedule was checked, none computed."""
+    """The computed answer; None where a schedule was only checked."""
     objective: Objective | None
     opens: Opens | None
     faults: Sequence[Fault] = ()
     gates: Sequence[GateList] = ()
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By port, as they are typed."""
+    """Shell commands of each port."""
     written: Sequence[str] = ()
     gated: Gated | None = None
     """The same test with gates."""
 
     @property
     def outcome(self) -> str:
-        """One word."""
+        """The outcome, one word."""
         if self.answer is None:
             return "faulty" if self.faults else "sound"
         if self.answer.clash is not None:
@@ -64,7 +64,7 @@ class Shown:
 
 
 def json_of(shown: Shown) -> dict[str, Any]:
-    """As `schedule.schema.json` has it."""
+    """The output in the form of `schedule.schema.json`."""
     problem, answer = shown.problem, shown.answer
     clash = None if answer is None or answer.clash is None else answer.clash
     return {
@@ -137,7 +137,7 @@ def _port(shown: Shown, gates: GateList) -> dict[str, Any]:
 
 
 def gates_json(file: str, name: str, judged: GatesJudged) -> dict[str, Any]:
-    """What came of the gates of a test, in the form of `json_of`."""
+    """The result for the gates of a test, in the form of `json_of`."""
     return {
         "schema": SCHEMA,
         "file": file,
@@ -169,7 +169,7 @@ def gates_json(file: str, name: str, judged: GatesJudged) -> dict[str, Any]:
 
 
 def gates_text(file: str, judged: GatesJudged) -> list[str]:
-    """The same for the terminal."""
+    """The result for the gates of a test, as text lines."""
     count = len(judged.faults)
     if count:
         return [f"{file}: {count} fault{'s' if count != 1 else ''}"] + [
@@ -193,8 +193,9 @@ def _faults(faults: Sequence[Fault]) -> list[dict[str, Any]]:
 def openings_from(
     problem: Problem, document: Mapping[str, Any]
 ) -> tuple[Opens, dict[int, dict[str, int]], list[Fault]]:
-    """A schedule in the form of `json_of`, made anywhere: openings, lengths of windows by flow and port, and what is
-    wrong with it before anything is compared. Times are rounded down to the grid, lengths too. Raises ValueError."""
+    """Reads a schedule in the form of `json_of`, whoever made it: openings, window lengths by flow and port, and faults
+    of its form. Times and lengths are rounded down to the grid. Raises ValueError.
+    """
     opens: Opens = {}
     lengths: dict[int, dict[str, int]] = {}
     faults: list[Fault] = []
@@ -254,7 +255,7 @@ def _grid(problem: Problem, time_ns: Any) -> int:
 
 
 def text_of(shown: Shown) -> list[str]:
-    """For the terminal."""
+    """The output as text lines."""
     problem = shown.problem
     lines: list[str] = []
     if shown.answer is not None and shown.answer.clash is not None:
@@ -308,7 +309,7 @@ def _table(shown: Shown) -> list[str]:
 
 
 def figure_of(shown: Shown) -> Figure:
-    """The Gantt picture; all flows over one common period."""
+    """The Gantt chart of all flows over one common period."""
     assert shown.opens is not None
     problem, opens = shown.problem, shown.opens
     placed = [demand for demand in problem.demands if demand.flow in opens]
@@ -340,7 +341,7 @@ def figure_of(shown: Shown) -> Figure:
 
 
 def write_page(shown: Shown, path: Path) -> None:
-    """The picture and its tables as one HTML file. Raises RunDirectoryError when the disk refuses."""
+    """Writes the chart and its tables as one HTML file. Raises RunDirectoryError when the disk refuses."""
     assert shown.opens is not None
     problem = shown.problem
     flows = [_flow(problem, shown.opens, demand.flow) for demand in problem.demands]

@@ -1,4 +1,4 @@
-"""From a problem to its answer: the search first, the solver for what the search leaves open."""
+"""Solves a scheduling problem: the search first, then the solver."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Answer", "Proof", "Solver", "solve"]
 Proof = Literal["proven", "best-found"]
 Solver = Callable[[Problem, float, int], "Answer"]
 _RESERVE = 0.3
-"""Seconds that the solver may take longer than it was given."""
+"""Seconds by which the solver may exceed its time."""
 _TURNS = ((0.05, 0.1), (0.15, 0.25), (0.15, 0.3))
-"""Shares of the time that search and solver have, turn by turn."""
+"""Shares of the time for search and solver, in each turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,18 @@ class Answer:
     opens: Opens | None
     clash: Clash | None
     proof: Proof
-    """Of a schedule: whether none is better."""
+    """Whether a schedule is proved optimal."""
     seconds: float
     by: Literal["search", "solver", "counting", "nobody"]
-    """Who found it."""
+    """The method that found it."""
     solver_missing: bool = False
-    """Whether the answer could be better with the solver, which is not installed."""
+    """Whether the answer might be better with the solver, which is not installed."""
 
 
 def solve(
     problem: Problem, *, objective: Objective = "latency", seconds: float = 10.0, seed: int = 1
 ) -> Answer:
-    """A schedule of all flows, as good as the time allows; or the fewest flows that have none together."""
+    """A schedule of all flows, as good as the time allows; or the fewest flows that have no common schedule."""
     begun = time.monotonic()
     until = begun + seconds
 
@@ -51,7 +51,7 @@ def solve(
     found = counted(problem)
     if found is not None:
         return answer(None, clash_of(problem, found.flows, found.reason, until, seed), "counting")
-    # By turns: what the one has trouble with is often easy for the other.
+    # They take turns: what is hard for one is often easy for the other.
     for turn, (share_of_search, share_of_solver) in enumerate(_TURNS):
         left = until - time.monotonic()
         if left <= 0:
@@ -75,7 +75,7 @@ def solve(
 
 
 def _better(problem: Problem, opens: Opens, objective: Objective, until: float) -> tuple[Opens, bool]:
-    """What can still be made of a schedule, and whether none is better."""
+    """Improves a schedule in the time left; returns it and whether it is proved optimal."""
     if objective == "latency" and total_wait(problem, opens) == 0:
         return opens, True
     if objective == "windows" and openings(problem, opens) == sum(

@@ -1,7 +1,7 @@
-"""A schedule in the test language: the author's file with offsets and windows added, and nothing else changed.
+"""Writes a schedule into the author's test file: offsets and windows are added, and nothing else is changed.
 
-The text is edited where a flow stands, so that comments, order and layout stay. A group of flows whose members are
-scheduled becomes its members; what it was stands beside in a comment.
+Only the text of each flow is edited, so that comments, order and layout stay. A group of flows whose members are
+scheduled is replaced by its members, with the original in a comment.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ class NotKeptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """What an author wrote of time-triggered flows, by flow."""
+    """The author's settings of time-triggered flows, as sets of flow numbers."""
 
     scheduled: frozenset[int]
-    """With an offset or a window."""
+    """Flows with an offset or a window."""
     lengths: frozenset[int]
-    """With a length of all of their windows."""
+    """Flows with one length for all of their windows."""
     by_hand: frozenset[int]
-    """With a length of one of their windows."""
+    """Flows with a length for a single window."""
     early: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Rewritten:
-    """What is written of one flow."""
+    """The attributes and windows to write for a flow."""
 
     attributes: Mapping[str, str]
     windows: Sequence[Mapping[str, str]] = ()
 
 
 def author_of(data: bytes, file: str) -> Author:
-    """What a test says of its time-triggered flows. Raises TestError."""
+    """Reads the author's settings of time-triggered flows from a test. Raises TestError."""
     scheduled, lengths, by_hand, early = set(), set(), set(), set()
     for node in _flows(expanded(checked_tree(data, file), file).root):
         number = int(node.get("id", "0"))
@@ -79,7 +79,7 @@ def _flows(root: etree._Element) -> list[etree._Element]:
 
 
 def unscheduled(data: bytes, file: str) -> bytes:
-    """The test without the offsets and windows of its time-triggered flows: for a schedule from the beginning."""
+    """The test without the offsets and windows of its time-triggered flows, to schedule it from scratch."""
     numbers = {int(node.get("id", "0")) for node in _flows(expanded(checked_tree(data, file), file).root)}
     return _Editor(data, file, {number: _Rewritten({}) for number in numbers}, again=True).text()
 
@@ -97,8 +97,8 @@ def scheduled(
 ) -> bytes:
     """The test with a schedule of the flows that are free in `problem`.
 
-    As little is written as the plan needs to derive the same windows: the offset, and windows by hand where they are
-    not what it derives. The plan then checks the whole test. Raises NotKeptError with what it refuses.
+    Only what the plan needs to derive the same windows is written: the offset, and windows where they differ from
+    those it derives. The plan then checks the whole test. Raises NotKeptError where it refuses it.
     """
     changes = {
         demand.flow: _Rewritten(
@@ -129,7 +129,7 @@ def _attributes(
     written = {"offset": time_text(opens[flow][0] * problem.grid_ps)}
     precision_ps = problem.precision * problem.grid_ps
     if precision_ps > DEFAULT_EARLY_PS and flow not in of_author:
-        # Of all runs, the one whose frames are there soonest.
+        # Use the run whose frames arrive earliest.
         early = max(
             one.schedule.early
             for run in campaign.runs
@@ -169,7 +169,7 @@ def _windows(campaign: Campaign, problem: Problem, opens: Opens, flow: int) -> l
 
 
 def time_text(time_ps: int) -> str:
-    """A time as an author would write it."""
+    """A time in the style of authors: the largest unit that fits."""
     for unit, size in (("ms", 10**9), ("us", 10**6)):
         if time_ps and time_ps % size == 0:
             return f"{time_ps // size}{unit}"
@@ -179,7 +179,7 @@ def time_text(time_ps: int) -> str:
 
 @dataclass(slots=True)
 class _Found:
-    """Where a flow stands in the text."""
+    """The position of a flow in the text."""
 
     start: int
     tag_end: int
@@ -207,7 +207,7 @@ class _Editor:
         return b"".join([*parts, self._data[at:]])
 
     def _places(self) -> list[_Found]:
-        """Every <flow>, in the order of the file."""
+        """The position of every <flow>, in the order of the file."""
         found: list[_Found] = []
         parser = expat.ParserCreate(namespace_separator=" ")
         window_start = [0]
@@ -230,7 +230,7 @@ class _Editor:
             start = window_start[0] if local(name) == "window" else found[-1].start
             tag = _TAG.match(self._data, start)
             assert tag is not None
-            # Where the parser stands at the end of an empty element is where the end tag of its parent may begin.
+            # For an empty element the parser's end position may be that of its parent's end tag.
             end = tag.end() if tag[4].strip() else self._data.index(b">", parser.CurrentByteIndex) + 1
             if local(name) == "flow":
                 found[-1].end = end
@@ -285,7 +285,7 @@ class _Editor:
         return start + b">" + lines + b"\n" + indent + b"</" + prefix + name + b">"
 
     def _members(self, place: _Found, node: etree._Element) -> bytes | None:
-        """A group as its members, if one of them changes."""
+        """A group expanded to its members, if one of them changes; else None."""
         root = parse(self._data, self._file)
         every = list(root.iter("{*}flow"))
         at = next(
@@ -334,7 +334,7 @@ def _escaped(value: str) -> str:
 
 
 def _set(attributes: bytes, key: bytes, value: bytes) -> bytes:
-    """The attributes with one set: in its place, or behind the others."""
+    """The attributes with one set: replaced in place, or appended."""
     done = False
 
     def replaced(found: re.Match[bytes]) -> bytes:

@@ -1,4 +1,4 @@
-"""Whole experiments of published papers: their tests run by the runner, their tables and figures laid beside ours.
+"""Whole experiments of published papers: their tests are run, their tables and figures compared.
 
 A study of one's own is a folder with a `study.py`; docs/how-to/studies.md shows one.
 """

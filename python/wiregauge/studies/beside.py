@@ -1,4 +1,4 @@
-"""What another study directory holds, to stand beside ours: mostly the simulator's beside that of real frames."""
+"""Figures from another study directory for comparison: mostly simulated ones next to those of real frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Beside", "beside_of"]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The figures of a study that was carried out elsewhere, by cell, in the unit that the paper prints."""
+    """The figures of a study carried out elsewhere, by cell, in the units that the paper prints."""
 
     bench: str
     size: str
@@ -23,21 +23,21 @@ class Beside:
 
     @property
     def name(self) -> str:
-        """Of the column that holds it."""
+        """The title of its column in tables."""
         return f"{self.bench}, {self.size}"
 
     def of(self, cell: Laid) -> float | None:
-        """Its figure of a cell; None where it has none in the unit of the cell. What ours lacks may have no unit."""
+        """The figure of a cell; None where it is missing or has another unit. A cell that we lack may have no unit."""
         figure, unit = self.shown(cell)
         return figure if unit == cell.unit else None
 
     def shown(self, cell: Laid) -> tuple[float | None, str]:
-        """Its figure of a cell in its own unit, for the eye."""
+        """The figure of a cell and its own unit, for display."""
         return self.figures.get(cell.key, (None, ""))
 
 
 def beside_of(kept: Mapping[str, Any]) -> Beside:
-    """Of the objects of a `study.json`."""
+    """The figures in the content of a `study.json`."""
     figures = {
         Key(item["item"], cell["series"], cell["x"], cell["statistic"]): (cell["ours"], cell["unit"])
         for item in kept["items"]

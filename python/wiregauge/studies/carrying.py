@@ -1,4 +1,4 @@
-"""A study carried out: each part a run directory, made by the runner; kept when it is stopped, gone on with later."""
+"""The execution of a study: the runner makes a run directory for each part; a stopped study can be resumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUNS = "runs"
 
 @dataclass(slots=True)
 class Carried:
-    """What has become of a study so far."""
+    """The state of a study's execution."""
 
     study: Study
     size: Size
@@ -50,25 +50,25 @@ class Carried:
 
     @property
     def results(self) -> Results:
-        """For who collects cells."""
+        """The results so far, from which cells are collected."""
         return Results(self.size, self.bench, self.place, self.judgements, self.missing, self.skipped)
 
 
 class Going(Protocol):
-    """Is told how a study goes on; the terminal's view is one."""
+    """Receives the progress of a study; the terminal's view is one."""
 
     def parts_known(self, planned_s: Mapping[str, float]) -> None:
-        """Which parts are to run, each with the seconds of traffic that it plans."""
+        """The parts that will run, each with its planned seconds of traffic."""
 
     def part_began(self, name: str) -> None:
-        """A part begins, or is judged again where it was complete."""
+        """A part begins, or is judged again where it was complete before."""
 
     def part_ended(self, name: str) -> None:
-        """It has ended."""
+        """A part has ended."""
 
 
 def load_parts(study: Study, size: Size, bench: str) -> dict[str, Loaded]:
-    """The tests of the parts that run on this bench in this size. Raises StudyError for one that is none."""
+    """Loads the tests of the parts that run on this bench in this size. Raises StudyError for an invalid test."""
     loaded = {}
     for part in study.parts:
         if part.left_out(bench, size):
@@ -89,9 +89,9 @@ def carry_out(
     going: Going,
     told: Callable[[str], object] = print,
 ) -> None:
-    """Makes what is missing of every part and judges it. `carried` says what there is, also when it was stopped.
+    """Runs the missing parts of a study and judges them; `carried` has the earlier parts of a resumed study.
 
-    Raises BenchError, RunDirectoryError and TestError as the runner does, for what is no interruption.
+    Raises BenchError, RunDirectoryError and TestError as the runner does; an interruption is no error.
     """
     study, size = carried.study, carried.size
     for part in study.parts:
@@ -160,7 +160,7 @@ def _judged(
 
 
 def _set_aside(place: Path) -> None:
-    """Moves what was stopped, or killed, before it was a run directory: nothing is removed."""
+    """Moves aside what a stopped or killed run left before it was a run directory; nothing is removed."""
     if not place.exists():
         return
     aside = place.parent.parent / "interrupted"
@@ -181,7 +181,7 @@ def _end(carried: Carried, state: str, reason: str) -> None:
 
 
 class Pace:
-    """How long the rest takes: seconds of traffic that are planned, stretched by what those so far took."""
+    """Estimates the time left: the planned seconds of traffic, scaled by the time that the parts so far took."""
 
     def __init__(self, planned_s: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
         self._planned = dict(planned_s)
@@ -190,12 +190,12 @@ class Pace:
         self._began = clock()
 
     def ended(self, name: str) -> None:
-        """A part is done."""
+        """Records that a part has ended."""
         self._done.append(name)
 
     @property
     def left_s(self) -> float | None:
-        """None before the first part has ended."""
+        """Estimated seconds left; None before the first part has ended."""
         done = sum(self._planned[name] for name in self._done)
         rest = sum(self._planned.values()) - done
         return rest * (self._clock() - self._began) / done if done > 0 else None

@@ -1,6 +1,7 @@
-"""What a study declares: its paper, the tests it runs, the items of the paper it lays beside them.
+"""The declaration of a study: its paper, the tests it runs, and the items of the paper to compare.
 
-A study is a folder: `study.py` with one `STUDY`, its test files, `expected.csv` with what the paper printed, README.md.
+A study is a folder: `study.py` with one `STUDY`, its test files, `expected.csv` with the figures that the paper prints,
+and README.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["Cells", "Item", "Key", "Parameter", "Part", "Picture", "Study"]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Names a cell: the item of the paper, and in it the row, the column and what is told of them."""
+    """The name of a cell: the item of the paper, the series (row), `x` (column) and the statistic."""
 
     item: str
     series: str
@@ -42,19 +43,19 @@ class Part:
 
     name: str
     test: str
-    """Its file in the folder of the study."""
+    """The test file, in the study's folder."""
     settings: Mapping[Size, Sequence[str]] = field(default_factory=dict)
     not_on: Mapping[str, str] = field(default_factory=dict)
     not_in: Mapping[Size, str] = field(default_factory=dict)
     settings_on: Mapping[str, Mapping[Size, Sequence[str]]] = field(default_factory=dict)
-    """By bench and size, in place of `settings`."""
+    """Settings that replace `settings`, by bench and size."""
 
     def settings_of(self, bench: str, size: Size) -> Sequence[str]:
-        """What is set beside the file on this bench in this size."""
+        """The settings applied to the file on this bench in this size."""
         return self.settings_on.get(bench, {}).get(size, self.settings.get(size, ()))
 
     def left_out(self, bench: str, size: Size) -> str:
-        """Why it does not run on this bench, or in this size; empty where it does."""
+        """The reason why the part does not run on this bench or in this size; empty where it does."""
         return self.not_on.get(bench, "") or self.not_in.get(size, "")
 
 
@@ -63,10 +64,10 @@ class Picture:
     """Draws the cells of an item over `x`, a line for each series: the paper's and ours side by side."""
 
     x: str
-    """Title of the axis; the number at the beginning of a cell's `x` is its place."""
+    """Title of the axis; a cell is placed at the number at the beginning of its `x`."""
     y: str
     statistic: str = ""
-    """Which cells are drawn, where the item has several statistics."""
+    """The statistic that is drawn, where the item has several."""
     log_x: bool = False
     log_y: bool = False
     lines: bool = True
@@ -78,23 +79,23 @@ class Item:
     """A table, a figure or a sentence of the paper, by the paper's number."""
 
     number: str
-    """As the paper calls it: `Table 3`, `Figure 5`, `Section 4`."""
+    """The paper's number: `Table 3`, `Figure 5`, `Section 4`."""
     title: str
     may_miss: Mapping[str, int] = field(default_factory=dict)
-    """Of a statistic how many cells may miss their criterion; all have to meet it where nothing is said."""
+    """The number of cells that may miss their criterion, by statistic; 0 where not given."""
     picture: Picture | None = None
     note: str = ""
     judged_on: Sequence[str] = ("sim",)
-    """Benches on which the criteria count. Real hosts are not the paper's, so there the cells are shown only."""
+    """Benches where the criteria count. Real hosts differ from the paper's, so there cells are only shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number of the model that the paper does not state, and what it is moved to, to see which results move with it.
+    """A number of the model that the paper does not state, and other values of it that show which results depend on it.
 
     `places` are the attributes that hold it: files of the study's folder, as a pattern, and an XPath whose prefix `t`
-    is the test language. `moved` has shares of what stands there, `90%`, or values in its place; of a distribution
-    every quantity is scaled. Settings of a size win over what stands in a file.
+    is the test language. `moved` has shares of the value, `90%`, or other values; of a distribution every
+    quantity is scaled. Settings of a size override the files.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Parameter:
     places: Sequence[tuple[str, str]]
     moved: Sequence[str] = ("90%", "110%")
     because: str = ""
-    """Why it is moved by other than a tenth."""
+    """The reason for values other than plus and minus a tenth."""
 
 
 Cells = Iterable[tuple[Key, Measured]]
@@ -119,7 +120,7 @@ class Study:
     name: str
     title: str
     paper: str
-    """How to cite it."""
+    """The citation of the paper."""
     question: str
     parts: Sequence[Part]
     items: Sequence[Item]
@@ -127,4 +128,4 @@ class Study:
     figures: Callable[[Results], Mapping[str, Sequence[Figure]]] | None = None
     parameters: Sequence[Parameter] = ()
     folder: Path = Path()
-    """Where its files are; whoever loads it says so."""
+    """The folder of its files; set when the study is loaded."""

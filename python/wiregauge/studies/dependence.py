@@ -1,9 +1,9 @@
-"""Which declared predictions are none: the test bed was given what they agree with.
+"""Finds declared predictions that are none, since the test bed was given the value that they agree with.
 
 A cell repeats another if ours is the same figure of the same runs, or if the paper's value was fitted to, was put in,
-or stands in a test: 110 ns predicted where 110 ns was fitted. Values are compared whatever they are of, since a value
-does not say where it went; `coincidence` in `expected.csv` says why two are equal by chance. Figures are never so. A
-bound (at most 1 µs) has no value that ours comes to. Not noticed: a multiple of what was fitted.
+or is an attribute of a test: 110 ns predicted where 110 ns was fitted. Values are compared whatever they mean, since
+the use of a value is unknown; `coincidence` in `expected.csv` gives the reason where two are equal by chance, which
+does not apply to equal figures. Bounds (at most 1 µs) are not compared. A multiple of a fitted value is not found.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from wiregauge.studies.size import StudyError
 __all__ = ["Origin", "origins"]
 
 Value = tuple[str, float]
-"""Unit of ours, and how many of it to nine digits."""
+"""Our base unit, and the amount of it to nine digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where what a declared prediction agrees with was fitted or put in, and what its agreement is worth then."""
+    """The fitted or given value that a declared prediction repeats, and the role that its agreement then has."""
 
     role: Literal["fit", "input"]
     name: str
     statement: str
-    """What the paper says there; empty of an attribute of a test."""
+    """The paper's statement there; empty for an attribute of a test."""
 
 
 def origins(study: Study, expected: Sequence[Published], sources: Mapping[Key, str]) -> dict[Key, Origin]:
-    """Of every prediction that is none: what it repeats. `sources` say which figure each cell of ours is.
+    """The origin of every prediction that repeats a fit or an input. `sources`: which figure each cell of ours is.
 
-    Raises StudyError for a `coincidence` with nothing.
+    Raises StudyError for a `coincidence` without an equal value.
     """
     given = [cell for cell in expected if cell.role in ("fit", "input")]
     figures = {source: cell for cell in reversed(given) if (source := sources.get(cell.key))}
@@ -63,7 +63,7 @@ def origins(study: Study, expected: Sequence[Published], sources: Mapping[Key, s
 
 
 def _values(given: Sequence[Published]) -> dict[Value, Origin]:
-    """What each value was fitted or put in as; the first cell that has it."""
+    """The origin of each fitted or given value; the first cell where several have it."""
     return {_value(cell): _cell_origin(cell) for cell in reversed(given) if not cell.is_bound}
 
 
@@ -80,7 +80,7 @@ def _rounded(value: float) -> float:
 
 
 def _attributes(study: Study) -> dict[Value, Origin]:
-    """The times and rates that stand in the tests; plain numbers are of too many things."""
+    """The times and rates in the tests' attributes; plain numbers could mean anything."""
     try:
         files, _ = moved_files(study, None)
     except TestError:
@@ -100,7 +100,7 @@ def _written(root: etree._Element) -> Iterator[tuple[str, str]]:
 
 
 def _quantities(text: str) -> Iterator[Value]:
-    """Times and rates of an attribute; of a distribution `0%:1us 100%:3us` those behind the shares."""
+    """Times and rates in an attribute; in a distribution `0%:1us 100%:3us` those after the shares."""
     for word in text.split():
         for unit, read in (("ns", quantity.time_ns), ("bit/s", quantity.rate_bps)):
             with suppress(quantity.QuantityError):

@@ -1,4 +1,4 @@
-"""Pictures of the courses of flows, as papers draw them: over time, against rarity, as counts, as bars."""
+"""Figures of flows' time series in the papers' styles: over time, against rarity, as histograms, as bars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wiregauge.studies.results import Course
 __all__ = ["against_rarity", "as_counts", "over_time", "with_extremes"]
 
 MARKS = 6_000
-"""Points that are drawn of a series; beyond it the extremes of every stretch."""
+"""The most points drawn for a series; beyond it only the extremes of each interval."""
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 def over_time(
     name: str, title: str, courses: Mapping[str, Course], within: tuple[float, float] | None = None
 ) -> list[Figure]:
-    """A panel for each course over the time of its run, s, or only `within` a part of it; µs. Nothing of no course."""
+    """A panel for each series, µs, over the time of its run, s, or the part `within`; no figure without series."""
     panels = []
     marks = max(MARKS // max(len(courses), 1), 500)
     notes = []
@@ -51,7 +51,7 @@ def _within(series: Series | None, within: tuple[float, float] | None) -> Series
 
 
 def against_rarity(name: str, title: str, courses: Mapping[str, Course]) -> list[Figure]:
-    """The whole distributions in one panel, against how rare a value is."""
+    """The complementary distributions in one panel: value against rarity."""
     traces: list[Trace] = []
     most = 1.0
     for k, (label, course) in enumerate(courses.items()):
@@ -68,7 +68,7 @@ def against_rarity(name: str, title: str, courses: Mapping[str, Course]) -> list
 
 
 def as_counts(name: str, title: str, courses: Mapping[str, Course], bin_ns: float) -> list[Figure]:
-    """A histogram for each course with bins of `bin_ns`; ns."""
+    """A histogram for each series with bins of `bin_ns`; ns."""
     panels = []
     for k, (label, course) in enumerate(courses.items()):
         if course.series is None:
@@ -91,7 +91,7 @@ def with_extremes(
     points: Sequence[tuple[float, Measured, Measured, Measured]],
     lines: Mapping[str, tuple[float, float]] | None = None,
 ) -> list[Figure]:
-    """Means with bars from least to greatest, `(x, least, mean, greatest)` in ns; `lines` are (slope, intercept)."""
+    """Means with bars from minimum to maximum, `(x, min, mean, max)` in ns; `lines` are (slope, intercept)."""
     whole = [
         (place, low.value, mean.value, high.value)
         for place, low, mean, high in points

@@ -1,4 +1,4 @@
-"""What a parameter of a study's model does to a result: how far it moves it, and whether it decides it."""
+"""The effect of a parameter of a study's model on a result: how far it moves it, and whether it changes the outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wiregauge.studies.moving import SEED
 from wiregauge.studies.sensitivity import Found, Sensitivity
 
 _POINT: Final = re.compile(r", \d.*")
-"""What a series has behind its name where it is of one load or one network."""
+"""The suffix of a series' name for one load or one network."""
 __all__ = [
     "Effect",
     "RowEffects",
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a cell comes to with one parameter at another value."""
+    """The value and result of a cell with one parameter at another value."""
 
     name: str
     to: str
@@ -41,7 +41,7 @@ class Effect:
 
     @property
     def size(self) -> float:
-        """By how much it moves, in the terms of `text`; endless where there is no figure any more."""
+        """The size of the change in the terms of `text`; infinite where one of the figures is missing."""
         if self.base is None or self.ours is None:
             return 0.0 if self.base is self.ours else inf
         change = abs(self.ours - self.base)
@@ -49,7 +49,7 @@ class Effect:
 
     @property
     def text(self) -> str:
-        """By how much: a share of what it was; of shares, and of what was zero, the difference."""
+        """The change as text: relative; for shares and values that were zero, the difference."""
         if self.base is None or self.ours is None:
             return "the same" if self.base is self.ours else "no figure"
         change = self.ours - self.base
@@ -64,7 +64,7 @@ class Effect:
 
 
 def effects_of(cell: Laid, found: Sensitivity | None) -> tuple[Effect, ...]:
-    """Every move of the study with what the cell comes to; none of a cell that is not compared."""
+    """The effect of every move of the study on a cell; empty for a cell that is not compared."""
     at = found.at(cell.key) if found is not None else None
     if found is None or at is None:
         return ()
@@ -76,7 +76,7 @@ def effects_of(cell: Laid, found: Sensitivity | None) -> tuple[Effect, ...]:
 
 
 def moved_most(effects: Sequence[Effect], most: int = 2) -> tuple[tuple[Effect, ...], ...]:
-    """The parameters that move a cell most, each at all of its values; none that moves it no further than a seed."""
+    """The parameters that move a cell most, at all their values; only those that move it more than a seed does."""
     by_name: dict[str, list[Effect]] = {}
     for one in effects:
         by_name.setdefault(one.name, []).append(one)
@@ -90,7 +90,7 @@ def _greatest(effects: Sequence[Effect]) -> float:
 
 
 def rests_on(effects: Sequence[Effect]) -> str:
-    """With which parameter a cell that holds would fail, or one that fails would hold; empty where with none."""
+    """The parameters with which the cell's outcome would differ, as text; empty where there is none."""
     other = _by_name(one for one in effects if one.result != one.before)
     if not other:
         return ""
@@ -125,16 +125,16 @@ class RowEffects:
 
     @property
     def name(self) -> str:
-        """For the eye."""
+        """The row's name for display."""
         return ", ".join(filter(None, (self.series, self.statistic)))
 
     @property
     def holds(self) -> int:
-        """Cells that hold with the tests as they are."""
+        """The number of cells that hold with the tests unchanged."""
         return sum(effects[0].before == "holds" for effects in self.cells)
 
     def holding(self) -> Mapping[tuple[str, str], int]:
-        """By parameter and value: of the cells that hold, how many still do."""
+        """The number of cells that still hold, by parameter and value."""
         found: dict[tuple[str, str], int] = {}
         for effects in self.cells:
             for one in effects:
@@ -143,7 +143,7 @@ class RowEffects:
         return found
 
     def greatest(self) -> Mapping[str, tuple[Effect, ...]]:
-        """By parameter: the cell that it moves most, at each of its values."""
+        """The effects on the cell that it moves most, by parameter."""
         found: dict[str, tuple[Effect, ...]] = {}
         for effects in self.cells:
             for some in moved_most(effects, most=len(effects)):
@@ -163,7 +163,7 @@ class Fall:
 
     @property
     def text(self) -> str:
-        """A row stands or falls with what leaves fewer than half of its cells."""
+        """The outcome in words; the row stands or falls with the parameter if fewer than half of its cells are left."""
         what = f"another seed ({self.to})" if self.name == SEED else f"{self.name} at {self.to}"
         if self.holds == 1:
             return f"stands or falls with {what}"
@@ -172,7 +172,7 @@ class Fall:
 
 
 def row_effects(cells: Sequence[Laid], found: Sensitivity | None) -> tuple[RowEffects, ...]:
-    """The rows that cells are of, in their order; none without what moves them."""
+    """The rows of the cells, in their order; without cells that have no effects."""
     rows: dict[tuple[str, str, str], list[tuple[str, tuple[Effect, ...]]]] = {}
     for cell in cells:
         if effects := effects_of(cell, found):
@@ -187,7 +187,7 @@ def row_effects(cells: Sequence[Laid], found: Sensitivity | None) -> tuple[RowEf
 
 
 def falls_with(row: RowEffects) -> tuple[Fall, ...]:
-    """Where cells of a row that hold do no more, the most of them first: each parameter at its worst value."""
+    """Parameters with which some cells of a row no longer hold, each at its worst value, the most cells first."""
     worst: dict[str, Fall] = {}
     for (name, to), left in row.holding().items():
         if left < row.holds and (name not in worst or left < worst[name].left):
@@ -196,7 +196,7 @@ def falls_with(row: RowEffects) -> tuple[Fall, ...]:
 
 
 def row_sentence(row: RowEffects, most: int = 3) -> str:
-    """What moves a row most, and what it stands or falls with."""
+    """A sentence with the parameter that moves a row most, and those it stands or falls with."""
     texts = [f"{row.holds} of {len(row.cells)} hold"] if len(row.cells) > 1 else []
     greatest = next(iter(row.greatest().values()), ())
     moving = ", ".join(f"{one.to}: {one.text}" for one in greatest)

@@ -1,4 +1,4 @@
-"""A straight line through cells: what a paper reads off a regression, with the regression's own intervals."""
+"""A straight-line fit through cells, as in a paper's regression, with its confidence intervals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["line"]
 
 
 def line(points: Sequence[tuple[float, Measured]], per: str) -> tuple[Measured, Measured]:
-    """Slope (in the unit of the cells `per` that of x) and intercept of a first-order least-squares line.
+    """Slope (unit of the cells per that of x) and intercept of a first-order least-squares line.
 
-    The 95 % intervals are Student's from the scatter of the points around the line, and open for two points. Where a
-    point is missing, both say so. Raises StudyError where the points are not of one unit, or there is no line.
+    The 95 % intervals are Student's from the scatter of the points around the line, and open for two points. If a point
+    is missing, both have no value but the reason. Raises StudyError for points of several units, or without a line.
     """
     missing = next((found for _, found in points if found.value is None), None)
     units = {found.unit for _, found in points if found.value is not None}

@@ -23,18 +23,18 @@ _KEPT: Final = ("study", "size", "bench", "started")
 
 
 class StudyDirectory:
-    """Where a study is kept. Nothing in it is replaced but its own `study.json` and report."""
+    """The directory of a study. Only its own `study.json` and report are ever replaced."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
 
     @staticmethod
     def check_free(place: Path) -> None:
-        """Raises RunDirectoryError for a place that holds something already."""
+        """Raises RunDirectoryError for a place that is not empty."""
         RunDirectory.check_free(place)
 
     def begin(self, study: Study, size: Size, bench: str) -> Carried:
-        """A study that begins here. Raises RunDirectoryError where it cannot be."""
+        """Creates the directory of a new study. Raises RunDirectoryError where it cannot."""
         self.check_free(self.place)
         try:
             (self.place / RUNS).mkdir(parents=True)
@@ -45,9 +45,9 @@ class StudyDirectory:
         return Carried(study, size, bench, self.place, utc_now())
 
     def resume(self, study: Study, size: Size | None, bench: str | None) -> Carried:
-        """A study that goes on here; what it is was said when it began, and may be said again, but not otherwise.
+        """Resumes the study of this directory; size and bench may be repeated, but not changed.
 
-        Raises StudyError for a directory that is none, or of another study, size or bench.
+        Raises StudyError where there is no study directory, or that of another study, size or bench.
         """
         kept = self._kept()
         for what, here, asked in (
@@ -62,7 +62,7 @@ class StudyDirectory:
         return Carried(study, kept["size"], kept["bench"], self.place, kept["started"])
 
     def beside(self, study: Study) -> Beside:
-        """What is kept here of the same study, to stand beside another. Raises StudyError where there is none."""
+        """The figures of a study in this directory, to compare with. Raises StudyError where there is none."""
         kept = self._kept()
         if kept["study"] != study.name:
             raise StudyError(f"{self.place}: it is of the study {kept['study']}, not of {study.name}")
@@ -84,7 +84,7 @@ class StudyDirectory:
         return kept
 
     def save(self, shown: StudyShown) -> None:
-        """Writes `study.json`, whole. Raises RunDirectoryError where it cannot."""
+        """Writes `study.json` atomically. Raises RunDirectoryError where it cannot."""
         path = self.place / FILE
         try:
             write_whole(path, json_text(shown, depth=5) + "\n", replacing=_MARK)

@@ -1,4 +1,4 @@
-"""Where studies are: those of the program, and folders of others."""
+"""Finds studies: those shipped with the program, and folders of users."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FILE: Final = "study.py"
 
 
 def names() -> list[str]:
-    """The studies that came with the program."""
+    """The names of the studies that are shipped with the program."""
     return sorted(path.parent.name.replace("_", "-") for path in PAPERS.glob(f"*/{FILE}"))
 
 
 def open_study(name: str) -> Study:
-    """The study of this name, or that of a folder. Raises StudyError.
+    """Opens the study of this name, or that in a folder. Raises StudyError.
 
-    A folder's `study.py` is Python that is run: open only those you would run.
+    A folder's `study.py` is executed as Python: open only those you would run.
     """
     folder = PAPERS / name.replace("-", "_") if name in names() else Path(name)
     file = folder / FILE

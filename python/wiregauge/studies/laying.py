@@ -1,6 +1,6 @@
-"""The paper's cells and ours side by side, each with its criterion, and what follows for an item and the study.
+"""Compares the paper's cells with ours, each by its criterion, and derives the verdicts of items.
 
-The figure decides, as it does of a limit; its interval is shown beside. What was not measured is undecided and named.
+The figure decides, as for a limit; its interval is only shown. A cell that was not measured is undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Verdict = Literal["PASS", "FAIL", "UNDECIDED", "NONE"]
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """One cell: the paper's, ours in the paper's unit, and whether they agree."""
+    """A cell: the paper's figure, ours in the paper's unit, and whether they agree."""
 
     key: Key
     published: Published | None
@@ -37,25 +37,25 @@ class Laid:
     reason: str
     source: str
     origin: Origin | None = None
-    """Where what is declared a prediction was fitted or put in."""
+    """Where the value of a declared prediction was fitted or put in; None for true predictions."""
 
     @property
     def role(self) -> Role:
-        """What an agreement is worth: of an input, a fit or a prediction; empty where nothing is compared."""
+        """The role of an agreement: input, fit or prediction; empty where nothing is compared."""
         if self.origin is not None:
             return self.origin.role
         return self.published.role if self.published is not None else ""
 
     @property
     def statement(self) -> str:
-        """What the paper says, once for all cells that repeat it."""
+        """The paper's statement; cells that repeat it share its text."""
         if self.origin is not None and self.origin.statement:
             return self.origin.statement
         return self.published.statement if self.published is not None else ""
 
     @property
     def is_bound(self) -> bool:
-        """Whether the paper's value only bounds ours, so that a value far from it agrees as well."""
+        """Whether the paper's value only bounds ours, so that a distant value agrees too."""
         return self.published is not None and self.published.is_bound
 
     @property
@@ -67,7 +67,7 @@ class Laid:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How many cells of a statistic meet their criterion, and how many of them may miss it."""
+    """How many cells of a statistic meet their criterion, and how many may miss it."""
 
     statistic: str
     compared: int
@@ -78,7 +78,7 @@ class Need:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether enough of them agree; undecided as long as those that are open decide it."""
+        """PASS if no more cells fail than may; UNDECIDED while undecided cells could change that."""
         if not self.compared:
             return "NONE"
         if self.fails > self.may_miss:
@@ -88,7 +88,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """An item of the paper beside ours."""
+    """An item of the paper with its compared cells."""
 
     item: Item
     cells: Sequence[Laid]
@@ -101,7 +101,7 @@ class ItemResult:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """What several verdicts come to together."""
+    """The worst of several verdicts."""
     for one in ("FAIL", "UNDECIDED", "PASS"):
         if one in verdicts:
             return one
@@ -109,7 +109,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def lay(study: Study, results: Results) -> tuple[ItemResult, ...]:
-    """Every item of the study with its cells. Raises StudyError where cells and expectations do not belong together."""
+    """Compares every item of the study. Raises StudyError where cells and expectations do not match."""
     expected = read_expected(study.folder, [item.number for item in study.items])
     ours: dict[Key, Measured] = {}
     for key, found in study.cells(results):
@@ -129,7 +129,7 @@ def lay(study: Study, results: Results) -> tuple[ItemResult, ...]:
 
 
 def with_origins(study: Study, expected: Sequence[Published], cells: Sequence[Laid]) -> list[Laid]:
-    """The cells, predictions that repeat a fit or an input marked so. Raises StudyError as `origins` does."""
+    """The cells with the origin of predictions that repeat a fit or an input. Raises StudyError as `origins` does."""
     found = origins(study, expected, {cell.key: cell.source for cell in cells if cell.source})
     return [replace(cell, origin=found.get(cell.key)) for cell in cells]
 
@@ -146,7 +146,7 @@ def _item(item: Item, cells: Sequence[Laid]) -> ItemResult:
 
 
 def _own(key: Key, found: Measured) -> Laid:
-    """A cell of ours of which the paper says nothing."""
+    """A cell of ours without a counterpart in the paper."""
     reason = found.reason or "the paper has no such cell"
     return Laid(
         key, None, found.unit, found.value, found.low, found.high, found.n, "shown", reason, found.source

@@ -1,6 +1,6 @@
-"""A figure of ours with everything that stands beside it, and what may be made of several.
+"""A figure of ours with its interval, and arithmetic on several.
 
-Errors of clocks and timestamps do not average out, so intervals are added edge by edge: what is made of several figures
+Errors of clocks and timestamps do not average out, so intervals are added edge by edge: a figure computed from several
 has an interval that is never too narrow.
 """
 
@@ -31,7 +31,7 @@ class Measured:
     """One number in `unit` (`ns`, `share`, `bit/s`, `1/s`, `messages`, or empty for a ratio) with its 95 % interval.
 
     `value` is None where there is none; `reason` then says why. `skipped`: bench or size leave it out on purpose, so
-    that no question stays open.
+    it is not undecided.
     """
 
     value: float | None
@@ -40,7 +40,7 @@ class Measured:
     low: float | None = None
     high: float | None = None
     source: str = ""
-    """Which figure of which run it is."""
+    """The figure and the run it comes from."""
     reason: str = ""
     skipped: bool = False
 
@@ -56,7 +56,7 @@ def known(value: float, unit: str, source: str) -> Measured:
 
 
 def left_out(reason: str, unit: str = "") -> Measured:
-    """A cell that this bench or this size does not give."""
+    """A cell that this bench or this size leaves out."""
     return Measured(None, unit, reason=reason, skipped=True)
 
 
@@ -66,12 +66,12 @@ def total(*parts: Measured) -> Measured:
 
 
 def difference(one: Measured, other: Measured) -> Measured:
-    """`one` less `other`."""
+    """`one` minus `other`."""
     return _joined((one, other), " - ", one.unit, lambda a, b: a - b, _difference_ends)
 
 
 def ratio(one: Measured, other: Measured) -> Measured:
-    """`one` by `other`, which is to be positive with its whole interval."""
+    """`one` divided by `other`, whose interval must be positive."""
     if other.value is not None and other.value <= 0:
         return replace(
             other, value=None, unit="", low=None, high=None, reason=f"{other.source} is not positive"

@@ -1,6 +1,6 @@
 """The tests of a study with one number changed: a parameter of its model, or the seed.
 
-What is changed are copies of the files; those of the study stay as they are.
+Copies of the files are changed; those of the study stay as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wiregauge.studies.size import Size, StudyError
 __all__ = ["SEED", "Move", "key_of", "moved_files", "moves", "write_moved"]
 
 SEED: Final = "seed"
-"""Moved beside the parameters: what another seed changes is chance."""
+"""The name of the move of the seed, which shows what varies by chance."""
 _SEEDS: Final = ("2", "3")
 _LANGUAGE: Final = {"t": "urn:wiregauge:test:2"}
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\d.]*%)(?!\d)")
@@ -33,7 +33,7 @@ Files = Mapping[str, etree._Element]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A parameter at another value, `to`: a share of what stands in the files, or what stands there instead."""
+    """A parameter at another value, `to`: a share of the value in the files, or a replacement."""
 
     name: str
     to: str
@@ -41,7 +41,7 @@ class Move:
 
 
 def moves(study: Study) -> Iterator[Move]:
-    """Every parameter at each of its other values, and other seeds: what changes with a seed is chance."""
+    """Every parameter at each of its other values, and other seeds, which show what varies by chance."""
     for seed in _SEEDS:
         yield Move(SEED, seed, (("*.xml", "/t:test/@seed"),))
     for one in study.parameters:
@@ -49,9 +49,9 @@ def moves(study: Study) -> Iterator[Move]:
 
 
 def moved_files(study: Study, move: Move | None) -> tuple[Files, tuple[str, ...]]:
-    """The files of a study by name with a move made, and what stood there and stands there now, each once.
+    """The files of a study by name with a move made, and the changes as `before → after`, each once.
 
-    Raises StudyError for a place that is none, and TestError for a file that is no XML.
+    Raises StudyError for a place that does not exist, and TestError for a file that is not XML.
     """
     files = {path.name: parse(read(path), str(path)) for path in sorted(study.folder.glob("*.xml"))}
     changes: dict[str, None] = {}
@@ -76,7 +76,7 @@ def _attributes(root: etree._Element, where: str) -> list[etree._ElementUnicodeR
 
 
 def _changed(before: str, to: str) -> str:
-    """`to` in place of what was there; of a share that share of each quantity, but not of the shares among them."""
+    """`to` in place of the old value; a share scales each quantity, but not the shares of a distribution."""
     if not to.endswith("%"):
         return to
     factor = Decimal(to.removesuffix("%")) / 100
@@ -86,7 +86,7 @@ def _changed(before: str, to: str) -> str:
 def _scaled(found: re.Match[str], factor: Decimal, whole: str) -> str:
     value = Decimal(found[0]) * factor
     unit = re.match(r"[A-Za-z/]*", whole[found.end() :])
-    # Bytes and plain numbers are whole.
+    # Bytes and plain numbers are integers.
     if unit is None or unit[0] in ("", "B"):
         value = value.to_integral_value()
     text = f"{value:f}"
@@ -101,7 +101,7 @@ def write_moved(study: Study, files: Files, place: Path) -> Study:
 
 
 def key_of(study: Study, size: Size, files: Files) -> str:
-    """SHA-256 of all that decides what cells of these tests come to, in hex: the program beside."""
+    """SHA-256, in hex, of the tests, settings and criteria, which with the program decide the cells."""
     expected = read_expected(study.folder, [item.number for item in study.items])
     told = {
         "files": {

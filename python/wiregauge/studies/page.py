@@ -1,4 +1,4 @@
-"""A study as one HTML file: each table and figure of the paper beside ours, by the paper's number."""
+"""A study as one HTML page: each table and figure of the paper compared with ours, by the paper's number."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _figures(item: ItemResult, own: Sequence[Figure], beside: Beside | None) -> 
 def cell_table(
     item: ItemResult, sensitivity: Sensitivity | None = None, beside: Beside | None = None
 ) -> Table:
-    """The cells of an item that have a number, the paper's or ours."""
+    """The cells of an item that have a figure, the paper's or ours."""
     shown = [cell for cell in item.cells if cell.ours is not None or (cell.published and cell.published.text)]
     sections: dict[str, list[list[Cell]]] = {}
     for cell in shown:
@@ -127,7 +127,7 @@ def _row(cell: Laid, sensitivity: Sensitivity | None, beside: Beside | None) -> 
 
 
 def move_table(item: ItemResult, sensitivity: Sensitivity | None) -> Table:
-    """By how much each compared cell of an item moves with each parameter: a column for every value it is moved to."""
+    """The effect of each parameter on each compared cell of an item: a column for every value."""
     sections: dict[str, list[list[Cell]]] = {}
     moves: Sequence[Effect] = ()
     for cell in item.cells:
@@ -147,7 +147,7 @@ def _moved(one: Effect) -> Cell:
 
 
 def parameter_table(carried: Carried, sensitivity: Sensitivity | None) -> Table:
-    """What was moved, from what to what."""
+    """The parameters of a study and the values they were changed to."""
     changes: dict[str, list[str]] = {}
     for one in sensitivity.moved if sensitivity is not None else ():
         changes.setdefault(one.name, []).append(f"{one.to}: {', '.join(one.changes)}")

@@ -1,4 +1,4 @@
-"""Items as pictures: the paper's numbers, ours and those that stand beside, in panels that share their axes."""
+"""Figures of items: the paper's numbers, ours and those of another study, in panels with common axes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["identifier", "picture_of"]
 
 
 def identifier(number: str, beside: str = "") -> str:
-    """The name of an item within a page."""
+    """The HTML identifier of an item."""
     return "-".join(filter(None, (re.sub(r"\W+", "-", number.lower()).strip("-"), beside)))
 
 
 def picture_of(result: ItemResult, beside: Beside | None = None) -> Figure | None:
-    """The item drawn; None where it asks for no picture, or there is nothing to draw."""
+    """The figure of an item; None where it declares none, or has nothing to draw."""
     item, picture = result.item, result.item.picture
     if picture is None:
         return None
@@ -66,13 +66,13 @@ def picture_of(result: ItemResult, beside: Beside | None = None) -> Figure | Non
 
 
 def _place(cell: Laid) -> float | None:
-    """The number at the beginning of `x`."""
+    """The position of a cell: the number at the beginning of its `x`; None without one."""
     found = re.match(r"-?\d+(\.\d+)?", cell.key.x)
     return float(found[0]) if found else None
 
 
 def _least(cells: Sequence[Laid]) -> float:
-    """Where intervals end on a logarithmic axis that reach zero or below: under every figure that is drawn."""
+    """Lower end, on a logarithmic axis, of intervals that reach zero: half of the least figure drawn."""
     figures = [one for cell in cells for one in (cell.ours, cell.published and cell.published.value) if one]
     return min((one for one in figures if one > 0), default=1.0) / 2
 

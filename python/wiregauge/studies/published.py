@@ -1,19 +1,19 @@
-"""What a paper printed: `expected.csv` of a study, a line for every cell, also for those that cannot be compared.
+"""Reads the figures a paper prints: `expected.csv` of a study, a line for each cell, comparable or not.
 
 `item` is the number of the table, figure or section as the study declares it; `series`, `x` and `statistic` say which
 cell of it. `value` is as printed, with all its digits, in `unit`; empty where the paper has no number. `criterion`:
 
-    10%                so much of the value either way
-    ±3                 so much either way, in the unit of the line
+    10%                at most this share of the value away
+    ±3                 at most this far away, in the unit of the line
     rounding           half a unit of the last digit that is printed
     interval           the value lies in our 95 % interval
     at-most, at-least  the value bounds ours
 
-Without one the cell is shown only, and `reason` says why it cannot be compared.
+Without a criterion the cell is only shown, and `reason` says why it cannot be compared.
 
 `role` says what an agreement is worth: `input` was put into the test, or follows from it without a run; a parameter was
-fitted to a `fit`; a `prediction` is neither. `statement` names what the paper says, where several cells repeat one
-statement of it: they count once. `coincidence`: why a prediction whose value is that of a fit or an input depends on
+fitted to a `fit`; a `prediction` is neither. `statement` names a statement of the paper that several cells repeat:
+they count once. `coincidence`: why a prediction whose value is that of a fit or an input depends on
 neither (`dependence`).
 """
 
@@ -48,7 +48,7 @@ COLUMNS = (
 )
 ROLES: Final = ("prediction", "fit", "input")
 PLAIN = ("", "messages", "1/s", "ppm", "ns/m")
-"""Units that stand for themselves; others are quantities of the test language."""
+"""Units that are used as they are; others are quantities of the test language."""
 
 
 Role = Literal["prediction", "fit", "input", ""]
@@ -56,7 +56,7 @@ Role = Literal["prediction", "fit", "input", ""]
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """When a cell of ours agrees with the paper's; `size` is a share, or in the unit of the line."""
+    """When a cell of ours agrees with the paper's; `size` is a share, or in the line's unit."""
 
     kind: Literal["relative", "absolute", "rounding", "interval", "at-most", "at-least"]
     written: str
@@ -65,7 +65,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A cell of the paper. `value` is in the paper's `unit`, of which one is `scale` of our `base`."""
+    """A cell of the paper. `value` is in the paper's `unit`, which is `scale` times our unit `base`."""
 
     key: Key
     value: float | None
@@ -78,18 +78,18 @@ class Published:
     line: int
     role: Role = ""
     statement: str = ""
-    """What the paper says; cells of one statement count once."""
+    """The paper's statement; cells of one statement count once."""
     coincidence: str = ""
-    """Why its value is that of a fit or an input by chance; empty: nobody says so."""
+    """The reason why its value equals that of a fit or an input by chance; empty where none is claimed."""
 
     @property
     def is_bound(self) -> bool:
-        """Whether the value only bounds ours, so that one far from it agrees as well."""
+        """Whether the value only bounds ours, so that a distant value agrees too."""
         return self.criterion is not None and self.criterion.kind in ("at-most", "at-least")
 
 
 def read_expected(folder: Path, items: Sequence[str]) -> tuple[Published, ...]:
-    """The cells that a paper printed, in the order of the file. Raises StudyError for a line that is none."""
+    """Reads the cells that a paper prints, in the order of the file. Raises StudyError for an invalid line."""
     path = folder / FILE
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -149,7 +149,7 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> Published:
 
 
 def _unit(unit: str) -> tuple[str, float]:
-    """Which unit of ours a unit is measured in, and how many of it one is."""
+    """Our base unit for a unit, and the factor to it."""
     if unit in PLAIN:
         return unit, 1.0
     if unit == "%":

@@ -1,6 +1,6 @@
-"""The part of a study's README that the program writes: what its agreements are worth, and what moves them.
+"""Generates the part of a study's README on what its agreements are worth, and which parameters move them.
 
-It rests on the `sensitivity.json` that comes with the study, and on what `expected.csv` says of each cell.
+The sources are the study's `sensitivity.json` and `expected.csv`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ROLES: Final = {
 
 
 def readme(study: Study) -> str:
-    """The README with that part as it has to be. Raises StudyError where a study has no place for it, or no figures."""
+    """The README with that part up to date. Raises StudyError where it has no place for it, or there are no figures."""
     text = (study.folder / "README.md").read_text(encoding="utf-8")
     found = find_sensitivity(study, "quick", study.folder)
     if found is None:
@@ -51,7 +51,7 @@ def readme(study: Study) -> str:
 
 
 def items_of(study: Study, found: Sensitivity) -> tuple[ItemResult, ...]:
-    """The compared cells that were found with no number moved."""
+    """The items with the compared cells of the unchanged tests."""
     published = read_expected(study.folder, [item.number for item in study.items])
     expected = {one.key: one for one in published}
     cells = [
@@ -117,7 +117,7 @@ def _counted(items: Sequence[ItemResult]) -> str:
 
 
 def _by_chance(items: Sequence[ItemResult]) -> Iterator[str]:
-    """How many predictions rest on somebody's word that a value is the same by chance."""
+    """A sentence with the number of predictions whose equal value is declared a coincidence."""
     cells = [cell for item in items for cell in item.cells if cell.role == "prediction"]
     count = sum(bool(cell.published and cell.published.coincidence) for cell in cells)
     if count:
@@ -128,7 +128,7 @@ def _by_chance(items: Sequence[ItemResult]) -> Iterator[str]:
 
 
 def _unmoved(study: Study, rows: Sequence[RowEffects], count: int) -> Iterator[str]:
-    """What does not move, and what moves nothing."""
+    """Sentences on parameters that move no cell, and on rows that none moves."""
     moving = {name for row in rows for name in row.greatest()}
     if still := [one.name for one in study.parameters if one.name not in moving]:
         yield f"No compared cell moves with: {', '.join(still)}."

@@ -1,4 +1,4 @@
-"""What recurs in the course of a flow, and where it leaves its level, as figures that can be laid beside a paper's."""
+"""Recurring modes and excursions of a flow's time series, as figures to compare with a paper's."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Leaves", "Recurring", "leaves", "recurring"]
 
 SECOND: Final = 1e9
 ALIKE: Final = 0.1
-"""How far the period of a mode may be from the one that is asked for, as a share of it."""
+"""Greatest relative difference between a mode's period and the requested one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recurring:
-    """The recurring modes of a course (`stats.find_modes`), highest first. None of a course that there is not."""
+    """The recurring modes of a time series (`stats.find_modes`), highest first; empty where there is no series."""
 
     course: Course
     modes: tuple[stats.Mode, ...]
@@ -29,31 +29,31 @@ class Recurring:
 
     @property
     def count(self) -> Measured:
-        """How many there are; exact, as the search says all it finds."""
+        """The number of modes, exact."""
         if self.course.series is None:
             return self.course.absent
         found = float(len(self.modes))
         return Measured(found, "", self.n, found, found, f"modes of {self.course.source}")
 
     def period(self, about_s: float) -> Measured:
-        """Period of the mode whose period is within a tenth of `about_s`, ns."""
+        """The period of the mode within a tenth of `about_s`, ns."""
         return self._bounded(about_s, "period", lambda mode: mode.period, SECOND)
 
     def duration(self, about_s: float) -> Measured:
-        """How long its bands last, ns."""
+        """The duration of the mode's bands, ns."""
         return self._bounded(about_s, "duration", lambda mode: mode.duration, SECOND)
 
     def height(self, about_s: float) -> Measured:
-        """By how much its bands lift the measure, ns."""
+        """The rise of the measure in the mode's bands, ns."""
         return self._bounded(about_s, "height", lambda mode: mode.height, 1.0)
 
     def highest(self, about_s: float) -> Measured:
-        """The greatest rise in any of its bands, ns; it is what happened and has no interval."""
+        """The greatest rise in any band of the mode, ns; an observed value without interval."""
         mode, absent = self._mode(about_s, "highest")
         return Measured(mode.highest, "ns", mode.bands, source=absent.source) if mode else absent
 
     def bands(self, about_s: float) -> Measured:
-        """In how many cycles it was seen."""
+        """The number of cycles in which the mode was seen."""
         mode, absent = self._mode(about_s, "bands")
         if mode is None:
             return absent
@@ -71,7 +71,7 @@ class Recurring:
         )
 
     def _mode(self, about_s: float, which: str) -> tuple[stats.Mode | None, Measured]:
-        """The mode, and what a figure of it is if there is none."""
+        """The mode, and the figure to report where there is none."""
         if self.course.series is None:
             return None, self.course.absent
         source = f"{which} of the mode of {about_s:g} s, {self.course.source}"
@@ -87,7 +87,7 @@ class Recurring:
 
 
 def recurring(course: Course) -> Recurring:
-    """Searches a course for recurring modes: some seconds for a million messages, a minute for a day of 100 Hz."""
+    """Searches a time series for recurring modes: seconds for a million messages, a minute for a day at 100 Hz."""
     if course.series is None:
         return Recurring(course, (), 0)
     found = stats.find_modes(course.series.t, course.series.value)
@@ -96,7 +96,7 @@ def recurring(course: Course) -> Recurring:
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """Where a course leaves its level upwards (`stats.excursions`): a queue that fills at once and empties slowly."""
+    """Excursions of a series above its level (`stats.excursions`): a queue that fills at once and drains slowly."""
 
     course: Course
     found: Sequence[stats.Excursion]
@@ -105,29 +105,29 @@ class Leaves:
 
     @property
     def count(self) -> Measured:
-        """How often; exact."""
+        """The number of excursions, exact."""
         number = float(len(self.found))
         return self._given(lambda: Measured(number, "", self.n, number, number, self._source("excursions")))
 
     @property
     def height(self) -> Measured:
-        """Mean of how far it leaves it, ns."""
+        """The mean height of excursions, ns."""
         return self._mean("height", "ns", [one.height for one in self.found])
 
     @property
     def back_after(self) -> Measured:
-        """Mean of the messages until it is back on its level; of those that came back within the run."""
+        """The mean number of messages until the level is reached again, of excursions that ended within the run."""
         values = [one.back_after for one in self.found if one.back_after is not None]
         return self._mean("messages until back", "messages", values)
 
     @property
     def slope(self) -> Measured:
-        """Mean of what it comes back with every message, ns; positive if it does."""
+        """The mean decrease per message after the peak, ns; positive if the value falls."""
         return self._mean("return per message", "ns", [-one.slope for one in self.found])
 
     @property
     def range_outside(self) -> Measured:
-        """Greatest less least value outside of them, ns."""
+        """The range of the values outside of excursions, ns."""
         if self.outside is None:
             return self._given(lambda: self.course.absent)
         low, high = self.outside
@@ -140,7 +140,7 @@ class Leaves:
         return self.course.absent if self.course.series is None else made()
 
     def _mean(self, which: str, unit: str, values: Sequence[float]) -> Measured:
-        """The mean with Student's interval from how they differ; none of fewer than two."""
+        """The mean with Student's interval; no interval for fewer than two values."""
         if self.course.series is None:
             return self.course.absent
         source = self._source(which)
@@ -157,7 +157,7 @@ class Leaves:
 
 
 def leaves(course: Course) -> Leaves:
-    """Searches a course for stretches above its level."""
+    """Searches a time series for excursions above its level."""
     if course.series is None:
         return Leaves(course, (), 0, None)
     found = stats.excursions(course.series.value)

@@ -1,4 +1,4 @@
-"""The runs of a study, asked for their figures by the names that limits give them."""
+"""The figures of a study's runs, by the names that limits use."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = ["Course", "Results"]
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The main measure of a flow message by message; `series` is None where there is none, and `absent` says why."""
+    """The main measure of a flow for each message; `series` is None where there is none, for the reason in `absent`."""
 
     source: str
     series: Series | None
     absent: Measured
-    """What a figure of it is where there is no series."""
+    """The figure to report where there is no series."""
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What the parts of a study have come to; of one that did not run, `missing` says why."""
+    """The results of a study's parts; `missing` has the reasons of those that did not run."""
 
     size: Size
     bench: str
     place: Path
     judgements: Mapping[str, Judgement]
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Parts that were to run and have not."""
+    """Reasons, by name, of parts that should have run and did not."""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Parts that this bench or size leaves out."""
+    """Reasons, by name, of parts that this bench or size leaves out."""
 
     @property
     def modelled(self) -> bool:
-        """Whether hosts were those of the test's models, and not whatever this machine is."""
+        """Whether hosts were simulated from the test's models, rather than this machine."""
         return BENCHES[self.bench].traits.virtual_time
 
     def cell(self, part: str, measure: str, flow: int, to: str | None = None, /, **point: str) -> Measured:
@@ -67,7 +67,7 @@ class Results:
     def repeat(
         self, number: int, part: str, measure: str, flow: int, to: str | None = None, /, **point: str
     ) -> Measured:
-        """The same figure of one repeat by itself, counted from 1."""
+        """The same figure of one repeat, counted from 1."""
         where = _where(part, flow, point, number)
         source = f"{measure} of {where}"
         found = self._run(number, part, where, source, point)
@@ -76,7 +76,7 @@ class Results:
         return _figure(_flow(found.flows, flow, to, where), measure, source)
 
     def course(self, part: str, flow: int, to: str | None = None, /, repeat: int = 1, **point: str) -> Course:
-        """The main measure (round trip of relayed flows, else latency) of every message of one run, in ns.
+        """The main measure (round trip of relayed flows, else latency) of every message of one run, ns.
 
         Raises RunDirectoryError for a damaged file of the run directory.
         """
@@ -92,7 +92,7 @@ class Results:
         return Course(source, whole_series(self.judgements[part], found, of), nothing)
 
     def points(self, part: str) -> tuple[PointResult, ...]:
-        """The points of a part, for what is no figure of a flow; none of a part that has not run."""
+        """The points of a part, for figures that belong to no flow; empty for a part that has not run."""
         found = self.judgements.get(part)
         return found.points if found is not None else ()
 
@@ -125,7 +125,7 @@ class Results:
         return runs[0]
 
     def _absent(self, part: str, source: str, wanted: Mapping[str, str]) -> Measured | None:
-        """Why a part has no such point: it did not run, or the quick form has fewer. In every other it is a mistake."""
+        """Why a part has no such point: it did not run, or the quick form has fewer; else raises StudyError."""
         if part in self.skipped:
             return left_out(self.skipped[part])
         if part not in self.judgements:

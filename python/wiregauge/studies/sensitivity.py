@@ -1,8 +1,8 @@
 """How each compared result moves with each parameter of a study's model that its paper does not state.
 
 One number is moved at a time, and the tests that it changes are run again with their seed; the others keep their runs.
-What is found is kept in `sensitivity.json`: of a study directory, or as it comes with the study. A move is known by the
-tests that it makes, so that what was found of other tests is not taken for these.
+The results are stored in `sensitivity.json` of a study directory, or shipped with the study. A move is identified by
+the tests that it makes, so that results of other tests are not used.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ Name = tuple[str, str, str, str]
 
 
 class MovedCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The compared cells of a study with one number moved; those of the tests as they are have no name."""
+    """The compared cells of a study with one number moved; `name` is empty for the unchanged tests."""
 
     name: str
     to: str
     changes: tuple[str, ...]
-    """What stood in the tests and what stands there now, each once."""
+    """The changed attributes, as `before → after`, each once."""
     key: str
-    """Of the tests: `moving.key_of`."""
+    """The key of the tests: `moving.key_of`."""
     ours: tuple[float | None, ...]
-    """In the unit of the paper, in the order of the cells."""
+    """Our figures in the paper's units, in the order of the cells."""
     results: tuple[Found, ...]
 
 
 class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `sensitivity.json` holds: cells by their names, and what they come to with every number moved."""
+    """The content of `sensitivity.json`: the cells' names, and their values for every move."""
 
     of: str = msgspec.field(name="sensitivity of")
     size: Size
     version: str
-    """Of the program that found it."""
+    """The version of the program that made it."""
     cells: tuple[Name, ...]
     figures: tuple[int, ...]
-    """Of each cell the place of the first that is the same figure of the same runs; two cells may be one."""
+    """For each cell the index of the first with the same figure of the same runs; cells may share one."""
     base: MovedCells
     moved: tuple[MovedCells, ...]
 
     def named(self) -> Iterator[Key]:
-        """The cells in their order."""
+        """The keys of the cells in their order."""
         return (Key(*name) for name in self.cells)
 
     def at(self, key: Key) -> int | None:
-        """The place of a cell; None for one that is not compared."""
+        """The index of a cell; None for one that is not compared."""
         name = (key.item, key.series, key.x, key.statistic)
         return self.cells.index(name) if name in self.cells else None
 
@@ -84,9 +84,9 @@ def compared(items: Sequence[ItemResult]) -> tuple[Laid, ...]:
 
 
 def find_sensitivity(study: Study, size: Size, *folders: Path) -> Sensitivity | None:
-    """What was found of these very tests in one of the folders, in `size` or else in the quick form, or None.
+    """The stored sensitivity of exactly these tests in one of the folders, in `size` or else the quick form, or None.
 
-    It is whole: every move of the study is in it, and nothing else.
+    It is complete: it has every move of the study, and no others.
     """
     for wanted in dict.fromkeys((size, "quick")):
         for folder in folders:
@@ -129,10 +129,10 @@ def measure(
     going: Callable[[int, int, str], object],
     told: Callable[[str], object] = print,
 ) -> Sensitivity:
-    """Moves each parameter of a study that was carried out, and writes what comes of it into its directory.
+    """Moves each parameter of a finished study, and writes the results into its directory.
 
-    Moves that were made before of the same tests are read again; each is kept as soon as it is made. `going` is told
-    the number of a move, how many there are, and its name. Raises StudyError for a study that is not whole or has no
+    Stored moves of the same tests are reused; each is stored as soon as it is made. `going` is called with the number
+    of a move, their count, and its name. Raises StudyError for a study that is incomplete or has no
     parameters; Interrupted, and BenchError, RunDirectoryError, DiskError and NothingRunError as the runner does.
     """
     study, size = carried.study, carried.size
@@ -163,7 +163,7 @@ def measure(
 
 
 def first_places(sources: Sequence[str]) -> tuple[int, ...]:
-    """Of each the place of the first that is equal."""
+    """For each source the index of the first equal one."""
     places: dict[str, int] = {}
     return tuple(places.setdefault(source, at) for at, source in enumerate(sources))
 
@@ -175,7 +175,7 @@ def _known(
     base: MovedCells,
     planned: Sequence[Move],
 ) -> dict[Move, MovedCells]:
-    """The moves that were made before, of these very tests."""
+    """The stored moves that were made of exactly these tests."""
     if kept is None or (kept.of, kept.cells, kept.base) != (study.name, tuple(names), base):
         return {}
     known = {(one.name, one.to, one.key): one for one in kept.moved}
@@ -188,7 +188,7 @@ def _known(
 def _judged(
     moved: Study, carried: Carried, loaded: Mapping[str, Loaded], trials: Trials, place: Path
 ) -> dict[str, Judgement]:
-    """The parts of the study, those anew whose tests have changed."""
+    """The judgements of the study's parts; those whose tests have changed are run again."""
     judged = dict(carried.judgements)
     for name, one in load_parts(moved, carried.size, carried.bench).items():
         if one.campaign != loaded[name].campaign:
@@ -208,7 +208,7 @@ def _cells_of(
     cells: Sequence[Laid],
     names: Sequence[Name] | None = None,
 ) -> MovedCells:
-    """Cells of a move by `names`; one that is judged no longer is undecided."""
+    """The cells of a move by `names`; one that is no longer judged is undecided."""
     found = {(cell.key.item, cell.key.series, cell.key.x, cell.key.statistic): cell for cell in cells}
     ordered = [found.get(name) for name in (names if names is not None else found)]
     return MovedCells(
@@ -240,7 +240,7 @@ def _write(
     base: MovedCells,
     moved: Sequence[MovedCells],
 ) -> Sensitivity:
-    """Keeps what there is, a line for each move."""
+    """Writes the moves so far, a line for each."""
     found = Sensitivity(study.name, size, __version__, tuple(names), figures, base, tuple(moved))
     text = msgspec.json.encode(found)
     text = text.replace(b'{"name":', b'\n{"name":')

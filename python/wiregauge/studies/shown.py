@@ -1,4 +1,4 @@
-"""What `study.json` and `wiregauge study --json` hold, typed; their schema is made from this.
+"""The types of `study.json` and `wiregauge study --json`; the schema is generated from them.
 
 Figures of cells are in the unit that the paper prints. None: not determined, or not printed.
 """
@@ -268,7 +268,7 @@ def schema_path() -> Path:
 
 
 def study_schema() -> dict[str, Any]:
-    """The schema: a study that was carried out, or the list of those that there are."""
+    """The schema: a study that was carried out, or the list of available studies."""
     one = json_schema(StudyShown, "one study", closed=True)
     listed = json_schema(ListShown, "the list of studies", closed=True)
     parts = {**one.pop("$defs"), **listed.pop("$defs")}

@@ -1,4 +1,4 @@
-"""In which sizes a study runs, and what is said where one does not."""
+"""The sizes of studies, and the error of a study that cannot run."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ SIZES: tuple[Size, ...] = ("quick", "usual", "full")
 
 
 class StudyError(Exception):
-    """A study that there is not, or whose files do not belong together; the text is a sentence with its cure."""
+    """A study that does not exist, or whose files do not match; the text is a sentence with its cure."""

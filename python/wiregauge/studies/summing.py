@@ -1,4 +1,4 @@
-"""What a study comes to: its verdict, its exit code, and one sentence of it."""
+"""Summary of a study: its verdict, exit code, and one sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def verdict_of(carried: Carried, items: Sequence[ItemResult]) -> Verdict:
 
 
 def code_of(carried: Carried, items: Sequence[ItemResult]) -> int:
-    """The exit code: 0 every expectation of the study is met, 1 one is not, 4 there is no answer."""
+    """The exit code: 0 if every expectation is met, 1 if one is not, 4 if there is no answer."""
     found = worst([item.verdict for item in items])
     return exit_code(answered=_answered(carried), failed=found == "FAIL", undecided=found == "UNDECIDED")
 
@@ -34,7 +34,7 @@ def _answered(carried: Carried) -> bool:
 
 
 def counts(items: Sequence[ItemResult]) -> dict[str, int]:
-    """How many cells there are of each result."""
+    """The number of cells by result."""
     results = [cell.result for item in items for cell in item.cells]
     return {
         result: results.count(result) for result in ("holds", "fails", "undecided", "shown", "not compared")
@@ -43,7 +43,7 @@ def counts(items: Sequence[ItemResult]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Statements of the paper of one role, each counted once, whatever the number of cells that repeat it."""
+    """The paper's statements of one role, each counted once, however many cells repeat it."""
 
     role: Role
     statements: int
@@ -51,12 +51,12 @@ class Standing:
     fails: int
     undecided: int
     bounds: int
-    """Of those that hold how many are bounds: at least, or at most, so much."""
+    """The number of statements that hold only as a bound, at least or at most."""
     cells: int
 
 
 def standings(items: Sequence[ItemResult]) -> tuple[Standing, ...]:
-    """Predictions, fits and inputs apart. A statement fails if a cell of it fails, and holds if all of them do."""
+    """The counts for predictions, fits and inputs. A statement fails if one of its cells fails, and holds if all do."""
     found = []
     for role in ROLES:
         cells = [

@@ -1,4 +1,4 @@
-"""A study on the terminal."""
+"""Prints a study on the terminal."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def number(value: float | None, unit: str = "") -> str:
 
 
 def unit_text(unit: str) -> str:
-    """A unit for the eye."""
+    """A unit as displayed."""
     return "µs" if unit == "us" else unit
 
 
 def printed(cell: Laid) -> str:
-    """What the paper prints; a dash where it prints no number."""
+    """The figure that the paper prints; a dash where it prints none."""
     theirs = cell.published
     return f"{theirs.text} {unit_text(theirs.unit)}".strip() if theirs and theirs.text else "\N{EN DASH}"
 
@@ -52,14 +52,14 @@ def _signed(value: float) -> str:
 
 
 def interval_of(cell: Laid) -> str:
-    """The 95 % interval of ours; empty where it has none or is exact."""
+    """The 95 % interval of our figure; empty where it has none or is exact."""
     if cell.low is None or cell.high is None or cell.low == cell.high:
         return ""
     return f"{_signed(cell.low)} to {_signed(cell.high)}"
 
 
 def deviation_text(cell: Laid) -> str:
-    """By how much ours differs."""
+    """The relative deviation of our figure, %."""
     return "" if cell.deviation is None else f"{100 * cell.deviation:+.1f} %"
 
 
@@ -76,7 +76,7 @@ def needs_text(item: ItemResult) -> list[str]:
 
 
 def _by_role(item: ItemResult, statistic: str) -> str:
-    """How many cells of a statistic hold, of each role: what was fitted or put in agrees for another reason."""
+    """The number of cells of a statistic that hold, by role: fitted or given values agree for another reason."""
     told = []
     for role in ROLES:
         of = [cell for cell in item.cells if (cell.role, cell.key.statistic) == (role, statistic)]
@@ -89,7 +89,7 @@ def _by_role(item: ItemResult, statistic: str) -> str:
 def study_text(
     carried: Carried, items: Sequence[ItemResult], console: Console, sensitivity: Sensitivity | None = None
 ) -> None:
-    """Prints every item with the paper's cells and ours, and what of the model they stand or fall with."""
+    """Prints every item with the paper's cells and ours, and the parameters that they stand or fall with."""
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -124,7 +124,7 @@ def _note(item: ItemResult) -> list[str]:
 
 
 def basis_text(carried: Carried, found: Sensitivity | None) -> str:
-    """By how much what is not the paper's was moved, or that it was not."""
+    """A sentence on how far the model's parameters were moved, or why they were not."""
     if not carried.results.modelled:
         return "The hosts are this machine's and no model, so there is nothing of theirs to move."
     if not carried.study.parameters:
@@ -142,7 +142,7 @@ def basis_text(carried: Carried, found: Sensitivity | None) -> str:
 
 
 def moved_text(cell: Laid, found: Sensitivity | None, most: int = 1) -> str:
-    """What moves a cell most, and with what it would come out otherwise."""
+    """The parameters that move a cell most, and those with which its outcome would differ."""
     effects = effects_of(cell, found)
     moving = "; ".join(
         f"{some[0].name} {', '.join(f'{one.to}: {one.text}' for one in some)}"
@@ -154,7 +154,7 @@ def moved_text(cell: Laid, found: Sensitivity | None, most: int = 1) -> str:
 
 
 def _row(cell: Laid, beside: Beside | None, *, alone: bool) -> list[str]:
-    """`alone`: the item has one statistic, which needs no name."""
+    """A row of the table; `alone`: the item has one statistic, which is not named."""
     theirs = cell.published
     criterion = (
         f" ({theirs.criterion.written})" if theirs is not None and theirs.criterion is not None else ""
@@ -173,7 +173,7 @@ def _row(cell: Laid, beside: Beside | None, *, alone: bool) -> list[str]:
 
 
 def dependence_text(item: ItemResult) -> list[str]:
-    """Which cells are declared predictions and are none, and which have the value of a fit or an input by chance."""
+    """The declared predictions that repeat a fit or an input, and those with an equal value by chance."""
     return [*_named(item, _repeated), *_named(item, _by_chance)]
 
 
@@ -188,7 +188,7 @@ def _by_chance(cell: Laid) -> str:
 
 
 def _named(item: ItemResult, said: Callable[[Laid], str]) -> list[str]:
-    """What is said of cells, each text once, with those that it is said of."""
+    """The remarks on cells, each text once, with the cells it applies to."""
     found: dict[str, list[str]] = {}
     for cell in item.cells:
         if text := said(cell):

@@ -1,7 +1,7 @@
-"""A device under test characterised: tests that decide each trial from the last, and a data sheet of what they found.
+"""Characterises a device under test by tests that choose each trial from the last, and writes a data sheet.
 
-`device_of` and `plain_device` say what is measured, `Store` keeps every trial, `carry_out` has the tests made through a
-`Session`, `switch_json` and `write_page` show what they found.
+`device_of` and `plain_device` give the device, `Store` stores every trial, `carry_out` executes the tests through a
+`Session`, `switch_json` and `write_page` present the results.
 """
 
 from wiregauge.switching.catalogue import TESTS, Kind, carry_out, chosen

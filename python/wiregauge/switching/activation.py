@@ -1,4 +1,4 @@
-"""Services are activated: configuration test by steps, and performance test of all together (ITU-T Y.1564)."""
+"""Service activation: the configuration test by steps, and the performance test of all services (ITU-T Y.1564)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["service_performance", "service_steps"]
 
 _NONE: Final = "no service is given; describe one with --services FILE or --service"
 _TOLERANCE: Final = 0.01
-"""More than CIR + EIR that a policed service may come to: what its burst sizes let through at once."""
+"""Share by which a policed service may exceed CIR + EIR, since its burst sizes pass at once."""
 _LOW_EIR: Final = 0.2
 """An EIR below this share of the CIR is policed by 125 % of the CIR (Y.1564, 8.1.2)."""
 _OVER: Final = ("policing", "CIR + EIR")
-"""Steps above the CIR."""
+"""Names of the steps above the CIR."""
 _FRAMES: Final = {"step": 20_000, "performance": 60_000}
 _SECONDS: Final = {
     ("step", True): 1.0,
@@ -28,10 +28,10 @@ _SECONDS: Final = {
     ("step", False): 10.0,
     ("performance", False): 900.0,
 }
-"""Of real frames, and of standard trials; by whether it is quick."""
+"""Seconds of trials of real frames and of standard trials, by phase and whether the session is quick."""
 
 _LONGER: Final = 10.0
-"""So many times its usual length a trial takes at most, for the FLR that is promised to be told."""
+"""The greatest factor by which a trial is lengthened to resolve the promised FLR."""
 
 _COLUMNS: Final = (
     Column("service", "service"),
@@ -49,7 +49,7 @@ _COLUMNS: Final = (
 
 
 def service_steps(session: Session, known: dict[str, Result]) -> Result:
-    """Each service alone: at shares of its CIR, at CIR + EIR, and at more than it may have."""
+    """Each service alone: at shares of its CIR, at CIR + EIR, and above its entitlement."""
     del known
     result = Result("service-steps", "Service configuration", "ITU-T Y.1564, 8.1", "measured")
     if not session.services:
@@ -66,7 +66,7 @@ def service_steps(session: Session, known: dict[str, Result]) -> Result:
             result.rows.append(row)
             if row["verdict"] != "pass":
                 failed.append(f"{name}: {row['verdict']}")
-        # A step that is to lose, above what the service may have, hides no credit.
+        # A step above the service's entitlement must lose frames, so it hides no credit.
         own = evidence_of(one[1:] for one in session.log[begin:] if not _above(service, one[1]))
         said = "; ".join(failed) if failed else "pass at every step that counts"
         result.conclusion.append(
@@ -97,7 +97,7 @@ def _steps(service: Service) -> list[tuple[str, float]]:
 
 
 def _stream(session: Session, number: int, service: Service, rate: float) -> Stream:
-    """The service at an information rate; what its frames take on the wire is more."""
+    """The stream of a service at an information rate; its load includes what frames add on the wire."""
     wire = rate * (service.frame + WIRE_EXTRA) / service.frame
     load = round(wire / session.device.rate_bps * 1e6)
     here, there = service.source - 1, service.to - 1
@@ -163,7 +163,7 @@ def _row(service: Service, name: str, seen: Seen, seconds: float) -> dict[str, V
 
 
 def _accepted(service: Service, seen: Seen) -> str:
-    """Pass, or what of the acceptance criteria was not kept, or is not told; an unknown figure keeps none."""
+    """`pass`, or the acceptance criteria that are broken or undecided; an unknown figure fails its criterion."""
     least, most = seen.latency.minimum, seen.latency.maximum
     spread = None if most is None or least is None else most - least
     broken = []
@@ -179,7 +179,7 @@ def _accepted(service: Service, seen: Seen) -> str:
 
 
 def _within(service: Service, seen: Seen) -> str:
-    """Whether an FLR that was seen is kept for certain: with its bound, and what a burst credit held back meanwhile."""
+    """Whether an observed FLR is surely within the limit, with its 95 % bound and a possible burst credit added."""
     if not service.flr:
         return "pass"
     most = share_bound(seen.lost, seen.sent).high
@@ -210,7 +210,7 @@ def _conforms(service: Service, seen: Seen, seconds: float) -> str:
 
 
 def service_performance(session: Session, known: dict[str, Result]) -> Result:
-    """All services together at their CIR, for long."""
+    """All services together at their CIR, for a long time."""
     del known
     result = Result("service-performance", "Service performance", "ITU-T Y.1564, 8.2", "measured")
     if not session.services:

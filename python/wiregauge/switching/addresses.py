@@ -1,7 +1,7 @@
-"""The table of addresses: how many are kept, and how fast they are learnt (RFC 2889, 5.7 and 5.8).
+"""The address table: its capacity, and how fast addresses are learnt (RFC 2889, 5.7 and 5.8).
 
-Stations behind port 1 send one frame each to port 2, which then sends one to each of them. What leaves by a third port
-was flooded: its station was not known.
+Stations behind port 1 send one frame each to port 2, which then sends one to each of them. A frame that leaves by a
+third port was flooded: its station was unknown.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ __all__ = ["capacity", "learning_rate"]
 
 _FRAME: Final = 64
 _SLOW_S: Final = 0.001
-"""Between two new addresses where their number is what is asked for."""
+"""Time between new addresses, s, where their number is measured."""
 _MOST: Final = 1 << 17
-"""Stations that are tried at most."""
+"""The most stations that are tried."""
 _PAUSE_S: Final = 0.02
-"""From the last new address to the first frame for one of them."""
+"""Time from the last new address to the first frame to one of them, s."""
 _PROBE: Final = 100_000
 """Load of the frames for the stations, ppm."""
 _FOR_RATE: Final = 1_000
-"""Stations of a trial of the rate, at most."""
+"""The most stations in a trial of the learning rate."""
 _WIDTH: Final = 0.005
 
 
 def _flooded(session: Session, stations: int, spacing_s: float, result: Result, name: str) -> int | None:
-    """Frames for known stations that were flooded; None for a trial that does not count."""
+    """The number of frames to known stations that were flooded; None for a trial that does not count."""
     came = stations * spacing_s
     back = stations / (fps(session.device.rate_bps, _FRAME) * _PROBE / 1e6)
     begin = came + max(_PAUSE_S, 2 * spacing_s)
@@ -48,7 +48,7 @@ def _flooded(session: Session, stations: int, spacing_s: float, result: Result, 
 
 
 def _lost_too(outcome: Outcome, stations: int) -> int:
-    """Stations that were not reached by their own port alone."""
+    """The number of stations whose frame was lost or also left by another port."""
     asked = outcome.streams[1]
     return min(stations, asked.flooded + asked.lost)
 
@@ -60,7 +60,7 @@ def _unable(session: Session) -> str:
 
 
 def capacity(session: Session, known: dict[str, Result]) -> Result:
-    """The most stations that the device keeps."""
+    """The greatest number of stations that the device learns."""
     del known
     result = Result("address-capacity", "Address caching capacity", "RFC 2889, 5.7", "measured")
     if why := _unable(session):
@@ -95,7 +95,7 @@ def capacity(session: Session, known: dict[str, Result]) -> Result:
 
 
 def learning_rate(session: Session, known: dict[str, Result]) -> Result:
-    """The highest rate of new addresses all of which are learnt."""
+    """The highest rate of new addresses at which all are learnt."""
     result = Result("learning-rate", "Address learning rate", "RFC 2889, 5.8", "measured")
     if why := _unable(session):
         result.state, result.reason = "not carried", why
@@ -143,7 +143,7 @@ def learning_rate(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _made(result: Result, what: str) -> str:
-    """How many trials there were, each of another number or rate."""
+    """The number of trials, as text."""
     return f"{len(result.rows)} trials, one of each {what}"
 
 

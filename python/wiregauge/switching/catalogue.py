@@ -1,4 +1,4 @@
-"""The tests there are, in the order they are made in, and how all of them are carried out."""
+"""The catalogue of tests in their order, and the execution of all of them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["TESTS", "UNCARRIED", "Kind", "carry_out", "chosen"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A test there is."""
+    """A test in the catalogue."""
 
     name: str
     title: str
     run: Callable[[Session, dict[str, Result]], Result]
     trials: int
-    """That it is thought to need, for each frame size."""
+    """The estimated number of trials for each frame size."""
     needs: tuple[str, ...] = ()
-    """Tests whose results it builds on."""
+    """Tests whose results it needs."""
     ports: int = 2
     sizes: bool = True
-    """Whether it is made for each frame size; else once."""
+    """Whether it is executed for each frame size, or once."""
 
 
 TESTS: Final = (
@@ -83,11 +83,11 @@ UNCARRIED: Final = (
         "interfaces and drivers send whole octets, and so does the simulator",
     ),
 )
-"""What no bench carries, with the reason."""
+"""What no bench can test, with the reason."""
 
 
 def chosen(names: Sequence[str]) -> list[Kind]:
-    """The tests of these names, with those they need before them. Raises KeyError with a name that there is not."""
+    """The tests of these names, with those they need before them. Raises KeyError with an unknown name."""
     known = {one.name: one for one in TESTS}
     wanted: set[str] = set()
 
@@ -102,7 +102,7 @@ def chosen(names: Sequence[str]) -> list[Kind]:
 
 
 def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], str]:
-    """The results of all tests, and why it ended early; empty where it did not."""
+    """The results of all tests, and the reason for an early end; empty where there was none."""
     session.planned = {one.name: one.trials * (len(session.frames) if one.sizes else 1) for one in kinds}
     for line in session.announcement():
         session.told(line)
@@ -146,7 +146,7 @@ def carry_out(session: Session, kinds: Sequence[Kind]) -> tuple[list[Result], st
 
 
 def _without_latency(result: Result, untold: Sequence[str]) -> None:
-    """Says where a bench does not delay frames as its links do, so that no latency is one of the device."""
+    """Notes where a bench does not delay frames as its links do, so that its latencies are not those of the device."""
     if untold:
         more = f" (and so in {len(untold) - 1} more of its trials)" if len(untold) > 1 else ""
         result.conclusion.append(

@@ -1,4 +1,4 @@
-"""What a port holds of more than it can send: back-to-back frames and buffer."""
+"""The capacity of a port beyond its rate: back-to-back frames and buffer."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from wiregauge.switching.trials import (
 __all__ = ["back_to_back", "buffer"]
 
 _ROUNDING: Final = 1e-6
-"""Of a frame."""
+"""Tolerance for rounding, in frames."""
 
 
 def back_to_back(session: Session, known: dict[str, Result]) -> Result:
-    """The longest burst at line rate without loss, and the buffer time that it stands for."""
+    """The longest burst at line rate without loss, and the buffer time it implies."""
     result = Result("back-to-back", "Back-to-back frames", "RFC 2544, 26.4; RFC 9004", "measured")
     result.columns = (
         Column("frame", "frame size", "B"),
@@ -73,7 +73,7 @@ def back_to_back(session: Session, known: dict[str, Result]) -> Result:
         implied = mean / fps(session.device.rate_bps, frame)
         corrected = implied * (1 - lower / 100)
         upper = row["upper"]
-        # Without a load that is too much nothing can be taken off for what was forwarded meanwhile.
+        # Without an upper bound of the load the forwarding meanwhile cannot be deducted.
         floor = implied * (1 - upper / 100) if isinstance(upper, float) else None
         result.rows.append(
             {
@@ -104,13 +104,13 @@ def _buffer_time(floor: float | None, corrected: float) -> str:
 
 
 def _burst(session: Session, frame: int, length: int, name: str) -> Outcome:
-    """What the device does with so many frames at line rate."""
+    """The outcome of a burst of `length` frames at line rate."""
     seconds = (length - 0.5) / fps(session.device.rate_bps, frame)
     return session.ask(Trial(name, seconds, (Stream(0, 1, LINE_RATE_PPM, frame),), warm_up=False))
 
 
 def _whole_burst(session: Session, frame: int, most: int, result: Result) -> int | None:
-    """The length of the longest burst that is tried; None where the device loses of it."""
+    """The length of the longest burst that is tried; None where it lost frames, or was refused."""
     outcome = _burst(session, frame, most, f"{frame} B, burst of {most}")
     if outcome.refused:
         result.notes.append(f"{frame} B, burst of {most}: {outcome.refused}")
@@ -118,7 +118,7 @@ def _whole_burst(session: Session, frame: int, most: int, result: Result) -> int
 
 
 def _bursts(session: Session, frame: int, most: int, result: Result) -> list[int]:
-    """The longest burst that lost nothing, of every repeat, up to `most` frames; empty where none counts."""
+    """The longest burst without loss in every repeat, up to `most` frames; empty where no trial counts."""
     found: list[int] = []
     for repeat in range(REPEATS[session.sizes.quick]):
         low, high = 0, 0
@@ -147,7 +147,7 @@ def _bursts(session: Session, frame: int, most: int, result: Result) -> list[int
 
 
 def buffer(session: Session, known: dict[str, Result]) -> Result:
-    """Buffer of an output port: how far latency rises before frames are lost, with more offered than it can send."""
+    """Buffer of an output port: how far latency rises before loss, with more offered than the port can send."""
     result = Result("buffer", "Buffer size", "RFC 8239, 3.2, by latency inflection", "measured")
     result.columns = (
         Column("frame", "frame size", "B"),
@@ -167,7 +167,7 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
         trial, outcome, enough = _filled(session, frame, probe, result)
         if trial is None or outcome is None:
             continue
-        # As long as the full one, or it would not meet what comes rarely: frames of the device itself.
+        # As long as the full trial, to see the same rare events: frames of the device itself.
         base = session.ask(replace(trial, name=f"{frame} B, empty", loads=()))
         proof = session.evidence()
         if base.refused or base.streams[0].latency.minimum is None:
@@ -191,10 +191,10 @@ def buffer(session: Session, known: dict[str, Result]) -> Result:
 def _held(
     frame: int, frame_ns: float, empty: Latency, full: Latency, enough: bool
 ) -> tuple[dict[str, Value], str]:
-    """What the port holds: the cells of a row, and in words.
+    """The buffer of the port, as cells of a row and in words.
 
-    The greatest latency alone would count what an empty device takes longer for one frame than for another, and
-    frames of the device itself that stand among those of the trial; half of all frames met few of either.
+    The greatest latency alone would include the latency variation of the empty device, and frames of the device itself
+    queued among those of the trial; the median contains little of either.
     """
     assert empty.minimum is not None
     assert empty.maximum is not None
@@ -225,9 +225,9 @@ def _held(
 def _filled(
     session: Session, frame: int, probe: tuple[Stream, ...], result: Result
 ) -> tuple[Trial | None, Outcome | None, bool]:
-    """The last trial that counted, and whether the buffer was full in it: it lost, or longer made it no fuller.
+    """The last trial that counted, and whether it filled the buffer: it lost frames, or a longer one filled no more.
 
-    Where it lost, one more is made if half of its frames may have come before the buffer was full.
+    After a loss one more trial is made if half of the frames may have arrived before the buffer was full.
     """
     load = (Load(2, 1, LINE_RATE_PPM, frame),)
     one = 1 / fps(session.device.rate_bps, frame)

@@ -1,7 +1,7 @@
-"""What frames for a port suffer from others while it, or another port, is full: priorities, head-of-line blocking.
+"""Interference while a port, or another port, is full: priorities and head-of-line blocking.
 
-Each trial has a control: the same streams, and no port that is full. Only what is more than in the control is told of
-the port: delays, jitter and losses that a device has anyway are no queue and no blocking.
+Each trial has a control: the same streams, but no full port. Only the excess over the control counts for the port:
+delays, jitter and losses that a device always has are not queueing or blocking.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from wiregauge.switching.trials import BESIDE_FULL_PPM, LINE_RATE_PPM, Load, Out
 __all__ = ["blocking", "head_of_line", "priorities"]
 
 _STOOD: Final = 2.0
-"""A port at which the median frame waits for fewer others than this, and none is lost, is not called full."""
+"""A port is not called full if the median frame waits for fewer other frames than this, and none is lost."""
 _WAITS: Final = 8
-"""Frame times that frames for the free port may wait, with none of them for the full one."""
+"""Frame times that frames for the free port may wait in the device although none is queued for the full port."""
 
 
 def _asked(session: Session, trial: Trial, control: Trial, result: Result) -> tuple[Outcome, Outcome] | None:
-    """A trial and its control; None where one is refused, which the result then says."""
+    """The outcomes of a trial and its control; None where one is refused, which is noted in the result."""
     made = []
     for one in (trial, control):
         outcome = session.ask(one)
@@ -60,7 +60,7 @@ _COLUMNS: Final = (
 
 
 def priorities(session: Session, known: dict[str, Result]) -> Result:
-    """Two streams of the highest and the lowest priority into a port that is full."""
+    """Two streams of the highest and the lowest priority to a full port."""
     result = Result("priorities", "Behaviour of priorities", "IEEE 802.1Q-2022, 8.6.8", "measured")
     frame = session.frames[len(session.frames) // 2]
     if no_line_rate(known["throughput"], frame):
@@ -88,7 +88,7 @@ def priorities(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _order(full: tuple[Seen, ...], empty: tuple[Seen, ...], frame_ns: float) -> str:
-    """What waiting says, and of a sentence about all frames the longest wait: a median says nothing of the others."""
+    """The order that waits show; statements about all frames use the longest wait, since a median covers only half."""
     (low, high), alone = full, [one.latency for one in empty]
     if any(one.p50 is None or one.maximum is None or one.minimum is None for one in alone):
         return "not told: too few frames arrived with no load"
@@ -114,7 +114,7 @@ def _order(full: tuple[Seen, ...], empty: tuple[Seen, ...], frame_ns: float) -> 
 
 
 def _how_strict(high: Seen, more: float, most: float, below: float, alone: float) -> str:
-    """Where the high priority mostly goes first: whether it always does, as far as jitter lets it be told."""
+    """Whether the high priority, which mostly goes first, always does, as far as jitter allows the distinction."""
     loses = "" if not high.lost else f", but loses {high.lost} of {high.sent}"
     waited = (
         f"{most / 1e3:.4g} µs, {max(more, 0.0) / 1e3:.4g} µs more than the longest with no load; half of the low "
@@ -134,7 +134,7 @@ def _how_strict(high: Seen, more: float, most: float, below: float, alone: float
 
 
 def head_of_line(session: Session, known: dict[str, Result]) -> Result:
-    """Whether frames for a free port suffer from those for a full one (RFC 2889, 5.5)."""
+    """Whether frames for a free port are delayed or lost with those for a full one (RFC 2889, 5.5)."""
     result = Result("head-of-line", "Head-of-line blocking", "RFC 2889, 5.5", "measured")
     frame = session.frames[len(session.frames) // 2]
     if no_line_rate(known["throughput"], frame):
@@ -174,9 +174,9 @@ def head_of_line(session: Session, known: dict[str, Result]) -> Result:
 
 
 def blocking(free: Seen, alone: Seen, frame_ns: float, least_wait: float = 0.0) -> str:
-    """What frames for a free port suffer with another port full beyond what they do alone; empty: nothing is seen.
+    """The extra delay and loss of frames for a free port while another port is full; empty: none is seen.
 
-    `least_wait`: so much longer than alone they have to take beside `_WAITS` frames, ns.
+    `least_wait`: the extra latency, ns, that counts as blocking, where it exceeds `_WAITS` frame times.
     """
     here, there = share_bound(free.lost, free.sent), share_bound(alone.lost, alone.sent)
     lost = f"{free.lost} of {free.sent} frames for the free port were lost"

@@ -1,4 +1,4 @@
-"""The device under test: one switch and the end systems at its ports, from a test file or plain."""
+"""The device under test: one switch and the end systems at its ports, from a test file or by default."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ _FEWEST, _MOST = 2, 64
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A switch, and what is measured from: an end system at each port, all links of one rate."""
+    """A switch with an end system at each port; all links have one rate."""
 
     name: str
     ports: tuple[str, ...]
     """End systems, in the order of the file."""
     rate_bps: int
     below: Path
-    """Where files begin that the network names."""
+    """The folder that file names in the network are relative to."""
     network: bytes
-    """The element `<network>`."""
+    """The `<network>` element."""
     learns: bool = False
-    """Whether its model learns addresses; of a real device nobody knows."""
+    """Whether its model learns addresses; unknown for a real device."""
     faults: tuple[bytes, ...] = ()
-    """Elements of `<faults>` that hold in every trial."""
+    """Elements of `<faults>` that apply to every trial."""
     told: tuple[str, ...] = ()
-    """What of its file holds in every trial, and what trials have in the place of the file's own."""
+    """The parts of its file that apply to every trial, and those that trials replace, as sentences."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its network and faults: two devices are the same where it is."""
+        """SHA-256 of its network and faults, which identifies the device."""
         return hashlib.sha256(b"".join((self.network, *self.faults))).hexdigest()
 
     def test(self, made: Test, gaps: Mapping[str, int] | None = None) -> Loaded:
-        """A test with this network in the place of its own; `gaps`: bytes that ports leave behind frames.
+        """A test with this network in place of its own; `gaps`: inter-frame gaps of ports, B.
 
         Raises TestError.
         """
@@ -61,7 +61,7 @@ class Device:
         flows = {flow.get("id") for flow in root.iter(f"{{{NAMESPACE}}}flow")}
         for rule in list(network.iter(f"{{{NAMESPACE}}}ingress")):
             parent = rule.getparent()
-            # Of streams that this trial does not have.
+            # Rules for flows that this trial does not have are dropped.
             if parent is not None and rule.get("flow") not in flows:
                 parent.remove(rule)
                 above = parent.getparent()
@@ -74,7 +74,7 @@ class Device:
         )
 
     def _plant(self, root: etree._Element) -> None:
-        """Has the faults of the file in a trial, before those that are the trial's own."""
+        """Inserts the file's faults into a trial, before the trial's own."""
         if not self.faults:
             return
         planted = root.find(f"{{{NAMESPACE}}}faults")
@@ -88,7 +88,7 @@ class Device:
 
 
 def _with_gaps(network: etree._Element, gaps: Mapping[str, int]) -> etree._Element:
-    """The network with such gaps; a group of end systems becomes its members."""
+    """The network with these inter-frame gaps; a group of end systems is expanded."""
     whole = etree.Element(f"{{{NAMESPACE}}}test")
     whole.append(network)
     own = expanded(whole, "device").root.find(f"{{{NAMESPACE}}}network")
@@ -100,9 +100,9 @@ def _with_gaps(network: etree._Element, gaps: Mapping[str, int]) -> etree._Eleme
 
 
 def device_of(path: Path) -> Device:
-    """The device of a test file: of it the network counts only.
+    """The device of a test file, of which only the network and lasting faults are used.
 
-    Raises TestError for a file that is no test, DeviceError for a network that is not one switch and its end systems.
+    Raises TestError for a file that is not a test, DeviceError for a network other than one switch and its end systems.
     """
     loaded = load(path)
     network = loaded.campaign.network
@@ -146,7 +146,7 @@ def _local(element: etree._Element) -> str:
 
 
 def _faults_of(root: etree._Element, path: Path) -> list[etree._Element]:
-    """The faults that hold in every trial. Raises DeviceError, by name, for what no trial can have."""
+    """The faults that apply to every trial. Raises DeviceError, by name, for elements that trials cannot have."""
     for element in root.iterchildren(f"{{{NAMESPACE}}}*"):
         if (why := REFUSED.get(_local(element))) is not None:
             raise DeviceError(f"{path}, line {element.sourceline}: <{_local(element)}>: {why}; leave it out")
@@ -170,7 +170,7 @@ def _faults_of(root: etree._Element, path: Path) -> list[etree._Element]:
 
 
 def _told_of(root: etree._Element, path: Path, faults: list[str]) -> Iterator[str]:
-    """What is taken of a file, and what is not."""
+    """Sentences on the parts of a file that are used, and those that are not."""
     if faults:
         yield f"of {path.name} hold in every trial: its network and its faults ({', '.join(faults)})"
     replaced = [_local(one) for one in root.iterchildren(f"{{{NAMESPACE}}}*") if _local(one) in REPLACED]
@@ -182,21 +182,21 @@ def _told_of(root: etree._Element, path: Path, faults: list[str]) -> Iterator[st
 
 
 FAULTS: Final = ("bit-errors", "loss", "duplicate", "delay", "corrupt", "wrong-length")
-"""Faults of links that hold always, and so in every trial."""
+"""Link faults without a time, which apply to every trial."""
 FAULTS_OF_TEST: Final = ("flow", "sequence", "from", "until")
-"""Attributes of a fault that mean flows and times of its own test."""
+"""Attributes of a fault that refer to flows and times of its own test."""
 _ALWAYS: Final = ("0s", "0ms", "0us", "0ns")
 REPLACED: Final = ("flows", "tasks", "limits")
-"""What trials have in the place of the file's."""
+"""Elements of the file that trials replace."""
 REFUSED: Final = {
     "synchronise": "trials run without synchronisation of clocks",
     "sweep": "a device has one value of everything",
 }
-"""What trials cannot have, with the reason."""
+"""Elements that trials cannot have, with the reason."""
 
 
 def plain_device(ports: int, rate: str) -> Device:
-    """A store-and-forward switch as the test language has it by default, with so many ports of a rate, `1Gbit/s`."""
+    """The default store-and-forward switch of the test language, with `ports` ports of a rate, `1Gbit/s`."""
     _enough(ports, "--ports")
     try:
         bits = rate_bps(rate)

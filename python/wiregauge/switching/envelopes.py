@@ -1,4 +1,4 @@
-"""Envelopes of foreign traffic: what is written, and what it means."""
+"""Envelopes of cross traffic, and their text form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from wiregauge.switching.errors import DeviceError
 __all__ = ["ENVELOPES", "Envelope", "envelopes_of"]
 
 _MOST_LOAD: Final = 950_000
-"""Probe and foreign traffic fit into one output, ppm."""
+"""The greatest load of cross traffic that fits into one output with the probe, ppm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Foreign traffic: at most burst + rate t frames in any time t (a token bucket); a burst of 1 is a leaky bucket."""
+    """Cross traffic: at most burst + rate t frames in any time t (a token bucket); a burst of 1 is a leaky bucket."""
 
     load_ppm: int
     burst: int
@@ -26,7 +26,7 @@ ENVELOPES: Final = (Envelope(500_000, 1), Envelope(500_000, 8), Envelope(500_000
 
 
 def envelopes_of(text: str) -> tuple[Envelope, ...]:
-    """`50%:8,80%:32`. Raises DeviceError."""
+    """Parses envelopes, `50%:8,80%:32`. Raises DeviceError."""
     found = []
     for one in text.split(","):
         load, _, burst = one.strip().partition(":")

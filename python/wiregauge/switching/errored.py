@@ -20,7 +20,7 @@ _SHORTEST, _LONGEST = 64, 1518
 
 @dataclass(frozen=True, slots=True)
 class _Error:
-    """What is wrong with frames that are sent with a length; `length` is what they then have, 0: the same."""
+    """An error of sent frames; `length` is their length with it, 0: unchanged."""
 
     name: str
     frame: int
@@ -37,7 +37,7 @@ _LENGTHS: Final = (
 
 
 def errored_frames(session: Session, known: dict[str, Result]) -> Result:
-    """Frames with a wrong check sequence, runts and giants at the input, and what leaves the device of them."""
+    """Sends frames with a wrong check sequence, runts and giants, and counts those that the device forwards."""
     del known
     result = Result("errored-frames", "Errored frames filtering", "RFC 2889, 5.9", "measured")
     result.columns = (

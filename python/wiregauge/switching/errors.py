@@ -1,4 +1,4 @@
-"""What ends a characterisation early, each as a sentence for the user."""
+"""Errors that end a characterisation early, each with a sentence for the user."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ __all__ = ["BeyondError", "DeviceError", "SheetError", "StopError"]
 
 
 class DeviceError(Exception):
-    """The device under test, or what is asked of it, is none that can be measured; the text says why and the cure."""
+    """The device under test, or the request, cannot be measured; the text says why and the cure."""
 
 
 class SheetError(Exception):
-    """A directory that is none of a characterisation, or of another one."""
+    """The directory is not one of a characterisation, or of another one."""
 
 
 class BeyondError(Exception):
-    """A trial asks for what the bench cannot do; the text says what and why."""
+    """A trial needs what the bench cannot do; the text says what and why."""
 
 
 class StopError(Exception):

@@ -1,4 +1,4 @@
-"""What a statement of the data sheet rests on: trials, frames, how long, and what so much can tell."""
+"""The evidence behind a statement of the data sheet: trials, frames, durations, and their resolution."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from wiregauge.switching.trials import Outcome, Trial
 __all__ = ["CREDIT_BITS", "EVIDENCE", "Evidence", "evidence_of", "hidden", "share_text", "span"]
 
 CREDIT_BITS: Final = 8 * 64 * 1024
-"""Buffer, or burst credit of a policer, that the last trials of a search are long enough to see behind."""
+"""Buffer, or burst credit of a policer, bits, that the last trials of a search are long enough to exhaust."""
 _RARE: Final = 3.0
-"""None in n: fewer than 3/n, 95 %."""
+"""The rule of three: none in n means at most 3/n, 95 %."""
 
 EVIDENCE: Final = (
     Column("trials", "trials"),
@@ -23,28 +23,28 @@ EVIDENCE: Final = (
     Column("seconds", "longest trial", "s"),
     Column("bound", "lost share at most, 95 %", "%"),
 )
-"""Columns that every test ends with."""
+"""Columns at the end of every test's table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Trials that count, taken together."""
+    """Trials that count, pooled."""
 
     trials: int
     sent: int
     lost: int
     seconds: float
-    """Of the longest one."""
+    """The length of the longest trial, s."""
     grown_ns: float | None = None
-    """How much longer frames took at the end of the longest one than at its beginning, at least; None: not told."""
+    """The least latency growth over the longest trial, ns; None: none is established."""
 
     @property
     def most(self) -> float:
-        """Greatest share of frames that may be lost, 95 % (Clopper and Pearson; of none lost 1 - 0.05^(1/n))."""
+        """Upper 95 % bound of the share of lost frames (Clopper and Pearson; with none lost 1 - 0.05^(1/n))."""
         return share_bound(self.lost, self.sent).high
 
     def cells(self) -> dict[str, Value]:
-        """Those of `EVIDENCE`."""
+        """The cells of `EVIDENCE`."""
         return {
             "trials": self.trials,
             "frames_sent": self.sent,
@@ -54,22 +54,22 @@ class Evidence:
 
     @property
     def loss(self) -> str:
-        """`none of 80000 frames lost, so at most 0.0037 % (95 %)`."""
+        """The loss as text: `none of 80000 frames lost, so at most 0.0037 % (95 %)`."""
         lost = f"{self.lost} of {self.sent}" if self.lost else f"none of {self.sent}"
         share = f", {share_text(self.lost / self.sent)}" if self.lost else ""
         return f"{lost} frames lost{share}, so at most {share_text(self.most)} (95 %)"
 
     @property
     def size(self) -> str:
-        """`1 trial of 27 ms, 80000 frames`."""
+        """The extent as text: `1 trial of 27 ms, 80000 frames`."""
         if self.trials == 1:
             return f"1 trial of {span(self.seconds)}, {self.sent} frames"
         return f"{self.trials} trials of up to {span(self.seconds)}, {self.sent} frames"
 
     def rests(self, rate_bps: int) -> str:
-        """`size`, and where nothing was lost at most how much is, and what so much cannot tell.
+        """`size`, and where nothing was lost the upper bound of loss, and the overload that so little would not reveal.
 
-        Every sentence of no loss ends with this, or is `loss_rests`.
+        Every statement of no loss ends with this or `loss_rests`.
         """
         if self.lost or not self.trials:
             return self.size
@@ -78,7 +78,7 @@ class Evidence:
         )
 
     def loss_rests(self, rate_bps: int) -> str:
-        """`loss` and `size`, and where nothing was lost what so much cannot tell."""
+        """`loss` and `size`, and where nothing was lost the overload that so little would not reveal."""
         told = f"{self.loss}; {self.size}"
         return told if self.lost or not self.trials else f"{told}; {self._hides(rate_bps)}"
 
@@ -90,12 +90,12 @@ class Evidence:
 
 
 def hidden(seconds: float, rate_bps: int) -> float:
-    """Share of a link's rate that a device may be offered beyond what it forwards, with the rest in `CREDIT_BITS`."""
+    """The share of a link's rate offered beyond what the device forwards that `CREDIT_BITS` of buffer would hide."""
     return CREDIT_BITS / (seconds * rate_bps)
 
 
 def evidence_of(made: Iterable[tuple[Trial, Outcome]]) -> Evidence:
-    """Of trials with their outcomes; refused ones count for nothing."""
+    """The evidence of trials with their outcomes; refused ones do not count."""
     counted = [(trial, outcome) for trial, outcome in made if not outcome.refused]
     if not counted:
         return Evidence(0, 0, 0, 0.0)
@@ -104,7 +104,7 @@ def evidence_of(made: Iterable[tuple[Trial, Outcome]]) -> Evidence:
     return Evidence(
         len(counted),
         sum(outcome.sent for _, outcome in counted),
-        # A frame of a wrong length that comes damaged is counted as both.
+        # A frame of a wrong length that arrives damaged is counted as both.
         sum(min(outcome.lost, outcome.sent) for _, outcome in counted),
         longest.seconds,
         max(grown, default=None),
@@ -112,7 +112,7 @@ def evidence_of(made: Iterable[tuple[Trial, Outcome]]) -> Evidence:
 
 
 def span(seconds: float) -> str:
-    """A duration for people."""
+    """A duration as text."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
@@ -120,5 +120,5 @@ def span(seconds: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share for people, never rounded to none."""
+    """A share as text, never rounded to zero."""
     return f"{100 * share:.2g} %"

@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 _SAME_WAY: Final = ("latency", "loss")
-"""Tests whose trials are those of the throughput at other loads."""
+"""Tests whose trials repeat those of the throughput at other loads."""
 HIDDEN: Final = Column("hidden", "what 64 KiB of buffer or burst credit would hide", "% of line rate")
 _LEAST = 8
-"""Frames of a stream in the shortest trial, at least."""
+"""The fewest frames of a stream in the shortest trial."""
 
 
 def pair(session: Session, load: int, frame: int) -> tuple[Stream, ...]:
-    """Streams both ways between the first two ports (RFC 2544, 14); in turn, where their senders share processors."""
+    """Streams both ways between the first two ports (RFC 2544, 14); alternating where senders share processors."""
     half = (
         0
         if session.sizes.virtual
@@ -47,7 +47,7 @@ def pair(session: Session, load: int, frame: int) -> tuple[Stream, ...]:
 
 
 def percent(ppm: float | None) -> str:
-    """A share for people."""
+    """A share as text, %."""
     return "none" if ppm is None else f"{ppm / 1e4:.4g} %"
 
 
@@ -75,7 +75,7 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
 
         goal = goal_of(session, frame)
         live, line = not session.sizes.virtual, fps(rate, frame)
-        # Of slow links the least load would have no frames.
+        # On slow links trials at the default least load would have no frames.
         least = max(100, round(_LEAST / (goal.initial_s * line) * 1e6)) if live else 1000
         found = search(measure, goal, least=least, rising=live)
         proof = tried.proof(found, goal)
@@ -106,13 +106,13 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
 
 @dataclass(slots=True)
 class Tried:
-    """What a search saw: by load the trials that count, and why others were refused."""
+    """The trials of a search that count, by load, and the reasons of refused ones."""
 
     made: dict[int, list[tuple[Trial, Outcome]]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
     def ask(self, session: Session, load: int, trial: Trial) -> float | None:
-        """The share that a trial of a load lost; None where it was refused."""
+        """The loss ratio of a trial at a load; None where it was refused."""
         outcome = session.ask(trial)
         if outcome.refused:
             self.refused.append(outcome.refused)
@@ -121,7 +121,7 @@ class Tried:
         return outcome.loss_ratio
 
     def proof(self, found: Found, goal: Goal) -> Evidence:
-        """What the lower bound rests on, or, where there is none, the upper one."""
+        """The evidence of the lower bound, or where there is none, of the upper one."""
         if found.lower is not None:
             whole = goal.whole_s(found.lower)
             return evidence_of(one for one in self.made[found.lower] if one[0].seconds >= whole)
@@ -129,7 +129,7 @@ class Tried:
 
 
 def goal_of(session: Session, frame: int) -> Goal:
-    """What the highest load has to keep."""
+    """The goal for the highest load without loss."""
     rate, sizes = session.device.rate_bps, session.sizes
     return Goal(
         sizes.initial_s(rate, frame),
@@ -140,7 +140,7 @@ def goal_of(session: Session, frame: int) -> Goal:
 
 
 def statement(found: Found, proof: Evidence) -> str:
-    """What a search says of a load, without what it rests on."""
+    """The result of a search in words, without its evidence."""
     if found.lower is None:
         if found.upper is None:
             return "no load could be offered: the generator is not fit for this"
@@ -155,7 +155,7 @@ def statement(found: Found, proof: Evidence) -> str:
 
 
 def told(proof: Evidence, rate_bps: int) -> str:
-    """What a search rests on, and what so much cannot tell, to be set behind its statement."""
+    """The evidence of a search in words, with its resolution, to follow the statement."""
     if not proof.trials:
         return ""
     if not proof.lost and proof.grown_ns is not None:
@@ -173,7 +173,7 @@ def _percent(ppm: int | None) -> float | None:
 
 
 def reconciled(session: Session, result: Result) -> None:
-    """Losses that later trials had at a load that is called a lower bound are said beside it."""
+    """Adds to a lower bound the losses that later trials had at that load."""
     for row in result.rows:
         frame, lower = row["frame"], row["lower"]
         if not isinstance(lower, float):
@@ -194,7 +194,7 @@ def reconciled(session: Session, result: Result) -> None:
 
 
 def latency(session: Session, known: dict[str, Result]) -> Result:
-    """Latency at the throughput of each frame size, and what its slope says of the device."""
+    """Latency at the throughput of each frame size, and the forwarding mode that its slope shows."""
     result = Result("latency", "Latency at throughput", "RFC 2544, 26.2; RFC 8219, 7.2 and 7.3.1", "measured")
     times = (
         ("min", "minimum"),
@@ -254,7 +254,7 @@ def _latency_row(outcome: Outcome) -> dict[str, Value]:
 
 
 def _latency_said(outcome: Outcome, proof: Evidence, rate_bps: int) -> str:
-    """The latency of a trial in a line."""
+    """A line with the latency of a trial."""
     seen = outcome.streams[0].latency
 
     def us(ns: float | None) -> str:
@@ -273,7 +273,7 @@ def _latency_said(outcome: Outcome, proof: Evidence, rate_bps: int) -> str:
 def _kind(least: list[tuple[int, float]], rate_bps: int) -> str:
     """Store-and-forward or cut-through, from how the least latency grows with the frame size.
 
-    Latency is counted from the first bit out to the last bit in, so the wire accounts for one transmission; a
+    Latency runs from the first bit out to the last bit in, so the wire takes one transmission time; a
     store-and-forward device adds another.
     """
     if len(least) < 2:
@@ -343,7 +343,7 @@ def loss(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _worst(rows: list[dict[str, Value]], made: list[tuple[Trial, Outcome]], rate_bps: int) -> str:
-    """The greatest loss at any load, or that there was none, with what it rests on."""
+    """A sentence with the greatest loss at any load, or none, and its evidence."""
     if not rows:
         return "not measured"
     counted = evidence_of(made)
@@ -356,14 +356,14 @@ def _worst(rows: list[dict[str, Value]], made: list[tuple[Trial, Outcome]], rate
 
 
 def without(session: Session, known: dict[str, Result], result: Result, reason: str) -> Result:
-    """A test without a result: for want of line rate the bench does not carry it, else its trials are refused."""
+    """Marks a test as without result: not carried without line rate, else refused."""
     lacks = [no_line_rate(known["throughput"], frame) for frame in session.frames]
     result.state, result.reason = ("not carried", lacks[0]) if all(lacks) else ("refused", reason)
     return result
 
 
 def no_line_rate(known: Result, frame: int) -> str:
-    """Why a port cannot be offered its line rate in frames of a size, by what the throughput says; empty: it can."""
+    """Why a port cannot be offered line rate at a frame size, from the throughput; empty: it can."""
     row = next(row for row in known.rows if row["frame"] == frame)
     statement = str(row["statement"])
     if "generator" in statement:
@@ -372,7 +372,7 @@ def no_line_rate(known: Result, frame: int) -> str:
 
 
 def _highest(known: Result, frame: int) -> tuple[int, bool]:
-    """The highest load worth asking for, ppm: the line rate, unless the generator cannot offer it; 0: none."""
+    """The highest load to offer, ppm, and whether it is limited by the generator; 0: none."""
     row = next(row for row in known.rows if row["frame"] == frame)
     if row["lower"] is None and row["upper"] is None:
         return 0, True

@@ -16,18 +16,18 @@ from wiregauge.switching.trials import LINE_RATE_PPM, Outcome, Stream, Trial, fp
 __all__ = ["broadcast", "full_mesh", "many_to_one", "one_to_many"]
 
 _MOST: Final = {True: 8, False: 4}
-"""Ports of a mesh at most, by whether time is virtual: each stream of real frames is a thread of this machine."""
+"""The most ports of a mesh, by whether time is virtual: each stream of real frames is a thread of this machine."""
 
 _LONG_SLOT_NS: Final = 1e6
 _LEAST: Final = 10
-"""Frames of each stream in the shortest trial, at least."""
+"""The fewest frames of each stream in the shortest trial."""
 
 Pattern = Callable[[Session, int, int], tuple[Stream, ...]]
-"""Streams of a load (ppm of the port that is loaded) and a frame size."""
+"""Makes the streams of a load (ppm of the loaded port) and a frame size."""
 
 
 def ports_of(session: Session) -> int:
-    """Ports of the device that take part."""
+    """The number of ports that take part."""
     return min(len(session.device.ports), _MOST[session.sizes.virtual])
 
 
@@ -38,7 +38,7 @@ def _slot(session: Session, load: int, frame: int) -> float:
 
 
 def _from_one(session: Session, source: int, load: int, frame: int) -> list[Stream]:
-    """One port to every other, in turn: its frames and those of a neighbour never meet at an output at once.
+    """Streams from one port to every other, in turn, so that frames of two ports never meet at an output.
 
     Where senders share processors, ports also send in turn within the time of a frame.
     """
@@ -91,18 +91,18 @@ def _searched(session: Session, frame: int, pattern: Pattern) -> tuple[Found, Tr
     found = search(measure, goal, least=max(1000, round(enough * 1e6)), rising=not session.sizes.virtual)
     whole = any(trial.seconds >= goal.final_s for trial, _ in tried.made.get(LINE_RATE_PPM, ()))
     if not found.limited and found.upper is not None and not whole:
-        # The forwarding rate at the highest load is that of a trial of the full length.
+        # The forwarding rate at the highest load is from a trial of full length.
         measure(LINE_RATE_PPM, goal.final_s)
     return found, tried, goal
 
 
 def _rate(seconds: float, outcome: Outcome) -> float:
-    """Frames per second that were forwarded (RFC 2285, 3.6)."""
+    """Forwarded frames per second (RFC 2285, 3.6)."""
     return (outcome.sent - outcome.lost) / seconds
 
 
 def _rates(tried: Tried) -> dict[str, Value]:
-    """What was forwarded at the highest load that was offered, and the most that was at any load."""
+    """The forwarding rate at the highest offered load, and the maximum over all loads."""
     longest: dict[int, tuple[float, Outcome]] = {}
     for tried_load, seen in tried.made.items():
         trial, last = max(seen, key=lambda one: one[0].seconds)
@@ -124,7 +124,7 @@ def _rates(tried: Tried) -> dict[str, Value]:
 
 
 def _none_of(tried: Tried) -> str:
-    """Of how many frames none was lost at the highest load that was offered."""
+    """Text: the number of frames of which none was lost at the highest offered load."""
     _, outcome = max(tried.made[max(tried.made)], key=lambda one: one[0].seconds)
     return f"none of {outcome.sent}, so at most {share_text(share_bound(0, outcome.sent).high)} (95 %)"
 
@@ -178,7 +178,7 @@ def _meshed(session: Session, result: Result, pattern: Pattern, note: str) -> Re
 
 
 def full_mesh(session: Session, known: dict[str, Result]) -> Result:
-    """Every port to every other."""
+    """Traffic from every port to every other."""
     del known
     result = Result("full-mesh", "Fully meshed traffic", "RFC 2889, 5.1 and 5.6", "measured")
     note = (
@@ -188,7 +188,7 @@ def full_mesh(session: Session, known: dict[str, Result]) -> Result:
 
 
 def one_to_many(session: Session, known: dict[str, Result]) -> Result:
-    """One port to all others."""
+    """Traffic from one port to all others."""
     del known
     result = Result("one-to-many", "Partially meshed: one to many", "RFC 2889, 5.2", "measured")
     note = f"The first of {ports_of(session)} ports to all others; loads are shares of its rate."
@@ -196,7 +196,7 @@ def one_to_many(session: Session, known: dict[str, Result]) -> Result:
 
 
 def many_to_one(session: Session, known: dict[str, Result]) -> Result:
-    """All others to one port, together no more than it can send."""
+    """Traffic from all other ports to one, together at most its rate."""
     del known
     result = Result("many-to-one", "Partially meshed: many to one", "RFC 2889, 5.2", "measured")
     note = (
@@ -207,7 +207,7 @@ def many_to_one(session: Session, known: dict[str, Result]) -> Result:
 
 
 def broadcast(session: Session, known: dict[str, Result]) -> Result:
-    """Broadcasts of one port, and their latency."""
+    """Broadcasts from one port, and their latency."""
     del known
     result = Result("broadcast", "Broadcast forwarding and latency", "RFC 2889, 5.10", "measured")
     note = (
@@ -232,7 +232,7 @@ def broadcast(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _latencies(outcome: Outcome) -> dict[str, Value]:
-    """Over all receivers: the least, the greatest median, the greatest."""
+    """The least latency, greatest median and greatest latency over all receivers."""
     seen = [one.latency for one in outcome.streams]
     least = [one.minimum for one in seen if one.minimum is not None]
     middle = [one.p50 for one in seen if one.p50 is not None]

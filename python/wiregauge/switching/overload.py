@@ -1,4 +1,4 @@
-"""More than a port can send: congestion control (RFC 2889, 5.5) and incast (RFC 8239, 4 and 6)."""
+"""Overload of an output port: congestion control (RFC 2889, 5.5) and incast (RFC 8239, 4 and 6)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from wiregauge.switching.trials import LINE_RATE_PPM, Outcome, Seen, Stream, Tri
 __all__ = ["congestion", "incast"]
 
 _CONTROL: Final = 990_000
-"""What the second sender offers to a port of its own, ppm: learning frames go there, too."""
+"""Load that the second sender offers to its own port, ppm: learning frames share it."""
 _EXPECTED: Final = 100 / 3
-"""Share of the frames for a port offered 150 % that it must lose without flow control, %."""
+"""Share of frames that a port offered 150 % must lose without flow control, %."""
 _SHARE: Final = 0.5
-"""A congested port that loses less than this share of what it must is fed less: somebody holds its senders back."""
+"""Share of the expected loss below which a congested port is fed less: its senders are held back."""
 _LONGEST: Final = 1 << 18
 
 
 def congestion(session: Session, known: dict[str, Result]) -> Result:
-    """One port offered 150 %, another 50 % by a sender of both: head-of-line blocking and back-pressure told apart."""
+    """One port offered 150 %, another 50 % by a sender to both: separates head-of-line blocking from back-pressure."""
     result = Result("congestion", "Congestion control", "RFC 2889, 5.5", "measured")
     result.columns = (
         Column("frame", "frame size", "B"),
@@ -95,9 +95,9 @@ def congestion(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _held_back(outcome: Outcome) -> bool:
-    """Whether all that speaks against a trial is that senders were slower than intended, and nothing was lost.
+    """Whether the only defect of a trial is that senders were slower than intended, with nothing lost.
 
-    The generator offers line rate at this frame size, as throughput has shown: so it is the device that held them back.
+    The throughput shows that the generator offers line rate at this frame size, so the device held them back.
     """
     slower = all(one.offered is not None and one.offered < 1.01 for one in outcome.streams)
     return slower and not outcome.lost and outcome.grade != "INVALID"
@@ -125,12 +125,12 @@ def _row(frame: int, outcome: Outcome, alone: Seen, frame_ns: float) -> dict[str
 
 
 def _half(medians: list[float], alone: Seen) -> float:
-    """Half of what frames for the congested port wait, ns: those for the free one that wait as long are blocked."""
+    """Half of the wait of frames for the congested port, ns: frames for the free port that wait as long are blocked."""
     return (max(medians) - (alone.latency.p50 or 0.0)) / 2 if medians else 0.0
 
 
 def _verdict(lost: int, sent: int, found: str) -> str:
-    """`found` is what `blocking` says of the uncongested port."""
+    """The statement of a trial; `found` is what `blocking` says of the uncongested port."""
     blocked = found.replace("blocked: ", "head-of-line blocking: ", 1) if found.startswith("blocked") else ""
     untold = found.replace("not told", "head-of-line blocking not told", 1) if not blocked else ""
     loss, most = lost / sent if sent else 0.0, share_bound(lost, sent).high
@@ -143,7 +143,7 @@ def _verdict(lost: int, sent: int, found: str) -> str:
 
 
 def incast(session: Session, known: dict[str, Result]) -> Result:
-    """Bursts of several senders to one port at once: the longest without loss, by the number of senders."""
+    """Simultaneous bursts of several senders to one port: the longest without loss, by the number of senders."""
     result = Result("incast", "Incast", "RFC 8239, 4 and 6", "measured")
     frame = session.frames[len(session.frames) // 2]
     if why := no_line_rate(known["throughput"], frame):
@@ -180,7 +180,7 @@ def incast(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _of_longest(session: Session, frame: int, row: dict[str, Value]) -> Evidence:
-    """What the longest burst without loss rests on: the one trial of it."""
+    """The evidence of the longest burst without loss: its one trial."""
     length, total = row["length"], row["total"]
     assert isinstance(length, int)
     assert isinstance(total, int)
@@ -226,7 +226,7 @@ def _longest(
     twice = loses(2 * low) if high and low else None
     best = seen.get(low)
     most = [one.latency.maximum for one in best.streams if one.latency.maximum is not None] if best else []
-    # The port sends one frame for each that a sender offers, and one is on the wire when the last ones are in.
+    # The port sends one frame for each that a sender offers; one is on the wire when the last ones arrive.
     held = max(0, (senders - 1) * low)
     spent = max(most, default=0.0) / 1e9 + (low - 1) / rate
     return {

@@ -1,4 +1,4 @@
-"""The report of a characterisation: a data sheet, then a section with table and chart for every test."""
+"""The HTML report of a characterisation: a data sheet, then a section with table and chart for every test."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_page(place: Path, shown: SwitchShown, results: Sequence[Result]) -> Pa
 
 
 def rate_text(bits: float) -> str:
-    """1 Gbit/s."""
+    """A rate as text: `1 Gbit/s`."""
     for unit, factor in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if bits >= factor:
             return f"{bits / factor:g} {unit}"
@@ -57,7 +57,7 @@ def rate_text(bits: float) -> str:
 
 
 def sheet_table(results: Sequence[Result]) -> Table:
-    """One row for every conclusion."""
+    """The data sheet: a row for every conclusion."""
     rows = []
     for one in results:
         for number, line in enumerate(one.conclusion or [one.reason or "no conclusion"]):
@@ -73,7 +73,7 @@ def sheet_table(results: Sequence[Result]) -> Table:
 
 
 def text_of(value: Value) -> str:
-    """A value for people."""
+    """A value as text."""
     if value is None:
         return NONE
     if isinstance(value, float):
@@ -82,7 +82,7 @@ def text_of(value: Value) -> str:
 
 
 def table_of(result: Result) -> Table:
-    """Its rows."""
+    """The rows of a result as a table."""
     rows = [
         [
             Cell(text_of(row.get(column.key)), kind="text short" if _is_text(result, column) else "")
@@ -106,7 +106,7 @@ def _is_text(result: Result, column: Column) -> bool:
 
 
 def figure_of(result: Result) -> Figure | None:
-    """Its rows drawn; None where there is nothing to draw."""
+    """The chart of a result; None where there is nothing to draw."""
     chart = result.chart
     if chart is None or not result.rows:
         return None

@@ -1,8 +1,8 @@
 """Forward pressure, and the maximum forwarding rate (RFC 2889, 5.6; RFC 2285, 3.6.3 and 3.7.2).
 
 A sender that leaves gaps of 88 bit times behind its frames offers more than line rate. A device that then sends with
-less than the 96 bit times of IEEE 802.3 itself puts pressure on whatever is behind it. A gap of one byte less is seen
-by how fast frames come at the receiver: the mean of their distances, which a buffer that drains cannot flatter.
+less than the 96 bit times of IEEE 802.3 itself puts pressure on whatever is behind it. A gap of one byte less shows
+in the mean inter-arrival time at the receiver, which a draining buffer cannot improve.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from wiregauge.switching.trials import LINE_RATE_PPM, Outcome, Stream, Trial, fp
 __all__ = ["forward_pressure"]
 
 _GAP: Final = 11
-"""Bytes: the 88 bit times of RFC 2889."""
+"""The gap of RFC 2889, 88 bit times, B."""
 _CLOCKS: Final = 200e-6
-"""Two oscillators of Ethernet are at most so far apart (IEEE 802.3: 100 ppm each); a byte of gap is 650 ppm or more."""
+"""Greatest rate difference of two Ethernet oscillators (IEEE 802.3: 100 ppm each); a byte of gap is 650 ppm or more."""
 _STEPS: Final = 3
-"""Loads between the throughput and line rate."""
+"""The number of loads between the throughput and line rate."""
 
 
 def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
-    """Forwarding rates from the throughput up to a load above line rate, and the gaps that the device then leaves."""
+    """Forwarding rates from the throughput to a load above line rate, and the gaps that the device then leaves."""
     result = Result(
         "forward-pressure", "Forward pressure and maximum forwarding rate", "RFC 2889, 5.6", "measured"
     )
@@ -54,7 +54,7 @@ def forward_pressure(session: Session, known: dict[str, Result]) -> Result:
         proof = session.evidence()
         if found is not None:
             result.rows.append({**found, **proof.cells(), "bound": None})
-            # The statement is of the trial with the least gaps alone.
+            # The statement is about the trial with the smallest gaps alone.
             fullest = evidence_of(
                 (trial, seen) for _, trial, seen in session.log if trial.name == _name(frame)
             )
@@ -104,7 +104,7 @@ def _rates(session: Session, frame: int, lower: float, result: Result) -> dict[s
 
 
 def _loads(lower: float) -> list[int]:
-    """From the throughput up to line rate; at line rate alone where that is the throughput."""
+    """Loads from the throughput to line rate, ppm; line rate alone where that is the throughput."""
     low = round(lower * 1e4)
     steps = [low + round((LINE_RATE_PPM - low) * step / _STEPS) for step in range(_STEPS + 1)]
     return sorted(set(steps) - {0})
@@ -120,7 +120,7 @@ def _statement(frmol: float, line: float, gap: float, loss: float) -> str:
 
 
 def _forwarded(session: Session, name: str, stream: Stream, result: Result) -> tuple[float, Outcome] | None:
-    """Frames per second that come at the receiver."""
+    """The forwarding rate at the receiver, frames/s, with the outcome; None where the trial is refused."""
     seconds = session.sizes.final_s(session.device.rate_bps, stream.frame)
     outcome = session.ask(Trial(name, seconds, (stream,), overload=bool(stream.gap)))
     interval = outcome.streams[0].interval if outcome.streams else None

@@ -1,4 +1,4 @@
-"""What a test of a device says: rows under named columns, a conclusion, and what could not be had."""
+"""The result of a test of a device: rows under named columns, conclusions, and what is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `unit` of its numbers, empty for text and plain numbers."""
+    """A column; `unit` of its numbers, empty for text and pure numbers."""
 
     key: str
     title: str
@@ -20,7 +20,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """How the rows are drawn: columns over a column, a line for each value of `group`."""
+    """The chart of the rows: columns over a column, a line for each value of `group`."""
 
     x: str
     y: tuple[str, ...]
@@ -29,7 +29,7 @@ class Chart:
 
 @dataclass(slots=True)
 class Result:
-    """A test. `state`: measured, not carried (by this bench), refused (its trials), or not measured (stopped)."""
+    """The result of a test. `state`: measured, not carried (by this bench), refused (its trials), or not measured."""
 
     name: str
     title: str

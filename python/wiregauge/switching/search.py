@@ -1,7 +1,7 @@
 """Search for the highest load that keeps a loss goal: MLRsearch (draft-ietf-bmwg-mlrsearch; RFC 2544, 26.1).
 
 A load is a lower bound where enough trials of the full length lost no more than the goal allows, an upper bound where
-enough lost more, and undecided until then. Short trials only say where to look. The relevant upper bound is the
+enough lost more, and undecided until then. Short trials only guide the search. The relevant upper bound is the
 smallest upper bound, the relevant lower bound the largest lower bound below it.
 """
 
@@ -16,19 +16,19 @@ __all__ = ["WIDTH", "Found", "Goal", "search"]
 
 Class = Literal["lower", "upper", "refused", "undecided"]
 Lengths = Callable[[int], tuple[float, float]]
-"""Of a load (ppm) the length of a trial that counts, and to what such trials have to add up, s."""
+"""For a load (ppm): the length of a trial that counts, and the total length of such trials, s."""
 Measure = Callable[[int, float], float | None]
 """Loss ratio of a trial of a load (ppm) and a length (s); None where the trial was refused."""
 
 MOST_PPM = 1_000_000
 WIDTH = 0.005
-"""How far apart bounds may end, relative to the upper one."""
+"""Greatest final distance of the bounds, relative to the upper one."""
 _COARSE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a load has to keep.
+    """The goal of a search.
 
     `exceed_ratio`: share of the full-length trials, by duration, that may lose more than `loss_ratio`. `width`: how far
     apart the bounds may end, relative to the upper one.
@@ -41,30 +41,30 @@ class Goal:
     exceed_ratio: float = 0.0
     width: float = WIDTH
     confirm_s: Callable[[int], float] | None = None
-    """Length of the trial that a load (ppm) has to stand in the end, where that is longer than the others."""
+    """Length of the last trial that confirms a load (ppm), s, where it is longer than the others."""
 
     def whole_s(self, load: int) -> float:
-        """The least length of a trial that counts for a load."""
+        """The least length of a trial that counts at a load, s."""
         return max(self.final_s, self.confirm_s(load) if self.confirm_s is not None else 0.0)
 
     def lengths(self, load: int) -> tuple[float, float]:
-        """The length of a trial that counts for a load, and to what such trials have to add up."""
+        """The length of a trial that counts at a load, and the total length of such trials, s."""
         whole = self.whole_s(load)
         return whole, self.sum_s if whole <= self.final_s else whole
 
 
 @dataclass(slots=True)
 class Found:
-    """Bounds in ppm of the link; None: no load was one.
+    """The bounds of a search in ppm of the link; None: there is none.
 
-    `limited`: the load above the lower bound is not one at which the device lost, but one that was not offered.
+    `limited`: above the lower bound the device did not lose frames, but the generator could not offer the load.
     """
 
     lower: int | None
     upper: int | None
     limited: bool
     conditional: float | None
-    """Forwarding rate at the lower bound, ppm: it less what the goal let it lose (conditional throughput)."""
+    """Forwarding rate at the lower bound, ppm: the load less the tolerated loss (conditional throughput)."""
     trials: int
     seen: dict[int, list[tuple[float, float | None]]] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class _Search:
     seen: dict[int, list[tuple[float, float | None]]] = field(default_factory=dict)
 
     def class_of(self, load: int, length: float, total: float) -> Class:
-        """The class of a load by trials so far, for trials of a length whose durations add up to `total`."""
+        """The class of a load from the trials so far, for trials of this length and total length, s."""
         goal = self.goal
         low = high = short_low = short_high = 0.0
         for seconds, loss in self.seen.get(load, ()):
@@ -97,7 +97,7 @@ class _Search:
         return "upper" if not at_best and not at_worst else "undecided"
 
     def decide(self, load: int, length: float, total: float) -> Class:
-        """Has trials made until the class is known."""
+        """Makes trials until the class of a load is known."""
         while (known := self.class_of(load, length, total)) == "undecided":
             self.seen.setdefault(load, []).append((length, self.measure(load, length)))
         return known
@@ -106,9 +106,9 @@ class _Search:
 def search(
     measure: Measure, goal: Goal, *, least: int = 1000, most: int = MOST_PPM, rising: bool = False
 ) -> Found:
-    """Bounds of the load that keeps the goal, between `least` and `most` ppm.
+    """Searches the bounds of the load that meets the goal, between `least` and `most` ppm.
 
-    `rising`: begin at the least load and double it, for generators that cannot offer the most, and are slow to fail.
+    `rising`: start at the least load and double it, for generators that cannot offer the greatest and are slow to fail.
     """
     one = _Search(measure, goal)
     phases: list[tuple[Lengths, float]] = [(lambda _: (goal.final_s, goal.sum_s), goal.width)]
@@ -124,7 +124,7 @@ def search(
             return one.decide(load, *lengths(load)) == "lower"
 
         def apart(load: int, width: float = width, lengths: Lengths = lengths) -> float:
-            """How near to a load it is worth coming: what a generator can offer is not known to a hair."""
+            """The relative resolution at a load: the limit of a generator is only found coarsely."""
             return max(width, _COARSE) if one.class_of(load, *lengths(load)) == "refused" else width
 
         lower, upper = _bracket(holds, lower, upper, least, most, apart, rising=rising)
@@ -147,7 +147,7 @@ def _bracket(
     *,
     rising: bool,
 ) -> tuple[int | None, int | None]:
-    """A load that holds and a higher one that does not, begun at those of the phase before; None: there is none."""
+    """A load that meets the goal and a higher one that does not, from the previous phase's; None: there is none."""
     if lower is None and upper is None:
         if not rising:
             lower, upper = (most, None) if holds(most) else (None, most)
@@ -166,7 +166,7 @@ def _bracket(
 def _upwards(
     holds: Callable[[int], bool], lower: int, upper: int | None, most: int, width: float, *, rising: bool
 ) -> tuple[int, int | None]:
-    """From a load that holds on: to `upper` first, then in steps that grow."""
+    """Raises the load from one that meets the goal: to `upper` first, then in growing steps."""
     step = width
     while lower < most:
         if upper is not None:
@@ -185,7 +185,7 @@ def _upwards(
 def _downwards(
     holds: Callable[[int], bool], upper: int, least: int, width: float
 ) -> tuple[int | None, int | None]:
-    """From a load that does not hold down, in steps that grow."""
+    """Lowers the load from one that misses the goal, in growing steps."""
     step = width
     while upper > least:
         step *= 2

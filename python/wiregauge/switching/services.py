@@ -1,4 +1,4 @@
-"""Services of a device and what they promise: bandwidth profile and service acceptance criteria (ITU-T Y.1564)."""
+"""Services of a device and their promises: bandwidth profile and service acceptance criteria (ITU-T Y.1564)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wiregauge.switching.errors import DeviceError
 __all__ = ["FIRST_FLOW", "Service", "check_services", "read_services", "service_of"]
 
 FIRST_FLOW: Final = 1001
-"""Number of the flow that carries the first service; the next ones follow."""
+"""Flow number of the first service; the others follow."""
 _KEYS: Final = (
     "name", "from", "to", "frame", "priority", "cir", "eir", "ftd", "fdv", "flr", "availability",
 )  # fmt: skip
@@ -24,7 +24,7 @@ _FRAMES: Final = (64, 1518)
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Frames from a port to another (numbers from 1); None: no criterion."""
+    """A service: frames from one port to another (numbers from 1); criteria that are None do not apply."""
 
     name: str
     source: int
@@ -33,7 +33,7 @@ class Service:
     cir: int
     """Committed information rate, bit/s, frames counted from destination address to FCS."""
     eir: int = 0
-    """Excess information rate."""
+    """Excess information rate, bit/s."""
     priority: int | None = None
     ftd: float | None = None
     """Greatest frame transfer delay, ns."""
@@ -45,7 +45,7 @@ class Service:
     """Least availability."""
 
     def as_json(self) -> dict[str, Any]:
-        """As it is kept."""
+        """The service as stored in JSON."""
         return asdict(self)
 
 
@@ -131,7 +131,7 @@ class _Reader:
 
 
 def check_services(services: list[Service], ports: int, link_bps: int) -> None:
-    """Whether a device has their ports and its links carry them. Raises DeviceError."""
+    """Checks that a device has the services' ports and its links their rates. Raises DeviceError."""
     for one in services:
         for port in (one.source, one.to):
             if port > ports:

@@ -1,4 +1,4 @@
-"""One characterisation: every trial through one place, which repeats, keeps, and counts the time."""
+"""One characterisation: makes all trials, repeats refused ones, stores them, and accounts for the time."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from wiregauge.switching.trials import Carrier, Outcome, Trial, fps
 __all__ = ["BUDGET_S", "REPEATS", "Session", "Sizes"]
 
 _BEYOND = "BEYOND"
-"""Grade of a trial that the bench could not carry: it left no run."""
+"""The grade of a trial that the bench could not make: it left no run."""
 _VIRTUAL_S, _REAL_S = 0.8, 3.5
-"""What a trial takes besides its own length, roughly."""
+"""Approximate time that a trial takes besides its own length, s."""
 _LONGEST_VIRTUAL, _LONGEST_REAL_S = 200_000, 5.0
-"""A quick trial that confirms a load has so many frames, or takes so long, at most."""
+"""Greatest length of a quick trial that confirms a load: frames in virtual time, else s."""
 REPEATS = {True: 3, False: 50}
-"""Bursts are searched so often, by whether the session is quick (RFC 2544, 26.4, asks for 50)."""
+"""Repeats of burst searches, by whether the session is quick (RFC 2544, 26.4, asks for 50)."""
 BUDGET_S = 14 * 60.0
-"""--quick begins no trial after so long, so that it ends within 15 minutes."""
+"""Time after which --quick starts no trial, s, so that it ends within 15 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How long trials are. In virtual time a quick one is as long as it takes so many frames, elsewhere seconds."""
+    """The lengths of trials. In virtual time quick ones are given by their number of frames, elsewhere in seconds."""
 
     quick: bool
     virtual: bool
 
     def final_s(self, rate_bps: int, frame: int) -> float:
-        """A full-length trial, s: 60 s in a standard one (RFC 2544, 24)."""
+        """Length of a full-length trial, s: 60 s in a standard one (RFC 2544, 24)."""
         if not self.quick:
             return 60.0
         return round(40_000 / fps(rate_bps, frame), 6) if self.virtual else 1.0
 
     def initial_s(self, rate_bps: int, frame: int) -> float:
-        """A short one that only says where to look, s."""
+        """Length of a short trial that only guides the search, s."""
         if not self.quick:
             return 1.0
         return round(8_000 / fps(rate_bps, frame), 6) if self.virtual else 0.4
 
     def left_out(self, rate_bps: int, frames: tuple[int, ...]) -> str:
-        """What a quick session has less of than a standard one."""
+        """Text: what a quick session has less of than a standard one."""
         whole, first = replace(self, quick=False), frames[0]
         least, most = (span(self.final_s(rate_bps, frame)) for frame in (first, frames[-1]))
         lengths = least if least == most else f"{least} to {most}"
@@ -63,13 +63,13 @@ class Sizes:
         )
 
     def longest_burst(self, rate_bps: int, frame: int) -> int:
-        """Frames of the longest burst that is tried."""
+        """Length of the longest burst that is tried, frames."""
         if not self.quick:
             return 1 << 20
         return 1 << 17 if self.virtual else int(_LONGEST_REAL_S * fps(rate_bps, frame))
 
     def confirm_s(self, rate_bps: int, frame: int, load_ppm: int) -> float:
-        """A trial that a load has to stand in the end, s: 64 KiB of buffer or burst credit hide 0.5 % of it at most."""
+        """Length of the trial that confirms a load, s: 64 KiB of buffer or burst credit hide at most 0.5 % of it."""
         final = self.final_s(rate_bps, frame)
         if not self.quick:
             return final
@@ -78,14 +78,14 @@ class Sizes:
         return round(max(final, min(enough, most if self.virtual else _LONGEST_REAL_S)), 6)
 
     def sum_s(self, rate_bps: int, frame: int) -> float:
-        """Of full-length trials of a load before its class is known, s."""
+        """Total length of full-length trials of a load before its class is known, s."""
         final = self.final_s(rate_bps, frame)
         return 2 * final if self.quick and not self.virtual else final
 
 
 @dataclass(slots=True)
 class Session:
-    """What tests are given to ask with."""
+    """The interface through which tests make their trials."""
 
     device: Device
     carrier: Carrier
@@ -93,21 +93,21 @@ class Session:
     sizes: Sizes
     frames: tuple[int, ...]
     told: Callable[[str], object]
-    """Gets a line about every trial."""
+    """Receives a line about every trial."""
     bench: str = "sim"
     services: tuple[Service, ...] = ()
-    """What the device promises (Y.1564)."""
+    """The services that the device promises (Y.1564)."""
     envelopes: tuple[Envelope, ...] = ENVELOPES
-    """Foreign traffic beside frames whose traversal time is measured."""
+    """Cross traffic for the measurement of traversal times."""
     clock: Callable[[], float] = time.monotonic
     asked: int = 0
     made: int = 0
     spent_s: float = 0.0
     refusals: list[str] = field(default_factory=list)
     planned: dict[str, int] = field(default_factory=dict)
-    """Trials that tests not yet over are thought to need."""
+    """Estimated number of trials of each unfinished test."""
     untold: list[str] = field(default_factory=list)
-    """Why the present test is told no latencies of some trials, a sentence each."""
+    """Why latencies of some trials were withheld from the present test, a sentence each."""
     log: list[tuple[str, Trial, Outcome]] = field(default_factory=list)
     """Every trial that counts, with its test."""
     _began: float | None = None
@@ -117,20 +117,20 @@ class Session:
 
     @property
     def mesh_frames(self) -> tuple[int, ...]:
-        """Frame sizes of traffic between many ports: only the middle one in a quick session of real time."""
+        """Frame sizes of traffic between many ports: only the middle one in a quick real-time session."""
         if self.sizes.quick and not self.sizes.virtual:
             return (self.frames[len(self.frames) // 2],)
         return self.frames
 
     def announcement(self) -> Iterator[str]:
-        """What is to be known before it begins: how long it takes, what is left out, what of a file counts."""
+        """Lines shown before the session: duration, what is left out, which parts of a file are used."""
         yield from self.device.told
         yield f"{len(self.planned)} tests: {self.estimate()}"
         if self.sizes.quick:
             yield self.sizes.left_out(self.device.rate_bps, self.frames)
 
     def estimate(self) -> str:
-        """How long it is thought to take, before anything is known of this device."""
+        """The estimated duration as text, before anything is known of this device."""
         trials = sum(self.planned.values())
         each = _VIRTUAL_S if self.sizes.virtual else _REAL_S
         if not self.sizes.quick:
@@ -141,18 +141,18 @@ class Session:
         return f"about {trials} trials, about {_clock(least)}; at most {_clock(BUDGET_S)} before the last one begins"
 
     def begin(self, test: str) -> None:
-        """A test begins."""
+        """Records that a test begins."""
         self._test, self._of_test, self._rested = test, 0, len(self.log)
         self.untold.clear()
 
     def ended(self, test: str) -> None:
-        """A test is over."""
+        """Records that a test has ended."""
         self.planned.pop(test, None)
 
     def ask(self, trial: Trial) -> Outcome:
-        """What the device does with a trial. One that counts for nothing is repeated once, and then stays refused.
+        """The outcome of a trial. A refused one is repeated once, and is then final.
 
-        Raises StopError where somebody stopped it, or the time is over, BeyondError where the bench cannot carry it.
+        Raises StopError where the user stopped it or time is up, BeyondError where the bench cannot make it.
         """
         outcome = self._once(trial)
         if outcome.refused:
@@ -167,7 +167,7 @@ class Session:
         return outcome
 
     def evidence(self) -> Evidence:
-        """Of the trials since the last time it was asked for, in this test."""
+        """The evidence of this test's trials since the last call."""
         made = self.log[self._rested :]
         self._rested = len(self.log)
         return evidence_of((trial, outcome) for _, trial, outcome in made)
@@ -196,7 +196,7 @@ class Session:
         return _carried(outcome)
 
     def _rest(self) -> str:
-        """Time left by the mean of the trials so far and how many tests are thought to need."""
+        """The estimated time left, from the mean time of trials and the estimated number of those to come."""
         more = sum(self.planned.values()) - min(self._of_test, self.planned.get(self._test, 0))
         left = max(0.0, more * self.spent_s / self.made)
         if self.sizes.quick and self._began is not None:
@@ -205,7 +205,7 @@ class Session:
 
 
 def _carried(outcome: Outcome) -> Outcome:
-    """Raises BeyondError for what stands for a trial that the bench could not carry."""
+    """The outcome; raises BeyondError for a stored trial that the bench could not make."""
     if outcome.grade == _BEYOND:
         raise BeyondError(outcome.refused)
     return outcome

@@ -1,4 +1,4 @@
-"""What `datasheet.json` and `wiregauge switch --json` hold, typed; their schema is made from this."""
+"""The types of `datasheet.json` and `wiregauge switch --json`; the schema is generated from them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SwitchShown(TypedDict):
 def switch_json(
     session: Session, bench: str, results: list[Result], stopped: str, *, between: str = ""
 ) -> SwitchShown:
-    """The data sheet. `between`: who played the device, where the bench has several who can."""
+    """The data sheet. `between`: what played the device, where the bench has a choice."""
     device = session.device
     return {
         "datasheet": 1,
@@ -95,7 +95,7 @@ def switch_json(
 
 
 def switch_schema() -> dict[str, Any]:
-    """Its JSON Schema."""
+    """The JSON Schema of the data sheet."""
     one = json_schema(SwitchShown, "the data sheet of a device under test", closed=True)
     del one["$schema"]
     return {
@@ -107,5 +107,5 @@ def switch_schema() -> dict[str, Any]:
 
 
 def schema_path() -> Path:
-    """Where it is."""
+    """The path of the schema."""
     return Path(str(resources.files("wiregauge").joinpath("switching/switch.schema.json")))

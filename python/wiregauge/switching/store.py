@@ -1,4 +1,4 @@
-"""The directory of a characterisation: what was asked for, a line for every trial, and the run directories."""
+"""The directory of a characterisation: the request, a line for every trial, and the run directories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNS: Final = "trials"
 
 
 class Store:
-    """Trials in the order they were asked for. What is there already is given back instead of being made again."""
+    """Trials in the order of their requests. Stored ones are returned instead of being repeated."""
 
     def __init__(self, place: Path, asked: dict[str, Any], lines: list[dict[str, Any]]) -> None:
         self.place = place
@@ -34,7 +34,7 @@ class Store:
 
     @classmethod
     def begin(cls, place: Path, asked: dict[str, Any]) -> Store:
-        """A new directory. Raises RunDirectoryError for a place that holds something, or cannot be made."""
+        """Creates a directory. Raises RunDirectoryError for a place that is not empty, or cannot be created."""
         RunDirectory.check_free(place)
         try:
             (place / RUNS).mkdir(parents=True)
@@ -48,9 +48,9 @@ class Store:
 
     @classmethod
     def resume(cls, place: Path) -> Store:
-        """One that was begun. Raises SheetError for a directory that is none, or whose lines are damaged.
+        """Opens a directory to resume. Raises SheetError where it is of another kind, or has damaged lines.
 
-        The last line may be cut off, as a crash leaves it: its trial is made again.
+        The last line may be truncated by a crash: its trial is repeated.
         """
         if not (place / PLAN).is_file():
             raise SheetError(f"{place}: it holds no {PLAN}; name the directory of a characterisation")
@@ -64,9 +64,9 @@ class Store:
         return cls(place, asked, _lines_of(place / LINES))
 
     def known(self, index: int, test: str, trial: Trial) -> Outcome | None:
-        """The outcome of a trial that was made before; None where it is the next one.
+        """The stored outcome of a trial; None where it is a new one.
 
-        Raises SheetError where another trial was made then.
+        Raises SheetError where a different trial is stored at this index.
         """
         if index >= len(self._lines):
             return None
@@ -79,7 +79,7 @@ class Store:
         return Outcome.of(line["outcome"])
 
     def add(self, test: str, trial: Trial, outcome: Outcome) -> None:
-        """Writes a line, and waits until the disk has it. Raises RunDirectoryError where it cannot."""
+        """Appends a trial, and waits until it is on the disk. Raises RunDirectoryError where it cannot."""
         line = {"test": test, "trial": trial.as_json(), "outcome": asdict(outcome)}
         path = self.place / LINES
         try:
@@ -95,7 +95,7 @@ class Store:
         self._lines.append(line)
 
     def mend(self) -> None:
-        """Takes off a last line that was cut off, and folders of trials that have no line. Raises RunDirectoryError."""
+        """Removes a truncated last line, and folders of trials without a line. Raises RunDirectoryError."""
         path = self.place / LINES
         try:
             if path.exists():
@@ -106,7 +106,7 @@ class Store:
             ) from None
 
     def folder(self, index: int, test: str) -> str:
-        """A name of a run directory that is free."""
+        """An unused name of a run directory."""
         name = f"{index + 1:04d}-{test}"
         again = 0
         while (self.place / RUNS / name).exists():
@@ -144,7 +144,7 @@ def _lines_of(path: Path) -> list[dict[str, Any]]:
             if not isinstance(line["test"], str) or not isinstance(line["trial"], dict):
                 raise TypeError
         except (ValueError, KeyError, TypeError, AttributeError):
-            if number == len(texts):  # cut off: the writer was killed
+            if number == len(texts):  # truncated: the writer was killed
                 break
             raise SheetError(
                 f"{path}, line {number}: it is no trial; the file is damaged, begin anew in another directory"

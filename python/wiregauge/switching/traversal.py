@@ -1,7 +1,7 @@
-"""Traversal times of probe frames while foreign traffic of a known envelope loads the same output, or another.
+"""Traversal times of probe frames while cross traffic of a known envelope loads the same or another output.
 
 After the precision study's testbed, whose cross flows have chosen gaps, bursts and rate limits: their envelope is
-known. What is found are parameters of a rate-latency service curve, as network calculus takes them.
+known. The results are parameters of a rate-latency service curve for network calculus.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from wiregauge.switching.trials import WIRE_EXTRA, Latency, Stream, Trial, fps
 __all__ = ["traversal"]
 
 _PROBE: Final = 20_370
-"""Load of the probe frames, ppm: no simple part of any load, so that they come in every phase of the bursts."""
+"""Load of the probe frames, ppm: not a simple fraction of any load, so that they meet every phase of the bursts."""
 _PROBES: Final = 4_000
 _LONGEST_S: Final = 20.0
-"""Of a quick trial of real frames over slow links; each figure has its n."""
+"""Greatest length of a quick trial of real frames on slow links, s; each figure has its n."""
 _FIT: Final = 0.01
-"""Share by which a fit may miss the rate of the line without a word."""
+"""Relative deviation of the fitted rate from the line rate that is not mentioned."""
 
 
 def traversal(session: Session, known: dict[str, Result]) -> Result:
-    """Traversal times by envelope and output."""
+    """Measures traversal times by envelope and output."""
     result = Result(
         "traversal", "Traversal under cross traffic", "the precision study, II; RFC 5481", "measured"
     )
@@ -80,7 +80,7 @@ def traversal(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _cross(session: Session, frame: int, envelope: Envelope, to: int) -> tuple[Stream, ...]:
-    """Bursts of two ports at once: from one alone they would be as fast as the output, and never wait."""
+    """Bursts of two ports together: from one port they would be no faster than the output, and never queue."""
     sources = [port for port in range(min(4, len(session.device.ports))) if port not in (0, to)]
     parts = _parts(envelope)
     each = envelope.load_ppm // envelope.burst
@@ -91,12 +91,12 @@ def _cross(session: Session, frame: int, envelope: Envelope, to: int) -> tuple[S
 
 
 def _parts(envelope: Envelope) -> list[int]:
-    """Frames of a burst, by the port that they come from."""
+    """The frames of a burst, by source port."""
     return [part for part in (envelope.burst - envelope.burst // 2, envelope.burst // 2) if part]
 
 
 def _standing(envelope: Envelope) -> int:
-    """Frames at the output when a burst is in, that on the wire included: it sends one for each that a port gives."""
+    """Frames at the output, with that on the wire, when a burst is in: it sends one for each that a port delivers."""
     return envelope.burst - max(_parts(envelope)) + 1
 
 
@@ -154,7 +154,7 @@ def _named(envelope: Envelope) -> str:
 
 
 def _most(output: str, found: list[tuple[Envelope, float]], asked: Sequence[Envelope]) -> str:
-    """The greatest wait behind foreign traffic, and of which traffic there is none."""
+    """A sentence with the greatest wait behind cross traffic, and the traffic without a figure."""
     measured = {envelope for envelope, _ in found}
     missing = [_named(envelope) for envelope in asked if envelope not in measured]
     if not found:
@@ -169,10 +169,10 @@ def _most(output: str, found: list[tuple[Envelope, float]], asked: Sequence[Enve
 def _conclude_curve(
     line_bps: int, frame: int, base: Latency, worst: list[tuple[Envelope, float]], result: Result
 ) -> None:
-    """The service curve, from how waits at one output grow with the burst.
+    """The service curve, from the growth of waits at one output with the burst.
 
-    An output sends no faster than its line: a fit that says so is of waits that were too few or too noisy, and the
-    line's rate is the most that can be told.
+    An output cannot exceed its line rate: a fit above it has too few or too noisy waits, and the line rate is then the
+    upper limit.
     """
     if len({envelope.burst for envelope, _ in worst}) < 2:
         if worst:

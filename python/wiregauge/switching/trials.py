@@ -1,4 +1,4 @@
-"""Trials of a device: what is asked of it, what was seen, and a way to have them made on any bench."""
+"""Trials of a device: their definition, their outcome, and their execution on any bench."""
 
 from __future__ import annotations
 
@@ -39,34 +39,35 @@ WIRE_EXTRA = PREAMBLE + GAP
 LINE_RATE_PPM = 1_000_000
 """Load of a stream that fills a port."""
 BESIDE_FULL_PPM = 103_700
-"""Load of a measured stream beside a port that is full: no simple part of the line rate, so that its frames arrive in
-every phase of the load's and not always just when there is room."""
+"""Load of a measured stream next to a full port, ppm: not a simple fraction of the line rate, so that its frames arrive
+in every phase of the load's and not always just when there is room.
+"""
 _PORTS = 4
-"""Ports that trials use, at most."""
+"""The most ports that trials use."""
 _OFFERED = 0.01
-"""A stream, or a load, that is further from what was intended than this share was not offered."""
+"""Relative deviation above which the intended rate of a stream or load counts as not offered."""
 _LEARNING_FLOW = 60_001
-"""Number of the flow of learning frames of the first port."""
+"""Flow number of the learning frames of the first port."""
 _APART_NS = 200_000
-"""Between learning frames of two ports."""
+"""Time between learning frames of two ports, ns."""
 _TENTHS, _FEWEST_IN_TENTH = 10, 10
 RISE = 0.9
-"""Share of a trial over which its rise is taken: from the first tenth to the last."""
+"""Share of a trial over which its rise is measured: from the first tenth to the last."""
 _STEPS = 6
-"""Of noise alone the floor rises so many usual steps once in some 100 trials or less; of a steady rise it has nine."""
+"""Steps by which the floor must rise: noise alone does so in about 1 of 100 trials or less; a steady rise has nine."""
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _STATIONS = "02:57:53:00:00:00"
-"""First address of the stations that are imagined behind a port."""
+"""First address of the simulated stations behind a port."""
 
 
 def fps(rate_bps: int, frame: int) -> float:
-    """Most frames per second of a length (with FCS) on a link: RFC 2544, appendix B."""
+    """Line rate in frames per second at a frame size (with FCS): RFC 2544, appendix B."""
     return rate_bps / (8 * (frame + WIRE_EXTRA))
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Measured frames from a port to another; ports are numbers from 0, the load is in ppm of the link."""
+    """Measured frames from one port to another; ports are numbered from 0, the load is in ppm of the link."""
 
     source: int
     to: int
@@ -74,28 +75,28 @@ class Stream:
     frame: int
     priority: int | None = None
     also_to: tuple[int, ...] = ()
-    """Other ports that are to receive each of its frames: it is then a broadcast."""
+    """Other ports that receive each of its frames: it is then a broadcast."""
     offset_ns: int = 0
-    """When its first measured frame is due."""
+    """Instant of its first measured frame, ns."""
     count: int = 0
-    """Measured frames; 0: as many as the trial has time for."""
+    """Number of measured frames; 0: as many as fit into the trial."""
     period_ns: int = 0
-    """Time between two frames, in the place of a load; 0: by the load."""
+    """Time between two frames, ns, instead of a load; 0: by the load."""
     burst: int = 1
-    """Frames sent back to back."""
+    """Number of frames sent back to back."""
     flow: int = 0
-    """Number of its flow; 0: its place in the trial."""
+    """Its flow number; 0: its index in the trial."""
     stations_from: int = 0
-    """So many stations behind its port send its frames in turn; 0: the port itself."""
+    """Number of stations behind its port that send its frames in turn; 0: the port itself."""
     stations_to: int = 0
-    """So many stations behind the other port receive them in turn."""
+    """Number of stations behind the other port that receive them in turn; 0: the port itself."""
     gap: int = 0
-    """Bytes that its port leaves behind a frame, in the place of a load: as fast as they then follow one another."""
+    """Gap that its port leaves after a frame, B, instead of a load: frames follow at the greatest rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Frames that congest, which leave no records."""
+    """Frames that congest a port and leave no records."""
 
     source: int
     to: int
@@ -105,25 +106,25 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One question: these streams, side by side, for so many seconds."""
+    """One trial: these streams together, for `seconds`."""
 
     name: str
     seconds: float
     streams: tuple[Stream, ...]
     loads: tuple[Load, ...] = ()
     warm_up: bool = True
-    """Whether the streams begin before what is measured; not for bursts, which would find a buffer in use."""
+    """Whether streams start before the measured time; not for bursts, which would find the buffer in use."""
     lead_s: float = 0.0
-    """How long before, where the usual time is too short."""
+    """Length of this lead, s, where the usual time is too short."""
     overload: bool = False
-    """Whether streams may take more than a port can send."""
+    """Whether streams may exceed the rate of a port."""
     damaged: tuple[int, ...] = ()
-    """Ports whose frames arrive at the device with a wrong check sequence."""
+    """Ports whose frames reach the device with a wrong check sequence."""
     wrong_length: int = 0
-    """Length of all frames where they arrive at the device; 0: that of their streams."""
+    """Length of all frames as they reach the device, B; 0: that of their streams."""
 
     def as_json(self) -> dict[str, Any]:
-        """As it is kept; a trial is the same where this is."""
+        """The trial as stored, which identifies it."""
         return {
             **_told(self),
             "streams": [_told(one) for one in self.streams],
@@ -135,7 +136,7 @@ _FIRST = ("source", "to", "load_ppm", "frame", "priority", "name", "seconds", "s
 
 
 def _told(one: Stream | Trial) -> dict[str, Any]:
-    """Its fields: the first ones always, later ones where they say something, so that older trials stay the same."""
+    """Its fields: the first ones always, later ones if not default, so that older trials keep their identity."""
     return {
         own.name: value
         for own in fields(one)
@@ -145,7 +146,7 @@ def _told(one: Stream | Trial) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """One-way latency of a stream, ns; None: n does not support it."""
+    """One-way latency of a stream, ns; None where n is too small."""
 
     n: int
     minimum: float | None
@@ -156,75 +157,75 @@ class Latency:
     """p99.9 - min (RFC 8219, 7.3.1)."""
     mean: float | None
     uncertainty: float | None
-    """95 % half-width of the mean."""
+    """Half-width of the 95 % interval of the mean."""
 
     def untold(self) -> Latency:
-        """Of as many messages, with no figure told."""
+        """The latency without its figures, with the same n."""
         return Latency(self.n, None, None, None, None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What became of a stream, at one of its receivers."""
+    """What happened to a stream, at one of its receivers."""
 
     sent: int
     lost: int
-    """Not delivered, or not intact, or elsewhere."""
+    """Frames lost, corrupted or misdirected."""
     offered: float | None
-    """Share of the intended rate that it really had."""
+    """The offered share of the intended rate."""
     latency: Latency
     available: float | None = None
-    """Share of the messages that came in time, by the measure availability."""
+    """Share of the messages that arrived in time, by the measure availability."""
     passages: dict[str, int] = field(default_factory=dict)
-    """Frames that the device sent by output port, where the bench sees its ports."""
+    """Frames that the device sent, by output port, where the bench sees its ports."""
     interval: float | None = None
     """Mean time from one arrival to the next, ns."""
     grown: float | None = None
-    """How much longer its last frames took at least than its first ones, ns; None: no more than chance and clocks."""
+    """The least latency growth from its first to its last frames, ns; None: not beyond chance and clock errors."""
 
     @property
     def loss_ratio(self) -> float:
-        """Share of the sent frames."""
+        """The share of sent frames that were lost."""
         return self.lost / self.sent if self.sent else 1.0
 
     @property
     def flooded(self) -> int:
-        """Frames that left by a port beside their own as well."""
+        """Frames that also left by another port than their own."""
         return sorted([0, 0, *self.passages.values()])[-2]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a trial left. `refused` says why it counts for nothing; empty where it counts."""
+    """The outcome of a trial. `refused`: the reason why it does not count; empty where it does."""
 
     refused: str
     grade: str
     streams: tuple[Seen, ...]
-    """By stream, and in it by receiver."""
+    """Results by stream, and for each by receiver."""
     seconds: float
-    """What it took, on the wall."""
+    """Elapsed time of the trial, s."""
     directory: str = ""
 
     @property
     def lost(self) -> int:
-        """Of all streams."""
+        """Lost frames of all streams."""
         return sum(one.lost for one in self.streams)
 
     @property
     def sent(self) -> int:
-        """Of all streams."""
+        """Sent frames of all streams."""
         return sum(one.sent for one in self.streams)
 
     @property
     def loss_ratio(self) -> float:
-        """Of all streams together."""
+        """The loss ratio of all streams together."""
         return self.lost / self.sent if self.sent else 1.0
 
     def of_the_device(self, trial: Trial, rate_bps: int) -> tuple[Outcome, str]:
-        """Without latencies that no device can have, and why they are left out; empty where none is.
+        """The outcome without impossible latencies, and why they are left out; empty where none is.
 
-        Whatever the device does, the last bit of a frame arrives one transmission after the first one left: where a
-        message was faster, frames did not pass links of this rate, and how long others took tells of the bench.
+        With any device the last bit of a frame arrives at least one transmission time after the first one left: where a
+        message was faster, frames did not cross links of this rate, and latencies are those of the bench.
         """
         ends = [one for one in trial.streams for _ in (one.to, *one.also_to)]
         if len(ends) != len(self.streams):
@@ -245,21 +246,21 @@ class Outcome:
 
     @staticmethod
     def of(kept: dict[str, Any]) -> Outcome:
-        """From what `asdict` made. Raises KeyError, TypeError for something else."""
+        """The outcome stored by `asdict`. Raises KeyError, TypeError for other content."""
         streams = tuple(Seen(**{**one, "latency": Latency(**one["latency"])}) for one in kept["streams"])
         return Outcome(**{**kept, "streams": streams})
 
 
 class Carrier(Protocol):
-    """Whoever has a trial made: a bench, or in tests a made-up device."""
+    """Makes trials: a bench, or in tests a simulated device."""
 
     def carry(self, trial: Trial, name: str) -> Outcome:
-        """Makes it once; `name` is that of its run directory. Raises StopError."""
+        """Makes a trial once; `name` is that of its run directory. Raises StopError."""
         ...
 
 
 class Bench:
-    """Trials as ordinary tests on an open bench, each in a run directory in `place`."""
+    """Makes trials as ordinary tests on an open bench, each in a run directory in `place`."""
 
     def __init__(self, device: Device, trials: Trials, place: Path, *, model: bool) -> None:
         self._device, self._trials, self._place = device, trials, place
@@ -267,12 +268,12 @@ class Bench:
         self._reached = model
 
     def test(self, trial: Trial) -> Test:
-        """The test that a trial is; it has no network yet."""
+        """The test of a trial, without a network."""
         ports = self._device.ports
         test = Test("switch", seed=1)
         lead = f"{round(trial.lead_s * 1e9)}ns" if trial.lead_s else self._settle
         silent = self._silent(trial)
-        # Without a warm-up their frames come first, each before the next, and everything else after them.
+        # Without a warm-up learning frames come first, port after port, and everything else after them.
         ahead = 0 if trial.warm_up else len(silent) * _APART_NS
         test.timing(
             warm_up=lead if trial.warm_up else "0s",
@@ -302,7 +303,7 @@ class Bench:
         return test
 
     def _silent(self, trial: Trial) -> list[int]:
-        """Ports that only receive: a simulated device that learns would flood what is for them (RFC 2889, 4.3)."""
+        """Ports that only receive: a simulated device that learns would flood frames to them (RFC 2889, 4.3)."""
         if not self._device.learns or any(one.stations_from for one in trial.streams):
             return []
         sending = {one.source for one in trial.streams} | {one.source for one in trial.loads}
@@ -310,7 +311,7 @@ class Bench:
         return sorted(receiving - sending)
 
     def _learning_frames(self, test: Test, port: int, place: int, trial: Trial) -> None:
-        """Has a port send a few frames that no test counts, in the warm-up or ahead of the streams."""
+        """Adds a few frames of a port, not counted by any test, to the warm-up or ahead of the streams."""
         ports, number = self._device.ports, _LEARNING_FLOW + port
         test.flow(number, protocol="raw", from_=ports[port], to=ports[trial.streams[0].source])
         offset = f"{place * _APART_NS}ns" if place else None
@@ -322,7 +323,7 @@ class Bench:
         period = f"{one.period_ns}ns" if one.period_ns else None
         if one.gap:
             bits = 8 * (one.frame + WIRE_EXTRA - GAP + one.gap)
-            # Up to a picosecond, or it would be faster than the line.
+            # Rounded up to a picosecond, to stay within the line rate.
             period = f"{-(-bits * 10**12 // self._device.rate_bps) / 1000:.3f}ns"
         test.flow(
             number,
@@ -348,7 +349,7 @@ class Bench:
         test.receive(number)
 
     def carry(self, trial: Trial, name: str) -> Outcome:
-        """See `Carrier`. Raises TestError, BenchError and RunDirectoryError beside."""
+        """See `Carrier`. Also raises TestError, BenchError and RunDirectoryError."""
         if not self._reached:
             self._reach()
         began = time.monotonic()
@@ -356,10 +357,10 @@ class Bench:
         return outcome_of(judgement, time.monotonic() - began, name)
 
     def _reach(self) -> None:
-        """Learning frames (RFC 2544, 23): a few from every port that trials use to every other.
+        """Sends learning frames (RFC 2544, 23): a few from every port that trials use to every other.
 
-        A network of real frames is made for the ways of its first trial, and this has all of them. Raises BenchError
-        where a port does not reach another.
+        A network of real frames is set up for the paths of its first trial, and this one has all of them. Raises
+        BenchError where a port does not reach another.
         """
         from wiregauge.benches import BenchError
 
@@ -379,7 +380,7 @@ class Bench:
         self._reached = True
 
     def _run(self, trial: Trial, name: str) -> Judgement:
-        """Raises StopError for a trial that was stopped, BeyondError for one that the bench cannot carry."""
+        """Runs a trial. Raises StopError where it was stopped, BeyondError where the bench cannot make it."""
         from wiregauge.master.stopping import Interrupted
         from wiregauge.runner import BeyondBenchError, NothingRunError
 
@@ -406,7 +407,7 @@ def _share(ppm: int) -> str:
 
 
 def outcome_of(judgement: Judgement, seconds: float, name: str) -> Outcome:
-    """What the judgement of a run says of the trial that it was."""
+    """The outcome of a trial from the judgement of its run."""
     run = judgement.runs[0]
     flows = [flow for flow in run.flows if flow.plan.id < _LEARNING_FLOW]
     streams = tuple(_seen(flow) for flow in flows)
@@ -462,10 +463,10 @@ def _seen(flow: FlowResult) -> Seen:
 
 
 def grown_ns(latency: NDArray[np.float64], uncertainty: float) -> float | None:
-    """How much the floor of latencies, in the order in which frames were sent, rises from the first tenth to the last.
+    """The rise of the latency floor from the first tenth of the frames, in order of sending, to the last, ns.
 
-    A device that forwards less than comes lets frames wait longer and longer. None where the floor rises by no more
-    than six times what neighbouring tenths usually differ by, or than the uncertainty of the latency.
+    In a device that forwards less than it receives frames wait longer and longer. None where the floor rises by no more
+    than six times the median difference of neighbouring tenths, or than the uncertainty of the latency.
     """
     if len(latency) < _TENTHS * _FEWEST_IN_TENTH:
         return None

@@ -1,8 +1,8 @@
-"""How the machine model follows from Table 3: least squares on four of the six payloads.
+"""Fits the machine model to Table 3: least squares on four of the six payloads.
 
-`python studies/maps/fit.py` prints the parameters; with the study.json of a study directory it prints how far the means
-are off, those of the fitted payloads and the others. Only what a closed form gives is here: the FIFO is a bracket, and
-what the injectors' calls take was inferred beside it.
+`python studies/maps/fit.py` prints the parameters; with the study.json of a study directory it prints the errors of
+the means, those of the fitted payloads and the others. Only parameters with a closed form are fitted: of the FIFO an
+interval is given, and the time of the injectors' calls was inferred separately.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ HEADERS = 14 + 20 + 8 + 4
 """Ethernet, IPv4, UDP and FCS, B."""
 FLOOD = 1472 + HEADERS
 WIRE = 8e-3
-"""µs for a byte at 1 Gbit/s."""
+"""Time of a byte at 1 Gbit/s, µs."""
 PREAMBLE = 8
 WAIT = {50: 117.0, 100: 125.0}
-"""Mean wait for an interrupt 250 µs after the last one, µs, in the simulator: the load pauses more at 50 %."""
+"""Mean wait for an interrupt 250 µs after the last one, µs, by load in %, simulated: the load pauses more at 50 %."""
 COTS_RECEIVE = 1.2
-"""Reading a frame, µs: lowers the standard deviation under load; set by those of the fitted payloads."""
+"""Time to read a frame, µs: it lowers the standard deviation under load; set by those of the fitted payloads."""
 PERIOD = 2000.0
-"""Of the application, µs."""
+"""Period of the application, µs."""
 IN_FIFO = 1.5
-"""Frames of the flood in front of the slots: the second comes while the first waits for a slot."""
+"""Frames of the flood ahead of the slots: the second arrives while the first waits for a slot."""
 UPPER = ((128, 50), (256, 50), (512, 50), (1024, 50), (1472, 50), (512, 100), (1024, 100), (1472, 100))
-"""Loaded COTS UDP outside the lower regime."""
+"""Payloads, B, and loads, %, at which COTS UDP is outside the lower regime."""
 
 Table = Mapping[tuple[str, int, int, str], float]
 
@@ -58,7 +58,7 @@ def fit(table: Table) -> dict[str, float]:
     wake = _spread(table, "RC")
     own = rc_fixed - HEADERS * read - 3 * WIRE * (HEADERS + PREAMBLE) - wake / 2
     cots_wake = _spread(table, "UDP")
-    # The latency of the interrupt passes while the message waits for it.
+    # The interrupt latency passes while the message waits for the interrupt.
     upper = [
         (table["UDP", size, load, "mean"], WAIT[load] + _wire(size)) for size, load in UPPER if size in FITTED
     ]
@@ -88,12 +88,12 @@ def fit(table: Table) -> dict[str, float]:
 
 
 def _wire(payload: int) -> float:
-    """One link, µs: the switch cuts through."""
+    """Time on one link, µs: the switch cuts through."""
     return WIRE * (payload + HEADERS + PREAMBLE)
 
 
 def _triggered(payload: int, load: int, read: float) -> float:
-    """A time-triggered message without its call, µs.
+    """Latency of a time-triggered message without the time of its call, µs.
 
     Half a period, two windows for the longest frame, the last link, reading; under load half a frame of the flood.
     """
@@ -102,24 +102,24 @@ def _triggered(payload: int, load: int, read: float) -> float:
 
 
 def _offset(pairs: Sequence[tuple[float, float]]) -> float:
-    """What is between published and explained; relative errors count alike."""
+    """The offset between published and explained values, µs; relative errors have equal weight."""
     theirs, explained = np.array(pairs).T
     return float(np.sum((theirs - explained) / theirs**2) / np.sum(1 / theirs**2))
 
 
 def _ahead(wait: float, flood: float, own: float) -> float:
-    """Frames before a message in the buffer: one every 2 ms is a message itself, and read faster than the flood."""
+    """Frames ahead of a message in the buffer: one in 2 ms is a message, and read faster than the flood."""
     messages = wait / PERIOD
     return (wait - messages * own) / flood + messages
 
 
 def fifo_bracket() -> tuple[int, int]:
-    """Bytes between which the FIFO lies: beside two frames of the flood 512 B fit, and 1024 B do not."""
+    """Lower and upper limit of the FIFO's size, B: next to two frames of the flood 512 B fit, and 1024 B do not."""
     return 2 * FLOOD + 512 + HEADERS, 2 * FLOOD + 1024 + HEADERS
 
 
 def _line(table: Table, protocol: str) -> tuple[float, float]:
-    """Idle latency over payload: µs at no payload, and µs for a byte. Relative errors count alike."""
+    """Fit of idle latency over payload: µs without payload, and µs per byte. Relative errors have equal weight."""
     sizes = np.array(FITTED, dtype=np.float64)
     means = np.array([table[protocol, size, 0, "mean"] for size in FITTED])
     rows = np.column_stack([np.ones_like(sizes), sizes]) / means[:, None]

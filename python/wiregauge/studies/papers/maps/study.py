@@ -45,10 +45,10 @@ class Protocol:
     part: str
     flow: int
     headers: int = 0
-    """Bytes of IPv4 and UDP that the test writes as payload."""
+    """Bytes of IPv4 and UDP headers that the test counts as payload."""
 
     def at(self, results: Results, measure: str, payload: int, load: int, part: str = "") -> Measured:
-        """A figure of it at a point of the paper."""
+        """The protocol's figure at a point of the paper."""
         size = f"{payload + self.headers}B"
         return results.cell(part or self.part, measure, self.flow, payload=size, load=f"{load}%")
 
@@ -65,7 +65,7 @@ LOADS = (0, 50, 100)
 PERIOD = "period of the sender"
 LEVELS = (25, 50, 75, 100)
 EVEN_LOADS = {50: 31, 100: 44}
-"""What the threads realise, in %, as Table 2 of ours has it."""
+"""The load that the threads reach, %, by the nominal load, as in our Table 2."""
 LOWER_REGIME = ((64, 50), (64, 100), (128, 100), (256, 100))
 CLOCKS = {
     "CLOCK_MONOTONIC": "CLOCK_MONOTONIC",
@@ -76,7 +76,7 @@ CLOCKS = {
 PHC = Path("/dev/ptp0")
 
 QUICK_COUNT = 334
-"""Messages of a quick run: the phase against a schedule of 1 ms goes through it once."""
+"""Messages of a quick run: its phase covers a schedule of 1 ms once."""
 NO_MODERATION = "its two regimes are those of a modelled card's interrupts, which real hosts have not"
 SLOW = "messages 510 ms apart take minutes"
 REAL = "real frames only"
@@ -103,7 +103,7 @@ class _Cost:
 
 
 def _clock_costs(results: Results) -> Mapping[str, _Cost]:
-    """What reading each clock of this machine costs, measured once for a study directory."""
+    """The cost of reading each clock of this machine, measured once for a study directory."""
     if results.modelled:
         return dict.fromkeys(CLOCKS, _Cost(None, "the simulator has no clock to read", skipped=True))
     kept = results.place / "clocks.json"
@@ -149,7 +149,7 @@ def _interval(results: Results, interval_ns: float | None, bursts: float) -> Mea
 
 
 def _intervals(results: Results) -> Iterator[tuple[int, float]]:
-    """By load in %: between two bursts of ten, ns, as the test was planned."""
+    """Planned time between two bursts of ten, ns, by load in %."""
     judgement = results.judgements.get("saturation")
     if judgement is None:
         return
@@ -169,7 +169,7 @@ def _table_3(results: Results) -> Cells:
 
 
 def _regimes(results: Results) -> Cells:
-    """The lower regime beside adaptive interrupts, which are in either of two after the same even load."""
+    """The lower regime; with adaptive interrupts either of two regimes follows after the same even load."""
     for payload, load in LOWER_REGIME:
         for statistic in ("mean", "sd"):
             for part, series in (("regime-lower", "lower regime"), ("regime-upper", "after a ramp")):
@@ -197,7 +197,7 @@ def _saturated(results: Results) -> Cells:
 
 
 def _not_printed(results: Results) -> Cells:
-    """What the paper computed without printing it."""
+    """Results that the paper computed without printing them."""
     for protocol in PROTOCOLS:
         for payload in PAYLOADS:
             found = protocol.at(results, "effective_bandwidth", payload, 0)
@@ -239,13 +239,13 @@ def _live(results: Results) -> Cells:
 
 
 def cells(results: Results) -> Cells:
-    """Every table, figure and sentence with a number."""
+    """The cells of every table, figure and sentence with a number."""
     for of in (_table_1, _table_2, _table_3, _regimes, _saturated, _not_printed, _round_trips, _live):
         yield from of(results)
 
 
 def figures(results: Results) -> Mapping[str, Sequence[Figure]]:
-    """Figures 3, 4 and 5 of ours; the paper has them as pictures."""
+    """Our figures 3, 4 and 5; the paper has them as pictures."""
     drawn: dict[str, list[Figure]] = {"Figure 3": [], "Figure 4": [], "Figure 5": []}
     for protocol in PROTOCOLS:
         if protocol.part not in results.judgements:
@@ -264,7 +264,7 @@ def figures(results: Results) -> Mapping[str, Sequence[Figure]]:
 def _parts() -> Iterator[Part]:
     for protocol in PROTOCOLS:
         quick = (f"send.{protocol.flow}.count={QUICK_COUNT}",)
-        # Real threads stand to one another as they come, and repeats of the model's would say nothing of them.
+        # Phases of real threads are random, and repeats of the model's tell nothing about them.
         once: tuple[str, ...] = ("repeat.times=1",) if protocol is UDP else ()
         here: dict[Size, Sequence[str]] = {"quick": (*quick, *once), "usual": once, "full": once}
         yield Part(protocol.part, f"{protocol.part}.xml", {"quick": quick}, settings_on={"netns": here})
@@ -295,7 +295,7 @@ def _parts() -> Iterator[Part]:
 
 
 def _slow(protocol: Protocol) -> tuple[str, ...]:
-    """A period of 510 ms and a bit, and the longest BAG and schedule that are half of it at most."""
+    """Settings for a period of just over 510 ms, with the longest BAG and schedule of at most half of it."""
     flow = {"TTE": ("flow.period=255ms",), "RC": ("flow.bag=128ms",)}.get(protocol.name, ())
     wanted = f"{64 + protocol.headers}B {1472 + protocol.headers}B"
     axes = (f"axis.payload.values={wanted}", "axis.load.values=0% 100%")
@@ -304,7 +304,7 @@ def _slow(protocol: Protocol) -> tuple[str, ...]:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """The machine model; the README says what each is and where it is from."""
+    """The parameters of the machine model; the README gives meaning and source of each."""
     tte, cots = "tte-card.host.xml", "cots-*.host.xml"
     yield Parameter("reading of the TTE card, for a byte", "fitted", [(tte, "//@card-read-per-byte")])
     yield Parameter("wake-up at the TTE card", "fitted", [(tte, "//@receive-wake-up")])

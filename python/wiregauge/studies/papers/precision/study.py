@@ -35,30 +35,30 @@ from wiregauge.studies import (
 NO_LINE_RATE = "no application sends 201 613 frames a second evenly: the part needs the card's generator"
 NO_SPIKES = "real hosts scatter more than the 672 ns that a frame of the switch's own delays another"
 PACE = "period=2ms"
-"""Of frames between real hosts, whose own scatter is what there is to see."""
+"""The pace of frames between real hosts, where only the hosts' own scatter is visible."""
 ByBench = Mapping[str, Mapping[Size, Sequence[str]]]
 
 FLOW, LEARNING = 10, 20
 LENGTHS = (5, 10, 20, 30, 40, 50, 60, 100)
 REPEATS = range(1, 6)
 HEADERS = 46
-"""Bytes of a UDP frame beside its payload."""
+"""Bytes of a UDP frame around its payload."""
 GENERATED = {"line rate": ("line-rate", 4960.0), "24 000 ns": ("gap", 24_000.0)}
-"""Part and gap from start to start, ns."""
+"""Part, and gap from start to start of frames, ns, by the paper's name."""
 
 
 def frame_ns(length: int) -> Measured:
-    """Time of a frame on the wire until its last bit; the card of the paper timestamps its first octet."""
+    """Time of a frame on the wire to its last bit; the card of the paper timestamps its first octet."""
     return known(8.0 * (8 + length), "ns", f"{length} B and preamble at 1 Gbit/s")
 
 
 def traversal(found: Measured, length: int) -> Measured:
-    """A latency of ours without the time of the frame itself, which no delay of the paper has."""
+    """Our latency minus the time of the frame itself, which the paper's delays leave out."""
     return difference(found, frame_ns(length))
 
 
 def cells(results: Results) -> Cells:
-    """Every number of the text, from the runs."""
+    """The cells of every number of the text, from the runs."""
     yield from _deviation(results)
     yield from _repetitions(results)
     yield from _cables(results)
@@ -97,7 +97,7 @@ def _repetitions(results: Results) -> Cells:
 
 
 def _bar(results: Results, part: str, flow: int, repeat: int) -> Iterator[Measured]:
-    """Least, mean and greatest traversal time of one repetition."""
+    """Minimum, mean and maximum traversal time of one repetition."""
     for statistic in ("min", "mean", "max"):
         yield traversal(results.repeat(repeat, part, f"latency.{statistic}", flow), 600)
 
@@ -133,7 +133,7 @@ def _generated(results: Results) -> Cells:
         yield Key(item, name, "", "greatest deviation"), greatest(late, early)
         yield Key(item, name, "", "deviation upwards"), late
         yield Key(item, name, "", "deviation downwards"), early
-        # The goodput counts payloads, the paper whole frames.
+        # Our goodput counts payloads, the paper's whole frames.
         whole = scaled(results.cell(part, "goodput", FLOW), 600 / (600 - HEADERS))
         yield Key(item, name, "", "bandwidth"), whole
 
@@ -157,7 +157,7 @@ def _switch(results: Results) -> Cells:
 
 
 def _slowness(found: Leaves) -> Measured:
-    """What every frame comes earlier at its end, as a share of the time from frame to frame: the switch tells it."""
+    """How much slower than line rate the generator is, in ppm, from the decrease of the queue with each frame."""
     slope = found.slope
     return replace(scaled(slope, 1e6 / (8.0 * 1420)), unit="ppm") if slope.value is not None else slope
 
@@ -232,12 +232,12 @@ def _spikes(switch: Course) -> list[Figure]:
 
 
 def _each(count: str) -> list[str]:
-    """So many frames over each cable."""
+    """Settings for `count` frames over each cable."""
     return [f"send.{length}.count={count}" for length in LENGTHS]
 
 
 def _on_hosts(quick: str, usual: str, *settings: str, flows: Sequence[int] = (FLOW,)) -> ByBench:
-    """Real hosts in place of the card's ports: so many frames of each flow, at a pace that leaves them time."""
+    """Settings for real hosts in place of the card's ports: the frames of each flow, and a pace that hosts can keep."""
     sizes: dict[Size, str] = {"quick": quick, "usual": usual, "full": usual}
     return {
         "netns": {
@@ -248,7 +248,7 @@ def _on_hosts(quick: str, usual: str, *settings: str, flows: Sequence[int] = (FL
 
 
 def _part(name: str, quick: Sequence[str], full: Sequence[str] = (), on_hosts: ByBench | str = "") -> Part:
-    """`on_hosts`: what is set between real hosts, or why they do not carry it."""
+    """A part; `on_hosts` has its settings between real hosts, or the reason why it cannot run there."""
     refused = {"netns": on_hosts} if isinstance(on_hosts, str) else {}
     settings_on = on_hosts if not isinstance(on_hosts, str) else {}
     return Part(name, f"{name}.xml", {"quick": quick, "full": full}, refused, settings_on=settings_on)

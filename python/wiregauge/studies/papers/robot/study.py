@@ -42,17 +42,17 @@ BROADCAST = 1
 SENDERS_PORT = 1
 DEVICES = [f"device{number}" for number in range(1, 41)]
 BYTE_NS = 80
-"""Of a byte at 100 Mbit/s; a tenth of it at 1 Gbit/s."""
+"""Time of a byte at 100 Mbit/s, ns; a tenth of it at 1 Gbit/s."""
 LATENT, OCCUPIED = 8 + 246, 8 + 246 + 12
-"""Bytes of a message of 200 B until its last bit has arrived, and until the next may begin."""
+"""Bytes of a message of 200 B until its last bit has arrived, and until the next may start."""
 WIRE_MEAN = "pair_latency.tx_wire-rx_wire.mean"
-"""From interface to interface, one way; the way back takes the same links."""
+"""The latency from interface to interface, one way; the way back uses the same links."""
 MODES = {"1": 318.0, "2": 5.0, "3": 3600.0}
-"""Mode of the paper and its period, s."""
+"""Period of each mode of the paper, s."""
 LENGTHS = {"hour": "1 h", "ten-hours": "10 h", "day": "24 h"}
 SWITCHES = {"KSZ8863": "ksz8863", "RB750Gr2": "rb750", "GS105": "gs105"}
 WIRES = {"KSZ8863": 2 * LATENT * BYTE_NS, "RB750Gr2": 2 * LATENT * BYTE_NS / 10}
-"""Time that the frame takes on the link that the switch adds, there and back, ns."""
+"""Time of the frame on the link that the switch adds, there and back, ns."""
 SYSTEMS = {
     "ChibiOS": "switch-baseline",
     "Linux, real-time": "rt-linux",
@@ -64,12 +64,12 @@ RATES = {"100 Hz": "forty-100-hz", "1 kHz": "forty-1-khz"}
 
 
 def of(results: Results, part: str, measure: str, flow: int = FLOW) -> Measured:
-    """A figure of the only flow of most parts."""
+    """A figure of a part, by default of the only flow that most parts have."""
     return results.cell(part, measure, flow)
 
 
 def cells(results: Results) -> Cells:
-    """Every number of the text, from the runs."""
+    """The cells of every number of the text, from the runs."""
     found = {
         part: recurring(results.course(part, FLOW)) for part in (*LENGTHS, "control", *SWITCHES.values())
     }
@@ -99,7 +99,7 @@ def _frames() -> Cells:
 
 
 def _baseline(results: Results) -> Cells:
-    """The longest baseline of this size."""
+    """The cells of the longest baseline of this size."""
     part = (
         "day" if "day" in results.judgements else "ten-hours" if "ten-hours" in results.judgements else "hour"
     )
@@ -154,7 +154,7 @@ def _switches(results: Results, found: Mapping[str, Recurring]) -> Cells:
         yield Key(item, name, "", "added jitter"), difference(_jitter(results, part), jitter)
         second = _present(found[part], MODES["2"])
         yield Key(item, name, "", "mode 2"), _of_boards(results, second)
-        # 35 minutes hold too few cycles of mode 1 for the search; it fills 5 % of the time, so p99 lies in it.
+        # In 35 minutes mode 1 has too few cycles for the search; it fills 5 % of the time, so p99 is in it.
         yield Key(item, name, "", "mode 1, p99 - p50"), _of_boards(results, _upper(results, part))
     slower = difference(added["GS105"], added["KSZ8863"])
     yield Key(item, "GS105", "", "slower than the KSZ8863"), slower
@@ -174,7 +174,7 @@ def _switches(results: Results, found: Mapping[str, Recurring]) -> Cells:
 
 
 def _of_boards(results: Results, found: Measured) -> Measured:
-    """What comes of the paper's firmware, which only the model has."""
+    """A figure that depends on the paper's firmware, which only the model has."""
     return found if results.modelled else left_out(NO_MODEL, found.unit)
 
 
@@ -183,7 +183,7 @@ def _jitter(results: Results, part: str) -> Measured:
 
 
 def _present(found: Recurring, period: float) -> Measured:
-    """1 where there is a mode of this period, 0 where there is none."""
+    """1 where there is a mode of this period, else 0."""
     count = found.count
     if count.value is None:
         return count
@@ -245,7 +245,7 @@ def _forty(results: Results) -> Cells:
 
 
 def _waiting(results: Results, part: str) -> Measured:
-    """Bytes that have waited together at the port to the sender, which the switch counts."""
+    """The greatest number of bytes queued at the port to the sender, counted by the switch."""
     directory = RunDirectory.open(results.judgements[part].directory)
     simulation = directory.entries()[0].simulation
     assert simulation is not None
@@ -278,7 +278,7 @@ def _systems(results: Results) -> Cells:
 
 
 def _sooner(results: Results, part: str) -> Measured:
-    """By how much both ways of a round trip are shorter than the baseline's on the links alone."""
+    """How much shorter than in the baseline a round trip is on the links alone."""
     if not results.modelled:
         return left_out(NO_MODEL, "ns")
     there = of(results, "switch-baseline", WIRE_MEAN)
@@ -290,7 +290,7 @@ def _range(results: Results, part: str) -> Measured:
 
 
 def _live(results: Results) -> Cells:
-    """This machine's own kernel in the place of the three systems; not on the simulator."""
+    """This machine's kernel in place of the three systems; not on the simulator."""
     if results.modelled:
         return
     for name, flow in LIVE.items():
@@ -351,7 +351,7 @@ def _answered(results: Results, board: str) -> Course:
 
 
 def _lengths(quick: str, usual: str, full: str, *more: str) -> Mapping[Size, Sequence[str]]:
-    """Settings of the sizes: how long each runs."""
+    """Settings of the duration in each size."""
     return {
         "quick": (*more, f"tasks.duration={quick}"),
         "usual": (*more, f"tasks.duration={usual}"),

@@ -31,17 +31,17 @@ QUICK = ("send.10.count=200", "send.20.count=200")
 NO_CARD = "the driver is the host's and the card the model's: no time between them is a card's"
 
 NS_PER_BYTE = 80.0
-"""At 100 Mbit/s."""
+"""Time of a byte at 100 Mbit/s, ns."""
 PREAMBLE = 8
 HEADERS = {"UDP": PREAMBLE + 14 + 20 + 8 + 4, "raw": PREAMBLE + 14 + 4}
-"""Bytes around the payload on the wire: preamble, Ethernet header, IPv4 and UDP headers where there are any, FCS."""
+"""Bytes around the payload on the wire: preamble, Ethernet header, IPv4 and UDP headers if any, FCS."""
 PAPERS_HEADERS = {"UDP": 20 + 8, "raw": 14 + 4}
-"""The bytes whose quotient the paper prints as 55.5 %: it leaves the Ethernet frame out of UDP's."""
+"""The bytes whose ratio the paper prints as 55.5 %: it leaves the Ethernet header out of UDP's."""
 BY_THE_PAPER = "the paper's count of header bytes"
 
 
 def _one_way(results: Results, part: str, protocol: str, payload: str) -> Measured:
-    """RTT / 2, as the paper gives it."""
+    """Half of the round-trip time, as in the paper."""
     return scaled(results.cell(part, "rtt.mean", FLOWS[protocol], payload=f"{payload}B"), 0.5)
 
 
@@ -54,7 +54,7 @@ def _on_wire(sized: int, what: str) -> Measured:
 
 
 def cells(results: Results) -> Cells:
-    """Every cell of the paper, and the split of every round trip."""
+    """The cells of the paper, and the split of every round trip."""
     yield from _shortest(results)
     for protocol in FLOWS:
         for payload in PAYLOADS:
@@ -94,7 +94,7 @@ def _round_trips(results: Results, protocol: str, payload: str) -> Cells:
 
 
 def _split(results: Results, protocol: str, payload: str) -> Cells:
-    """By the paper's method: stacks by the loopback, the wire computed, the interfaces what is left."""
+    """Split by the paper's method: stacks from the loopback, the wire computed, the interfaces as the remainder."""
     down = _loopback(results, "stack_down.mean", protocol, payload)
     up = _loopback(results, "stack_up.mean", protocol, payload)
     stacks = _loopback(results, "latency.mean", protocol, payload)
@@ -113,10 +113,10 @@ def _split(results: Results, protocol: str, payload: str) -> Cells:
 
 
 def _split_by_timestamps(results: Results, protocol: str, payload: str) -> Cells:
-    """What the paper could not separate: every cost between two timestamps of the same messages."""
+    """Split that the paper could not make: every cost between two timestamps of the same messages."""
     for part, item in (("hub-100", "Figure 5"), ("switch-100", "Figure 5, over the switch")):
         for what, measure, ways in (
-            # Of a relayed flow the stacks are those of both ways.
+            # The stacks of a relayed flow are those of both directions.
             ("SUT", "stack_up.mean", 2),
             ("SDT", "stack_down.mean", 2),
             ("NUT", "pair_latency.rx_wire-rx_drv.mean", 1),
@@ -131,7 +131,7 @@ def _split_by_timestamps(results: Results, protocol: str, payload: str) -> Cells
 
 
 def _stacks(results: Results) -> Cells:
-    """What the text says of stacks: raw frames cost the same at every size, UDP more, and more with its size."""
+    """The text's statements on stacks: raw frames cost the same at every size, UDP more, and more with its size."""
     for protocol in FLOWS:
         short, long = (_loopback(results, "latency.mean", protocol, payload) for payload in ("64", "1024"))
         yield Key("Section 3.1", protocol, "", "stacks, 1024 B / 64 B"), ratio(long, short)
