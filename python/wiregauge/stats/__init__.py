@@ -1,6 +1,6 @@
 """Statistics of measured series: arrays in, numbers out.
 
-This package knows NumPy and SciPy and nothing of networks, files or figures, so that a notebook can use it
+This package depends on NumPy and SciPy, not on networks, files or figures, so that a notebook can use it
 alone. Every rule that a reader of a report must be able to repeat by hand (which order statistic a percentile
 is, when it may be printed, how wide an interval is) is stated in the docstring of the one function that applies it.
 """

@@ -1,7 +1,7 @@
-"""Whole numbers counted in buckets as they come: the sketch of more values than can be kept.
+"""Counts integers in buckets as they arrive: a sketch of more values than can be stored.
 
 The buckets are those of the log processor's own sketches (`crates/record/src/tracking/sketch.rs`), no wider than a
-thousandth of what they hold, so that a distribution is the same whoever counted it.
+thousandth of their values, so that both give the same distribution.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _BITS = 10
 _ONE = 1023 << _BITS
 """Leading bits of 1.0 as a double: exponent and the first `_BITS` of its fraction."""
 _PART = 20
-"""Bits of a value that are summed apart, so that no sum runs over."""
+"""Low bits of a value that are summed separately, so that no sum overflows."""
 
 
 class Buckets:
-    """Counts by bucket; number, extremes and sums are exact."""
+    """Counts by bucket; count, extremes and sums are exact."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -36,7 +36,7 @@ class Buckets:
         self._counts: Integers = np.zeros(0, dtype=np.int64)
 
     def add(self, values: Integers) -> None:
-        """Takes values."""
+        """Counts values."""
         if not len(values):
             return
         if not self.n:
@@ -52,7 +52,7 @@ class Buckets:
         self._merge(first, np.bincount(numbers - first))
 
     def sketch(self, unit: float = 1.0) -> Sketch | None:
-        """What was taken, in units of `unit`; None without values."""
+        """The sketch of the counted values, in units of `unit`; None without values."""
         if not self.n:
             return None
         held = np.flatnonzero(self._counts)
@@ -82,7 +82,7 @@ class Buckets:
 
 
 def _number(magnitude: Integers) -> Integers:
-    """Number of the bucket of values that are not negative (of others it means nothing): 0, then octave by octave."""
+    """Bucket numbers of non-negative values (meaningless for others): bucket 0, then octave by octave."""
     leading: Integers = magnitude.astype(np.float64).view(np.int64) >> (52 - _BITS)
     return np.maximum(leading - (_ONE - 1), 0)
 

@@ -1,4 +1,4 @@
-"""What a count of rare events says about their share."""
+"""Confidence bounds of the share of rare events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class ShareBound:
-    """`count` of `n` and the 95 % bounds of the share behind it; `one_sided` when nothing or everything was hit."""
+    """`count` of `n` and 95 % bounds of the true share; `one_sided` if the count is 0 or n."""
 
     count: int
     n: int
@@ -24,7 +24,7 @@ def share_bound(count: int, n: int, worth: float | None = None) -> ShareBound:
     """Exact (Clopper-Pearson) 95 % bounds of the share `count / n`.
 
     None of n: the one-sided bound 1 - 0.05 ** (1/n), which the rule of three calls 3/n; 0 lost is never printed
-    as 0 %. All of n: the same mirrored. Otherwise two-sided. With n = 0 nothing is known: 0 to 1.
+    as 0 %. All of n: the mirrored bound. Otherwise two-sided. With n = 0 the bounds are 0 to 1.
 
     `worth` is the number of independent observations where events cluster (`flags_worth`, `repeated_share_worth`):
     the same share of so many (Korn and Graubard, 1998). The bounds hold with at least 95 %, for rare events with

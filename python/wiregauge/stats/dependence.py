@@ -1,8 +1,8 @@
-"""How far neighbouring values of a series resemble one another: its autocorrelation time.
+"""The autocorrelation time of a series.
 
 By Geyer's initial monotone sequence (Statistical Science 7, 1992, 3.3), one pass over the series for each lag until
-the sum ends. Tests for a change, a drift or a second mode make their blocks and their bands as long as it says. How
-well a mean or a percentile is known is asked of `memory`, which also tells how little the series knows of that.
+the sum ends. It sets the lengths of blocks and bands in tests for a change, a drift or a second mode. Intervals
+of means and percentiles use `memory`, which also includes its own uncertainty.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 LAGS = 64
-"""Lags looked at before the series is coarsened by `COARSER`; the cost stays linear in n however long the memory."""
+"""Lags computed before the series is coarsened by `COARSER`; the cost stays linear in n for any memory."""
 COARSER = 8
 SHORTEST = 4
-"""Shorter series say nothing of their own dependence."""
+"""The shortest series, in values, whose dependence is estimated."""
 BLOCK = 8192
-"""Values whose products NumPy's linear algebra adds up on the thread that asks: it calls others from 10 001 on."""
+"""Values per product, summed by NumPy's linear algebra on the calling thread: from 10 001 on it uses others."""
 
 
 def effective_n(values: Floats) -> float:
-    """How many independent values the series, in the order it was measured, is worth for its mean.
+    """The number of independent values whose mean is as precise as that of the series, in measured order.
 
-    Never above n: a negative correlation is not taken as extra knowledge. Never below 2.
+    Never above n: a negative correlation does not count as extra information. Never below 2.
     """
     n = len(values)
     return max(2.0, n / correlation_time(values)) if n >= SHORTEST else float(n)
@@ -38,7 +38,7 @@ def correlation_time(values: Floats) -> float:
     """Integrated autocorrelation time of a series in measured order, in values; at least 1.
 
     tau = 1 + 2 (rho(1) + rho(2) + ...), the sum cut where the sum of two neighbouring autocorrelations turns negative
-    and kept from rising. A series whose memory outlasts `LAGS` values is first averaged over `COARSER` neighbours,
+    and made monotone. A series whose memory outlasts `LAGS` values is first averaged over `COARSER` neighbours,
     which leaves the variance of its mean as it is.
     """
     if len(values) < SHORTEST:
@@ -48,7 +48,7 @@ def correlation_time(values: Floats) -> float:
 
 
 def _time(centred: Floats, variance: float) -> tuple[float, int]:
-    """The time, and how many values the sum behind it spans: twice its last lag, and one.
+    """The autocorrelation time, and the span of its sum in values: twice its last lag, plus one.
 
     `variance` is that of a single value of the original series, for which the time is asked.
     """
@@ -57,7 +57,7 @@ def _time(centred: Floats, variance: float) -> tuple[float, int]:
         n = len(centred)
         scale = inner(centred, centred) / n
         if scale <= 0:
-            # Every stretch has the same mean: the dependence is of the kind that makes the mean better known.
+            # All blocks have the same mean: the dependence makes the mean more precise.
             return 1.0, 1
         lags = (inner(centred[:-k], centred[k:]) / n / scale for k in range(1, min(LAGS, n - 1)))
         total, last, ended = initial_sequence(lags)
@@ -80,7 +80,7 @@ def inner(a: Floats, b: Floats) -> float:
 
 
 def initial_sequence(correlations: Iterator[float]) -> tuple[float, int, bool]:
-    """1 + 2 (rho(1) + ...) by the initial monotone sequence; its last lag; whether it ended before they did."""
+    """1 + 2 (rho(1) + ...) by the initial monotone sequence; its last lag; whether it ended before the lags did."""
     total, least, last = -1.0, float("inf"), 0
     even = 1.0
     for odd in correlations:

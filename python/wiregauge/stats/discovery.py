@@ -1,10 +1,10 @@
-"""Which of many figures changed, with a stated share of false ones among those that are named.
+"""Finds which of many figures changed, at a controlled false discovery rate.
 
-Figures come in families (one figure at every point of a sweep). A family is asked first, all its members together; the
-members of those families that changed are asked next, at a level lowered by the share of families that did not
+Figures come in families (one figure at every point of a sweep). Families are tested first, each as a whole; then the
+members of families that changed, at a level lowered by the share of families that did not
 (Benjamini and Bogomolov, J. R. Stat. Soc. B 76, 2014). Both steps control the false discovery rate (Benjamini and
-Hochberg, J. R. Stat. Soc. B 57, 1995): of what is called changed, at most that share is expected not to have changed;
-and where nothing changed at all, it bounds the chance that anything is called so.
+Hochberg, J. R. Stat. Soc. B 57, 1995): at most that share of reported changes is expected to be false;
+and where nothing changed, it bounds the probability of any report.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from wiregauge.stats.moments import Floats
 from wiregauge.stats.twosample import Chance
 
 _SURE, _NEVER = 1e-300, 0.99
-"""Chances are kept between these two where they are added up: a discrete test says 1 as soon as nothing was seen."""
+"""Limits of p-values when they are combined: a discrete test gives 1 as soon as nothing was seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What came of a family: its chance as a whole, whether it changed, and which of its members did."""
+    """The result for a family: its p-value as a whole, whether it changed, and which members did."""
 
     chance: Chance
     found: bool
@@ -50,12 +50,12 @@ def discoveries(families: Sequence[Sequence[Chance]], rate: float) -> list[Disco
 
 
 def lone_level(rate: float, families: int, members: int) -> float:
-    """The chance (two-sided) below which a member is found even if it is the only one of all that changed."""
+    """The two-sided p-value below which a member is found even if nothing else changed."""
     return rate / max(families, 1) / max(members, 1) / (2 if members > 1 else 1)
 
 
 def below(chances: Floats, rate: float) -> list[bool]:
-    """The step-up rule: the greatest k with the k-th least chance at most `rate` k / m, and all up to that one."""
+    """The step-up rule: the greatest k with the k-th least p-value at most `rate` k / m, and all up to it."""
     m = len(chances)
     ascending = np.sort(chances)
     passed = np.flatnonzero(ascending <= rate * np.arange(1, m + 1) / max(m, 1))
@@ -65,10 +65,10 @@ def below(chances: Floats, rate: float) -> list[bool]:
 
 
 def together(members: Sequence[Chance]) -> Chance:
-    """The chance of a family as a whole, in either direction.
+    """The p-values of a family as a whole, by direction.
 
-    Twice the lesser of two: Simes' (Biometrika 73, 1986), which a single great change meets, and Stouffer's sum of
-    normal scores (1949), which many small ones in one direction meet.
+    Twice the lesser of two: Simes' (Biometrika 73, 1986), sensitive to a single great change, and Stouffer's sum of
+    normal scores (1949), sensitive to many small ones in one direction.
     """
     if len(members) == 1:
         return members[0]

@@ -1,8 +1,8 @@
-"""Excursions: stretches in which a series leaves its level upwards, and how it comes back.
+"""Excursions: intervals in which a series rises above its level and comes back.
 
 A queue that fills at once and empties slowly is one: latency jumps, then falls on a straight line. The level is the
-median of block means, what counts as above it is told by their median absolute deviation. A stretch is then fitted by a
-straight line from its onset on, so that height and way back do not follow the noise of single values.
+median of block means, the threshold above it comes from their median absolute deviation. A straight line is fitted from
+the onset on, so that height and return do not follow the noise of single values.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["Excursion", "Excursions", "excursions"]
 
 _BLOCK = 32
 _CLEAR = 8.0
-"""Deviations of block means that a stretch has to rise: of 10^6 normal blocks none does by chance."""
+"""Deviations of block means that an excursion must exceed: 10^6 normal blocks give none by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excursion:
-    """One stretch. `first` is the place of its first value, `height` above the level there in the unit of the values.
+    """One excursion: the index of its `first` value, and its `height` above the level there in the unit of the values.
 
     `slope` is its change from value to value; `back_after` the number of values until the fitted line is at the level
     again, None where it does not fall or the series ends before.
@@ -37,7 +37,7 @@ class Excursion:
 
 @dataclass(frozen=True, slots=True)
 class Excursions:
-    """All stretches of a series of `n` values; least and greatest value `outside` them, None where there is none."""
+    """All excursions of a series of `n` values; least and greatest value `outside` them, None where there is none."""
 
     found: tuple[Excursion, ...]
     level: float
@@ -46,7 +46,7 @@ class Excursions:
 
 
 def excursions(values: Floats) -> Excursions:
-    """Stretches of at least two blocks of 32 values above the level; values that are not finite are left out."""
+    """Finds excursions of at least two blocks of 32 values above the level; values that are not finite are left out."""
     values = values[np.isfinite(values)]
     blocks = len(values) // _BLOCK
     if blocks < 4:
@@ -56,7 +56,7 @@ def excursions(values: Floats) -> Excursions:
     means = values[: blocks * _BLOCK].reshape(blocks, _BLOCK).mean(axis=1)
     level = float(np.median(means))
     scale = 1.4826 * float(np.median(np.abs(means - level)))
-    # The least step that rounding leaves: a series without any noise has no deviation.
+    # The smallest step that rounding leaves, since a series without noise has no deviation.
     above = means > level + max(_CLEAR * scale, 1e-9 * max(abs(level), 1e-300))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], above, [False]]).astype(np.int8)))
     stretches = [
@@ -64,7 +64,7 @@ def excursions(values: Floats) -> Excursions:
         for begin, end in zip(edges[::2], edges[1::2], strict=True)
         if end - begin >= 2
     ]
-    # The median is drawn upwards by the stretches themselves.
+    # The excursions themselves raise the median.
     outside = _outside(values, [_fitted(values, level, *one) for one in stretches], stretches)
     if outside.any():
         level = float(np.mean(values[outside]))
@@ -73,7 +73,7 @@ def excursions(values: Floats) -> Excursions:
 
 
 def _outside(values: Floats, found: list[Excursion], stretches: list[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Which values are in no stretch, nor on its way back, nor within a block behind."""
+    """The values in no excursion, nor in its return, nor within a block after it."""
     outside = np.ones(len(values), dtype=np.bool_)
     for one, (_, end) in zip(found, stretches, strict=True):
         back = end if one.back_after is None else one.first + int(one.back_after)
@@ -86,7 +86,7 @@ def _ends(values: Floats) -> tuple[float, float] | None:
 
 
 def _fitted(values: Floats, level: float, begin: int, end: int) -> Excursion:
-    """The line through a stretch from its onset, which lies in its first block or the one before."""
+    """The line fitted to an excursion from its onset, which is in its first block or the one before."""
     first = _onset(values, max(begin - _BLOCK, 0), min(begin + _BLOCK, end))
     y = values[first:end]
     at = np.arange(len(y), dtype=np.float64)
@@ -96,7 +96,7 @@ def _fitted(values: Floats, level: float, begin: int, end: int) -> Excursion:
 
 
 def _onset(values: Floats, begin: int, end: int) -> int:
-    """Where the values of [begin, end) step upwards: the cut that leaves the least squares of two levels."""
+    """The index in [begin, end) where the values step up: the cut with the least squares about two levels."""
     part = values[begin:end]
     n = len(part)
     sums = np.cumsum(part)[:-1]

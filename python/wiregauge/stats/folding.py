@@ -1,7 +1,7 @@
-"""Where a series might recur: spectra of its rises, harmonics added up, and folding at the periods that stand out.
+"""Searches for possible recurrence in a series: spectra with summed harmonics, and folding at prominent periods.
 
-This is the search only. It may look wherever it likes, because `modes` judges what it finds by a test that counts
-every place there was to look in. The steps are those of pulsar searching (Ransom, Eikenberry and Middleditch,
+This is only the search. It needs no significance level, because `modes` tests its findings and corrects for every
+place that could have been searched. The steps are those of pulsar searching (Ransom, Eikenberry and Middleditch,
 Astronomical Journal 124, 2002: whitened spectrum, incoherent sum of harmonics, folding) and of box least squares
 (Kovacs, Zucker and Mazeh, Astronomy and Astrophysics 391, 2002: the window whose mean stands out most).
 """
@@ -19,24 +19,24 @@ Integers = NDArray[np.int64]
 
 MOST_BINS = 1 << 19
 LEAST_CYCLES = 4
-"""Cycles a period must have in the series to be looked for."""
+"""The least number of cycles of a period in the series."""
 _HARMONICS = (1, 2, 4, 8, 16)
-"""Powers of two, so that places in a spectrum are found by shifting."""
+"""Harmonics that are summed: powers of two, so that ordinates are found by shifting."""
 _RARE = (0.1, 0.01, 1e-3, 1e-4)
-"""Shares of greatest values that are looked at as events, so that rare bands do not drown in noise."""
+"""Shares of the greatest values that are treated as events, so that noise does not hide rare bands."""
 _PHASES = 128
 _EQUAL = 1e-12
-"""Sums that differ by this share differ by rounding."""
+"""Relative difference below which sums differ only by rounding."""
 _FEW = 2_000
-"""Events whose distances are looked at one by one."""
+"""The most events whose distances are computed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Levelled:
-    """A series without its slow course: times from 0, ascending, and `y`, compressed so that no outlier rules.
+    """A detrended series: times from 0, ascending, and values `y`, compressed so that no outlier dominates.
 
     `y` = asinh(rise / scale): proportional for small rises, logarithmic for large ones, in the same order. `coarse`
-    holds the same in ever wider bins: time of the bin's middle, sum of `y`, number of values.
+    has the series in ever wider bins: time of the bin's middle, sum of `y`, number of values.
     """
 
     t: Floats
@@ -47,19 +47,19 @@ class Levelled:
     spacing: float
     coarse: tuple[tuple[float, Floats, Floats, Floats], ...]
     memo: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
-    """Running sums, made when first asked for."""
+    """Running sums by number of bins, computed on demand."""
     judged: dict[tuple[float, float, float], float] = field(default_factory=dict)
-    """What `modes` found of boxes, by period, start and duration: the search comes by many of them again."""
+    """Results of `modes` for boxes, by period, start and duration: the search meets many of them again."""
 
     def without(self, keep: NDArray[np.bool_]) -> Levelled:
-        """The series without the values that are not to be kept; its span stays."""
+        """The series with only the values in `keep`; its span stays."""
         t, y = self.t[keep], self.y[keep]
         return Levelled(
             t, self.rise[keep], y, self.scale, self.span, self.spacing, _coarse(t, y, self.span, self.spacing)
         )
 
     def summed(self, width: float) -> tuple[Floats, Floats, Floats]:
-        """As `at`, with the running sums of `y` and of the numbers of values, each from 0."""
+        """As `at`, with running sums of `y` and of counts, each from 0."""
         t, y, count = self.at(width)
         if len(t) not in self.memo:
             self.memo[len(t)] = (
@@ -69,7 +69,7 @@ class Levelled:
         return t, *self.memo[len(t)]
 
     def at(self, width: float) -> tuple[Floats, Floats, Floats]:
-        """Times, sums and counts in the widest bins of which sixteen go into `width`; single values if none does."""
+        """Times, sums and counts in the widest bins of which sixteen fit into `width`; else single values."""
         for size, t, total, count in reversed(self.coarse):
             if size * 16 <= width:
                 return t, total, count
@@ -77,7 +77,7 @@ class Levelled:
 
 
 def levelled(t: Floats, values: Floats) -> Levelled:
-    """Takes the slow course off a series (line through the medians of sixteen stretches) and finds its scale."""
+    """Detrends a series by a line through the medians of sixteen sections, and finds its scale."""
     order = np.argsort(t, kind="stable")
     at, value = t[order] - t[order[0]], values[order]
     rise = value - _course(at, value)
@@ -92,7 +92,7 @@ def levelled(t: Floats, values: Floats) -> Levelled:
 
 
 def scale_of(rise: Floats) -> float:
-    """Spread of the middle of the values; of a wider middle where that is 0, and 1 where nothing varies."""
+    """Spread of the middle of the values; of a wider middle where that is 0, and 1 for constant values."""
     for low, high, per in (
         (25, 75, 1.349),
         (15.9, 84.1, 2.0),
@@ -113,7 +113,7 @@ def _course(t: Floats, values: Floats) -> Floats:
     size = len(values) // pieces
     middles = np.median(t[: size * pieces].reshape(pieces, size), axis=1)
     levels = np.median(values[: size * pieces].reshape(pieces, size), axis=1)
-    # The ends go on as they came, or a drift would bend there.
+    # The ends continue straight, or a drift would bend there.
     for near, far, place in ((0, 1, 0.0), (-1, -2, float(t[-1]))):
         between = middles[near] - middles[far]
         slope = (levels[near] - levels[far]) / between if between else 0.0
@@ -132,7 +132,7 @@ def _coarse(
     size = 2 * spacing
     while span / size > 256:
         place = np.minimum(((t + spacing / 2) / size).astype(np.int64), int(span / size))
-        # Only bins that hold something: between bursts there may be any number of empty ones.
+        # Only bins with values: between bursts there may be any number of empty ones.
         begins = np.append(True, np.diff(place) > 0)
         bin_of = np.cumsum(begins) - 1
         count = np.bincount(bin_of).astype(np.float64)
@@ -145,7 +145,7 @@ def _coarse(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A frequency that stands out (1/s, known to about `error`) in `weights`, which lie in bins of equal width."""
+    """A prominent frequency (1/s, within about `error`) of `weights`, which are in bins of equal width."""
 
     score: float
     frequency: float
@@ -155,12 +155,12 @@ class Candidate:
 
 
 def candidates(series: Levelled, most: int) -> list[Candidate]:
-    """The frequencies that stand out most, best first, at most `most`, and first of all one that cannot.
+    """The most prominent frequencies, best first, at most `most`, after one that can never be prominent.
 
-    Of values that alternate the line is the last of the spectrum, which is no peak: twice their period stands for it.
+    The line of alternating values is the last of the spectrum and so no peak: twice their period replaces it.
     """
     slots = int(series.span / series.spacing) + 1
-    # Whole spacings to a bin, and values in their middle, or the two rasters beat; whole bins to all coarser ones.
+    # Bins of whole spacings with values in their middle avoid beats; whole bins fit into all coarser ones.
     width = series.spacing * -(-slots // MOST_BINS)
     used = int(series.span / width + 0.5) + 1
     whole = 64 if used < 1 << 14 else 1 << 12
@@ -197,7 +197,7 @@ def candidates(series: Levelled, most: int) -> list[Candidate]:
 
 
 def _weights(total: Floats, count: Floats, top: Floats) -> list[Floats]:
-    """The bins' means in units of their own noise, and the bins that hold the greatest values."""
+    """The bins' means in units of their own noise, and indicators of the bins with the greatest values."""
     some = count > 0
     dense = np.where(some, total / np.sqrt(np.maximum(count, 1)), 0.0)
     dense = np.where(some, np.clip(dense - np.median(dense[some]), -4, 8), 0.0)
@@ -231,7 +231,7 @@ def _outstanding(weights: Floats, width: float) -> list[Candidate]:
         if not len(peaks):
             continue
         best = peaks[np.argpartition(added[peaks], -min(4, len(peaks)))[-4:]]
-        # Of a comb of lines every multiple of the true frequency stands out alike: the lowest is the likeliest. Lines
+        # In a comb of lines all multiples of the true frequency are equally strong: take the lowest. Lines
         # between two ordinates lose up to 60 % of their power, hence the second, lower threshold.
         greatest = added[best].max()
         lowest = {int(peaks[added[peaks] >= share * greatest][0]) for share in (0.7, 0.4)}
@@ -247,9 +247,9 @@ def _outstanding(weights: Floats, width: float) -> list[Candidate]:
 
 
 def _common_gaps(weights: Floats, width: float) -> list[Candidate]:
-    """The commonest distance of few events, up to the fourth next: plain where combs of lines crowd a spectrum."""
+    """The most common distance of few events, up to the fourth next: clear where combs of lines crowd a spectrum."""
     events = np.flatnonzero(weights)
-    # A run of raised bins is one event.
+    # Adjacent raised bins are one event.
     events = events[np.append(True, np.diff(events) > 1)] if len(events) else events
     if not LEAST_CYCLES <= len(events) <= _FEW or len(np.unique(weights)) > 2:
         return []
@@ -269,7 +269,7 @@ def _common_gaps(weights: Floats, width: float) -> list[Candidate]:
 
 
 def _floor(power: Floats) -> Floats:
-    """The course of the spectrum without its lines: medians of blocks that grow with frequency."""
+    """The level of the spectrum without its lines: medians of blocks that grow with frequency."""
     edges = [LEAST_CYCLES]
     while edges[-1] < len(power):
         edges.append(edges[-1] + max(24, edges[-1] // 4))
@@ -285,7 +285,7 @@ def _floor(power: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A window that recurs: from `start` for `duration` in every `period`, s from the start of the series."""
+    """A recurring window: from `start` for `duration` in every `period`, s from the start of the series."""
 
     period: float
     start: float
@@ -294,7 +294,7 @@ class Box:
 
 
 def fold(candidate: Candidate) -> Box:
-    """The window that stands out most when the candidate's bins are folded at and near its frequency."""
+    """The most prominent window after folding the candidate's bins at and near its frequency."""
     frequency, width = candidate.frequency, candidate.bin_width
     phases = int(np.clip(1 / frequency / width, 4, _PHASES))
     rows = 16
@@ -329,7 +329,7 @@ def _sizes(phases: int) -> list[int]:
 
 
 def zoom(series: Levelled, box: Box) -> Box:
-    """The box again, from the values around it alone, in bins ever finer; stops at the spacing of the values."""
+    """Refines a box with the values around it alone, in ever finer bins down to the spacing of the values."""
     cells, rows = 96, 32
     reach = max(2 * box.duration, 3 * box.period / _PHASES)
     for _ in range(4):
@@ -365,7 +365,7 @@ def zoom(series: Levelled, box: Box) -> Box:
                 best = (top, *_middle(score >= top - _EQUAL * abs(top)), wide)
         _, drift, place, wide = best
         cycles = series.span / box.period
-        # Row at fraction f of the span lies drift * (f - 1/2) later: period and start take it up.
+        # A row at fraction f of the span is drift * (f - 1/2) late: correct period and start.
         period = box.period + drifts[drift] / cycles
         start = begin + place * size - drifts[drift] / 2
         box = Box(period, start % period, wide * size, box.score)
@@ -376,7 +376,7 @@ def zoom(series: Levelled, box: Box) -> Box:
 
 
 def _middle(best: NDArray[np.bool_]) -> tuple[int, int]:
-    """The middle of equally good places: values far apart leave a window free to drift until it meets the next ones."""
+    """The middle of equally good places: with sparse values a window could drift until it meets the next ones."""
     rows = np.flatnonzero(best.any(axis=1))
     row = int(rows[len(rows) // 2])
     columns = np.flatnonzero(best[row])
@@ -384,7 +384,7 @@ def _middle(best: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def laid_over(rows: Floats, shift: Integers) -> Floats:
-    """Per row of `shift` the sum of all `rows`, each moved to the left by its own number and 0 beyond its ends."""
+    """For each row of `shift` the sum of all `rows`, each moved left by its own number and 0 beyond its ends."""
     number = rows.shape[1]
     most = min(int(np.abs(shift).max()), number)
     wide = np.pad(rows, ((0, 0), (most, most)))
@@ -397,7 +397,7 @@ def laid_over(rows: Floats, shift: Integers) -> Floats:
 
 
 def within(t: Floats, begin: float, period: float, length: float) -> tuple[Integers, Integers]:
-    """Indices of the times in [begin + j period, + length) for every whole j that has some, and each one's j."""
+    """Indices of the times in [begin + j period, + length) for all integers j, and the j of each."""
     first = int(np.floor((t[0] - begin) / period))
     last = int(np.ceil((t[-1] - begin) / period))
     starts = begin + np.arange(first, last + 1) * period

@@ -1,9 +1,9 @@
-"""The period of a band: of those at which it is found, the smallest that explains as much.
+"""The fundamental period of a band: the smallest that explains the series as well as any.
 
-A search that folds finds a band of period T at 2 T, 3 T and 2/3 T as well. By chance: the period whose p-value is
-least. That alone does not decide, as a longer period has more places in which a band might lie, so that each of its
-cycles says more. By content: at m times the period the places that a band has there (its turns) stand alike, or the
-pattern is longer; at a part of it they stand alike, or it is not shorter.
+Folding finds a band of period T at 2 T, 3 T and 2/3 T as well. The first criterion is the least p-value. It is not
+enough, as a longer period has more places for a band, so that each of its cycles weighs more. The second is the
+content: at m times the period the band's places there (its turns) are equally high, or the pattern is longer; at a
+fraction of it they are equally high, or the period is not shorter.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from wiregauge.stats.modes import as_wide_as_spacing, log_chance, log_chance_of
 
 _PRIMES = (2, 3, 5, 7, 11, 13)
 _ALIKE = 0.1
-"""Turns whose heights differ by this share of the greatest, or by chance alone, are alike."""
+"""Turns are alike if their heights differ by at most this share of the greatest, or by chance."""
 _SURE = 4.0
-"""Standard errors of a difference that is no chance, of some hundred that are looked at."""
+"""Standard errors of a significant difference, among some hundred comparisons."""
 
 
 def fundamental(series: Levelled, box: Box, known: Sequence[float] = ()) -> tuple[float, Box]:
-    """The box at the period of its band, and the logarithm of the p-value with which it recurs.
+    """The logarithm of the p-value of the recurrence, and the box at the band's fundamental period.
 
-    `known` are periods of bands that were taken out of the series.
+    `known`: periods of bands removed from the series.
     """
     log_p, box = _likeliest(series, box)
     box = as_wide_as_spacing(series, box)
     settled = shortened(series, _lengthened(series, box, known))
     if settled is box:
         return log_p, box
-    # What recurs at a period recurs at its multiples: proven at one of them, it is proven.
+    # Recurrence at a period implies recurrence at its multiples, so a proof at one of them is enough.
     return min(log_p, log_chance(series, settled)), settled
 
 
 def _likeliest(series: Levelled, box: Box) -> tuple[float, Box]:
-    """The box, or the one at a multiple or part of its period that is less likely by chance; again until none is."""
+    """The box, or repeatedly the one at a multiple or fraction of its period with a lower p-value."""
     for _ in range(6):
         best = (log_chance_of(series, box), box)
         for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
@@ -58,9 +58,9 @@ def _likeliest(series: Levelled, box: Box) -> tuple[float, Box]:
 
 
 def _lengthened(series: Levelled, box: Box, known: Sequence[float]) -> Box:
-    """The box, or its highest turn at the least multiple of its period whose turns do not stand alike.
+    """The box, or its highest turn at the least multiple of its period whose turns are not alike.
 
-    Turns that were taken out with a band of that multiple do not, either.
+    Neither are turns that were removed with a band of that multiple.
     """
     taken = {
         times
@@ -85,7 +85,7 @@ def _lengthened(series: Levelled, box: Box, known: Sequence[float]) -> Box:
 
 
 def shortened(series: Levelled, box: Box) -> Box:
-    """The box at the least part of its period whose turns all stand alike."""
+    """The box at the smallest fraction of its period whose turns are all alike."""
     for parts in _PRIMES:
         shorter = replace(box, period=box.period / parts)
         while shorter.period >= 1.5 * max(box.duration, series.spacing):
@@ -100,9 +100,9 @@ def shortened(series: Levelled, box: Box) -> Box:
 
 
 def _turns(series: Levelled, box: Box, parts: int) -> tuple[Floats, float]:
-    """How high the window of a box and its likes in the other parts of the period stand above what lies between them.
+    """Heights of a box's window and of the corresponding ones in the other parts of the period, above the rest.
 
-    Medians of all cycles, with the greatest standard error of a difference of two; NaN of too few cycles with values.
+    Medians over all cycles, and the greatest standard error of a difference of two; NaN for too few cycles with values.
     """
     box = as_wide_as_spacing(series, box)
     wide = box.duration
@@ -122,7 +122,7 @@ def _turns(series: Levelled, box: Box, parts: int) -> tuple[Floats, float]:
         rise = series.scale * np.sinh(total[some, turn] / number[some, turn]) - floor
         if len(rise) >= LEAST_CYCLES - 1:
             level[turn] = np.median(rise)
-            # The median of normal values is known a quarter worse than their mean.
+            # The standard error of a median of normal values is a quarter greater than that of their mean.
             spread = 1.2533 * 1.4826 * float(np.median(np.abs(rise - level[turn])))
             error = max(error, spread * float(np.sqrt(2 / len(rise))))
     return level, error

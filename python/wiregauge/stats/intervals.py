@@ -1,4 +1,4 @@
-"""Intervals of percentiles and shares when values depend on one another or come from several runs.
+"""Intervals of percentiles and shares for dependent values and for several runs.
 
 One scheme for all: estimate the variance of the share of values at or below the percentile, turn it into an interval
 of that share, and read the interval of the percentile off the ascending sample (Woodruff, J. Am. Stat. Assoc. 47,
@@ -24,16 +24,17 @@ from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quan
 Floats = NDArray[np.float64]
 
 _FEARED = 4
-"""Times as many independent values as a percentile needs close its far end where the memory may have no end: of the
-clusters that decide it the greatest may not have been met."""
+"""If the memory may have no end, a percentile needs this many times the usual independent values for its far end: the
+greatest of the clusters that decide it may not have been met.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileInterval:
     """95 % interval of a quantile, open (None) where the sample has no value extreme enough.
 
-    `worth` is the number of independent values behind it; None for repeats, whose spread is taken as it is. `needed` is
-    the number of values that a series like this one needs before there is any interval.
+    `worth` is the effective number of independent values; None for repeats, whose spread is used directly. `needed` is
+    the number of values that such a series needs for any interval.
     """
 
     low: float | None
@@ -45,10 +46,10 @@ class QuantileInterval:
 def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) -> QuantileInterval:
     """95 % interval of quantile `q` from one series; `values` in measured order, `ascending` the same sorted.
 
-    The binomial order statistics (`quantile_ranks`) of a sample as large as the series is worth, scaled to the ranks
-    of the series. What it is worth is asked of the quantile at hand: the yes-and-no series "above it" may cluster more
-    or less than the values. Above a percentile that the effective n does not support the interval is open. There is
-    none at all where the series is too short for its own memory, or worth too few values to have one.
+    The binomial order statistics (`quantile_ranks`) of a sample of the effective size, scaled to the ranks of the
+    series. The effective size is that for the quantile: the indicator series "above it" may cluster more or less than
+    the values. The interval is open above a percentile that the effective n does not support. There is none where the
+    series is too short for its own memory, or the effective size too small.
     """
     at = quantile(ascending, q)
     known = flag_memory(values > at if upper(q) else values < at)
@@ -56,15 +57,15 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
 
 
 def is_clustered(known: Memory, q: float | Fraction) -> bool:
-    """Whether too few clusters lie beyond a quantile to know how they cluster: then they do so as all values do."""
+    """Whether too few clusters lie beyond a quantile to know their clustering: that of all values is then used."""
     return not supported(floor(known.safe_worth), q)
 
 
 def of_quantile(ascending: Floats, q: float | Fraction, clusters: Memory, whole: Memory) -> Memory:
-    """What quantile `q` is judged by: what the series "beyond it" remembers (`clusters`), or all values (`whole`).
+    """The memory for quantile `q`, from that of the indicator "beyond it" (`clusters`) and of all values (`whole`).
 
-    A series of yes and no hides in its own noise a memory that few values beyond carry. As much of it as goes along
-    with the values, the square of their correlation, remembers as they do.
+    The noise of an indicator series hides a memory that few values beyond carry. The share of its variance that is
+    explained by the values, the squared correlation, has their memory.
     """
     rises, heavy = clusters.rises or whole.rises, clusters.heavy or whole.heavy
     if is_clustered(clusters, q):
@@ -72,7 +73,7 @@ def of_quantile(ascending: Floats, q: float | Fraction, clusters: Memory, whole:
     if whole.heavy and not whole.rises:
         time = _shared(ascending, q) * whole.safe_time
     elif 0.25 < exact(q) < 0.75:
-        # In the middle yes and no show the memory as well as the values do.
+        # Near the median the indicator shows the memory as well as the values do.
         time = 0.0
     else:
         time = _shared(ascending, q) * whole.time * clusters.safe_time / clusters.time
@@ -80,7 +81,7 @@ def of_quantile(ascending: Floats, q: float | Fraction, clusters: Memory, whole:
 
 
 def _shared(ascending: Floats, q: float | Fraction) -> float:
-    """The squared correlation of values and "beyond quantile `q` or not"."""
+    """The squared correlation of the values and the indicator "beyond quantile `q`"."""
     n, at = len(ascending), quantile(ascending, q)
     if upper(q):
         beyond = ascending[np.searchsorted(ascending, at, side="right") :]
@@ -93,7 +94,7 @@ def _shared(ascending: Floats, q: float | Fraction) -> float:
 
 
 def interval_of(ascending: Floats, q: float | Fraction, known: Memory) -> QuantileInterval:
-    """The interval of quantile `q` by what the series "beyond it" remembers."""
+    """The interval of quantile `q`, given the memory of the indicator "beyond it"."""
     n = len(ascending)
     worth = known.safe_worth
     needed = max(known.needed, ceil(fewest_for_interval(q) * n / worth))
@@ -111,7 +112,7 @@ def interval_of(ascending: Floats, q: float | Fraction, known: Memory) -> Quanti
 
 
 def scaled_ranks(n: int, q: float | Fraction, worth: float) -> tuple[int | None, int | None]:
-    """Ranks among `n` values, worth `worth` independent ones, between which quantile `q` lies with 95 %.
+    """Ranks among `n` values, of effective size `worth`, between which quantile `q` lies with 95 %.
 
     None where the interval is open.
     """
@@ -134,8 +135,8 @@ def repeated_quantile_interval(
 ) -> QuantileInterval:
     """95 % interval of quantile `q` of repeated runs taken together; `runs` and `pooled` ascending, two runs at least.
 
-    Each run votes with its own share of values at or below the pooled quantile. The spread of these shares holds both
-    what changes between runs and what is left to chance within them; the interval is Student's with one degree of
+    Each run gives its own share of values at or below the pooled quantile. The spread of these shares includes both
+    the variation between runs and the sampling within them; the interval is Student's with one degree of
     freedom less than there are runs.
     """
     n = len(pooled)
@@ -153,7 +154,7 @@ def repeated_quantile_interval(
 def repeated_half_share(shares: Floats, sizes: NDArray[np.int64]) -> float:
     """Half-width of the 95 % Student interval of the common share of repeats, from the share and size of each."""
     weights = sizes / sizes.sum()
-    # A share moves in steps of 1/n: two runs may show the same one by chance, and yet their spread is not nothing.
+    # A share moves in steps of 1/n, so two runs may agree by chance although their spread is not zero.
     steps = float(np.sum((weights / sizes) ** 2 / (1 - weights))) / 12
     return student_t(len(sizes) - 1) * sqrt(weighted_variance(shares, weights) + steps)
 
@@ -161,8 +162,8 @@ def repeated_half_share(shares: Floats, sizes: NDArray[np.int64]) -> float:
 def weighted_variance(values: Floats, weights: Floats) -> float:
     """Estimated variance of the mean of independent `values` with `weights` that sum to 1; two values at least.
 
-    Each squared deviation is freed from the share its own value has in the mean (the HC2 form): with equal weights it
-    is the usual variance over n.
+    Each squared deviation is corrected for the weight of its own value in the mean (the HC2 form): with equal weights
+    this is the usual variance over n.
     """
     mean = float(np.dot(weights, values))
     return float(np.sum((weights * (values - mean)) ** 2 / (1 - weights)))
@@ -171,8 +172,8 @@ def weighted_variance(values: Floats, weights: Floats) -> float:
 def repeated_mean_half_width(means: Floats, weights: Floats) -> float | None:
     """Half-width of the 95 % Student interval of the weighted mean of repeated runs; None below two runs.
 
-    Runs differ by more than their messages tell (placement, temperature, neighbours), and only repeating shows it. The
-    spread between the runs' means holds both parts, so the parts within runs are not added again.
+    Runs differ by more than sampling (placement, temperature, neighbours), which only repeats show. The spread of the
+    runs' means includes both parts, so the parts within runs are not added again.
     """
     if len(means) < 2:
         return None
@@ -185,7 +186,7 @@ def repeated_deviation_interval(runs: Sequence[Floats]) -> tuple[float, float] |
     The variance is the sum of that between runs' means and that within runs. The interval of the first is that of a
     variance of normal run effects, with one degree of freedom less than there are runs; of the second, Student's from
     the spread of the runs' own variances. They are joined by the modified large-sample rule (Graybill and Wang, J. Am.
-    Stat. Assoc. 75, 1980). Few runs far apart say little: the upper end is then far away.
+    Stat. Assoc. 75, 1980). With few runs far apart the upper end is far away.
     """
     kept = [run for run in runs if len(run) >= 2]
     return deviation_interval_of(
@@ -212,10 +213,10 @@ def deviation_interval_of(size: Floats, means: Floats, own: Floats) -> tuple[flo
 
 
 def repeated_share_worth(counts: Sequence[int], sizes: Sequence[int]) -> float:
-    """Independent observations that repeats are worth for their common share (Korn and Graubard, 1998).
+    """The effective number of independent observations of repeats for their common share (Korn and Graubard, 1998).
 
     share (1 - share) over the variance between runs, lowered by the square of Student's factor for so few runs; never
-    above the sum of `sizes`. Where nothing or everything was hit the runs tell nothing of their spread: that sum.
+    above the sum of `sizes`. That sum where the share is 0 or 1, since the runs then show no spread.
     """
     total, n = sum(counts), sum(sizes)
     filled = [(count, size) for count, size in zip(counts, sizes, strict=True) if size]

@@ -1,12 +1,12 @@
-"""Where the level or the spread of a long series changes for good.
+"""Lasting changes of the level or the spread of a long series.
 
-Of `trend.change_points`, which looks at a value per run with known uncertainty, this is the counterpart within a run:
-many values, heavy tails, and neighbours that resemble each other. The values are cut into equal blocks; the
+The counterpart within a run of `trend.change_points`, which takes a value per run with known uncertainty: here are
+many values, heavy tails, and autocorrelation. The values are cut into equal blocks; the
 blocks' medians (for the level) and median absolute deviations (for the spread) are replaced by their ranks, so
 that no outlier and no distribution matters. A change is judged by the self-normalised CUSUM of Shao and Zhang
-(Journal of the American Statistical Association 105, 2010), whose own normaliser takes up the autocorrelation,
-on seeded intervals (Kovacs et al., Biometrika 110, 2023), so that a change that is undone later is seen as
-well. The null distribution of the greatest statistic over all intervals was made by simulation, once per number
+(Journal of the American Statistical Association 105, 2010), whose normaliser absorbs the autocorrelation,
+on seeded intervals (Kovacs et al., Biometrika 110, 2023), so that a change that is later undone is found
+too. The null distribution of the greatest statistic over all intervals was made by simulation, once per number
 of blocks, so the false alarm rate holds for the whole search; its upper end is a table (`changes.npz`, made by
 tools/null_of_changes.py, held by a test), as it takes seconds and never changes.
 """
@@ -31,19 +31,19 @@ FALSE_CHANGE = 0.01
 """Probability of any change in a stationary series, level and spread together."""
 LEAST_BLOCK = 8
 BLOCKS = (16, 32, 64, 128, 256)
-"""Numbers of blocks that a series is cut into: the most that its length allows."""
+"""Numbers of blocks that a series is cut into: the greatest that its length allows."""
 _LEAST = 16
 """Blocks in the shortest interval that is tested."""
 _SIMULATED = 4000
 TABLED = 400
-"""Simulated maxima that are kept, the greatest: a p-value above a tenth is no finding, however far above."""
+"""The number of greatest simulated maxima that are stored: a p-value above a tenth is never a finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """From `before` to `after` at time `at` (95 % interval `low` to `high`); `kind` is "level" or "spread".
 
-    Level: medians of the stretches beside it. Spread: their median absolute deviations.
+    Level: medians of the segments on either side. Spread: their median absolute deviations.
     """
 
     kind: str
@@ -80,7 +80,7 @@ def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANG
     order = np.flatnonzero(known)[np.argsort(t[known], kind="stable")]
     at, value = t[order], values[order]
     n = len(value)
-    # A block has to outlast what neighbours have in common, or blocks resemble each other as values do.
+    # A block must be longer than the memory, or blocks are as correlated as values.
     least = max(LEAST_BLOCK, 3 * _memory(value))
     fitting = [number for number in BLOCKS if n >= number * least]
     if not fitting:
@@ -93,7 +93,7 @@ def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANG
     slope, places = _levels(middles, medians, false_alarm / 3)
     line = value - slope * (at - at[0]) if slope is not None else value
     found = _changes("level", at, line, places, size)
-    # A change of level within a block would look like a wider spread there.
+    # A change of level within a block would look like a wider spread.
     flat = _without(line, [change_at for change_at, _ in _located(at, line, places, size)])
     deviation = np.median(np.abs(flat[: blocks * size].reshape(blocks, size)), axis=1)
     spread = _segment(deviation, false_alarm / 3)
@@ -103,9 +103,9 @@ def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANG
 
 
 def _memory(values: Floats) -> float:
-    """Autocorrelation time in values: n over the effective n of ranks, the median of eight stretches.
+    """Autocorrelation time in values: n over the effective n of ranks, the median of eight sections.
 
-    Within stretches and about their own lines, because a change of level or a drift would pass for memory.
+    Within sections and about their own lines, because a change of level or a drift would look like memory.
     """
     parts = [
         part
@@ -127,7 +127,7 @@ def _ranks_about_line(values: Floats) -> Floats:
 
 
 def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | None, list[tuple[int, float]]]:
-    """Changes of the blocks' medians; the slope instead, and what changes beside it, where a line explains more."""
+    """Changes of the blocks' medians; or, where a line explains more, its slope and the changes beside it."""
     places = _segment(medians, false_alarm)
     if np.ptp(medians) == 0 or mann_kendall(medians) >= false_alarm:
         return None, places
@@ -137,7 +137,7 @@ def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | Non
     line = medians - intercept - slope * t
     n = len(medians)
 
-    # Schwarz's criterion for Laplace errors: what a parameter costs, and the size of what is left.
+    # Schwarz's criterion for Laplace errors: the cost of the parameters, and the size of the residuals.
     def cost(rest: Floats, parameters: int) -> float:
         return n * log(max(float(np.abs(rest).mean()), 1e-300)) + parameters * log(n) / 2
 
@@ -154,7 +154,7 @@ def _line(t: Floats, values: Floats) -> tuple[float, float]:
 
 
 def _segment(values: Floats, false_alarm: float) -> list[tuple[int, float]]:
-    """Blocks at which a new stretch begins, with its p-value; the narrowest telling interval first."""
+    """The blocks at which a new segment begins, with p-values; the narrowest significant interval first."""
     if np.ptp(values) == 0:
         return []
     ranks = average_ranks(values)
@@ -170,7 +170,7 @@ def _segment(values: Floats, false_alarm: float) -> list[tuple[int, float]]:
         ]
     for ratio, begin, end, place in sorted(judged, key=lambda entry: (entry[2] - entry[1], -entry[0])):
         p = (1 + float((null >= ratio).sum())) / (1 + _SIMULATED)
-        # The narrowest interval that tells holds one change only (Baranowski, Chen and Fryzlewicz, 2019).
+        # The narrowest significant interval has only one change (Baranowski, Chen and Fryzlewicz, 2019).
         if p < false_alarm and not any(begin < other < end for other, _ in found):
             found.append((place, p))
     return sorted(found)
@@ -191,7 +191,7 @@ def _statistic(ranks: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
     at, before = slice(4, n - 3), slice(3, n - 4)
     length = k.astype(np.float64)
     end = s[:, at]
-    # Sum over i <= k of (s_i - i / k s_k)^2, and its mirror image behind k.
+    # Sum over i <= k of (s_i - i / k s_k)^2, and its mirror image after k.
     first = squares[:, at] - 2 * end / length * products[:, at] + (end / length) ** 2 * np.cumsum(i**2)[at]
     rest = n - length
     j2 = rest * (rest + 1) * (2 * rest + 1) / 6
@@ -206,7 +206,7 @@ def _statistic(ranks: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
 
 @lru_cache(maxsize=len(BLOCKS))
 def _null(blocks: int) -> tuple[dict[int, float], Floats]:
-    """By length of an interval the usual size of its statistic; and the greatest ratios to that by chance."""
+    """The usual size of the statistic by length of the interval, and the greatest ratios to it under no change."""
     with (
         resources.files("wiregauge.stats").joinpath("changes.npz").open("rb") as file,
         np.load(file) as table,
@@ -216,21 +216,21 @@ def _null(blocks: int) -> tuple[dict[int, float], Floats]:
 
 
 def simulated(blocks: int) -> tuple[dict[int, float], Floats]:
-    """What the table holds for so many blocks: scales by length, and the `TABLED` greatest ratios, descending."""
+    """Computes the table for a number of blocks: scales by length, and the `TABLED` greatest ratios, descending."""
     rng = np.random.default_rng(blocks)
     ranks = np.argsort(rng.random((_SIMULATED, blocks)), axis=1).astype(np.float64)
     usual: dict[int, float] = {}
     greatest = np.zeros(_SIMULATED)
     for begin, end in _seeded(blocks):
         _, statistic = _statistic(ranks[:, begin:end])
-        # One scale per length: a high quantile, so that short intervals, with their heavier tails, do not rule.
+        # One scale per length: a high quantile, so that short intervals, with heavier tails, do not dominate.
         scale = usual.setdefault(end - begin, float(np.quantile(statistic, 0.99)))
         greatest = np.maximum(greatest, statistic / scale)
     return usual, np.sort(greatest)[: -TABLED - 1 : -1]
 
 
 def _by_length(blocks: int) -> list[list[tuple[int, int]]]:
-    """The seeded intervals, those of one length together, in the order in which lengths come first."""
+    """The seeded intervals grouped by length, in the order in which the lengths first occur."""
     spans = _seeded(blocks)
     order = {length: place for place, length in enumerate(dict.fromkeys(end - begin for begin, end in spans))}
     ordered = sorted(spans, key=lambda span: order[span[1] - span[0]])
@@ -250,7 +250,7 @@ def _seeded(n: int) -> list[tuple[int, int]]:
 
 
 def _without(values: Floats, places: list[int]) -> Floats:
-    """The values less the median of the stretch they are in."""
+    """The values minus the median of their segment."""
     edges = [0, *places, len(values)]
     return np.concatenate([values[a:b] - np.median(values[a:b]) for a, b in pairwise(edges) if b > a])
 

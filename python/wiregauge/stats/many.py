@@ -1,8 +1,8 @@
-"""The same statistics of many series at once: a table with a row for each, all of one length, in measured order.
+"""Statistics of many series at once: a table with a row for each, all of one length, in measured order.
 
-A run of thousands of flows has tens of thousands of series with a few ten values each. Asked one by one most of the
-time goes into the asking. Every function gives for each row what its namesake gives for that series alone, whatever
-rows are beside it.
+A run of thousands of flows has tens of thousands of series with a few dozen values each. One by one the overhead of
+calls would dominate. Every function gives for each row the result of its namesake for that series alone, whatever the
+other rows are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 
 
 def memories_of(rows: Floats | NDArray[np.bool_]) -> list[Memory]:
-    """What each row remembers: of values, or of yes and no."""
+    """The memory of each row, of values or of flags."""
     if rows.dtype == np.bool_:
         return flag_memories(rows.astype(np.bool_, copy=False))
     return memories(rows.astype(np.float64, copy=False))
@@ -48,7 +48,7 @@ def standard_deviations(rows: Floats) -> list[float] | list[None]:
 
 
 def mean_estimates(rows: Floats, known: Sequence[Memory] | None = None) -> list[MeanEstimate]:
-    """`mean_estimate` of each row, which has one value at least; `known` is what the rows remember."""
+    """`mean_estimate` of each row, which must not be empty; `known` is the memory of the rows."""
     return [
         estimated(mean, spread, memory)
         for mean, spread, memory in zip(
@@ -60,7 +60,7 @@ def mean_estimates(rows: Floats, known: Sequence[Memory] | None = None) -> list[
 def deviation_intervals(
     rows: Floats, known: Callable[[Floats, Rows], Sequence[Memory]] | None = None
 ) -> list[tuple[float, float] | None]:
-    """`deviation_interval` of each row; `known` tells what the squared deviations of some rows remember."""
+    """`deviation_interval` of each row; `known` gives the memory of squared deviations of some rows."""
     found: list[tuple[float, float] | None] = [None] * len(rows)
     if rows.shape[1] < 2:
         return found
@@ -86,7 +86,7 @@ def deviation_intervals(
 
 
 def mads_of_ascending(ascending: Floats) -> list[float]:
-    """`mad_of_ascending` of each row, which has one value at least."""
+    """`mad_of_ascending` of each row, which must not be empty."""
     n = ascending.shape[1]
     middle = (ascending[:, (n - 1) // 2] + ascending[:, n // 2]) / 2
     apart = np.sort(np.abs(ascending - middle[:, None]), axis=1)
@@ -95,14 +95,14 @@ def mads_of_ascending(ascending: Floats) -> list[float]:
 
 
 def beyond(rows: Floats, at: Floats, q: float | Fraction) -> NDArray[np.bool_]:
-    """Which values of each row lie beyond its quantile `q`, which is `at`."""
+    """Flags of the values of each row beyond its quantile `q`, which is `at`."""
     return rows > at[:, None] if upper(q) else rows < at[:, None]
 
 
 def quantile_intervals(
     ascending: Floats, q: float | Fraction, clusters: Sequence[Memory], known: Sequence[Memory]
 ) -> list[QuantileInterval]:
-    """`quantile_interval` of each row, sorted; `clusters` is what the series "beyond it" remember, `known` the rows."""
+    """`quantile_interval` of each sorted row; `clusters`: the memory of indicators "beyond it", `known`: of rows."""
     return [
         interval_of(ordered, q, of_quantile(ordered, q, one, whole))
         for ordered, one, whole in zip(ascending, clusters, known, strict=True)

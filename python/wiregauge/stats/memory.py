@@ -1,19 +1,19 @@
-"""How well the mean of a series is known whose values resemble one another, and what the series is worth for that.
+"""The uncertainty of the mean of an autocorrelated series, and its effective number of independent values.
 
 The variance of a mean of n values is the spectrum of the series at frequency zero over n, and at zero no series has an
-ordinate. What lies beside zero says how the spectrum goes on: flat (independent values), flat below a knee (a memory
-that ends within the series), or rising without end (long-range dependence). All such courses are held against the
-lowest ordinates by Whittle's likelihood, and none is chosen: each gives the mean a variance, each counts as much as it
-explains the ordinates, and the interval is that of the mixture. So a memory of which little is known (few values, few
-bursts, a spectrum that still rises at its lowest ordinate) makes the interval as wide as that doubt.
+ordinate. The ordinates next to zero show its course: flat (independent values), flat below a knee (a memory
+that ends within the series), or rising without end (long-range dependence). All such shapes are compared with the
+lowest ordinates by Whittle's likelihood, and none is chosen: each gives a variance of the mean, each is weighted by its
+likelihood, and the interval is that of the mixture. So a poorly known memory (few values, few bursts, a spectrum that
+still rises at its lowest ordinate) widens the interval accordingly.
 
-Where few events make up a series, its variance is known less well than its ordinates tell. The fourth moment of sums
-over blocks as long as the memory says by how much, and costs degrees of freedom (Satterthwaite, Biometrics Bulletin 2,
-1946); their third moment widens the interval of a mean whose events lie on one side (Johnson, Journal of the American
-Statistical Association 73, 1978).
+Where few events make up a series, its variance is less certain than its ordinates suggest. The fourth moment of sums
+over blocks as long as the memory shows by how much, and reduces the degrees of freedom (Satterthwaite, Biometrics
+Bulletin 2, 1946); their third moment widens the interval of a mean whose events lie on one side (Johnson, Journal of
+the American Statistical Association 73, 1978).
 
-Roads not taken. One autocorrelation time, put in for the truth, covered 85 to 92 % with five to ten bursts and 37 to
-75 % under long-range dependence. Few batches, or self-normalisation, pay for their safety with length where nothing is
+Roads not taken. One autocorrelation time, taken as the truth, covered 85 to 92 % with five to ten bursts and 37 to
+75 % under long-range dependence. Few batches, or self-normalisation, give needlessly long intervals where nothing is
 wrong. A block bootstrap needs this memory for the length of its blocks, and a thousand passes.
 """
 
@@ -38,57 +38,58 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 POINTS = 1024
-"""Sums over equal blocks that the spectrum is taken of: the ordinates beside zero need no more."""
+"""Sums over equal blocks from which the spectrum is computed: the ordinates next to zero need no more."""
 SHORTEST = 4
-"""Shorter series say nothing of their own dependence."""
+"""The shortest series, in values, whose dependence is estimated."""
 _NORMAL = 1.959963984540054
 _CAP = 64.0
-"""Ordinates that a group counts for at most: what lies far from zero must not outvote what lies beside it."""
-# Exponents and floors of courses with a knee; of those without.
+"""The most ordinates that a group counts for: those far from zero must not outweigh those next to it."""
+# Exponents and floors of shapes with a knee; of those without.
 _EXPONENTS = (0.15, 0.3, 0.5, 1.0)
 _FLOORS = (0.0, 1e-4, 4e-4, 1.5e-3, 5e-3, 0.02, 0.06, 0.18, 0.4, 0.7)
 _LONG = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 _LONG_FLOORS = (0.0, 0.1, 0.3, 0.6)
 _ENDING, _LONGEST = 0.2, 0.15
-"""What courses with a knee and, at full number of points, such without count beforehand; the rest is flat."""
+"""Prior weights of shapes with a knee and, at the full number of points, without one; the rest is flat."""
 _UNENDING = 0.95
-"""Share of courses as steep as those of a trend from which nothing is said."""
+"""Weight of shapes as steep as a trend above which no interval is given."""
 _DOUBT = 0.25
-"""Share of courses that rise without end from which only they count."""
+"""Weight of shapes that rise without end above which only they count."""
 _LOWEST = 5.0
-"""Degrees of freedom where all hangs on the lowest ordinates."""
+"""Degrees of freedom where all depends on the lowest ordinates."""
 _NEGLIGIBLE = 1e-4
-"""Of the likeliest course: less likely ones are left out."""
+"""Weight relative to the likeliest shape below which shapes are left out."""
 _NOTHING = 1e-24
-"""Share of the variance of the values up to which sums over blocks differ by rounding alone."""
+"""Share of the variance of the values below which sums over blocks differ by rounding alone."""
 _EXACT = 0.7
-"""What exact bounds of a count leave to do for few events: they are wider than they have to be."""
+"""Share of the correction for few events that is left with exact bounds of a count: they are already too wide."""
 _BATCHES = 4
-"""Parts of a series whose means tell what its spectrum does not, where a few bursts make up much of it."""
+"""Parts of a series whose means show what its spectrum does not, where it is mostly a few bursts."""
 _BURSTS = 12
-"""Greatest bursts by which the tail of all is judged (Hill, Annals of Statistics 3, 1975)."""
+"""The number of greatest bursts that the tail is estimated from (Hill, Annals of Statistics 3, 1975)."""
 _FEARED, _HEAVY = 0.33, 0.5
-"""Mean logarithm of the greatest bursts over the next from which their tail may be heavy, so that a mean gets the width
-of parts; and from which it is taken to be, for percentiles, which pay more for it."""
+"""Tail index (mean logarithm of the greatest bursts over the next) above which the tail may be heavy, so that means get
+the interval of batches; and above which it is taken as heavy for percentiles, for which that costs more.
+"""
 _ONE_BURST = 0.12
-"""Share of all deviation in one burst from which there are too few of them to judge their tail, and it is feared."""
+"""Share of all deviation in one burst above which the bursts are too few to estimate their tail, taken as heavy."""
 _LASTING = 4.0
-"""Values per independent one from which there are bursts at all."""
+"""Values per independent value above which there are bursts."""
 _AT_ONCE = 64
-"""Series that are held against all courses together: more would fill no processor's cache."""
+"""Series that are compared with all shapes together: more would not fit into a cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a series of `n` values in measured order remembers."""
+    """The memory of a series of `n` values in measured order."""
 
     n: int
     time: float
-    """Values per independent one: the mean over all courses; at least 1."""
+    """Values per independent value: the mean over all shapes; at least 1."""
     safe_time: float
-    """That, raised until a normal interval is as long as the mixture's: what is unknown of the memory is in it."""
+    """`time`, raised until a normal interval is as long as the mixture's, to include the uncertainty of the memory."""
     needed: int
-    """Values that a series of this memory needs before it says how well its figures are known."""
+    """Values that a series with this memory needs for intervals."""
     rises: bool = False
     """Whether the spectrum rises to its lowest ordinate."""
     heavy: bool = False
@@ -101,27 +102,27 @@ class Memory:
 
     @property
     def known(self) -> bool:
-        """Whether the series is long enough for its memory to be judged from it."""
+        """Whether the series is long enough to estimate its memory."""
         return self.n >= self.needed
 
     @property
     def worth(self) -> float:
-        """Independent values that the series is worth for its mean."""
+        """Effective number of independent values for the mean."""
         return self.n / self.time
 
     @property
     def safe_worth(self) -> float:
-        """Independent values whose interval is as long as that of the series has to be; at least 1."""
+        """Effective number of independent values whose interval includes the uncertainty of the memory; at least 1."""
         return max(1.0, self.n / self.safe_time)
 
 
 def memory(values: Floats) -> Memory:
-    """The memory of a series in measured order."""
+    """Estimates the memory of a series in measured order."""
     return _too_short(len(values)) if len(values) < SHORTEST else _known(*_told(values), skewed=True)
 
 
 def _told(values: Floats) -> tuple[int, float, bytes]:
-    """What the memory of a series rests on: length, variance, and sums over blocks."""
+    """The data that the memory depends on: length, variance, and sums over blocks."""
     n = len(values)
     edges, sizes = _blocks(n)
     sums = np.add.reduceat(values, edges) - float(values.mean()) * sizes
@@ -139,13 +140,13 @@ def memories(rows: Floats) -> list[Memory]:
 
 
 def flag_memory(flags: Flags) -> Memory:
-    """`memory` of a series of yes and no."""
+    """`memory` of a series of flags."""
     n = len(flags)
     return Memory(n, 1.0, 1.0, 1) if n < SHORTEST else _known(*_told_of_flags(flags))
 
 
 def _told_of_flags(flags: Flags) -> tuple[int, float, bytes]:
-    """As `_told`."""
+    """As `_told`, for flags."""
     n = len(flags)
     share = np.count_nonzero(flags) / n
     edges, sizes = _blocks(n)
@@ -165,9 +166,9 @@ def flag_memories(rows: Flags) -> list[Memory]:
 
 
 def flags_worth(flags: Flags) -> float:
-    """Independent observations that a series of yes and no is worth for its share; never above n, never below 1."""
+    """Effective number of independent observations for the share of flags; between 1 and n."""
     n = len(flags)
-    # Where all are alike nothing is known of how they come: each counts.
+    # If all are alike nothing is known of their clustering: each counts.
     if not flags.any() or flags.all():
         return float(n)
     return min(flag_memory(flags).safe_worth, float(n))
@@ -178,7 +179,7 @@ def _too_short(n: int) -> Memory:
 
 
 def _points(n: int) -> int:
-    """Blocks that n values are cut into; few different numbers, for each has a table of its own."""
+    """The number of blocks for n values; few different numbers, since each has a table of its own."""
     if n >= POINTS:
         return POINTS
     return n if n <= 64 else int(64 * 1.1 ** int(np.log(n / 64) / np.log(1.1) + 1e-9))
@@ -186,7 +187,7 @@ def _points(n: int) -> int:
 
 @lru_cache(maxsize=64)
 def _blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each block of n values begins, and how many it holds."""
+    """The start and size of each block of n values."""
     points = _points(n)
     edges = np.arange(points, dtype=np.int64) * n // points
     return edges, np.diff(edges, append=n)
@@ -195,14 +196,14 @@ def _blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 _Key = tuple[int, float, bytes, bool]
 _NOTHING_AHEAD: Final[Mapping[_Key, Memory]] = MappingProxyType({})
 _ahead: ContextVar[Mapping[_Key, Memory]] = ContextVar("ahead", default=_NOTHING_AHEAD)
-"""What a block of `asked_ahead` knows: of its own thread alone, and of the innermost block."""
+"""Results of `asked_ahead`, for its own thread and innermost block."""
 
 
 @contextmanager
 def asked_ahead(series: Iterable[Floats | Flags]) -> Iterator[None]:
-    """Within the block `memory` and `flag_memory` of these series are known already.
+    """Computes `memory` and `flag_memory` of these series in advance, for use within the block.
 
-    Series of one length are judged together, which costs a tenth of asking for one after the other.
+    Series of one length are computed together, at a tenth of the cost of one after the other.
     """
     groups: dict[tuple[int, bool], dict[tuple[float, bytes], None]] = {}
     for one in series:
@@ -231,18 +232,18 @@ def _known(n: int, variance: float, sums: bytes, *, skewed: bool = False) -> Mem
 
 @lru_cache(maxsize=512)
 def _alone(n: int, variance: float, sums: bytes, *, skewed: bool) -> Memory:
-    """`_judged`, remembered: of a flow half the series say the same.
+    """`_judged` with a cache: half of the series of a flow are equal.
 
-    Times between points that lie a constant apart are above their percentiles together, and a percentile that few
-    values support asks for the memory of the values again.
+    Times that differ by a constant exceed their percentiles together, and a percentile with few values beyond it needs
+    the memory of the values again.
     """
     return _judged(n, np.array([variance]), np.frombuffer(sums)[None, :], skewed=skewed)[0]
 
 
 def _judged(n: int, variance: Floats, sums: Floats, *, skewed: bool) -> list[Memory]:
-    """The memory of series of n values by the variance of each and its sums over blocks less their mean, a row each."""
+    """The memory of series of n values from the variance of each and its centred sums over blocks, a row each."""
     power = special.cosine_transform(sums)[:, 1:] ** 2 * (sums.shape[1] / n)
-    # Values that repeat within every block, as those of a strict cycle: its sums are all one, and nothing lasts.
+    # The sums are all equal if values repeat within every block, as in a strict cycle: there is no memory.
     telling = (variance > 0) & (power.max(axis=1) > _NOTHING * variance)
     found = [Memory(n, 1.0, 1.0, 1)] * len(sums)
     asked = np.flatnonzero(telling)
@@ -284,10 +285,11 @@ def _judged(n: int, variance: Floats, sums: Floats, *, skewed: bool) -> list[Mem
 def _weighed(
     variance: Floats, power: Floats, known: _Courses
 ) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """What all courses together say of each row: values per independent one, the half-width of the mixture, whether the
-    memory is as long as the series, and whether all hangs on the lowest ordinates."""
+    """Averages over all shapes for each row: values per independent value, half-width of the mixture, whether the
+    memory is as long as the series, and whether all depends on the lowest ordinates.
+    """
     grouped = np.add.reduceat(power, known.starts, axis=1) * known.part
-    # A product for each row, and not one for all: another order of additions would depend on what is beside it.
+    # A product for each row: with one for all, the order of additions would depend on the other rows.
     scale = np.matmul(known.inverse, grouped[:, :, None])[:, :, 0]
     scale /= known.held
     share = np.log(scale)
@@ -297,7 +299,7 @@ def _weighed(
     share += known.prior
     share -= share.max(axis=1)[:, None]
     np.exp(share, out=share)
-    # The likeliest is 1.
+    # The likeliest has weight 1.
     share *= share > _NEGLIGIBLE
     share /= share.sum(axis=1)[:, None]
     scale *= known.at_zero
@@ -307,14 +309,14 @@ def _weighed(
     unending = share[:, known.unending].sum(axis=1) > _UNENDING
     endless = share[:, known.endless].sum(axis=1) > _DOUBT
     if endless.any():
-        # All hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
+        # The lowest ordinates decide; they are few and dependent (Robinson, Annals of Statistics 23).
         share[np.ix_(endless, ~known.endless)] = 0.0
         share[endless] /= share[endless].sum(axis=1)[:, None]
     return mean, half_widths(np.sqrt(times), share), unending, endless
 
 
 def _events(sums: Floats, worth: Floats) -> tuple[Floats, Floats]:
-    """How much less well the variance of sums as long as the memory is known than of normal ones; their skewness."""
+    """Excess variance of squared sums as long as the memory over normal ones; and their skewness."""
     uneven, skew = np.zeros(len(sums)), np.zeros(len(sums))
     numbers = np.minimum(np.maximum(worth / 3, 6), sums.shape[1]).astype(np.int64)
     for number in np.unique(numbers[numbers >= 4]).tolist():
@@ -333,10 +335,10 @@ def _events(sums: Floats, worth: Floats) -> tuple[Floats, Floats]:
 def _of_batches(n: int, variance: Floats, sums: Floats) -> Floats:
     """Values per independent one by the means of `_BATCHES` parts.
 
-    Where the lengths of bursts have no variance, the spectrum goes on rising below every ordinate, and a series that
-    met no long burst does not show it. Means of few parts, with Student's factor for so few, hold the truth there, too
-    (Logan, Mallows, Rice and Shepp, Annals of Probability 1, 1973), and where nothing is wrong they are too long. The
-    level is that of 96 %: some series are one burst, and look like any other.
+    Where burst lengths have infinite variance, the spectrum rises below every ordinate, and a series without a long
+    burst does not show it. Intervals from few part means, with Student's factor, cover there, too (Logan, Mallows, Rice
+    and Shepp, Annals of Probability 1, 1973), and are needlessly long otherwise. The level is 96 %: some series are one
+    burst, and look like any other.
     """
     edges = np.arange(_BATCHES) * sums.shape[1] // _BATCHES
     if sums.shape[1] < _BATCHES:
@@ -347,7 +349,7 @@ def _of_batches(n: int, variance: Floats, sums: Floats) -> Floats:
 
 
 def _tails(sums: Floats, time: Floats) -> Floats:
-    """How heavy the tail of what lies between two crossings of the mean is, by row; 0 where there are no bursts."""
+    """Tail index of the sums between two crossings of the mean, by row; 0 without bursts."""
     found = np.zeros(len(sums))
     if sums.shape[1] < POINTS // 2:
         return found  # few values have few bursts, of which one is always great
@@ -370,11 +372,11 @@ def _tail(sums: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Courses:
-    """Courses that a spectrum may take, at the middle of each group of ordinates.
+    """Possible shapes of a spectrum, at the middle of each group of ordinates.
 
-    `part` is what of a group counts, `held` how many ordinates that makes; `logs` the sum of logarithms and `inverse`
-    the inverse of each course; `at_zero` what it makes of the variance of a mean, `prior` the logarithm of what it
-    counts beforehand; `unending`: the memory is as long as the series; `endless`: the course rises without end.
+    `part` is the counted share of a group, `held` the total of counted ordinates; `logs` the sum of logarithms and
+    `inverse` the inverse of each shape; `at_zero` its factor of the variance of a mean, `prior` its logarithmic prior
+    weight; `unending`: the memory is as long as the series; `endless`: the shape rises without end.
     """
 
     starts: NDArray[np.int64]
@@ -400,7 +402,7 @@ def _courses(points: int) -> _Courses:
     # On this scale the spectrum of a first-order autoregression has the shape below, to its end.
     at = 2 * points / np.pi * np.sin(np.pi * middle / 2 / points)
     knees = 0.5 * 1.6 ** np.arange(0, max(np.log(2 * points) / np.log(1.6), 1))
-    # A mean of n values sees the spectrum through Fejer's kernel, whose width is that of two ordinates.
+    # The mean of n values sees the spectrum through Fejer's kernel, two ordinates wide.
     y = np.geomspace(1e-9, 20, 1500)
     y, width = np.sqrt(y[1:] * y[:-1]), np.diff(y)
     kernel = np.sinc(y) ** 2 * width
@@ -425,7 +427,7 @@ def _courses(points: int) -> _Courses:
         lifted((ending(2 * y) @ kernel)[..., None], _FLOORS)[:, 0],
         lifted((unending(2 * y) @ kernel)[..., None], _LONG_FLOORS)[:, 0],
     ]
-    # A short series cannot tell a memory without end from one that happens to last, and would drown in doubt.
+    # A short series cannot separate an endless memory from a long one: the prior is lowered for it.
     endless = _LONGEST * (points / POINTS) ** 2
     beforehand = (1 - _ENDING - endless, _ENDING, endless)
     prior = np.concatenate(

@@ -1,9 +1,8 @@
-"""The interval about 0 that holds 95 % of a mixture of normal distributions, for many mixtures at once.
+"""The central 95 % interval about 0 of a mixture of normal distributions, for many mixtures at once.
 
-The width is found to one part in 4096 of the way, on a logarithmic scale, from the narrowest distribution's to the
-widest's, by halving. Halving asks twelve times on which side of the end a width lies. So the end itself is found
-first, by a step or two of Halley's method, and answers all twelve; the question is put to the distributions where a
-width lies too near the end for that.
+The width is found by bisection, on a logarithmic scale, to 1/4096 of the way from the narrowest distribution's to the
+widest's. Bisection compares twelve widths with the solution. So the solution is found first, by a step or two of
+Halley's method, and decides all twelve; the distributions are evaluated only where a width lies too near it.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ Floats = NDArray[np.float64]
 
 _NORMAL = 1.959963984540054
 _BEYOND = 0.025
-"""What lies beyond one end."""
+"""Probability beyond one end of the interval."""
 _DENSITY = 0.3989422804014327
-"""Of the normal distribution at its mean."""
+"""Density of the normal distribution at its mean."""
 _HALVINGS = 12
 _NEAR = 1e-6
-"""Relative distance from the end below which a width is put to the distributions."""
+"""Relative distance from the solution below which the distributions are evaluated."""
 _FEW = 8
-"""Rows up to which a loop is sooner done than a call of NumPy for all of them."""
+"""The most rows for which a loop is faster than NumPy calls for all of them."""
 _GOOD = 1e-7
-"""Relative error of an end from which on no further step is needed."""
+"""Relative error of a solution that needs no further step."""
 _TAIL_ERROR = 7e-9
-"""A twenty-fifth of what the tail below is off, relatively: an end counts as known to a hundred times its error."""
+"""A twenty-fifth of the relative error of the tail below: a solution counts as known to a hundred times its error."""
 _TAIL_SCALE = 0.28
 _TAIL = (
     0.1117038576,
@@ -45,14 +44,14 @@ _TAIL = (
     -0.09359349895,
     0.02472007781,
 )
-"""A polynomial of t = 1 / (1 + 0.28 z), fitted for least relative error; an end need not be known better than
-`_NEAR`."""
+"""Coefficients of a polynomial in t = 1 / (1 + 0.28 z), fitted for least relative error; the accuracy `_NEAR` is
+enough."""
 
 
 def half_widths(deviations: Floats, share: Floats) -> Floats:
-    """By row: the half-width that 95 % of a mixture of normal distributions about 0 lies within.
+    """The half-width, by row, that contains 95 % of a mixture of normal distributions about 0.
 
-    A row has the deviation and the share of each distribution; those without a share are no part of the mixture.
+    A row has the deviation and the share of each distribution; those of share 0 are ignored.
     """
     part = share > 0
     low = _NORMAL * np.where(part, deviations, np.inf).min(axis=1)
@@ -71,7 +70,7 @@ def half_widths(deviations: Floats, share: Floats) -> Floats:
 
 
 def _halvings(low: float, high: float, end: float, near: float) -> tuple[float, bool]:
-    """What halving ends at, and whether a width on the way lies too near the end to be told from it."""
+    """The result of bisection, and whether a width on the way is too near the solution `end` to be decided by it."""
     close = False
     for _ in range(_HALVINGS):
         middle = sqrt(low * high)
@@ -84,7 +83,7 @@ def _halvings(low: float, high: float, end: float, near: float) -> tuple[float, 
 
 
 def _all_halvings(low: Floats, high: Floats, end: Floats, near: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """`_halvings` of many at once."""
+    """`_halvings` of many rows at once."""
     close = np.zeros(len(end), dtype=np.bool_)
     for _ in range(_HALVINGS):
         middle = np.sqrt(low * high)
@@ -95,7 +94,7 @@ def _all_halvings(low: Floats, high: Floats, end: Floats, near: Floats) -> tuple
 
 
 def _ends(deviations: Floats, share: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Where `_BEYOND` is left beyond, and by how much the last step moved it, relatively."""
+    """The solutions with `_BEYOND` probability beyond them, and their relative errors after the last step."""
     inverse = 1 / deviations
     at = np.clip(_NORMAL * np.sqrt((share * deviations * deviations).sum(axis=1)), low, high)
     error = np.full(len(at), np.inf)
@@ -106,13 +105,13 @@ def _ends(deviations: Floats, share: Floats, low: Floats, high: Floats) -> tuple
         some = slice(None) if len(rows) == len(at) else rows
         step, slope = _step(at[some], inverse[some], share[some])
         at[some] = np.clip(at[some] * np.exp(step), low[some], high[some])
-        # Halley's method triples the digits with each step; what the tail is off moves an end the less the steeper.
+        # Halley's method triples the digits with each step; the steeper, the less the tail's error matters.
         error[some] = np.maximum(np.abs(step) ** 3, _TAIL_ERROR / np.abs(slope))
     return at, error
 
 
 def _step(at: Floats, inverse: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """What is to be added to the logarithm of `at`, by row; and the slope of what lies beyond, on both logarithms."""
+    """The increment of the logarithm of `at`, by row; and the slope of the probability beyond, both logarithmic."""
     z = at[:, None] * inverse
     squares = z * z
     density = np.exp(-0.5 * squares)
@@ -122,14 +121,14 @@ def _step(at: Floats, inverse: Floats, share: Floats) -> tuple[Floats, Floats]:
     first = _DENSITY * density.sum(axis=1)
     slope = -first / beyond
     bend = (_DENSITY * np.einsum("ij,ij->i", density, squares) - first) / beyond
-    # Of the logarithm over the logarithm, which is nearly straight.
+    # The logarithm over the logarithm is nearly straight.
     off = np.log(beyond / _BEYOND)
     step = -off / slope
     return np.clip(-off / (slope + 0.5 * (bend - slope * slope) * step), -0.5, 0.5), slope
 
 
 def _tail(z: Floats) -> Floats:
-    """What lies beyond `z` of a normal distribution, over exp(-z^2 / 2); to 2e-7, relatively."""
+    """The probability beyond `z` of a normal distribution over exp(-z^2 / 2); relative error 2e-7."""
     t = 1 / (1 + _TAIL_SCALE * z)
     found = np.full_like(t, _TAIL[-1])
     for factor in _TAIL[-2::-1]:

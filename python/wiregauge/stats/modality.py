@@ -2,11 +2,11 @@
 
 The number is a lower bound in Donoho's sense (Annals of Statistics 16, 1988): among all distributions within a band
 around the empirical one, the taut string (Davies and Kovac, Annals of Statistics 29, 2001) has the fewest peaks, so
-a distribution with k peaks is given more than k only if the sample left the band around it. For k = 1 this is the dip
+a distribution with k peaks gets more than k only if the sample left the band around it. For k = 1 this is the dip
 test of Hartigan and Hartigan (Annals of Statistics 13, 1985): a string with one peak fits where the dip is below the
 band's half-width. The half-width comes from the effective number of values. Density estimates with a
-bandwidth chosen by the data name a mode for every group of outliers; a mixture of normal distributions needs
-several of them for one skewed peak; both mistakes are the rule with latencies, hence neither.
+bandwidth chosen from the data find a mode in every group of outliers; a mixture of normal distributions needs
+several of them for one skewed peak; with latencies both errors are the rule.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wiregauge.stats.moments import Floats
 from wiregauge.stats.ranks import average_ranks
 
 FALSE_PEAK = 0.01
-"""Probability of naming a second mode in a distribution that has one."""
+"""Probability of finding a second mode in a unimodal distribution."""
 CRITICAL = 0.8
 """Half-width of the band times the square root of n at which 1 % of uniform samples, the least favourable, need
 two peaks.
@@ -34,7 +34,7 @@ LEAST_VALUES = 20
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A mode: where the values are densest, between which values it reaches, and its share with a 95 % interval."""
+    """A mode: the densest value, the values it extends between, and its share with a 95 % interval."""
 
     position: float
     low: float
@@ -46,9 +46,9 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """The modes that the sample shows for certain, ascending; empty below twenty values.
+    """The modes that the sample proves, ascending; empty below twenty values.
 
-    `band` is the half-width of the band around the empirical distribution: a peak of less weight cannot be told.
+    `band` is the half-width of the band around the empirical distribution: a peak of less weight cannot be found.
     """
 
     peaks: tuple[Peak, ...]
@@ -61,9 +61,9 @@ class Peaks:
 def peaks(values: Floats, *, resolution: float = 0.0, n_effective: float | None = None) -> Peaks:
     """The modes of a sample in measured order (NaN left out).
 
-    `resolution` is the step of the values where it is known: a value stands for all within half a step of it. Only
-    where nobody knows one (0) it is looked for in the values: queues make combs, too, whose teeth are no rounding.
-    `n_effective` replaces the worth estimated from ranks.
+    `resolution` is the step of the values where it is known: a value represents all within half a step of it. Only if
+    unknown (0) is it estimated from the values: queues make combs, too, without any rounding. `n_effective` replaces
+    the effective n estimated from ranks.
     """
     known = values[np.isfinite(values)]
     n = len(known)
@@ -102,15 +102,15 @@ def peaks(values: Floats, *, resolution: float = 0.0, n_effective: float | None 
 
 
 def worth_of(values: Floats) -> float:
-    """How many independent values a series, in measured order, is worth for its distribution: effective n of its ranks.
+    """Effective number of independent values of a series, in measured order, for its distribution: that of its ranks.
 
-    Equal values share a rank: their order in the series is none of their own.
+    Equal values share a rank: their order in the series has no meaning.
     """
     return effective_n(average_ranks(values)) if len(values) else 0.0
 
 
 def _step(ascending: Floats) -> float:
-    """The raster of the values, where most neighbours among at least eight different ones are one step apart."""
+    """The grid step of the values, where most neighbours among at least eight distinct values are one step apart."""
     gaps = np.diff(np.unique(ascending))
     if len(gaps) < 8:
         return 0.0
@@ -120,7 +120,7 @@ def _step(ascending: Floats) -> float:
 
 
 def _empirical(ascending: Floats, step: float) -> tuple[Floats, Floats]:
-    """The distribution of values that stand for all within half a step, at knots of equal share."""
+    """The distribution of values that represent all within half a step, at knots of equal share."""
     n = len(ascending)
     picked = ascending[np.unique(np.linspace(0, n - 1, min(KNOTS, n)).round().astype(int))]
     x = np.unique(np.concatenate([picked - step / 2, picked + step / 2]))
@@ -139,7 +139,7 @@ def _empirical(ascending: Floats, step: float) -> tuple[Floats, Floats]:
     share = np.maximum.accumulate(np.clip(share, 0.0, 1.0))
     share[0], share[-1] = 0.0, 1.0
     x = x + origin
-    # Beside values many orders greater, neighbours fall together when they are moved: a knot stands once.
+    # Next to values many orders greater, neighbours coincide when they are moved: such a knot is kept once.
     apart = np.append(np.diff(x) > 0, True)
     return x[apart], np.concatenate([[0.0], share[apart][1:]])
 
@@ -171,7 +171,7 @@ def taut_string(x: Floats, share: Floats, band: float) -> tuple[Floats, Floats]:
         while len(lower) > 1 and slope(lower[-2], lower[-1]) <= slope(lower[-1], bottom):
             lower.pop()
         lower.append(bottom)
-        # Where the hulls cross, the string bends around the one that was in the way.
+        # Where the hulls cross, the string bends around the blocking one.
         while len(upper) > 1 and len(lower) > 1 and slope(upper[0], upper[1]) < slope(lower[0], lower[1]):
             if upper[1][0] < lower[1][0]:
                 upper.pop(0)
@@ -193,12 +193,12 @@ def taut_string(x: Floats, share: Floats, band: float) -> tuple[Floats, Floats]:
 
 
 def _from(apex: tuple[float, float], hull: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The hull as seen from its new apex."""
+    """The part of the hull visible from its new apex."""
     return [apex, *(knot for knot in hull[1:] if knot[0] > apex[0])]
 
 
 def _humps(edges: Floats, slopes: Floats) -> list[tuple[float, float, float, float]]:
-    """Per local maximum of the slope: between which valleys it lies, and where it begins and ends itself."""
+    """Each local maximum of the slope: the valleys on either side, and its own begin and end."""
     if not len(slopes):
         return []
     merged: list[list[float]] = []

@@ -4,9 +4,9 @@ What the robot paper of 2016 saw by eye in 24 hours of round trips ("every 5.3 m
 tested and measured. The search is in `folding`; here is the test that decides, the fit, and the intervals.
 
 The test needs no model of the noise. A period is cut into m windows of the mode's duration, the mode's own in the
-middle. Without recurrence the middle window is the highest of its cycle with chance 1/m, whatever the distribution
-of the values and however they hang together within a cycle; so the number of cycles in which it is among the r highest
-is binomial. The p-value is multiplied by the number of periods, starts, durations and ranks there are to choose from,
+middle. Without recurrence the middle window is the highest of its cycle with probability 1/m, whatever the distribution
+of the values and their dependence within a cycle; so the number of cycles in which it is among the r highest
+is binomial. The p-value is multiplied by the number of possible periods, starts, durations and ranks,
 so that it holds for the whole search (family-wise, Bonferroni). Being in the middle, the window gains nothing from a
 drift, and loses from a random walk, whose extremes lie at the ends of a cycle.
 """
@@ -33,12 +33,12 @@ from wiregauge.stats.folding import (
 from wiregauge.stats.moments import student_t
 
 FALSE_MODE = 0.01
-"""Probability of naming any mode in a series that has none."""
+"""Probability of finding any mode in a series that has none."""
 SEEN = 0.6
-"""Share of its cycles in which a mode has to be seen."""
+"""Share of its cycles in which a mode must be seen."""
 _MOST_EDGES = 100_000
 _MANY = 8
-"""Values of a window above which one more or less is no matter."""
+"""Values of a window above which one more or less does not matter."""
 _CANDIDATES = 24
 _FOLDED = 7
 _SKIRT_ABOVE = 0.975
@@ -61,7 +61,7 @@ class Mode:
     """A band that recurs. Times in the unit of the series' times, `height` in that of its values.
 
     The band of cycle j lies in [start + j period, start + j period + duration]; `start` is on the series' time axis.
-    In `bands` of `cycles` cycles it was seen; `highest` is the greatest rise in any of them.
+    It was seen in `bands` of `cycles` cycles; `highest` is the greatest rise in any of them.
     """
 
     period: Bounded
@@ -80,14 +80,14 @@ class Mode:
         return (at - self.start + margin) % self.period.value < self.duration.value + 2 * margin
 
     def inside(self, t: Floats, margin: float = 0.0) -> NDArray[np.bool_]:
-        """Which times lie in a band, or within `margin` of one."""
+        """Flags of the times in a band, or within `margin` of one."""
         phase = (t - self.start + margin) % self.period.value
         return phase < self.duration.value + 2 * margin
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """What was found, highest first; what was looked for; and which values (in the order given) are in no mode."""
+    """The modes found, highest first; the search limits; and flags of the values (in the order given) in no mode."""
 
     modes: tuple[Mode, ...]
     n: int
@@ -98,7 +98,7 @@ class Recurrence:
 
 
 def holds(mode: Mode) -> bool:
-    """Whether least squares sees again what the test found: a rise, in three cycles and in half of all.
+    """Whether the least-squares fit confirms the test: a rise in at least three cycles and half of all.
 
     At a half or a third of a true period the test finds its bands, too, but only in a half or a third of the cycles.
     """
@@ -146,17 +146,17 @@ def _judged(series: Levelled, box: Box) -> float:
     cycles = len(held)
     best = 0.0
     middle = float(np.median(held))
-    # Not more than a quarter: in a cycle that only rises or falls the middle window is in the middle of the order, too.
+    # At most a quarter: in a cycle that only rises or falls the middle window is also the middle in rank.
     for rank in sorted({1, int(middle / 64), int(middle / 16), int(middle / 4)} - {0}):
         share = float(np.mean(np.minimum(rank / held, 1.0)))
         if share < 1:
-            # By Hoeffding (1956) the tail of unlike trials is bounded by that of like ones with their mean.
+            # By Hoeffding (1956) the tail of unequal trials is bounded by that of equal ones with their mean.
             best = min(best, _log_tail(int((hit < rank).sum()), cycles, share))
     return min(0.0, best + _log_looks(series, box))
 
 
 def _log_tail(hits: int, cycles: int, share: float) -> float:
-    """Logarithm of the probability of so many hits or more; Chernoff's bound where it is too small for a float."""
+    """Logarithm of the probability of at least so many hits; Chernoff's bound where a float would underflow."""
     tail = float(special.bdtrc(hits - 1, cycles, share))
     if tail > 1e-290:
         return log(tail)
@@ -166,7 +166,7 @@ def _log_tail(hits: int, cycles: int, share: float) -> float:
 
 
 def _log_looks(series: Levelled, box: Box) -> float:
-    """Logarithm of the number of boxes there were to choose from, weighted evenly over octaves of period and duration.
+    """Logarithm of the number of possible boxes, weighted evenly over octaves of period and duration.
 
     Boxes count as different when they lie half a duration apart: in start, and in period after all cycles.
     """
@@ -179,7 +179,7 @@ def _log_looks(series: Levelled, box: Box) -> float:
 
 
 def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | None:
-    """Per cycle: how many other windows are as high as the middle one or higher, and how many windows have values."""
+    """For each cycle: how many other windows are at least as high as the middle one, and how many have values."""
     box = as_wide_as_spacing(series, box)
     t, sums, held = series.summed(box.duration)
     cycles = int(series.span / box.period) + 1
@@ -202,7 +202,7 @@ def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | N
     # Rounding of long sums must not decide between equal values.
     height = np.where(some, np.round(total / np.sqrt(np.maximum(number, 1)), 9), -np.inf)
     middle = height[:, half]
-    # Of skewed values a window of more of them would be higher: few are compared with as many.
+    # With skewed values a fuller window would be higher: each is compared with as many values.
     alike = some & ((number == number[:, half, None]) | (number[:, half, None] > _MANY))
     as_high = (alike & (height >= middle[:, None])).sum(axis=1) - 1
     windows = alike.sum(axis=1)
@@ -213,13 +213,13 @@ def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | N
 
 
 def as_wide_as_spacing(series: Levelled, box: Box) -> Box:
-    """The box, or one around it where it is shorter than the spacing: that is empty in most cycles."""
+    """The box, or one widened to the spacing if it is shorter and so empty in most cycles."""
     longer = max(series.spacing - box.duration, 0.0)
     return replace(box, start=box.start - longer / 2, duration=box.duration + longer)
 
 
 def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:
-    """The mode by least squares, with intervals from how its bands differ, and which values belong to its bands."""
+    """The mode by least squares, with intervals from the variation of its bands, and flags of its values."""
     period, duration = box.period, box.duration
     reach = min(max(1.5 * duration, 3 * series.spacing), (period - duration) / 2)
     begin = box.start - reach
@@ -245,18 +245,18 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
         return None, _mask(series, box, duration, 0.0)
     at, onset, end, low, inside, peak = (np.array(column) for column in zip(*bands, strict=True))
     middle = (onset + end) / 2
-    # Bands that were taken for noise, or noise for bands, lie anywhere in the zone: they are left out of the fit.
+    # Bands taken for noise, or noise for bands, lie anywhere in the zone: they are left out of the fit.
     usual = float(np.median(middle))
     spread = 1.4826 * float(np.median(np.abs(middle - usual)))
     true = np.abs(middle - usual) <= max(4 * spread, duration / 2, series.spacing)
     slope, slope_low, slope_high = _slope(at[true], middle[true])
-    # An onset is seen at the next value only: that error is bounded, and no averaging is sure to reduce it.
+    # An onset is seen only at the next value: that error is bounded, and averaging need not reduce it.
     number = float(np.ptp(at[true])) or 1.0
     grain = 1.5 * series.spacing / number if len(index) < 40 * len(bands) else 0.0
     residual = middle[true] - slope * at[true]
     jitter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
     lengths = _mean((end - onset)[true], series.spacing)
-    # Fitted edges follow the noise upwards. The height is taken in the window that all bands share, without its ends.
+    # Fitted edges follow the noise upwards, so the height is taken in the common window without its ends.
     ends = min(2 * jitter + series.spacing / 2, 0.4 * lengths.value)
     common = _levels(rise, after, cycle, float(np.median(residual)) - lengths.value / 2, lengths.value, ends)
     shared = len(common[0]) >= 0.7 * len(np.unique(cycle)) and jitter < 0.25 * lengths.value
@@ -275,7 +275,7 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
         height=heights,
         start=origin + start % new,
         bands=bands_seen,
-        # A series begins and ends anywhere in a cycle and may hold a band more than it has whole cycles.
+        # A series begins and ends anywhere in a cycle, so it may have one band more than whole cycles.
         cycles=max(round(series.span / new), bands_seen),
         highest=float(np.max(peak[true] - low[true])),
         jitter=jitter,
@@ -292,10 +292,10 @@ def _with_skirts(
     heights: Bounded,
     spacing: float,
 ) -> tuple[Bounded, Bounded]:
-    """The intervals of duration and height, widened where a band has skirts: values beside it that are raised, too.
+    """The intervals of duration and height, widened where a band has skirts: raised values on either side.
 
-    A band is fitted as a box, whose edges lie at half its height. Of a band that rises or falls slowly the rest is
-    outside: the interval of the duration then reaches to all of it, that of the height to the mean of all of it.
+    A band is fitted as a box, whose edges lie at half its height. If it rises or falls slowly, part of it is outside:
+    the interval of the duration is extended to all of it, that of the height to the mean of all of it.
     `folded` are rise, time in the zone, and cycle of each value.
     """
     rise, after, cycle = folded
@@ -319,7 +319,7 @@ def _with_skirts(
 
 
 def _skirt(rise: Floats, away: Floats, clear: float, spacing: float) -> float:
-    """How far from an edge the median of all cycles stays above `clear`, in steps of the spacing."""
+    """The distance from an edge over which the median of all cycles stays above `clear`, in steps of the spacing."""
     for step in range(_MOST_SKIRT):
         here = rise[(away > step * spacing) & (away <= (step + 1) * spacing)]
         if not len(here) or float(np.median(here)) <= clear:
@@ -330,7 +330,7 @@ def _skirt(rise: Floats, away: Floats, clear: float, spacing: float) -> float:
 def _levels(
     rise: Floats, after: Floats, cycle: NDArray[np.int64], onset: float, duration: float, ends: float
 ) -> tuple[Floats, Floats]:
-    """Per cycle the medians beside and inside a common window; values within `ends` of its edges count for neither."""
+    """Medians outside and inside a common window by cycle; values within `ends` of its edges are ignored."""
     inside = cycle_medians(rise, cycle, (after >= onset + ends) & (after < onset + duration - ends))
     beside = cycle_medians(rise, cycle, (after < onset - ends) | (after >= onset + duration + ends))
     _, of_beside, of_inside = np.intersect1d(beside[0], inside[0], assume_unique=True, return_indices=True)
@@ -354,9 +354,9 @@ def _edges(
     spacing: float,
     around: float | None,
 ) -> list[tuple[float, float, float, float, float, float]]:
-    """Per group of cycles: its middle cycle, onset, end, level beside and inside, and the greatest value inside.
+    """For each group of cycles: middle cycle, onset, end, level outside and inside, and the greatest value inside.
 
-    Where one cycle does not show the band clearly, several are laid over one another. The least-squares box of a given
+    Where one cycle does not show the band clearly, several are superposed. The least-squares box of a given
     height is the stretch with the greatest sum of (rise - height / 2). `folded` are rise, time in the zone, and cycle
     of each value; `around` is the period of a zone that is a whole cycle: then the first value follows the last one.
     """
@@ -397,8 +397,8 @@ def _edges(
 
 
 def _slope(at: Floats, middle: Floats) -> tuple[float, float, float]:
-    """By how much bands come later from cycle to cycle: the median of all slopes, with the wider of two intervals."""
-    from scipy import stats as scipy_stats  # most of a second, where a mode was found
+    """Delay of bands from cycle to cycle: the median of all slopes, with the wider of two intervals."""
+    from scipy import stats as scipy_stats  # the import takes most of a second
 
     fit = scipy_stats.theilslopes(middle, at, 0.95)
     slope = float(fit[0])
@@ -417,7 +417,7 @@ def _slack(at: Floats, residual: Floats) -> float:
 
 
 def _mean(values: Floats, grain: float) -> Bounded:
-    """Mean of what the bands show, 20 % trimmed against stragglers, with Yuen's interval and a bounded error."""
+    """Mean over the bands, 20 % trimmed against outliers, with Yuen's interval and a bounded error."""
     n = len(values)
     cut = int(0.2 * n)
     ascending = np.sort(values)
@@ -433,7 +433,7 @@ def _mean(values: Floats, grain: float) -> Bounded:
 
 
 def _risen(series: Levelled, box: Box, jitter: float, least: float) -> int:
-    """Cycles in whose window, jitter allowed for, half the values of a band rise above `least`."""
+    """The number of cycles in whose window, with jitter, half the values of a band rise above `least`."""
     margin = min(2 * jitter, (box.period - box.duration) / 4)
     wide = box.duration + 2 * margin
     index, cycle = within(series.t, box.start - margin, box.period, wide)
@@ -446,8 +446,8 @@ def _risen(series: Levelled, box: Box, jitter: float, least: float) -> int:
 
 
 def _mask(series: Levelled, box: Box, duration: float, jitter: float) -> NDArray[np.bool_]:
-    """Values in the bands, with a margin for jitter and for edges that the fit missed."""
-    # Edges lie midway between values: half a spacing beside them rounding would decide.
+    """Flags of the values in the bands, with a margin for jitter and fit errors of edges."""
+    # Edges lie midway between values: at half a spacing rounding would decide.
     margin = min(
         3 * jitter + 0.15 * duration + series.spacing, max((box.period - duration) / 8, 0.45 * series.spacing)
     )

@@ -1,4 +1,4 @@
-"""Mean, spread, and how well they are known when neighbouring values resemble each other."""
+"""Mean, spread, and their intervals for autocorrelated values."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ class MeanEstimate:
     half_width: float | None
     n_effective: float
     needed: int = 2
-    """Values that a series like this one needs before it has an interval."""
+    """Values that such a series needs for an interval."""
 
 
 def mean_estimate(values: Floats) -> MeanEstimate | None:
-    """The mean of a series in measured order, and its 95 % interval from what the series remembers (`memory`).
+    """The mean of a series in measured order, and its 95 % interval given the series' `memory`.
 
     None for an empty series; no half-width for a single value, nor where the memory does not end within the series.
     """
@@ -103,12 +103,12 @@ def mean_estimate(values: Floats) -> MeanEstimate | None:
 
 
 def half_width(spread: float, known: Memory) -> float:
-    """The 95 % half-width of a mean by the standard deviation of its values and what they remember."""
+    """The 95 % half-width of a mean from the standard deviation of its values and their memory."""
     return NORMAL * spread * sqrt(known.safe_time / known.n)
 
 
 def estimated(mean: float, spread: float | None, known: Memory) -> MeanEstimate:
-    """The estimate of a mean by the standard deviation of its values and what they remember."""
+    """The estimate of a mean from the standard deviation of its values and their memory."""
     n = known.n
     half = half_width(spread, known) if spread is not None and known.known else None
     worth = max(2.0, known.worth) if n >= 2 else float(n)

@@ -2,18 +2,18 @@
 
 An exchange leaves four timestamps: t1 (sent, by the reference), t2 (received, by the other clock), t3 (sent back, by
 the other), t4 (received, by the reference). Its offset is ((t2 - t1) + (t3 - t4)) / 2 and its delay (t4 - t1) - (t3 -
-t2) (RFC 5905, 8). Whatever the network did, the true offset lies within half the delay of that. What a queue added to
-an exchange is seen in its delay; what the fixed delays of the two directions differ by is not seen at all and has to
-be known or be taken as the whole delay.
+t2) (RFC 5905, 8). In any network the true offset lies within half the delay of this value. Queueing in an exchange
+increases its delay; a difference of the fixed delays of the two directions is invisible and must be known, or be taken
+as the whole delay.
 
-So the exchange of least delay in each stretch of time is a knot, knots are joined by straight lines, and every other
-exchange is asked whether it could be true of the line: what contradicts it by more than its own bound (a clock that
-was stepped, an oscillator that warmed up) widens the band there. The road not taken: a line through the whole run,
-which is right only for a clock that keeps its frequency; it is fitted as well, to tell the drift.
+So the exchange of least delay in each interval is a knot, knots are joined by straight lines, and all other exchanges
+check the line: one that contradicts it by more than its own bound (a clock that was stepped, an oscillator that warmed
+up) widens the band there. The road not taken: a line through the whole run, which is right only for a constant
+frequency; it is fitted as well, for the drift.
 
-A step that is smaller than what queues add contradicts nothing. But whenever a clock is set, either the exchanges
-just before an instant or those just after it were made by the clock as it shows then: so the band reaches wherever
-either side allows, at every instant. Where the two sides exclude each other the clock was moved, and that is told.
+A step smaller than queueing delays contradicts nothing. But at any instant either the exchanges just before it or
+those just after it were made by the clock as it is then, even if it is set: so the band at every instant covers what
+either side allows. Where the two sides exclude each other the clock was moved, which is reported.
 """
 
 from __future__ import annotations
@@ -26,64 +26,65 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 FEWEST = 8
-"""Exchanges of one knot, at least."""
+"""The fewest exchanges per knot."""
 MOST_KNOTS = 500
 UNKNOWN_DRIFT = 2e5
-"""What two clocks may drift apart where a single exchange tells nothing of it, ns/s: 100 ppm each, as IEEE Std
-802.3-2022 allows a station."""
+"""Possible drift of two clocks where a single exchange shows none, ns/s: 100 ppm each, the limit of IEEE Std
+802.3-2022.
+"""
 SIDE = 8
-"""Exchanges before an instant, and as many after it, that say where the clock may be then."""
+"""The number of exchanges before an instant, and after it, that bound the clock at that instant."""
 MOVED_SIDE = 4
-"""The same, where it is asked whether the clock was moved between two exchanges."""
+"""The same number for the test whether the clock was moved between two exchanges."""
 DRIVEN = 1e5
-"""What a clock may gain that is driven, and not set, ns/s: 100 ppm."""
+"""Greatest rate at which a clock is adjusted rather than set, ns/s: 100 ppm."""
 REACHED = 7
-"""Which of the least delays tells how far the least is above the one that met no queue; see `_unreached`."""
+"""Rank of the delay that bounds the distance of the least one from a delay without queueing; see `_unreached`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A clock that was set between two exchanges, or driven faster than clocks are."""
+    """A clock that was set between two exchanges, or adjusted faster than `DRIVEN`."""
 
     begin: float
-    """Seconds of that clock, as `end`."""
+    """Begin in seconds of that clock; `end` likewise."""
     end: float
     by: float
-    """Against its course, at least, ns."""
+    """The least jump against its usual course, ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetTrack:
     """Offset over time: straight lines between knots, continued beyond the first and the last.
 
-    Times are seconds of the clock that is compared; offsets are that clock less the reference, ns.
+    Times are seconds of the compared clock; offsets are that clock minus the reference, ns.
     """
 
     at: Floats
     offset: Floats
     half_width: Floats
-    """How far the true offset may be from `offset` at each knot."""
+    """Bound of the difference of the true offset from `offset` at each knot, ns."""
     apart: Floats
-    """The part of it in which knots differ: an asymmetry is common to all, and tilts no line through two of them."""
+    """The part of it that differs between knots, ns: an asymmetry is common to all, and tilts no line."""
     between: Floats
-    """What exchanges between two knots contradict the line by: one value fewer than knots."""
+    """Contradiction of the line by exchanges between two knots, ns: one value fewer than knots."""
     seen: Floats
     """Times of all exchanges."""
     reach: Floats
-    """How far from the line the clock may be before the first exchange, between each two, and after the last."""
+    """Possible distance of the clock from the line, ns: before the first exchange, between each two, after the last."""
     moved: tuple[Moved, ...]
     n: int
     delay: float
-    """Least delay there and back, ns."""
+    """Least round-trip delay, ns."""
     asymmetry: float
-    """Most that the fixed delays of the two directions were taken to differ by, ns."""
+    """Assumed greatest difference of the fixed delays of the two directions, ns."""
     drift: float | None
-    """Mean rate of change, ppm; None of fewer than three knots."""
+    """Mean rate of change, ppm; None for fewer than three knots."""
     drift_uncertainty: float | None
-    """Half the width of its 95 % interval, or what the knots' bounds allow together if that is more; ppm."""
+    """Half-width of its 95 % interval, or the joint bound of the knots' errors if greater; ppm."""
 
     def offset_at(self, seconds: ArrayLike) -> Floats:
-        """Offset at times of the clock that is compared, ns."""
+        """Offset at times of the compared clock, ns."""
         x = np.asarray(seconds, dtype=np.float64)
         if len(self.at) == 1:
             return np.full(x.shape, self.offset[0])
@@ -110,7 +111,7 @@ class OffsetTrack:
     def greatest_uncertainty(self, since: float, until: float) -> float:
         """The greatest bound of the error of `offset_at` from one time to another, ns."""
         inside = self.seen[(self.seen > since) & (self.seen < until)]
-        # Knots are exchanges: the band jumps there, and is straight between.
+        # Knots are exchanges: the band jumps there, and is linear between them.
         just_before = np.nextafter(inside, -np.inf)
         return float(self.uncertainty_at(np.concatenate([[since], inside, just_before, [until]])).max())
 
@@ -128,11 +129,11 @@ def offset_track(
     timestamp_ns: float = 0.0,
     longest_s: float = 1.0,
 ) -> OffsetTrack | None:
-    """The offset over time from exchanges, in any order; None of none.
+    """The offset over time from exchanges, in any order; None without exchanges.
 
     `seconds` are times of the compared clock. `asymmetry_ns` bounds the difference of the fixed delays of the two
     directions; None takes the least delay, which bounds it whatever the network. `timestamp_ns` is the error of an
-    offset by reading the clocks. A knot stands for `longest_s` at most where there are exchanges enough.
+    offset by reading the clocks. With enough exchanges a knot covers at most `longest_s`.
     """
     x, theta, delay = (np.asarray(a, dtype=np.float64) for a in (seconds, offset_ns, delay_ns))
     good = np.isfinite(x) & np.isfinite(theta) & np.isfinite(delay)
@@ -141,7 +142,7 @@ def offset_track(
     if not len(x):
         return None
     least = float(delay.min())
-    # A delay that clocks with coarse readings make negative bounds nothing.
+    # A delay made negative by coarse clock readings bounds nothing.
     path = max(least, 0.0)
     asymmetry = path if asymmetry_ns is None else min(asymmetry_ns, path)
     unreached = _unreached(delay)
@@ -159,10 +160,10 @@ def offset_track(
     if len(between):
         place = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(between) - 1)
         np.maximum.at(between, place, against)
-        # Where exchanges are few a bend between two knots is not seen; the neighbours tell how much there may be.
+        # With few exchanges a bend between two knots is not seen; the neighbours bound it.
         between += _bend(at, offset, own)
     drift, uncertainty = _drift(at, offset, own)
-    # The whole delay as the bound includes what even the least one met of a queue.
+    # The whole delay as the bound includes the queueing of even the least one.
     shared = asymmetry / 2 - (unreached / 2 if asymmetry_ns is None else 0.0)
     width = own + shared
     course, unsure = _course(at, offset)
@@ -176,7 +177,7 @@ def offset_track(
 
 
 def _course(at: Floats, offset: Floats) -> tuple[float, float]:
-    """What the clock usually gains, ns/s, whatever steps it made: the median over stretches, and how unsure that is."""
+    """The usual drift of the clock, ns/s, regardless of steps: the median slope, and its uncertainty."""
     if len(at) < 2:
         return 0.0, 0.0
     slopes = np.diff(offset) / np.diff(at)
@@ -187,19 +188,19 @@ def _course(at: Floats, offset: Floats) -> tuple[float, float]:
 
 
 def _behind(n: int) -> NDArray[np.intp]:
-    """By stretch between n exchanges, and beyond them, the first exchange that tells of it."""
+    """Index of the first exchange that bounds the clock, for each interval between n exchanges and beyond them."""
     return np.maximum(np.arange(n + 1) - SIDE, 0)
 
 
 def _ahead(n: int) -> NDArray[np.intp]:
-    """The last one."""
+    """Index of the last such exchange."""
     return np.minimum(np.arange(n + 1) + SIDE - 1, n - 1)
 
 
 def _sides(low: Floats, high: Floats, most: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """By exchange what the last ones up to it allow together, and what the next ones from it on do: ends of intervals.
+    """The intervals, for each exchange, that the last ones up to it allow together, and the next ones from it on.
 
-    Where no value suits all of them, as on both sides of a step, it reaches from the one end to the other.
+    Where no value fits all of them, as across a step, the interval spans from one end to the other.
     """
 
     def together(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -213,9 +214,9 @@ def _sides(low: Floats, high: Floats, most: int) -> tuple[tuple[Floats, Floats],
 
 
 def _reach(beside: Floats, bent: Floats, width: Floats) -> Floats:
-    """By stretch between exchanges, and beyond them, how far from the line the clock may be, ns.
+    """Possible distance of the clock from the line, ns, between exchanges and beyond them.
 
-    `beside` is how far an exchange is from the line, `bent` the line less the clock's usual course. Between the
+    `beside` is the distance of exchanges from the line, `bent` the line less the clock's usual course. Between the
     exchanges of one side and those of the other the clock keeps its course or leaves it in one direction, however fast.
     """
     value = beside + bent
@@ -229,9 +230,9 @@ def _reach(beside: Floats, bent: Floats, width: Floats) -> Floats:
 
 
 def _moved(x: Floats, value: Floats, width: Floats) -> tuple[Moved, ...]:
-    """Where exchanges before and after exclude each other by more than a clock that is driven gains meanwhile.
+    """Where exchanges before and after exclude each other by more than an adjusted clock gains meanwhile.
 
-    Asymmetry is the same for all of them, and in no difference.
+    The asymmetry is common to all of them and cancels.
     """
     if len(x) < 2:
         return ()
@@ -250,10 +251,10 @@ def _moved(x: Floats, value: Floats, width: Floats) -> tuple[Moved, ...]:
 
 
 def _knots(x: Floats, excess: Floats, longest_s: float) -> NDArray[np.intp]:
-    """The exchange of least delay of each stretch; no two at the same time."""
+    """The exchange of least delay in each interval of time; no two at the same time."""
     span = x[-1] - x[0]
     count = int(np.clip(len(x) // FEWEST, min(2, len(x)), MOST_KNOTS))
-    # Finer than needed gives no better line, only knots that met more of a queue.
+    # A finer division gives no better line, only knots with more queueing.
     count = min(count, max(2, int(np.ceil(span / longest_s * 4))))
     edges = np.linspace(x[0], x[-1], count + 1)[1:-1]
     stretch = np.searchsorted(edges, x, side="right")
@@ -265,10 +266,10 @@ def _knots(x: Floats, excess: Floats, longest_s: float) -> NDArray[np.intp]:
 
 
 def _unreached(delay: Floats) -> float:
-    """How far the least delay seen may be above that without any queue, ns.
+    """Bound of the least observed delay's excess over one without queueing, ns.
 
-    Near its lower edge a delay with a density there has order statistics at independent exponential steps, so the least
-    is above the edge by more than the distance to the seventh with probability 2^-6, 1.6 %.
+    Near the lower edge of a distribution with a density there, order statistics have independent exponential steps, so
+    the least exceeds the edge by more than its distance to the seventh with probability 2^-6, 1.6 %.
     """
     if len(delay) < REACHED:
         return float(delay.max() - delay.min())
@@ -277,10 +278,10 @@ def _unreached(delay: Floats) -> float:
 
 
 def _bend(at: Floats, offset: Floats, own: Floats) -> Floats:
-    """By stretch between knots: how far a smooth curve may be from its chord, ns.
+    """Possible distance of a smooth curve from its chord between knots, ns.
 
-    A chord of length h is missed by h^2 / 8 times the second derivative at most, which the change of slope over the two
-    neighbouring stretches gives; what the knots' own bounds explain is no bend.
+    The distance from a chord of length h is at most h^2 / 8 times the second derivative, estimated from the change of
+    slope to the neighbouring chords; changes within the knots' own bounds do not count.
     """
     if len(at) < 3:
         return np.zeros(len(at) - 1)
@@ -307,8 +308,8 @@ def _drift(at: Floats, offset: Floats, own: Floats) -> tuple[float | None, float
     rest = offset - np.average(offset, weights=weight) - slope * x
     scatter = float(np.sqrt((weight * rest**2).sum() / (len(at) - 2) / scale))
     random = 1.96 * scatter
-    # The errors of knots lie within their bounds, but a host that is busy now and then makes them depend on one
-    # another: the worst that they can do together.
+    # The errors of knots lie within their bounds, but a host that is sometimes busy correlates them:
+    # take the worst that they can do together.
     bound = float((weight * np.abs(x) * own).sum() / scale)
-    # ns per second are parts per thousand million.
+    # ns per second are parts per billion.
     return slope / 1e3, max(random, bound) / 1e3

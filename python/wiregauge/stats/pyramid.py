@@ -1,9 +1,8 @@
-"""Least, greatest and count of every stretch of a series, so that any window of it is drawn from few numbers, exactly.
+"""Minimum, maximum and count of blocks of a series, so that any window of it is drawn exactly from few numbers.
 
-A series is cut into blocks of `BLOCK` neighbours, and four blocks make one of the next level. A window asks the
-coarsest blocks that lie wholly in it, at its edges finer ones, and at last the values themselves: what it is told is
-exact, whatever the order of the instants. Values and instants are whole numbers; what has no value is counted and takes
-no part.
+A series is cut into blocks of `BLOCK` neighbours, and four blocks make one of the next level. A window uses the
+coarsest blocks entirely inside it, finer ones at its edges, and finally the values themselves: the result is exact,
+whatever the order of the instants. Values and instants are integers; elements without a value are only counted.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 BLOCK = 256
-"""Neighbours in a block of the finest level."""
+"""Elements in a block of the finest level."""
 FACTOR = 4
 """Blocks of a level that make one of the next."""
 NEAR = 512
-"""Blocks that may lie between two whose elements are read at once: to read them all costs less than to begin anew."""
+"""The greatest gap, in blocks, between two blocks that are read together: one read costs more than the gap."""
 _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 NOTHING = (_MOST, _LEAST)
-"""Least and greatest of a block without a value: nothing is less, and nothing greater."""
+"""Minimum and maximum of a block without values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """Of one series by block: how many values, the least and the greatest, and when those were."""
+    """Extremes of a series by block: the number of values, minimum and maximum, and their instants."""
 
     n: Integers
     least: Integers
@@ -57,8 +56,8 @@ class Extremes:
 class Blocks:
     """One level: blocks in the order of the series, and the extremes of each of its measures.
 
-    A block holds `count` elements, whose places (in whatever they are stored in) are `first` to before `past` and whose
-    instants are `begin` to `end`; of these `lost` and `unknown` came to nothing.
+    A block holds `count` elements, stored at `first` up to before `past`, with instants `begin` to `end`; `lost` and
+    `unknown` count those that were lost, and those of unknown outcome.
     """
 
     first: Integers
@@ -74,7 +73,7 @@ class Blocks:
         return len(self.first)
 
     def chosen(self, which: Flags | Integers | slice) -> Blocks:
-        """Some of the blocks."""
+        """The selected blocks."""
         taken = {name: getattr(self, name)[which] for name in _COUNTED}
         return Blocks(
             **taken, of={name: _map(one, lambda column: column[which]) for name, one in self.of.items()}
@@ -86,7 +85,7 @@ _COUNTED = ("first", "past", "count", "begin", "end", "lost", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Elements of a series one by one: place, instant, fate, and by measure the value and whether there is one."""
+    """Elements of a series: place, instant, outcome, and for each measure the value and whether it exists."""
 
     first: Integers
     at: Integers
@@ -98,7 +97,7 @@ class Values:
         return len(self.at)
 
     def cut(self, which: Flags | Integers | slice) -> Values:
-        """Some of the elements."""
+        """The selected elements."""
         return Values(
             self.first[which],
             self.at[which],
@@ -108,7 +107,7 @@ class Values:
         )
 
     def after(self, before: Values) -> Values:
-        """These behind those `before`."""
+        """The concatenation of `before` and these."""
         return Values(
             np.concatenate([before.first, self.first]),
             np.concatenate([before.at, self.at]),
@@ -126,7 +125,7 @@ class Values:
 class Columns:
     """A window in columns, each exact for the `count` elements it covers, whose instants are `begin` to `end`.
 
-    Columns in which nothing is are left out. Together they cover every element of the window, none twice.
+    Empty columns are left out. Together they cover every element of the window exactly once.
     """
 
     count: Integers
@@ -145,7 +144,7 @@ class Columns:
 
 
 def _some(known: Flags | None, which: Flags | Integers | slice) -> Flags | None:
-    """Some of the flags; None where all are set, which costs whoever reads them nothing."""
+    """The selected flags; None where all are set, which saves reading them."""
     if known is None:
         return None
     chosen = known[which]
@@ -170,7 +169,7 @@ def _joined(
 
 
 def _in_rows(column: Integers, size: int, fill: int) -> Integers:
-    """A column as rows of `size`, the last filled up."""
+    """A column as rows of `size`, the last padded with `fill`."""
     rest = -len(column) % size
     if rest:
         column = np.concatenate([column, np.full(rest, fill, dtype=column.dtype)])
@@ -178,7 +177,7 @@ def _in_rows(column: Integers, size: int, fill: int) -> Integers:
 
 
 def _set_in(flags: Flags, size: int, blocks: int) -> Integers:
-    """How many flags are set in each block."""
+    """The number of flags set in each block."""
     return np.bincount(np.flatnonzero(flags) // size, minlength=blocks).astype(np.int64, copy=False)
 
 
@@ -190,7 +189,7 @@ def _blocks(values: Values, size: int) -> Blocks:
     for name, (value, known) in values.of.items():
         low = value if known is None else np.where(known, value, _MOST)
         high = value if known is None else np.where(known, value, _LEAST)
-        # Few lack one.
+        # Few are missing.
         n = count if known is None else count - _set_in(~known, size, len(starts))
         found[name] = _extremes(n, _in_rows(low, size, _MOST), _in_rows(high, size, _LEAST), at, at)
     return Blocks(
@@ -206,9 +205,9 @@ def _blocks(values: Values, size: int) -> Blocks:
 
 
 def _extremes(n: Integers, low: Integers, high: Integers, low_at: Integers, high_at: Integers) -> Extremes:
-    """From rows of values, whose instants are in the same order without rows."""
+    """The extremes of rows of values; the instants are in the same order, not in rows."""
     begin = np.arange(len(low)) * low.shape[1]
-    # Where a row is filled up with nothing the place of its extreme may be beyond the end.
+    # In a padded row the index of the extreme may be beyond the end.
     lowest, highest = begin + low.argmin(axis=1), begin + high.argmax(axis=1)
     last = len(low_at) - 1
     return Extremes(
@@ -221,7 +220,7 @@ def _extremes(n: Integers, low: Integers, high: Integers, low_at: Integers, high
 
 
 def _coarser(blocks: Blocks) -> Blocks:
-    """The next level."""
+    """The next coarser level."""
 
     def total(column: Integers) -> Integers:
         return np.asarray(_in_rows(column, FACTOR, 0).sum(axis=1))
@@ -256,7 +255,7 @@ def levels(finest: Blocks) -> list[Blocks]:
 
 
 def chain(parts: Sequence[Blocks]) -> Blocks:
-    """Blocks of the same measures, one after the other."""
+    """Concatenates blocks of the same measures."""
     if len(parts) == 1:
         return parts[0]
     counted = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COUNTED}
@@ -276,14 +275,15 @@ def chain(parts: Sequence[Blocks]) -> Blocks:
 
 @dataclass(slots=True)
 class Growing:
-    """The finest level of a series whose elements come in parts: `add` them, then `finish`. Holds no element longer
-    than its block takes to fill."""
+    """Builds the finest level of a series whose elements arrive in parts: `add` them, then `finish`. An element is held
+    only until its block is full.
+    """
 
     _parts: list[Blocks] = field(default_factory=list)
     _rest: Values | None = None
 
     def add(self, values: Values) -> None:
-        """The next elements."""
+        """Appends elements."""
         if self._rest is not None:
             lacking = BLOCK - len(self._rest)
             self._rest = values.cut(slice(lacking)).after(self._rest)
@@ -297,7 +297,7 @@ class Growing:
         self._rest = values.cut(slice(whole, None)) if whole < len(values) else None
 
     def finish(self) -> Blocks | None:
-        """All blocks; None of no element."""
+        """All blocks; None without elements."""
         if self._rest is not None:
             self._parts.append(_blocks(self._rest, BLOCK))
             self._rest = None
@@ -316,8 +316,8 @@ def window(
 ) -> Columns:
     """The elements with an instant in [span[0], span[1]), in at most `most` columns of about equal time.
 
-    Where there are hardly more elements than columns each is a column of its own (at most `2 * most`). `read` gives
-    the elements of blocks of the finest level, from one number to before another.
+    With few elements (at most `2 * most`) each is a column of its own. `read` gives the elements of blocks of the
+    finest level, from one number to before another.
     """
     begin, end = span
     pyramid = [replace(level, of={name: level.of[name]}) for level in pyramid]
@@ -337,7 +337,7 @@ def window(
         first, last = level.begin[open_blocks], level.end[open_blocks]
         touched = (last >= begin) & (first < end)
         inside = touched & (first >= begin) & (last < end)
-        # A block that is wider than a column would blur it: its parts tell where they lie.
+        # A block wider than a column would blur it: its parts are more precise.
         narrow = inside & (last - first < shown)
         if narrow.any():
             pieces.append(level.chosen(open_blocks[narrow]))
@@ -359,14 +359,14 @@ def window(
 
 
 def _column_of(at: Integers, begin: int, shown: float, most: int) -> Integers:
-    """The number of the column in which each instant lies."""
+    """The column of each instant."""
     return np.asarray(np.minimum(((at - begin) / shown).astype(np.int64), most - 1))
 
 
 def _elements(
     blocks: Integers, finest: Blocks, begin: int, end: int, read: Callable[[int, int], Values]
 ) -> Iterator[Values]:
-    """The elements of some blocks that lie in the window; those of blocks near one another are read at once."""
+    """The elements of some blocks that lie in the window; neighbouring blocks are read together."""
     for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > NEAR) + 1) if len(blocks) else ():
         first, past = int(run[0]), int(run[-1]) + 1
         values = read(first, past)
@@ -379,7 +379,7 @@ def _elements(
 
 
 def _gathered(values: Values, number: Integers) -> Blocks:
-    """Elements of which each is in the column of this number, those of a column as one block."""
+    """The elements of each column as one block; `number` is the column of each element."""
     if (number[1:] < number[:-1]).any():
         order = np.argsort(number, kind="stable")
         values, number = values.cut(order), number[order]
@@ -411,7 +411,7 @@ def _gathered(values: Values, number: Integers) -> Blocks:
 
 
 def _columns(pieces: Blocks, name: str, number: Integers) -> Columns:
-    """From pieces, each of which is of a column of this number."""
+    """Columns from pieces; `number` is the column of each piece."""
     order = np.argsort(number, kind="stable")
     pieces, number = pieces.chosen(order), number[order]
     starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
@@ -433,7 +433,7 @@ def _columns(pieces: Blocks, name: str, number: Integers) -> Columns:
 
 
 def _first_of(is_it: Flags, at: Integers, starts: Integers) -> Integers:
-    """In each column the earliest instant at which it is."""
+    """The earliest instant in each column at which the flag is set."""
     return np.asarray(np.minimum.reduceat(np.where(is_it, at, _MOST), starts))
 
 

@@ -1,7 +1,7 @@
-"""Percentiles, their intervals, and when a sample is large enough to print one.
+"""Percentiles, their intervals, and the sample sizes they need.
 
-A percentile here is always a value that was really measured: the nearest-rank order statistic, never an
-interpolation between two of them. With 2000 messages an interpolated p99.9 would be a number no message had.
+A percentile here is always a measured value: the nearest-rank order statistic, never an interpolation between
+two of them. With 2000 messages an interpolated p99.9 would be a value that no message had.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def quantile(ascending: Floats, q: float | Fraction) -> float:
 
 
 def median(values: Floats) -> float:
-    """Their nearest-rank median, in any order: one that was seen, as of every other quantile."""
+    """The nearest-rank median of values in any order: a measured value, like every quantile."""
     return quantile(np.sort(values), Fraction(1, 2))
 
 
@@ -83,9 +83,9 @@ def supported(n: int, q: float | Fraction) -> bool:
 
 @lru_cache(maxsize=1024)
 def fewest_for_interval(q: float | Fraction) -> int:
-    """Independent values needed before quantile `q` has an interval with one end at least: n = 6 for the median.
+    """Independent values needed before quantile `q` has an interval closed on one side: n = 6 for the median.
 
-    From there on the least (or the largest) value lies beyond the quantile with no more than half of 5 %.
+    From there on the least (or the greatest) value lies beyond the quantile with a probability of at most half of 5 %.
     """
     share = max(exact(q), 1 - exact(q))
     return max(1, ceil(log((1 - CONFIDENCE) / 2) / log1p(-float(share)))) if share < 1 else 1
@@ -114,9 +114,9 @@ def quantile_ranks(n: int, q: float | Fraction, level: float = CONFIDENCE) -> Ra
 
     The number of values at or below the true quantile is binomial (n, q); the interval keeps the fewest of its
     values, starting from equal tails, whose probability together is at least `level`. Ties only widen the coverage.
-    It moves in steps, and few values have coarse ones: 97.9 % for the median of ten. Reading between order statistics
-    (Hutson, Journal of Applied Statistics 26, 1999) would take 1 to 2 % off that, and as much off series that cluster
-    unseen and off values that repeat, which are then covered in less than 95 %.
+    The coverage moves in steps, coarse ones for few values: 97.9 % for the median of ten. Interpolation (Hutson,
+    Journal of Applied Statistics 26, 1999) would take 1 to 2 % off that, and as much off series with undetected
+    clustering and off repeated values, whose coverage would then be below 95 %.
     """
     p = float(exact(q))
     mean, spread = n * p, sqrt(max(n * p * (1 - p), 0.0))

@@ -1,4 +1,4 @@
-"""Ranks of values. SciPy has them in a module that takes most of a second to import, which every command would pay."""
+"""Ranks of values. SciPy's own module takes most of a second to import, at the cost of every command."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ Floats = NDArray[np.float64]
 
 
 def average_ranks(values: Floats) -> Floats:
-    """Rank of each value from 1 on; equal values share the mean of theirs. There must be no NaN among them."""
+    """Ranks of values from 1; equal values share their mean rank. The values must not include NaN."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])

@@ -1,10 +1,10 @@
-"""The search for recurring modes in a series of any length: what stands out, one after the other, until nothing does.
+"""Searches a series of any length for recurring modes, the most prominent first, until none is left.
 
-A series too long to be searched value by value is put into groups of equally many neighbours. Their greatest values are
+A series too long to be searched value by value is divided into groups of equally many neighbours. Their maxima are
 searched for rare and high bands, their medians for wide and low ones: two series of a hundred thousand values, whatever
-the length of the whole. What is found there is fitted on all values beside its bands, taken out of all values, and the
-search begins anew with groups of what is left. So a mode of one value in five seconds does not stand before one of
-ten values in an hour, and the test of `modes` holds as it stands: groups of values that do not recur do not recur.
+the length of the whole. A finding is fitted to all values near its bands and removed from all values, and the search
+restarts with groups of the rest. So a mode of one value in five seconds does not hide one of ten values in an hour,
+and the test of `modes` remains valid: groups of values without recurrence do not recur.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from wiregauge.stats.modes import (
 MOST_MODES = 8
 LEAST_VALUES = 64
 LONG = 1 << 18
-"""Values above which groups of them are searched."""
+"""Values above which a series is searched in groups."""
 GROUPS = 1 << 17
 KINDS = 2
-"""Series of groups, each searched with its part of the false alarms: greatest values and medians."""
+"""The number of group series, each searched with its part of the false alarms: maxima and medians."""
 BESIDE = 0.9
-"""Share of the period around a band that all values are fitted in; wider bands are fitted by groups."""
+"""Share of the period around a band in which all values are fitted; wider bands are fitted by groups."""
 SAME_PERIOD = 1e-3
-"""Share of a period by which two of the same may differ."""
+"""Relative difference below which two periods count as the same."""
 _MULTIPLES = (1, 2, 3, 5, 7)
 _BATCH = 1 << 20
 _ON_GRID = 12
@@ -54,7 +54,7 @@ def find_modes(
 
     `false_alarm` bounds the probability of any mode in a series without recurrence. Periods from four sample
     spacings (or 4 / 2^19 of the span) to a quarter of the span are searched, durations up to a third of the period;
-    of more than `LONG` values those from four groups on, a `GROUPS`th of the span each.
+    for more than `LONG` values those of at least four groups, a `GROUPS`th of the span each.
     """
     known = np.isfinite(t) & np.isfinite(values)
     apart = known.copy()
@@ -65,7 +65,7 @@ def find_modes(
         return Recurrence((), n, 0.0, 0.0, false_alarm, apart)
     search = _in_groups if n > LONG else _value_by_value
     if n == len(t) and bool((t[1:] >= t[:-1]).all()):
-        # As it comes from a run: what is long is not copied.
+        # The usual case of a run: long series are not copied.
         found, banded, spacing = search(t, values, false_alarm, most)
         apart &= ~banded
     else:
@@ -81,9 +81,9 @@ def find_modes(
 
 
 def resolution(values: Floats) -> float:
-    """The step of the grid that values lie on, as those of a coarse clock do; 0 where they lie on none.
+    """The step of the grid that values lie on, as those of a coarse clock do; 0 without a grid.
 
-    A grid is told by at least `_ON_GRID` different values whose distances are all multiples of the least of them.
+    A grid needs at least `_ON_GRID` distinct values whose distances are all multiples of the least of them.
     """
     some = np.unique(values[:: max(len(values) // _LOOKED_AT, 1)])
     if len(some) < _ON_GRID or len(some) > _LOOKED_AT // 10:
@@ -94,14 +94,14 @@ def resolution(values: Floats) -> float:
 
 
 def _widened(bounded: Bounded, grid: float) -> Bounded:
-    """Medians on a grid are each off by up to half a step of it, and no number of bands averages that away."""
+    """The interval widened by half a grid step: medians on a grid are off by that much, which no averaging removes."""
     return Bounded(bounded.value, bounded.low - grid, bounded.high + grid)
 
 
 def _value_by_value(
     t: Floats, values: Floats, false_alarm: float, most: int
 ) -> tuple[list[Mode], Flags, float]:
-    """The modes, which values lie in their bands, and the spacing of what was searched."""
+    """The modes, flags of the values in their bands, and the spacing of the searched series."""
     origin = float(t[0])
     whole = levelled(t, values)
     kept = np.ones(len(t), dtype=np.bool_)
@@ -109,7 +109,7 @@ def _value_by_value(
     left = whole
     found: list[Mode] = []
     log_alpha = log(false_alarm)
-    # What little is left between many bands recurs as they do.
+    # The few values left between many bands recur as they do.
     enough = max(LEAST_VALUES, len(t) // 4)
     while len(found) < most:
         before = len(found)
@@ -136,7 +136,7 @@ def _value_by_value(
 
 
 def _looked_at(series: Levelled, box: Box) -> tuple[Box, Box]:
-    """A box, and the same at the part of its period that explains as much: one says more where bands stand alike."""
+    """The refined box, and the same at the shortest equivalent period: the better one if bands are alike."""
     sharp = zoom(series, box)
     return sharp, shortened(series, sharp)
 
@@ -144,9 +144,9 @@ def _looked_at(series: Levelled, box: Box) -> tuple[Box, Box]:
 def _fitted_at_multiples(
     series: Levelled, box: Box, log_p: float, origin: float
 ) -> tuple[Mode | None, Flags]:
-    """The mode of a box, and its values; where it is not seen at its period, at the least multiple where it is.
+    """The mode of a box, and its values; if it is not seen at its period, at the least multiple where it is.
 
-    A band that beats with the rhythm of sampling is seen in some of its cycles only, and in all of those of the beat.
+    A band that beats with the sampling is seen in only some of its cycles, but in all cycles of the beat.
     """
     first: Flags | None = None
     for times in _MULTIPLES:
@@ -161,7 +161,7 @@ def _fitted_at_multiples(
 
 
 def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tuple[list[Mode], Flags, float]:
-    """As `_value_by_value`, of many values."""
+    """As `_value_by_value`, for many values."""
     kept = np.ones(len(t), dtype=np.bool_)
     banded = np.zeros(len(t), dtype=np.bool_)
     spacing = float(t[-1] - t[0]) / (len(t) - 1)
@@ -173,7 +173,7 @@ def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tupl
         if best is None or len(found) == most:
             break
         mode = _fitted(t, values, kept, spacing, *best)
-        # Groups of `size` neighbours make of a short period the one that both have in common, a multiple of it.
+        # With groups of `size` neighbours a short period appears as a common multiple of both.
         size = ceil(len(t) / GROUPS)
         if mode is None or any(_is_multiple(mode.period.value, one.period.value, size) for one in short):
             refused.append(best[3].period)
@@ -192,7 +192,7 @@ def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tupl
 
 
 def _too_short_for_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> list[Mode]:
-    """Modes with periods of fewer than four groups, from the first values one by one where the last show them, too."""
+    """Modes with periods shorter than four groups, from the first values one by one, confirmed by the last."""
     longest = 4 * float(t[-1] - t[0]) / GROUPS
     first, _, _ = _value_by_value(t[:GROUPS], values[:GROUPS], false_alarm, most)
     first = [mode for mode in first if mode.period.value < longest]
@@ -212,7 +212,7 @@ def _is_multiple(period: float, short: float, most: int) -> bool:
 
 
 def _beside(mode: Mode, other: Mode, least: float = 1.0) -> bool:
-    """Whether one is what the fit of the other left at the edges of its bands, at its period or a part or multiple.
+    """Whether one mode is what the fit of the other left at the edges of its bands, at its period or a multiple.
 
     `least` is the least ratio of their periods: two bands of one period may well lie side by side.
     """
@@ -229,10 +229,10 @@ def _beside(mode: Mode, other: Mode, least: float = 1.0) -> bool:
 def _best(
     t: Floats, values: Floats, kept: Flags, false_alarm: float, refused: list[float]
 ) -> tuple[Levelled, float, float, Box, float] | None:
-    """What stands out most in groups of what is kept: their series, its beginning, above what, the box, its p-value."""
+    """The most prominent recurrence in groups of the values in `kept`: series, start, threshold, box, p-value."""
     best: tuple[Levelled, float, float, Box, float] | None = None
     at, highest, middle = grouped(t, values, kept)
-    # What lies below the usual greatest value of a group is no part of a rare band, however often it comes.
+    # Values below the usual maximum of a group belong to no rare band, however often they occur.
     for of_groups, above in ((highest, float(np.median(highest))), (middle, -np.inf)):
         if float(np.ptp(of_groups)) == 0:
             continue
@@ -248,7 +248,7 @@ def _best(
 
 
 def grouped(t: Floats, values: Floats, kept: Flags) -> tuple[Floats, Floats, Floats]:
-    """Mean time, greatest value and median of groups of equally many neighbours among the values that are kept."""
+    """Mean time, maximum and median of groups of equally many neighbours among the values in `kept`."""
     size = max(ceil(int(np.count_nonzero(kept)) / GROUPS), 1)
     left = np.flatnonzero(kept)
     place = left[: len(left) - len(left) % size].reshape(-1, size)
@@ -274,7 +274,7 @@ def _fitted(  # noqa: PLR0913 - the state of one search, which nothing else shar
     box: Box,
     log_p: float,
 ) -> Mode | None:
-    """The mode from all values beside its bands, or from groups; None where neither shows it again."""
+    """The mode fitted to all values near its bands, or to groups; None where neither confirms it."""
     origin = float(t[0])
     start = box.start + at - origin
     reach = max(box.duration, series.spacing) + 2 * spacing
@@ -296,14 +296,14 @@ def _fitted(  # noqa: PLR0913 - the state of one search, which nothing else shar
         )
         wanted = Box(box.period, start % box.period, box.duration)
         if box.duration <= 2 * series.spacing:
-            # Groups do not show how short the band is: the place in the cycle where values stand highest does.
+            # Groups do not show how short the band is: use the place in the cycle with the highest values.
             phase = (close.t - start + reach) % box.period
             cell = (phase / spacing).astype(np.int64)
             heights = np.bincount(cell, close.y) / np.maximum(np.bincount(cell), 1)
             peak = start - reach + int(np.argmax(heights)) * spacing
             wanted = Box(box.period, peak % box.period, spacing)
         fine, _ = fit(close, zoom(close, wanted), log_p, origin)
-        # What is fitted finely and is much lower than groups show is something else beside the band.
+        # A fine fit much lower than that of the groups is something else next to the band.
         if (
             fine is not None
             and holds(fine)

@@ -1,4 +1,4 @@
-"""A straight line through points, and how well its two figures are known."""
+"""Straight-line regression with intervals of slope and intercept."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """Slope or intercept. `sampling` is the half-width of its 95 % Student interval from the scatter of the
-    points, None
-    where two points leave none; `bound` is what errors of the points within their stated bounds can add to it.
+    """Slope or intercept. `sampling` is the half-width of its 95 % Student interval from the scatter of the points,
+    None for two points; `bound` is its greatest error from errors of the points within their stated bounds.
     """
 
     value: float
@@ -27,7 +26,7 @@ class Coefficient:
 
     @property
     def half_width(self) -> float | None:
-        """Sampling and bound together; bounds are not averaged away, so they add."""
+        """Sampling and bound together; bounds do not average out, so they add."""
         return None if self.sampling is None else self.sampling + self.bound
 
 
@@ -40,13 +39,13 @@ class LineFit:
     residuals: Floats
     n: int
     independent: float
-    """Independent residuals: n, or fewer where they were allowed to depend on one another."""
+    """Independent residuals: n, or fewer where dependence was allowed for."""
 
 
 def line_fit(x: Floats, y: Floats, bounds: Floats | None = None, *, in_order: bool = False) -> LineFit:
     """Least squares through at least two points of different x; ValueError where there are not.
 
-    `bounds` are the most each y may be off, whatever the cause. Both figures are linear in y, slope = sum(c_i y_i), so
+    `bounds` are the greatest errors of y, whatever the cause. Both figures are linear in y, slope = sum(c_i y_i), so
     such errors move them by at most sum(|c_i| bound_i). With `in_order` the points are a series in
     time whose neighbours may resemble each other: the interval is widened by the square root of the correlation
     time of the residuals, and its degrees of freedom are those of the independent ones.
@@ -59,7 +58,7 @@ def line_fit(x: Floats, y: Floats, bounds: Floats | None = None, *, in_order: bo
     spread = float(away @ away)
     if spread == 0:
         raise ValueError("all points have the same x")
-    # Around the middle: far from zero (times since 1970) the plain sums would lose the digits that count.
+    # Centred: far from zero (times since 1970) the plain sums would lose the significant digits.
     level = float(y.mean())
     slope = float(away @ (y - level)) / spread
     residuals = y - level - slope * away

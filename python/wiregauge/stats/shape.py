@@ -1,7 +1,7 @@
 """The shape of a sample, small enough to draw: density, histogram, box, tail, envelope.
 
-All of them are deterministic and bounded in size, whatever the size of the sample. Values may come with `counts`, how
-often each is there, as of a distribution that is kept as buckets (`Sketch.weighted`).
+All of them are deterministic and bounded in size, whatever the size of the sample. Values may have `counts`, as in a
+distribution that is stored as buckets (`Sketch.weighted`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DensityShape:
 
     `y` integrates to `n / (n + outside)`: per unit of `x`, or per decade when `log`. `outside` counts the values that
     the grid does not show: beyond its range, or not positive on a logarithmic axis. `constant` is the value that all
-    shown values have in common, None where they differ: it has no density, and is to be drawn as a line at its place.
+    shown values share, None where they differ: it has no density, and should be drawn as a line.
     """
 
     x: Floats
@@ -57,7 +57,7 @@ def density(
         return DensityShape(empty, empty, log, 0, total)
     low, high, width = _view(placed, often, span, points, log=log)
     step = (high - low) / (points - 1)
-    # A kernel narrower than the grid would be sampled away; one as wide as the picture says no more than a wider one.
+    # A kernel narrower than the grid would be lost; one as wide as the picture is wide enough.
     width = min(max(width, step), (high - low) / 4)
     margin = int(np.ceil(4 * width / step))
     size = points + 2 * margin
@@ -85,15 +85,15 @@ def density(
 def _view(
     placed: Floats, often: Integers | None, span: tuple[float, float] | None, points: int, *, log: bool
 ) -> tuple[float, float, float]:
-    """The range of the grid and the bandwidth, which are never so close that the grid has no steps."""
+    """The range of the grid and the bandwidth, kept far enough apart for the grid to have steps."""
     if span is None:
         low, high = float(placed.min()), float(placed.max())
-        # The margins must hold the kernel as it will be drawn, and none is drawn narrower than the grid.
+        # The margins must hold the kernel as drawn, which is never narrower than the grid.
         width = max(_bandwidth(placed, often), (high - low) / (points - 7))
         return low - 3 * width, high + 3 * width, width
     low, high = (float(np.log10(s)) if log else float(s) for s in span)
     view = (placed >= low) & (placed <= high)
-    # What lies outside may be farther away than the picture is wide: it says nothing of the values in it.
+    # Values farther outside than the picture's width do not matter for those in it.
     view = view if view.any() else np.ones_like(view)
     width = _bandwidth(placed[view], None if often is None else often[view])
     if high - low <= 1e-12 * max(abs(low), abs(high)):
@@ -113,7 +113,7 @@ def _bandwidth(placed: Floats, often: Integers | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """Values in ascending order; `reached` counts those up to each, where they are not there once each."""
+    """Values in ascending order; `reached` has cumulative counts, where values have counts."""
 
     ascending: Floats
     reached: Integers | None
@@ -128,7 +128,7 @@ class _Ranked:
         return cls(values[order], reached, int(reached[-1]) if len(reached) else 0)
 
     def at(self, ranks: Integers) -> Floats:
-        """The values of these ranks, from 1."""
+        """The values at these ranks, from 1."""
         if self.reached is None:
             return self.ascending[ranks - 1]
         return np.asarray(self.ascending[np.searchsorted(self.reached, ranks)])
@@ -166,7 +166,7 @@ def histogram(values: Floats, edges: Floats, counts: Integers | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
-    """Quartiles, whiskers at p1 and p99 (not Tukey's 1.5 IQR: ours say which share lies outside), extremes.
+    """Quartiles, whiskers at p1 and p99 (not Tukey's 1.5 IQR: the share outside is then known), extremes.
 
     `outliers` holds at most `most_outliers` of the `outside` values beyond the whiskers, evenly by rank, the
     extremes always among them.
@@ -227,10 +227,10 @@ def ecdf(values: Floats, points: int = 300, counts: Integers | None = None) -> E
 
 @dataclass(frozen=True, slots=True)
 class TailShape:
-    """Values against how rare they are: at `one_in` = 1000 one value in a thousand is at least `value`.
+    """Values against their rarity: at `one_in` = 1000 one value in a thousand is at least `value`.
 
-    `supported_to` is the rarity up to which the sample can be trusted (`samples_needed`); the rest of the curve is
-    what happened, not what to expect.
+    `supported_to` is the rarity up to which the sample can be trusted (`samples_needed`); the rest of the curve
+    shows what happened, not what to expect.
     """
 
     one_in: Floats

@@ -1,4 +1,4 @@
-"""How far two samples lie apart: shifts of quantiles, means and shares, each with an interval.
+"""The difference of two samples: shifts of quantiles, means and shares, each with an interval.
 
 The shift function of Doksum (Annals of Statistics 2, 1974) is `Q_new(q) - Q_base(q)`. Each quantile gets its own
 distribution-free interval from order statistics; two of them become the interval of their difference by MOVER (Zou and
@@ -8,12 +8,11 @@ Donner, Statistics in Medicine 27, 2008), which keeps their asymmetry: with `(l,
     high = d + sqrt((u_new - new)^2 + (base - l_base)^2)
 
 The same rule on Wilson intervals is Newcombe's interval of a difference of proportions (Statistics in Medicine 17,
-1998, method 10), which also stands with zero counts.
+1998, method 10), which also holds for zero counts.
 
-Neighbouring messages resemble each other, so n is replaced by what the sample is worth: for a quantile the
-effective number of the indicator "beyond it", whose mean is what the binomial order statistics are about. A block
-bootstrap, the road not taken, answers the same question with a block length to choose, a seed to state and a cost of n
-per resample.
+Neighbouring messages are correlated, so n is replaced by the effective n: for a quantile that of the indicator
+"beyond it", whose mean the binomial order statistics describe. A block bootstrap, the road not taken, needs a block
+length, a seed and a cost of n per resample.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 HETEROGENEITY = 0.05
-"""Repeats count as different from each other when their spread has less than this probability by chance."""
+"""Repeats count as different when their spread has less than this probability by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval; an end is None where the sample has nothing extreme enough to close it."""
+    """A value with its interval; an end is None where the sample has no value extreme enough."""
 
     value: float
     low: float | None
@@ -69,7 +68,7 @@ class Sample:
     The repeats are pooled. Where they differ among each other by more than their messages explain (a chi-squared test
     at 5 %), the spread between them widens the interval: Student's with repeats - 1 degrees of freedom. Intervals in
     a report take that spread always (`repeated_quantile_interval`); at the level that many figures need together,
-    two or three repeats would then never tell anything, however well they agree.
+    two or three repeats would then never show anything, however well they agree.
     """
 
     def __init__(self, runs: Sequence[Floats]) -> None:
@@ -90,11 +89,11 @@ class Sample:
 
     @property
     def n(self) -> int:
-        """Values in all repeats."""
+        """The number of values in all repeats."""
         return len(self.pooled)
 
     def remembering(self, quantiles: Iterable[float]) -> Iterator[Floats | Flags]:
-        """The series whose memory is asked for by mean, standard deviation and these quantiles."""
+        """The series whose memory the mean, standard deviation and these quantiles need."""
         yield from self.runs
         if self.n > 1:
             yield from self._squares.runs
@@ -102,16 +101,16 @@ class Sample:
             yield from self._beyond(q)
 
     def _beyond(self, q: float) -> list[Flags]:
-        """Which values lie beyond a quantile, by repeat."""
+        """Flags of the values beyond a quantile, by repeat."""
         at = quantile(self.ascending, q)
         return [values > at if q >= 0.5 else values < at for values in self.runs]
 
     def supports(self, q: float) -> bool:
-        """Whether n is enough to print the quantile, at its lower end as at its upper."""
+        """Whether n is large enough to print the quantile, at the lower end as at the upper."""
         return supported(self.n, max(q, 1 - q))
 
     def worth(self, q: float) -> float:
-        """Independent values that the sample is worth for its quantile `q`, at most n."""
+        """The effective number of independent values for quantile `q`, at most n."""
         return combined_worth(self.runs, self._worths(q))
 
     def quantile(self, q: float, level: float) -> Estimate:
@@ -183,7 +182,7 @@ class Sample:
         """The standard deviation of all values and its interval, from that of their mean squared deviation.
 
         On the logarithm, as `deviation_interval`; open for one value. A heavy tail makes it too narrow: the few
-        greatest values that decide a standard deviation may not have been met.
+        greatest values that dominate a standard deviation may be missing.
         """
         spread = standard_deviation(self.pooled)
         if spread is None:
@@ -201,7 +200,7 @@ class Sample:
         return self._worth[q]
 
     def _between_ranks(self, q: float, level: float) -> tuple[float | None, float | None]:
-        """The order statistics of all n values that stand where those of the `worth` independent ones would."""
+        """The order statistics of all n values at the ranks of those of `worth` independent ones."""
         m = self.worth(q)
         low, high = (_binomial_rank(m, q, tail) for tail in ((1 - level) / 2, 1 - (1 - level) / 2))
         return self._at(low, m), self._at(high, m)
@@ -220,9 +219,9 @@ class Sample:
 def _binomial_rank(m: float, q: float, tail: float) -> float:
     """The rank, a real number, that a binomial count (m, q) stays below with probability `tail`.
 
-    Between whole ranks the order statistics are interpolated (Hutson, Journal of Applied Statistics 26, 1999), or
-    their coarse steps would make intervals at the tails much too wide. 0 where even no value at all is likelier than
-    `tail`: the interval is open below.
+    Between integer ranks the order statistics are interpolated (Hutson, Journal of Applied Statistics 26, 1999), or
+    their coarse steps would make intervals at the tails much too wide. 0 where a count of zero is likelier than `tail`:
+    the interval is open below.
     """
     if m * log1p(-float(exact(q))) > log(tail):
         return 0.0
@@ -244,13 +243,13 @@ def differ(values: Floats, variances: Floats) -> bool:
 
 
 def combined_worth(runs: Sequence[NDArray[np.generic]], worths: Sequence[float]) -> float:
-    """What pooled repeats are worth together: the variance of a pooled mean is the weighted sum of theirs."""
+    """The effective number of pooled repeats: the variance of a pooled mean is the weighted sum of theirs."""
     n = sum(len(values) for values in runs)
     return 1 / sum((len(values) / n) ** 2 / m for values, m in zip(runs, worths, strict=True))
 
 
 def clustering(runs: Sequence[Flags]) -> float:
-    """Messages per independent one in a series of yes and no: n over the effective n, 1 where events do not cluster."""
+    """Messages per independent event in flags: n over the effective n, 1 where events do not cluster."""
     filled = [flags for flags in runs if len(flags)]
     if not filled:
         return 1.0
@@ -259,7 +258,7 @@ def clustering(runs: Sequence[Flags]) -> float:
 
 
 def share(count: int, n: int, level: float, clustered: float = 1.0) -> Estimate:
-    """The share `count / n` with its Wilson interval at `level`, for events that come `clustered` at a time."""
+    """The share `count / n` with its Wilson interval at `level`, for events in clusters of `clustered`."""
     if not 0 <= count <= n or n == 0:
         raise ValueError(f"{count} of {n} is not a share")
     p, worth = count / n, n / clustered
@@ -272,7 +271,7 @@ def share(count: int, n: int, level: float, clustered: float = 1.0) -> Estimate:
 
 
 def simultaneous(level: float, figures: int) -> float:
-    """The level of each of `figures` intervals so that all hold together with at least `level` (Bonferroni)."""
+    """The level of each of `figures` intervals such that all hold together with at least `level` (Bonferroni)."""
     return 1 - (1 - level) / max(figures, 1)
 
 

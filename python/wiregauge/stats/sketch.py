@@ -1,6 +1,6 @@
-"""A distribution as counts of buckets: what is left of values too many to keep.
+"""A distribution as counts of buckets, for more values than can be stored.
 
-Number, extremes, mean and spread are exact; a quantile is known to within its bucket. Sketches of the same quantity
+Count, extremes, mean and spread are exact; a quantile is known to within its bucket. Sketches of the same quantity
 merge: counts of equal buckets add and moments combine exactly (Chan, Golub and LeVeque, The American Statistician 37,
 1983), so a percentile of repeats is that of all values and never an average of percentiles.
 """
@@ -27,13 +27,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 HALF = 512
-"""Values in half a stretch whose mean is compared with that of the other half."""
+"""Values in half a section whose mean is compared with that of the other half."""
 COARSE = 4096
-"""Buckets of `coarse_sketch_of` of as many values each."""
+"""The number of buckets in `coarse_sketch_of`, with equally many values each."""
 TAIL = 1024
-"""Values at either end that have a bucket each there: rare percentiles are of them."""
+"""The number of values at either end with a bucket each: rare percentiles need them."""
 RESEMBLING = 0.3
-"""Correlation of the halves of stretches above which a memory is taken to outlast them."""
+"""Correlation of the halves of sections above which the memory outlasts them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Sketch:
     squared_deviations: float
 
     def moved(self, by: float) -> Sketch:
-        """The sketch of the same values less `by`."""
+        """The sketch of the values minus `by`."""
         return replace(
             self,
             low=self.low - by,
@@ -69,7 +69,7 @@ class Sketch:
         return np.clip((self.low + self.high) / 2, self.minimum, self.maximum)
 
     def weighted(self) -> tuple[Floats, Integers]:
-        """The distribution as values and how often each is there: middles of buckets, and the extremes exactly."""
+        """The distribution as values and their counts: middles of buckets, and the extremes exactly."""
         if self.n < 2:
             return np.array([self.minimum])[: self.n], np.ones(self.n, dtype=np.int64)
         count = self.count.copy()
@@ -84,7 +84,7 @@ class Sketch:
         return self.ranked(rank(self.n, q))
 
     def ranked(self, place: int) -> float:
-        """The value of this rank, from 1: the middle of its bucket; the first and the last are exact."""
+        """The value at this rank, from 1: the middle of its bucket; the first and the last are exact."""
         if place <= 1:
             return self.minimum
         if place >= self.n:
@@ -94,17 +94,17 @@ class Sketch:
         return min(max(middle, self.minimum), self.maximum)
 
     def around(self, low: int | None, high: int | None) -> tuple[float | None, float | None]:
-        """Values of two ranks with the width of their buckets added outwards; None where the rank is None."""
+        """Values at two ranks, widened outwards by their buckets; None where the rank is None."""
         bottom = None if low is None else max(float(self.low[self._bucket(low)]), self.minimum)
         top = None if high is None else min(float(self.high[self._bucket(high)]), self.maximum)
         return bottom, top
 
     def up_to(self, value: float) -> int:
-        """Values at or below `value`, to within the bucket that holds it."""
+        """The number of values at or below `value`, to within its bucket."""
         return int(self.count[self.middles() <= value].sum())
 
     def below_zero(self) -> int:
-        """Negative values, to within the bucket that holds zero."""
+        """The number of negative values, to within the bucket of zero."""
         return int(self.count[self.middles() < 0].sum())
 
     def _bucket(self, place: int) -> int:
@@ -113,7 +113,7 @@ class Sketch:
 
 
 def sketch_of(values: Floats) -> Sketch:
-    """Values as a sketch that loses nothing: a bucket for every distinct one. `values` must not be empty."""
+    """A lossless sketch of values: a bucket for every distinct one. `values` must not be empty."""
     distinct, count = np.unique(values, return_counts=True)
     mean = float(values.mean())
     return Sketch(
@@ -152,7 +152,7 @@ def coarse_sketch_of(ascending: Floats) -> Sketch:
 
 
 def merged(sketches: Sequence[Sketch]) -> Sketch:
-    """The sketch of all values of `sketches`, of which there must be one."""
+    """The sketch of all values of `sketches`, at least one."""
     if len(sketches) == 1:
         return sketches[0]
     low = np.concatenate([sketch.low for sketch in sketches])
@@ -176,7 +176,7 @@ def merged(sketches: Sequence[Sketch]) -> Sketch:
 
 
 def scaled_interval(sketch: Sketch, q: float | Fraction, worth: float) -> tuple[float | None, float | None]:
-    """95 % interval of quantile `q` of values that are worth `worth` independent ones, widened by its buckets."""
+    """95 % interval of quantile `q` of values of effective size `worth`, widened by its buckets."""
     return sketch.around(*scaled_ranks(sketch.n, q, worth))
 
 
@@ -185,7 +185,7 @@ def repeated_ranks(
 ) -> tuple[int | None, int | None]:
     """Ranks between which quantile `q` of repeats lies with 95 %, as `repeated_quantile_interval` has them.
 
-    `beyond` counts by run what is larger than all values of its sketch; `at` is the quantile itself.
+    `beyond` counts the values of each run beyond its sketch; `at` is the quantile itself.
     """
     sizes = np.array([sketch.n + more for sketch, more in zip(sketches, beyond, strict=True)])
     n = pooled.n + sum(beyond)
@@ -206,14 +206,14 @@ def repeated_deviation(sketches: Sequence[Sketch]) -> tuple[float, float] | None
 
 
 def mean_half_width(deviation: float, worth: float) -> float:
-    """Half-width of the 95 % Student interval of a mean of values worth `worth` independent ones."""
+    """Half-width of the 95 % Student interval of a mean of values of effective size `worth`."""
     return student_t(max(worth, 2.0) - 1) * deviation / sqrt(max(worth, 2.0))
 
 
 def narrowed(interval: tuple[float, float], spread: float, whole: float, gain: float) -> tuple[float, float]:
-    """The interval of a standard deviation `whole` from that of a sample with `spread`, worth `gain` times as much.
+    """The interval of a standard deviation, `whole`, from that of a sample's, `spread`, of 1/`gain` its information.
 
-    It reaches as far as the sample's own is off: rare values that the sample missed are rare in the whole, too.
+    It covers the difference of the two: rare values that the sample missed are rare in the whole, too.
     """
     if not spread or not whole:
         return min(spread, whole), max(spread, whole)
@@ -222,11 +222,11 @@ def narrowed(interval: tuple[float, float], spread: float, whole: float, gain: f
 
 
 Halves = tuple[Integers, Integers, Integers]
-"""Where whole stretches begin, have their middle and end."""
+"""Begin, middle and end of complete sections."""
 
 
 def halves_of(stretch: Integers) -> Halves:
-    """The halves of the whole stretches of a series; `stretch` names that of each value."""
+    """The halves of the complete sections of a series; `stretch` is the section of each value."""
     starts = (
         np.flatnonzero(np.concatenate([[True], stretch[1:] != stretch[:-1]])) if len(stretch) else stretch
     )
@@ -236,11 +236,11 @@ def halves_of(stretch: Integers) -> Halves:
 
 
 def outlasts(values: Floats, halves: Halves) -> bool:
-    """Whether values resemble each other beyond the end of the stretch of the series they come from.
+    """Whether the correlation of values outlasts the sections of the series they come from.
 
-    The means of the two halves of a stretch resemble each other where a
-    memory is as long as they are, however small its part in a single value: averaging takes the rest away. Too few
-    whole stretches to tell count as yes, for then the sample's own worth is the safe one.
+    The means of a section's halves correlate if the memory is as long as they are, however small its part in a single
+    value: averaging removes the rest. Too few complete sections count as yes, since the sample's own effective size is
+    then the safe one.
     """
     begins, middles, ends = halves
     if len(begins) < 4:

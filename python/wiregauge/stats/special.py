@@ -1,7 +1,7 @@
-"""The special functions that statistics here are made of: those of `scipy.special`, and the transforms of `scipy.fft`.
+"""The special functions used here: those of `scipy.special`, and the transforms of `scipy.fft`.
 
-They are taken from the compiled modules behind these packages. The packages themselves wrap them for array libraries
-of others, which imports a third of NumPy that nothing here uses: a quarter of a second before anything is computed.
+They are taken from the compiled modules behind these packages. The packages themselves wrap them for other array
+libraries, which imports a third of NumPy that nothing here uses: a quarter of a second before anything is computed.
 Where a version of SciPy has them elsewhere, the packages are imported.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def compiled(package: str, module: str) -> ModuleType | None:
-    """A module of a package below `scipy`, without what the packages around it import; None where there is none."""
+    """A module of a package in `scipy`, without the imports of the packages around it; None where there is none."""
     name = f"{package}.{module}"
     stands: list[str] = []
     folder = Path(importlib.import_module("scipy").__path__[0])
@@ -42,7 +42,7 @@ def compiled(package: str, module: str) -> ModuleType | None:
         around = f"{around}.{part}".lstrip(".")
         folder = folder if around == "scipy" else folder / part
         if around not in sys.modules:
-            # Stands for the package while its module looks for the modules beside it.
+            # Stands in for the package while its module imports its siblings.
             sys.modules[around] = ModuleType(around)
             sys.modules[around].__path__ = [str(folder)]
             stands.append(around)
@@ -71,7 +71,7 @@ def cosine_transform(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 _ORTHONORMAL: Final = 1
-"""As the compiled module counts norms."""
+"""The code of the orthonormal norm in the compiled module."""
 _TRANSFORMS: Final = compiled("scipy.fft._pocketfft", "pypocketfft")
 _UFUNCS: Final = compiled("scipy.special", "_ufuncs")
 

@@ -1,14 +1,14 @@
-"""Does a series keep its character from beginning to end? The rules for the warm-up and for stationarity.
+"""Tests for stationarity and for a sufficient warm-up.
 
-A percentile of a run that drifts is a percentile of that run and of nothing else, and a beginning that differs says
-that the warm-up may be too short. Both are found by rule, with a stated rate of false alarms, never by eye; both are
-said beside figures and take nothing out of them.
+A percentile of a drifting run describes that run only, and a different beginning suggests that the warm-up is too
+short. Both are found by rule, with a stated rate of false alarms, never by eye; both are reported next to figures and
+remove nothing from them.
 
-All tests look at *scores*, the values' places among 256 quantiles of their own series: heavy tails then weigh no more
-than anything else. Neighbouring values resemble each other, so the tests see means of blocks ten correlation times
-long, nearly independent of each other. The correlation time is taken within eighths of the series, each about its own
-mean, so that a drift does not pass for memory. A memory of the order of the series itself cannot be told from a
-drift: it is reported as one, or, where fewer than ten blocks remain, as not testable.
+All tests use *scores*, the values' ranks among 256 quantiles of their own series: heavy tails then weigh no more
+than other values. Neighbouring values are correlated, so the tests use means of blocks ten correlation times long,
+which are nearly independent. The correlation time is taken within eighths of the series, each about its own
+mean, so that a drift does not look like memory. A memory as long as the series itself is indistinguishable from
+a drift: it is reported as one, or, where fewer than ten blocks remain, as not testable.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from wiregauge.stats.dependence import correlation_time
 Floats = NDArray[np.float64]
 
 FALSE_ALARMS = 0.01
-"""Stationary series that are called drifting."""
+"""Probability of calling a stationary series drifting."""
 FALSE_WARM_UP = 0.001
-"""Stationary series of which a beginning is said to differ."""
+"""Probability of calling the beginning of a stationary series different."""
 
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 64
 BLOCK_TIMES = 10
-"""Correlation times in a block."""
+"""The length of a block in correlation times."""
 EIGHTHS = 8
 FEWEST = 100
-"""Values below which nothing is tested."""
+"""The fewest values for a test."""
 BATCH = 5
 """Values per batch of MSER-5."""
 _LEVELS = 256
@@ -44,10 +44,10 @@ _TAIL = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """What the tests say of a series of `n` values in measured order.
+    """The results of the tests for a series of `n` values in measured order.
 
-    `p` is the chance that a stationary series looks as unsteady, None where it cannot be tested; `kind` says what
-    changes most, the level or the upper tail. The first `settled_after` values differ from the rest, 0 for none.
+    `p` is the p-value of stationarity, None where it cannot be tested; `kind` names what changes most, the level or
+    the upper tail. The first `settled_after` values differ from the rest, 0 for none.
     """
 
     n: int
@@ -57,7 +57,7 @@ class Steadiness:
     settled_after: int
 
     def drifts(self, among: int = 1) -> bool:
-        """Whether the series is called not stationary, at `FALSE_ALARMS` for all of the `among` series together."""
+        """Whether the series is called non-stationary, at `FALSE_ALARMS` for all of `among` series together."""
         return self.p is not None and self.p * among < FALSE_ALARMS
 
 
@@ -65,7 +65,7 @@ def steadiness(values: Floats, among: int = 1) -> Steadiness:
     """Tests a series in measured order. `among` series are tested together and share the rate of false alarms.
 
     Stationarity: Mann-Kendall (trend) and Pettitt (one change) on block means of the scores, and of the share above
-    p90; the smallest of the four, times four. Where the beginning differs from the rest (`_beginning`) and what
+    p90; the least of the four p-values, times four. Where the beginning differs from the rest (`_beginning`) and what
     remains beyond the cut of MSER-5 is steady, `settled_after` is that cut; `p` stays that of the whole series.
     """
     n = len(values)
@@ -83,7 +83,7 @@ def steadiness(values: Floats, among: int = 1) -> Steadiness:
 
 
 def _scores(values: Floats) -> Floats:
-    # Any rising function of the values would do as a score, so its steps need no more than a sample of them.
+    # Any increasing function of the values would do as a score, so a sample gives its steps.
     sample = np.sort(values[:: max(1, len(values) // _SAMPLE)])
     at = np.linspace(0, len(sample) - 1, min(_LEVELS, len(sample))).astype(np.int64)
     return np.searchsorted(np.unique(sample[at]), values).astype(np.float64)
@@ -96,7 +96,7 @@ def _local_time(scores: Floats) -> float:
 
 
 def _unsteady(scores: Floats, tau: float) -> tuple[float | None, str]:
-    """The p-value of both tests on level and tail together, and which of the two changes most."""
+    """The combined p-value of both tests on level and tail, and which of the two changes most."""
     n = len(scores)
     blocks = min(MOST_BLOCKS, int(n / (BLOCK_TIMES * tau)))
     if blocks < FEWEST_BLOCKS:
@@ -128,14 +128,14 @@ def pettitt(values: Floats) -> float:
     """p-value of no change in level in independent values (Pettitt, Applied Statistics 28, 1979; his approximation)."""
     n = len(values)
     signs = np.sign(values[None, :] - values[:, None])
-    # U(t) counts, over all pairs across t, how often the later value is the greater.
+    # U(t) counts, over all pairs across t, how often the later value is greater.
     across = np.cumsum(np.sum(signs, axis=1))
     largest = float(np.max(np.abs(across)))
     return min(1.0, 2 * exp(-6 * largest**2 / (n**3 + n**2)))
 
 
 def _beginning(scores: Floats, tau: float) -> float:
-    """p-value of the beginning being like the rest: the smallest of heads of 5, 10, 20 ..., times their number.
+    """p-value of the beginning being like the rest: the least over heads of 5, 10, 20 ..., times their number.
 
     A head is as short as the normal approximation of its mean allows: the more skewed the scores (nearly all of
     them alike), the longer.
@@ -157,7 +157,7 @@ def _beginning(scores: Floats, tau: float) -> float:
         length *= 2
     if not heads:
         return 1.0
-    # The correlation time is an estimate, too: a guarded number of degrees of freedom stands for its error.
+    # The correlation time is an estimate, too: reduced degrees of freedom allow for its error.
     degrees = max(2.0, n / tau / 4)
     total = np.cumsum(scores)
     best = 1.0
@@ -171,8 +171,8 @@ def _beginning(scores: Floats, tau: float) -> float:
 def mser5(values: Floats) -> int:
     """Values at the beginning that MSER-5 would leave out (White, Simulation 69, 1997): a multiple of 5, at most half.
 
-    The cut that makes the standard error of the mean of the remaining batches of five least. Where the least lies at
-    half the series, there is no steady part to be found by it, and nothing is cut: 0.
+    The cut with the least standard error of the mean of the remaining batches of five. If that is at half the series,
+    no steady part is found, and nothing is cut: 0.
     """
     count = len(values) // BATCH
     if count < 4:

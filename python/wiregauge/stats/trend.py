@@ -1,4 +1,4 @@
-"""Steps in a short history of figures that each carry an uncertainty: one value per run, tens of runs."""
+"""Steps in a short history of figures with uncertainties: one value per run, tens of runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def change_points(
     under no step after Bonferroni over the places to split, and if the halves' means lie more than `resolution`
     apart. The variance is the greatest of the scatter within the halves, of that between successive runs
     of the whole history (a robust one, which steps do not raise), and of the values' own uncertainty (95 %
-    half-widths): runs that differ by less than they are known to within are no step, however regular they are.
+    half-widths): differences within the uncertainty are no step, however regular they are.
     """
     if len(values) != len(half_widths):
         raise ValueError("every value needs its half-width")
@@ -53,7 +53,7 @@ def _split(
 
 
 def _chance(before: Floats, after: Floats, known: float, scatter: float, resolution: float) -> float:
-    """Two-sided probability of so great a difference of means without a step; 1 where it is below `resolution`."""
+    """Two-sided probability of such a difference of means without a step; 1 where it is below `resolution`."""
     gap = abs(float(after.mean() - before.mean()))
     if gap <= resolution:
         return 1.0
@@ -64,16 +64,16 @@ def _chance(before: Floats, after: Floats, known: float, scatter: float, resolut
     if variance == 0:
         return 0.0
     t = gap / sqrt(variance * (1 / len(before) + 1 / len(after)))
-    # Where the runs' own uncertainty is the greater, it is known from many messages and needs no Student's tail.
+    # If the runs' own uncertainty is greater, it comes from many messages and needs no Student's tail.
     return float(2 * special.ndtr(-t)) if known >= seen else float(2 * special.stdtr(n - 2, -t))
 
 
 def reference(values: Floats, half_widths: Floats, level: float) -> Estimate:
-    """What the next run is to be held against: the median of previous ones, with an interval at `level`.
+    """The reference for the next run: the median of previous ones, with an interval at `level`.
 
-    As long as the runs differ by no more than their own 95 % half-widths explain, the interval is the median of theirs.
-    Where they differ by more (a chi-squared test at 5 %), it is the interval that predicts a further run, Student's
-    with k - 1 degrees of freedom: with few runs that scatter nobody knows yet what is normal, and the interval is wide.
+    If the runs differ by no more than their own 95 % half-widths explain, the interval is the median of theirs. If they
+    differ by more (a chi-squared test at 5 %), it is the prediction interval of a further run, Student's with k - 1
+    degrees of freedom: with few scattered runs the normal range is unknown, and the interval wide.
     """
     if len(values) == 0:
         raise ValueError("a reference needs at least one run")

@@ -1,11 +1,11 @@
-"""Could nothing have changed? Two samples tested for a share, a quantile and a mean, and what change they would show.
+"""Two-sample tests of a share, a quantile and a mean, and the change that they can detect.
 
 An interval of one side's quantile is open where that side alone has no value extreme enough, however far the other side
-lies away. A test need not know either quantile: under "nothing changed" the two samples are one, so of the messages
-beyond the quantile of both together each side has a share that chance alone decides (the median test of Mood, 1950, and
+lies away. A test needs neither quantile: under the null hypothesis the two samples are one, so the split of the
+messages beyond the pooled quantile between the sides is random (the median test of Mood, 1950, and
 Westenberg, 1948, at any quantile). That number is hypergeometric, whatever the distribution of the values.
 
-Neighbouring messages resemble each other: counts are divided by the messages per independent event, rounded against a
+Neighbouring messages are correlated: counts are divided by the messages per independent event, rounded against a
 finding. Repeats that differ by more than their messages explain are compared by their spread (Welch, Biometrika 34,
 1947).
 """
@@ -27,22 +27,22 @@ from wiregauge.stats.quantiles import exact, quantile, rank
 from wiregauge.stats.shift import Flags, Floats, Sample, combined_worth, differ
 
 POWER = 0.8
-"""Probability with which a change is found from the stated size on, as is usual where a study is planned."""
+"""Power: the probability with which a change of the stated size is found, as usual in planning studies."""
 
 _EXACT = 2500.0
-"""Variance of a hypergeometric count from which the normal distribution, corrected for continuity, takes its place."""
+"""Variance of a hypergeometric count above which the normal distribution, corrected for continuity, is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Probability, nothing having changed, of a change upwards or downwards at least as great as the one seen."""
+    """One-sided p-values: of a change upwards, and of one downwards, at least as great as observed."""
 
     up: float
     down: float
 
     @property
     def both(self) -> float:
-        """Of one so great in either direction."""
+        """The two-sided p-value."""
         return min(1.0, 2 * min(self.up, self.down))
 
 
@@ -51,10 +51,10 @@ NOTHING = Chance(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """How often something happened in `n` messages, `clustered` of them at a time.
+    """The number of events in `n` messages, in clusters of `clustered` messages.
 
-    `spread` is the variance of the share from what it scatters between repeats, of `degrees` degrees of freedom; 0
-    where repeats differ by no more than their messages explain.
+    `spread` is the variance of the share from its scatter between repeats, with `degrees` degrees of freedom; 0 where
+    repeats differ by no more than their messages explain.
     """
 
     count: int
@@ -65,7 +65,7 @@ class Events:
 
 
 def events(runs: Sequence[Flags]) -> Events:
-    """What happened, from a series of yes and no per repeat, each in measured order."""
+    """The events in flags, a series per repeat, each in measured order."""
     filled = [flags for flags in runs if len(flags)]
     sizes = np.array([len(flags) for flags in filled], dtype=np.float64)
     counts = np.array([int(np.count_nonzero(flags)) for flags in filled], dtype=np.float64)
@@ -83,19 +83,19 @@ def events(runs: Sequence[Flags]) -> Events:
 
 @dataclass(frozen=True, slots=True)
 class ShareTest:
-    """Whether something happens to a greater or a smaller share of the messages (Fisher's exact test, conditional)."""
+    """Test whether an event has a greater or a smaller share of the messages (Fisher's exact test, conditional)."""
 
     base: Events
     new: Events
 
     @property
     def clustered(self) -> float:
-        """Messages per event; where a side saw none, its events are taken to cluster as the other's do."""
+        """Messages per event; a side without events takes the other side's clustering."""
         return max(self.base.clustered, self.new.clustered)
 
     @property
     def chance(self) -> Chance:
-        """The chance of so different shares when both are one."""
+        """The p-values of shares this different when both are equal."""
         base, new = self.base, self.new
         if not base.n or not new.n:
             return NOTHING
@@ -114,8 +114,8 @@ class ShareTest:
         """The change of the share that is found with `POWER` at the two-sided level `alpha`; None where none would be.
 
         Upwards and downwards, the greater of the two; a share that is too small to be seen falling has upwards only.
-        What only the loss of every message would show is out of reach. So is everything where messages were struck
-        together in too few events (`too_few`): how they cluster is then not known, and the next may take any number.
+        A change that only the loss of every message would show is out of reach. So is any change with too few clustered
+        events (`too_few`): their clustering is then unknown, and the next may hit any number.
         """
         base, new, many = self.base, self.new, self.clustered
         if not base.n or not new.n or base.spread or new.spread or self.too_few(alpha):
@@ -131,8 +131,9 @@ class ShareTest:
         return max(found, default=None)
 
     def too_few(self, alpha: float) -> bool:
-        """Whether more messages were struck on one side than chance explains one by one, but in so few events that
-        chance explains these however they fell to the sides: one outage, say, where the other side had none."""
+        """Whether one side has more messages hit than chance explains one by one, but in too few events to prove a
+        difference: one outage, say, where the other side had none.
+        """
         base, new, many = self.base, self.new, self.clustered
         if many < _ONE_BY_ONE:
             return False
@@ -147,28 +148,28 @@ class ShareTest:
 
 _POWER_FACTOR = float(special.ndtri(POWER))
 _ONE_BY_ONE = 1.5
-"""Messages per event up to which each message counts as an event of its own."""
+"""Messages per event up to which each message counts as an event."""
 _STRIKING = 0.05
-"""Chance of so different shares, were each message an event of its own, up to which they are not passed over."""
+"""p-value, with each message an event of its own, up to which different shares are not ignored."""
 
 
 def _excess(less: Events, more: Events, clustered: float) -> float:
-    """Chance of as many events on the side `more` as there were, or more, when both sides have one share."""
+    """Probability of at least as many events on the side `more`, when both sides have one share."""
     sizes = [max(1, round(side.n / clustered)) for side in (less, more)]
     few, many = min(ceil(less.count / clustered), sizes[0]), floor(more.count / clustered)
     return _at_least(many, sizes[0] + sizes[1], few + many, sizes[1])
 
 
 def least_chance(n: int, m: int) -> float:
-    """The least chance (two-sided) that `n` values beside `m` others can have: that of lying wholly apart, either way.
+    """The least two-sided p-value possible for `n` and `m` values: that of complete separation.
 
-    No test of so few values finds anything at a level below it, however far they lie apart.
+    No test of so few values finds anything at a lower level, however far apart they are.
     """
     return min(1.0, 2 * exp(-float(_log_choose(n + m, np.float64(m)))))
 
 
 def _welch(gap: float, parts: Sequence[tuple[float, float]]) -> float:
-    """One-sided chance of a gap at least so great, from variance and degrees of freedom of either estimate."""
+    """One-sided p-value of a gap at least so great, from variance and degrees of freedom of either estimate."""
     variance, degrees = _joined(parts)
     if variance == 0:
         return 0.0 if gap > 0 else 1.0
@@ -191,7 +192,7 @@ def _moments(population: int, hits: int, draws: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _tails(population: int, hits: int, draws: int) -> tuple[int, Floats]:
-    """The least count looked at, and from there on the chance of so many or more (hypergeometric)."""
+    """The least count considered, and from there on the probabilities of at least so many (hypergeometric)."""
     mean, variance = _moments(population, hits, draws)
     reach = 12 * sqrt(variance) + 60
     first = max(0, hits + draws - population, floor(mean - reach))
@@ -210,7 +211,7 @@ def _log_choose(n: int, k: Floats | np.float64) -> Floats:
 
 
 def _at_least(k: int, population: int, hits: int, draws: int) -> float:
-    """Chance that of `hits` in a population `k` or more are among `draws` of it."""
+    """Probability that of `hits` in a population at least `k` are among `draws` of it."""
     if k <= max(0, hits + draws - population):
         return 1.0
     mean, variance = _moments(population, hits, draws)
@@ -223,7 +224,7 @@ def _at_least(k: int, population: int, hits: int, draws: int) -> float:
 
 
 def _fewest(population: int, hits: int, draws: int, tail: float) -> int | None:
-    """The least count among `draws` that chance exceeds or meets with at most `tail`; None where there is none."""
+    """The least count among `draws` that is reached with probability at most `tail`; None where there is none."""
     most = min(hits, draws)
     mean, variance = _moments(population, hits, draws)
     if variance > _EXACT:
@@ -249,26 +250,26 @@ def _fewest_beside(k: int, n: int, m: int, tail: float) -> int | None:
 
 
 class Pair:
-    """Two samples of one measure, and a bound of systematic error that a change has to exceed (same unit)."""
+    """Two samples of one measure, and a bound of systematic error that a change must exceed (same unit)."""
 
     def __init__(self, base: Sample, new: Sample, instrument: float = 0.0) -> None:
         self.base, self.new, self.instrument = base, new, instrument
         self._merged: dict[float, Floats] = {}
 
     def mean(self) -> MeanTest:
-        """Whether the mean moved."""
+        """The test whether the mean moved."""
         return MeanTest(self)
 
     def quantile(self, q: float) -> QuantileTest:
-        """Whether the quantile `q` moved."""
+        """The test whether the quantile `q` moved."""
         return QuantileTest(self, q)
 
     def tail(self) -> TailTest:
-        """Whether more messages lie beyond all, or nearly all, of the other side."""
+        """The test whether more messages lie beyond all, or nearly all, of the other side."""
         return TailTest(self)
 
     def remembering(self, quantiles: Iterable[float], *, tail: bool = False) -> Iterator[Flags]:
-        """The series of yes and no whose memory tests of these quantiles, and of the tail, ask for."""
+        """The flag series whose memory is needed by tests of these quantiles and of the tail."""
         for _, *both in self.tail().cuts if tail else ():
             for flags in both:
                 yield from flags
@@ -279,8 +280,8 @@ class Pair:
                     yield from flags
 
     def split(self, q: float, by: float) -> tuple[float, bool, list[Flags], list[Flags]]:
-        """A cut at the quantile `q` of both, the new one less `by`; whether it counts as beyond itself; and what lies
-        beyond it on either side, by repeat."""
+        """A cut at the quantile `q` of both, the new one minus `by`; whether it counts as beyond itself; and flags of
+        the values beyond it on either side, by repeat."""
         merged = self.merged(by)
         n = len(merged)
         cut = float(merged[rank(n, q) - 1])
@@ -301,7 +302,7 @@ class Pair:
         )
 
     def merged(self, by: float) -> Floats:
-        """Both samples in ascending order, the new one less `by`."""
+        """Both samples in ascending order, the new one minus `by`."""
         if by not in self._merged:
             both = np.concatenate([self.base.ascending, self.new.ascending - by])
             both.sort(kind="stable")
@@ -311,16 +312,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class MeanTest:
-    """Welch's test of two means, each with the variance and the degrees of freedom that its memory leaves it."""
+    """Welch's test of two means, each with the variance and degrees of freedom from its memory."""
 
     pair: Pair
 
     @property
     def chance(self) -> Chance:
-        """The chance of so different means when both are one and the instrument errs as far as it may.
+        """The p-values of means this different when both are equal and the instrument has its greatest error.
 
-        Never below that of drawing just these values for one side out of all of both: few values prove little, however
-        alike they are.
+        Never below the probability of drawing just these values for one side out of both: few values prove little,
+        however alike they are.
         """
         base, new = self.pair.base, self.pair.new
         if base.n < 2 or new.n < 2:
@@ -332,7 +333,7 @@ class MeanTest:
         return Chance(max(up, least), max(down, least))
 
     def reach(self, alpha: float) -> float | None:
-        """The shift that is found with `POWER` at the two-sided level `alpha`; None where none would be at all."""
+        """The shift that is found with `POWER` at the two-sided level `alpha`; None where none would be."""
         base, new = self.pair.base, self.pair.new
         if base.n < 2 or new.n < 2 or least_chance(base.n, new.n) > alpha:
             return None
@@ -341,9 +342,9 @@ class MeanTest:
 
 
 def _found_factor(alpha: float, degrees: float) -> float:
-    """Standard errors of a difference from which on it is found with `POWER`.
+    """The difference in standard errors that is found with `POWER`.
 
-    The error is estimated, both of what the reach is stated by and of what will be tested; each estimate scatters by
+    The standard error is an estimate, both for the stated reach and in the later test; each scatters by
     1 / sqrt(2 degrees) of itself.
     """
     if degrees == inf:
@@ -356,10 +357,9 @@ def _found_factor(alpha: float, degrees: float) -> float:
 
 
 class QuantileTest:
-    """Whether more messages than chance explains lie beyond the quantile of both samples together.
+    """Test whether more messages than chance explains lie beyond the pooled quantile of both samples.
 
-    Where values are tied at that quantile, they count as beyond it or not by what leaves the share of all that lie
-    beyond closer to what the quantile says.
+    Values tied at that quantile count as beyond it or not, whichever brings the share beyond closer to the quantile.
     """
 
     def __init__(self, pair: Pair, q: float) -> None:
@@ -369,18 +369,18 @@ class QuantileTest:
         self._down = self._up if pair.instrument == 0 else self._at(-pair.instrument)
 
     def _at(self, by: float) -> tuple[float, bool, ShareTest]:
-        """The cut, whether it counts as beyond itself, and what lies beyond it on either side."""
+        """The cut, whether it counts as beyond itself, and the test of the messages beyond it."""
         cut, within, base, new = self.pair.split(self.q, by)
         return cut, within, ShareTest(events(base), events(new))
 
     @property
     def beyond(self) -> tuple[float, bool, ShareTest]:
-        """What decides: the cut, whether values at it count as beyond, and the messages beyond it on either side."""
+        """The deciding split: the cut, whether values at it count as beyond, and the test of the messages beyond it."""
         return self._up if self._shift >= 0 else self._down
 
     @property
     def chance(self) -> Chance:
-        """The chance of so uneven a split; a direction in which the quantile itself did not move has no evidence."""
+        """The p-values of such an uneven split; at least 0.5 in a direction in which the quantile did not move."""
         up, down = self._up[2].chance.up, self._down[2].chance.down
         bound = self.pair.instrument
         return Chance(
@@ -390,8 +390,8 @@ class QuantileTest:
     def reach(self, alpha: float) -> float | None:
         """The shift that is found with `POWER` at the two-sided level `alpha`; None where none would be, however great.
 
-        The test, turned round, is an interval of a common shift between two order statistics, one of either side: its
-        half-width at the level, and at the one that `POWER` asks for. The greater of upwards and downwards.
+        The inverted test is an interval of a common shift between two order statistics, one of either side: its
+        half-width at the level, plus that at the level of `POWER`. The greater of upwards and downwards.
         """
         found = []
         for test, sign in ((self._up[2], 1), (self._down[2], -1)):
@@ -402,7 +402,7 @@ class QuantileTest:
         return max(found)
 
     def _half(self, test: ShareTest, sign: int, tail: float) -> float | None:
-        """How far the shift may come out beyond the true one, in the direction of `sign`, with the chance `tail`."""
+        """Excess of the estimated shift over the true one, in the direction of `sign`, of probability `tail`."""
         pair, many = self.pair, test.clustered
         sides = (pair.base, pair.new) if sign > 0 else (pair.new, pair.base)
         sizes = [max(1, round(side.n / many)) for side in sides]
@@ -424,16 +424,16 @@ class QuantileTest:
 
 
 _TOPS = (10, 30)
-"""Messages of both sides together of which a tail test asks whose they are, besides those beyond all of a side."""
+"""Numbers of greatest messages of both sides together that a tail test compares, besides those beyond a whole side."""
 
 
 class TailTest:
-    """Whether one side has more messages than chance explains beyond all, or nearly all, of the other.
+    """Test whether one side has more messages than chance explains beyond all, or nearly all, of the other.
 
-    A few messages of thousands move neither a mean nor a percentile that there are values enough for. Those beyond the
-    greatest value of the other side are as many as chance has them (Rosenbaum, Ann. Math. Statist. 25, 1954); so that
-    one straggler there hides none, it is asked of the greatest `_TOPS` of both sides together as well. Each is Fisher's
-    exact test, and the least of their chances counts as many times as they are (Bonferroni).
+    A few messages in thousands move neither a mean nor a supported percentile. The number beyond the greatest value of
+    the other side has a known distribution (Rosenbaum, Ann. Math. Statist. 25, 1954); so that one outlier there hides
+    none, the greatest `_TOPS` of both sides together are tested as well. Each is Fisher's exact test, and the least
+    p-value is multiplied by their number (Bonferroni).
     """
 
     def __init__(self, pair: Pair) -> None:
@@ -441,7 +441,7 @@ class TailTest:
 
     @cached_property
     def cuts(self) -> tuple[tuple[float, list[Flags], list[Flags]], ...]:
-        """Values, and which messages lie beyond them on either side; upwards first, then as many downwards."""
+        """Cut values, and flags of the messages beyond them on either side; upwards first, then as many downwards."""
         pair, found = self.pair, []
         for by, greatest in (
             (pair.instrument, pair.base.ascending[-1]),
@@ -465,19 +465,19 @@ class TailTest:
 
     @property
     def _asked(self) -> int:
-        """Cuts in one direction."""
+        """The number of cuts in one direction."""
         return len(self.cuts) // 2
 
     @property
     def chance(self) -> Chance:
-        """The chance of so many messages of one side beyond the other."""
+        """The p-values of so many messages of one side beyond the other."""
         up = min(test.chance.up for _, test in self._tests[: self._asked])
         down = min(test.chance.down for _, test in self._tests[self._asked :])
         return Chance(min(1.0, up * self._asked), min(1.0, down * self._asked))
 
     @property
     def beyond(self) -> tuple[float, bool, ShareTest]:
-        """What decides: the cut whose split has the least chance, and the messages beyond it on either side."""
+        """The deciding split: the cut with the least p-value, and the test of the messages beyond it."""
         asked = self._asked
         chances = [
             test.chance.up if place < asked else test.chance.down
@@ -487,7 +487,7 @@ class TailTest:
         return cut, False, test
 
     def reach(self, alpha: float) -> float | None:
-        """The share of messages that is found beyond all of the other side with `POWER`; None where none would be."""
+        """The share of messages beyond all of the other side that is found with `POWER`; None where none would be."""
         found = []
         for test, sides in (
             (self._tests[0][1], (self.pair.base, self.pair.new)),
@@ -503,6 +503,6 @@ class TailTest:
 
 
 def _from_above(ascending: Floats, place: float) -> float:
-    """The order statistic `place` counted from the greatest value, which is 1."""
+    """The order statistic at `place`, counted from the greatest value as 1."""
     k = min(max(round(place), 1), len(ascending))
     return float(ascending[len(ascending) - k])

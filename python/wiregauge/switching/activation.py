@@ -105,7 +105,7 @@ def _stream(session: Session, number: int, service: Service, rate: float) -> Str
 
 
 def _seconds(session: Session, phase: str, streams: tuple[Stream, ...]) -> float:
-    """So long that a burst credit hides no more than half of the FLR that a service may have, up to `_LONGER`."""
+    """Seconds of a trial, at most `_LONGER` times usual; a burst credit then hides at most half of the allowed FLR."""
     rates = [one.load_ppm / 1e6 * session.device.rate_bps for one in streams]
     usual = _SECONDS[phase, session.sizes.quick]
     if session.sizes.quick and session.sizes.virtual:
