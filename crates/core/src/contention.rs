@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// By the definition: one after another, the first of the most urgent, then whoever is left in order.
+        /// Reference by definition: repeatedly take the first of the most urgent, then the rest in order.
         #[test]
         fn the_first_of_the_most_urgent_leads_each_port(
             came in proptest::collection::vec((0_usize..4, 0_usize..3), 0..30),

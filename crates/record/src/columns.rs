@@ -1,8 +1,8 @@
 //! Records as Arrow columns and back; shared by segment files and Parquet.
 //!
-//! Vocabulary columns carry their whole vocabulary as dictionary, in the order of the codes, so that a key is
-//! the code itself and encoding looks nothing up. Decoding goes by the dictionary's text, not by its order,
-//! because a rewritten file may number its dictionary differently.
+//! Vocabulary columns carry their whole vocabulary as dictionary, in the order of the codes, so that a key is the code
+//! itself and encoding needs no look-up. Decoding uses the dictionary's text, not its order, because a rewritten file
+//! may number its dictionary differently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub fn vocabulary_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
 }
 
-/// The dictionary of a vocabulary column: every name, at the place of its code.
+/// The dictionary of a vocabulary column: every name, at the index of its code.
 pub fn vocabulary<T: Coded>() -> ArrayRef {
     Arc::new(StringArray::from_iter_values(T::all().iter().map(|v| v.text())))
 }
@@ -46,7 +46,7 @@ pub fn record_schema(metadata: HashMap<String, String>) -> SchemaRef {
     )
 }
 
-/// Makes batches of records.
+/// Encodes batches of records.
 #[derive(Debug)]
 pub struct RecordColumns {
     dictionaries: [ArrayRef; 4],
@@ -114,7 +114,7 @@ fn column<'a, A: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<
         .ok_or_else(|| format!("the column `{name}` has the unexpected type {}", array.data_type()))
 }
 
-/// The column of this name, or what is wrong with it.
+/// The numeric column `name`, or a text about what is wrong with it.
 pub fn number_column<'a, T: ArrowPrimitiveType>(
     batch: &'a RecordBatch,
     name: &str,
@@ -122,7 +122,7 @@ pub fn number_column<'a, T: ArrowPrimitiveType>(
     Ok(column::<PrimitiveArray<T>>(batch, name)?.values())
 }
 
-/// The flag column of this name, or what is wrong with it.
+/// The flag column `name`, or a text about what is wrong with it.
 pub fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
     column(batch, name)
 }
@@ -130,12 +130,12 @@ pub fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanA
 /// A vocabulary column.
 pub struct CodeColumn<'a, T> {
     keys: &'a [u8],
-    /// By key.
+    /// Value of each key.
     meaning: [T; 256],
 }
 
 impl<'a, T: Coded> CodeColumn<'a, T> {
-    /// The column of this name, or what is wrong with it.
+    /// The vocabulary column `name`, or a text about what is wrong with it.
     pub fn of(batch: &'a RecordBatch, name: &str) -> Result<Self, String> {
         let array: &DictionaryArray<UInt8Type> = column(batch, name)?;
         let texts = array
@@ -151,7 +151,7 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
             }
         }
         let keys: &[u8] = array.keys().values();
-        // Nearly always every word is known, and the highest key tells it all.
+        // Usually every name is known, and a check of the highest key suffices.
         let known = is_known.iter().take_while(|known| **known).count();
         let highest = keys.iter().copied().max().map_or(0, usize::from);
         if highest >= known && !keys.iter().all(|key| is_known[usize::from(*key)]) {
@@ -167,19 +167,19 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
     }
 }
 
-/// A column of a table beside the records: told once, for its schema, for writing and for reading.
+/// A column of a table beside the records, defined once for its schema, writing and reading.
 pub struct Cells<R> {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its type.
+    /// Arrow type of the column.
     pub data_type: fn() -> DataType,
-    /// The cells of rows; the array is the dictionary of their kinds.
+    /// Encodes the cells of rows; the array is the dictionary of their kinds.
     pub write: fn(&[R], &ArrayRef) -> Result<ArrayRef, ArrowError>,
-    /// Sets what the cells of the column of this name say, or what is wrong with it.
+    /// Decodes the column of this name into rows, or returns what is wrong with it.
     pub read: fn(&RecordBatch, &str, &mut [R]) -> Result<(), String>,
 }
 
-/// [`Cells`] of numbers: name, type of Arrow, how a row has the number and how it is given it.
+/// [`Cells`] of numbers: name, Arrow type, and how to read and set the field of a row.
 macro_rules! number_cells {
     ($name:literal, $arrow:ty, $get:expr, $set:expr) => {
         $crate::columns::Cells {

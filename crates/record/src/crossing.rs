@@ -1,5 +1,5 @@
-//! Frames that crossed between hosts and a network that was played between them: what came in, and what was handed out. With
-//! the plan it is all that the network was told, so that what it did can be done again.
+//! Frames that crossed between hosts and a network played between them: those that came in, and those handed out. With
+//! the plan they are all inputs of the network, so that its run can be repeated.
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
@@ -12,7 +12,7 @@ use crate::schema::{FLOW_FOREIGN, RecordFlags};
 use crate::table::Row;
 
 coded! {
-    /// What crossed, and which way.
+    /// Direction or outcome of a crossing.
     CrossingKind {
         /// A host's frame came to its card.
         Entered = 0 "entered",
@@ -20,43 +20,43 @@ coded! {
         Left = 1 "left",
         /// The host's kernel did not take it.
         Refused = 2 "refused",
-        /// Nothing crossed: here the network ended, all before it is there.
+        /// No frame: end of the network's run, written after all crossings.
         Ended = 3 "ended",
     }
 }
 
-/// A frame that crossed between a host and the network, in the order in which the network knew of them.
+/// A frame that crossed between a host and the network, in the order in which the network handled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// When, by the network.
+    /// Instant of the crossing in the network's time.
     pub time: RunTime,
-    /// By how much the network's time differs from that of the host: it took the frame so long after it had come, or it was given
-    /// out so long after `time`.
+    /// Lateness of the network against the host's time: how long after its arrival the frame was taken, or how long
+    /// after `time` it was handed out.
     pub late: Span,
-    /// Where it goes; zeros of one that leaves.
+    /// Destination address; zeros for a frame that leaves.
     pub destination: MacAddress,
-    /// Where it comes from, likewise.
+    /// Source address; zeros for a frame that leaves.
     pub source: MacAddress,
-    /// Number of its message. Of a frame without one: of the background load that it is of, from 1; 0: of none.
+    /// Number of its message. For a frame without one: number of its background load, from 1; 0: none.
     pub sequence: u32,
     /// Flow of its message; [`FLOW_FOREIGN`] without one.
     pub flow: u16,
-    /// The host.
+    /// Node of the host.
     pub node: u16,
-    /// Bytes, FCS included; less than a frame has, where it is padded on the line.
+    /// Length in bytes, FCS included; may be less than on the line, where short frames are padded.
     pub length: u16,
     /// The tag control information of its VLAN tag (IEEE 802.1Q-2022, 9.6).
     pub tag: Option<u16>,
-    /// Its last byte, in which the frame of a virtual link has its number.
+    /// Last byte, the sequence number in a frame of a virtual link.
     pub last: u8,
     /// Leg and phase of its message.
     pub flags: RecordFlags,
-    /// What.
+    /// Direction or outcome.
     pub kind: CrossingKind,
 }
 
 impl Crossing {
-    /// The row of the end.
+    /// The row that marks the end.
     pub const fn ended(time: RunTime) -> Self {
         let none = MacAddress([0; 6]);
         Self {
@@ -76,7 +76,7 @@ impl Crossing {
     }
 }
 
-/// A table's cell for no tag.
+/// Cell value of a frame without tag.
 const UNTAGGED: i32 = -1;
 
 fn number(address: MacAddress) -> u64 {

@@ -1,4 +1,4 @@
-//! What can go wrong between a record and the disk: always somebody's disk, file or plan, never a panic.
+//! Errors between a record and the disk: the fault of a disk, file or plan, never a panic.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ pub enum RecordError {
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
-        /// Records that were handed over and are not in any file; earlier ones stay readable.
+        /// Number of records that were handed over and are in no file; earlier ones stay readable.
         records_lost: u64,
     },
     /// A file could not be opened or read.
@@ -21,7 +21,7 @@ pub enum RecordError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// A file is not what it should be.
@@ -29,29 +29,29 @@ pub enum RecordError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what to do about it.
+        /// The problem and its cure.
         problem: String,
     },
-    /// The encoder refused our own columns; a defect of this program.
+    /// The encoder refused the columns: a defect of this program.
     #[error("cannot encode {}: {problem}; this is a defect of wiregauge, please report it", path.display())]
     Encode {
         /// The file that was to be written.
         path: PathBuf,
-        /// What the encoder said.
+        /// Error of the encoder.
         problem: String,
     },
 }
 
 impl RecordError {
-    /// The disk refused to have `path` written.
+    /// [`RecordError::Write`]: writing `path` failed.
     pub fn write(path: &Path, source: io::Error) -> Self {
         Self::Write { path: path.to_owned(), source, records_lost: 0 }
     }
-    /// `path` could not be read.
+    /// [`RecordError::Read`]: reading `path` failed.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.to_owned(), source }
     }
-    /// The encoder refused what was to be written to `path`.
+    /// [`RecordError::Encode`]: encoding for `path` failed.
     pub fn encode(path: &Path, problem: impl ToString) -> Self {
         Self::Encode { path: path.to_owned(), problem: problem.to_string() }
     }

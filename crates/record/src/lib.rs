@@ -1,4 +1,4 @@
-//! What was observed: records, what is known to be missing of them, and what was true beside them.
+//! Observations: records, gaps in them, and the truth beside them.
 //!
 //! The records are the only bridge between running and judging: agents and the simulator write them, the
 //! tracking history is rebuilt from nothing else.

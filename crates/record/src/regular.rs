@@ -1,19 +1,19 @@
-//! Opening files that somebody else may have put where they are.
+//! Opening files that another program may have replaced.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a regular file for reading, and never waits: opening a FIFO would wait for a writer, and a device has no end.
+/// Opens a regular file for reading without blocking: opening a FIFO would wait for a writer, and a device has no end.
 ///
 /// # Errors
-/// It cannot be opened, or is no regular file: [`io::ErrorKind::IsADirectory`] for a directory,
+/// An error if it cannot be opened or is no regular file: [`io::ErrorKind::IsADirectory`] for a directory,
 /// [`io::ErrorKind::InvalidInput`] for a FIFO, a socket or a device.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
     {
-        // A socket.
+        // The error for a socket.
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Err(no_file()),
         opened => opened?,
     };

@@ -5,13 +5,13 @@ use wg_frame::time::RunTime;
 /// Version of the record columns; stored as `wiregauge.schema` in every segment and Parquet file.
 pub const RECORD_SCHEMA: u32 = 1;
 
-/// `flow` of a frame that carries no probe header of ours.
+/// `flow` of a frame without a probe header of Wiregauge.
 pub const FLOW_FOREIGN: u16 = u16::MAX;
 
 /// One frame seen at one point. 32 bytes, so that a ring of them stays in cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When, on the run's timescale.
+    /// Time of the observation, on the run's timescale.
     pub time: RunTime,
     /// Sequence number in the probe header.
     pub sequence: u32,
@@ -23,13 +23,13 @@ pub struct Record {
     pub port: u16,
     /// Frame length in bytes, destination address to FCS inclusive (RFC 1242, 3.5); an untagged minimum frame is 64.
     pub length: u16,
-    /// Where on the way.
+    /// Observation point.
     pub point: Point,
-    /// By which clock.
+    /// Clock of the timestamp.
     pub clock: Clock,
     /// CRC verdict of the observer.
     pub crc: Crc,
-    /// Why it was dropped; `None` unless `point` is [`Point::Drop`].
+    /// Reason of a drop; [`DropReason::None`] unless `point` is [`Point::Drop`].
     pub reason: DropReason,
     /// Leg and phase of the message.
     pub flags: RecordFlags,
@@ -37,7 +37,7 @@ pub struct Record {
 
 /// A fixed vocabulary whose codes count up from 0, stored as a dictionary column.
 pub trait Coded: Copy + 'static {
-    /// Every value, the one with code `i` at place `i`.
+    /// Every value, in the order of the codes.
     fn all() -> &'static [Self];
     /// Name in files.
     fn text(self) -> &'static str;
@@ -45,7 +45,7 @@ pub trait Coded: Copy + 'static {
     fn number(self) -> u8;
 }
 
-/// An enum that is a [`Coded`] vocabulary: a variant, its code and its name in files each.
+/// Defines an enum that is a [`Coded`] vocabulary: variants with code and name in files.
 #[macro_export]
 macro_rules! coded {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $text:literal),* $(,)? }) => {
@@ -80,32 +80,32 @@ macro_rules! coded {
 coded! {
     /// Observation points in the order a message passes them.
     Point {
-        /// When the schedule wanted the message sent.
+        /// Intended sending time by the schedule.
         IntendedSend = 0 "intended-send",
-        /// The application, just before it hands the message to the access point.
+        /// The application's call, just before it hands the message to the access point.
         ApplicationSend = 1 "application-send",
         /// The kernel's software transmit timestamp, as the driver takes the frame (after any queue discipline).
         DriverSend = 2 "driver-send",
         /// The interface's hardware transmit timestamp.
         WireSend = 3 "wire-send",
-        /// A switch received it.
+        /// Reception by a switch.
         SwitchIn = 4 "switch-in",
-        /// A switch sent it on.
+        /// Transmission by a switch.
         SwitchOut = 5 "switch-out",
-        /// A tap saw it. At the ends of a flow it stands for the application, which no tap sees.
+        /// Observation by a tap. At the ends of a flow it stands for the application, which no tap sees.
         Tap = 6 "tap",
         /// The interface's hardware receive timestamp.
         WireReceive = 7 "wire-receive",
         /// The kernel's software receive timestamp.
         DriverReceive = 8 "driver-receive",
-        /// The application got it.
+        /// Delivery to the application.
         ApplicationReceive = 9 "application-receive",
-        /// It was dropped here, on purpose or by rule; see the reason.
+        /// A drop, planted or by rule; see the reason.
         Drop = 10 "drop",
     }
 }
 coded! {
-    /// The clock a time was read from.
+    /// The clock from which a time was read.
     Clock {
         /// The schedule itself.
         Schedule = 0 "schedule",
@@ -117,14 +117,14 @@ coded! {
         Hardware = 3 "hardware",
         /// The simulator's exact time.
         Simulated = 4 "simulated",
-        /// The node's own simulated clock, which is not exact.
+        /// The node's own simulated clock, with its errors.
         Local = 5 "local",
     }
 }
 coded! {
     /// The observer's verdict on the message CRC.
     Crc {
-        /// Not looked at here.
+        /// Not checked here.
         Unchecked = 0 "unchecked",
         /// Matches.
         Ok = 1 "ok",
@@ -135,7 +135,7 @@ coded! {
 coded! {
     /// Why a frame was dropped.
     DropReason {
-        /// It was not.
+        /// Not dropped.
         None = 0 "none",
         /// A planted fault of the test.
         PlantedFault = 1 "planted-fault",
@@ -151,10 +151,10 @@ coded! {
         NotForwarded = 6 "not-forwarded",
         /// Its frame check sequence was wrong.
         FrameCheck = 7 "frame-check",
-        /// A switch does not let it in by this port: no such virtual link here, or a wrong length; of any receiver, a runt or
-        /// a giant.
+        /// A switch does not admit it at this port: no such virtual link here, or a wrong length; at any receiver, a
+        /// runt or a giant.
         Filtered = 8 "filtered",
-        /// It did not keep its virtual link's contract.
+        /// It violated its virtual link's contract.
         Policed = 9 "policed",
         /// Its number does not follow in the sequence of its virtual link on this network.
         Integrity = 10 "integrity",
@@ -162,7 +162,7 @@ coded! {
         SecondCopy = 11 "second-copy",
         /// It came outside the window in which a time-triggered frame is accepted.
         OutOfWindow = 12 "out-of-window",
-        /// A younger message took its place before its time to be sent came.
+        /// A younger message replaced it before its sending time.
         Superseded = 13 "superseded",
         /// The queue of its virtual link or of its schedule at the sender had no room for it.
         RegulatorFull = 14 "regulator-full",
@@ -188,7 +188,8 @@ coded! {
 }
 
 coded! {
-    /// What a bench did to the traffic on purpose, or what was true and nobody in the network could see.
+    /// Kind of an entry of the truth: what a bench did to the traffic on purpose, or a fact that nobody in the network
+    /// could observe.
     TruthKind {
         /// A link lost the frame.
         LinkLost = 0 "link-lost",
@@ -196,11 +197,11 @@ coded! {
         BitError = 1 "bit-error",
         /// A link delivered the frame twice.
         Duplicated = 2 "duplicated",
-        /// A link held the frame back; value: by how many picoseconds.
+        /// A link delayed the frame; value: by how many picoseconds.
         Delayed = 3 "delayed",
-        /// A link altered the payload behind the back of the frame check sequence.
+        /// A link altered the payload without a wrong frame check sequence.
         Corrupted = 4 "corrupted",
-        /// A link was cut; port: of this node.
+        /// A link was cut; port: the one of this node.
         Cut = 5 "cut",
         /// A link was restored.
         Restored = 6 "restored",
@@ -210,13 +211,13 @@ coded! {
         Up = 8 "up",
         /// A sender began to babble.
         BabbleBegan = 9 "babble-began",
-        /// It ended.
+        /// A sender ceased to babble.
         BabbleEnded = 10 "babble-ended",
-        /// A frame past every regulator was sent.
+        /// A babbling sender sent a frame past every regulator.
         Babbled = 11 "babbled",
-        /// A clock was set; value: forward by so many picoseconds.
+        /// A clock was stepped; value: by how many picoseconds, forward.
         ClockStepped = 12 "clock-stepped",
-        /// What a clock shows less the true time, at this time; value in picoseconds.
+        /// A clock's reading minus true time at this time; value in picoseconds.
         ClockOffset = 13 "clock-offset",
         /// Frames collided on a hub; value: attempts of this frame so far.
         Collision = 14 "collision",
@@ -224,52 +225,52 @@ coded! {
         Preempted = 15 "preempted",
         /// A fault was planted in a relay.
         RelayFault = 16 "relay-fault",
-        /// An event of a host began; value: its place among the host's events, from 0.
+        /// An event of a host began; value: its index among the host's events, from 0.
         HostEventBegan = 17 "host-event-began",
-        /// It ended; value likewise.
+        /// An event of a host ended; value: its index.
         HostEventEnded = 18 "host-event-ended",
-        /// An event of a host held the message up; value: by how many picoseconds.
+        /// An event of a host delayed the message; value: by how many picoseconds.
         HeldUp = 19 "held-up",
         /// A switch sent a frame of its own by this port.
         OwnFrame = 20 "own-frame",
-        /// A device of an AS6802 cluster is in another state; value: its code, -1 without power.
+        /// A device of an AS6802 cluster changed its state; value: its code, -1 without power.
         SyncState = 21 "sync-state",
-        /// Other synchronisation masters are in schedule at a device; value: a bit for each.
+        /// The membership at a device changed; value: a bit for each synchronisation master in schedule.
         SyncMembership = 22 "sync-membership",
-        /// A device found itself in the wrong clique; value: 0 synchronous, 1 asynchronous, 2 relative.
+        /// Clique detection found a device in the wrong clique; value: 0 synchronous, 1 asynchronous, 2 relative.
         SyncClique = 23 "sync-clique",
         /// The greatest difference of the clocks of a cluster's synchronised devices in an integration cycle; value in
         /// picoseconds, node: its first compression master.
         SyncPrecision = 24 "sync-precision",
-        /// A PTP port is in another state; value: its number (IEEE Std 1588-2019, table 20), 3 (DISABLED) without power.
+        /// A PTP port changed its state; value: its number (IEEE Std 1588-2019, table 20), 3 (DISABLED) without power.
         PtpState = 25 "ptp-state",
-        /// A PTP clock has the time of another grandmaster; value: its node, counted from 0 in the order of the plan.
+        /// A PTP clock changed its grandmaster; value: the grandmaster's node, counted from 0 in the order of the plan.
         PtpGrandmaster = 26 "ptp-grandmaster",
-        /// A corner of the credit of a shaped queue, not all of them; value in 10^-9 bits, sequence: its traffic class.
+        /// A selected corner of the credit of a shaped queue; value in 10^-9 bits, sequence: its traffic class.
         Credit = 27 "credit",
-        /// A sender cut the frame short, or ran on; value: bytes that it then had.
+        /// A sender truncated or extended the frame; value: its new length in bytes.
         WrongLength = 28 "wrong-length",
     }
 }
 
-/// One thing that was true, beside the records and never an input of judging.
+/// An entry of the truth: a fact beside the records, never an input of judging.
 ///
 /// Times are true times, whatever the clocks of the nodes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// When.
+    /// True time of the fact.
     pub time: RunTime,
-    /// What the kind says, in its unit; 0 where it says nothing.
+    /// Value as defined by the kind, in its unit; 0 for kinds without value.
     pub value: i64,
     /// Sequence number of the frame concerned; 0 without one.
     pub sequence: u32,
     /// Flow of the frame concerned; [`FLOW_FOREIGN`] without one.
     pub flow: u16,
-    /// The node; of a link's deed, the one at its far end.
+    /// The node; for an effect of a link, the one at its far end.
     pub node: u16,
-    /// Its port, counted from 1; 0 for the node as a whole.
+    /// Number of its port, counted from 1; 0 for the node as a whole.
     pub port: u16,
-    /// What.
+    /// Kind of fact.
     pub kind: TruthKind,
     /// Leg and phase of the frame.
     pub flags: RecordFlags,
@@ -285,7 +286,7 @@ impl RecordFlags {
     /// Sent during the warm-up.
     pub const WARM_UP: Self = Self(2);
 
-    /// Neither.
+    /// No flag.
     pub const fn empty() -> Self {
         Self(0)
     }
@@ -298,7 +299,7 @@ impl RecordFlags {
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// Both sets.
+    /// The union of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -1,13 +1,13 @@
-//! A distribution in bounded memory: every value counted in a bucket no wider than a thousandth of it.
+//! A distribution in bounded memory: values are counted in buckets no wider than a thousandth of the value.
 
 use std::collections::BTreeMap;
 
 /// log2 of the buckets per octave.
 const BITS: u32 = 10;
-/// Buckets per octave; below this many picoseconds every value has a bucket of its own.
+/// Buckets per octave; below this many picoseconds every value has its own bucket.
 const BUCKETS: usize = 1 << BITS;
 
-/// Counts by value, as HdrHistogram keeps them with 3 significant digits; number, extremes and sums are exact.
+/// Value counts, as in HdrHistogram with 3 significant digits; number, extremes and sums are exact.
 ///
 /// Two sketches of the same measure [merge](Self::merge) into the sketch of all their values, in any order.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Sketch {
     negative: Counts,
 }
 
-/// Values that are counted one by one, before counts get pages: a run of many flows has many sketches of few values.
+/// Number of values counted one by one before pages are used: a run of many flows has many sketches of few values.
 const FEW: u64 = 1 << 10;
 
 /// Counts by bucket number.
@@ -31,19 +31,19 @@ const FEW: u64 = 1 << 10;
 struct Counts {
     /// Number and count of buckets, ascending, while there are no pages.
     few: Vec<(u16, u16)>,
-    /// Values in `few`.
+    /// Number of values in `few`.
     taken: u64,
     pages: Option<Box<Pages>>,
 }
 
-/// From the lowest page that has any counts to the highest.
+/// Counts from the lowest page with any values to the highest.
 #[derive(Clone, Debug, Default)]
 struct Pages {
     /// Number of the first bucket.
     from: usize,
-    /// The low halves: half the memory stays in cache twice as long.
+    /// Low halves of the counts, to halve the memory touched.
     counts: Vec<u32>,
-    /// By bucket number: what ran over.
+    /// Overflow of the counts, by bucket number.
     high: BTreeMap<usize, u64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Bucket {
     pub low: i64,
     /// Highest value it takes, ps.
     pub high: i64,
-    /// Values in it.
+    /// Number of values in it.
     pub count: u64,
 }
 
@@ -151,7 +151,7 @@ impl Sketch {
         self.sum - i128::from(self.n) * i128::from(self.origin)
     }
 
-    /// Buckets that are not empty, by ascending value.
+    /// The non-empty buckets, by ascending value.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let below = self.negative.numbered().rev().map(|(number, count)| {
             let (low, high) = bounds(number);
@@ -164,7 +164,7 @@ impl Sketch {
         below.chain(above)
     }
 
-    /// The bucket in which the value of `rank` lies, counted from 1 in ascending order; `None` beyond the values.
+    /// The bucket of the value with this rank, counted from 1 in ascending order; `None` beyond the values.
     pub fn rank(&self, rank: u64) -> Option<Bucket> {
         let mut before = 0;
         self.buckets().find(|bucket| {
@@ -209,7 +209,7 @@ impl Counts {
         pages.add(number, by);
     }
 
-    /// Buckets that are not empty.
+    /// The non-empty buckets with their numbers.
     fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
         let few = self.few.iter().map(|&(number, count)| (number.into(), count.into()));
         few.chain(self.pages.iter().flat_map(|pages| pages.numbered()))
@@ -241,7 +241,7 @@ impl Pages {
         }
     }
 
-    /// Buckets that are not empty.
+    /// The non-empty buckets with their numbers.
     fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
         let counts = self.counts.iter().enumerate().map(|(place, &low)| {
             let number = self.from + place;
@@ -252,12 +252,12 @@ impl Pages {
     }
 }
 
-/// Number of the bucket of a magnitude: the exact ones first, then octave by octave.
+/// Bucket number of a magnitude: the exact ones first, then octave by octave.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "a bucket's number has less than 32 bits")]
 fn number(magnitude: u64) -> usize {
     let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(BITS + 1);
-    // From the second octave on the leading bit of the shifted magnitude adds the page that is missing here.
+    // From the second octave on the leading bit of the shifted magnitude supplies the missing page.
     (shift as usize * BUCKETS) + (magnitude >> shift) as usize
 }
 
@@ -315,7 +315,7 @@ mod tests {
         #[test]
         fn ranks_and_moments_are_those_of_the_values(
             values in prop::collection::vec(prop_oneof![any::<i64>(), -5_000i64..5_000, 0i64..100_000_000], 1..200),
-            // So that there are few values, and many.
+            // For few values, and for many.
             times in 1_usize..15,
         ) {
             let mut values = values.repeat(times);

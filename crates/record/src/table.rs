@@ -1,8 +1,8 @@
-//! Tables beside the records: how a bench keeps rows during a run.
+//! Tables beside the records, written by a bench during a run.
 //!
-//! They go to one Arrow IPC stream beside the segments, readable up to its last whole batch after a crash, as segments are;
-//! afterwards to one Parquet file (`wg_track::store_table`). A folder of rotating files, as records have, was not
-//! taken, because these tables are sparse.
+//! They go to one Arrow IPC stream beside the segments, readable up to its last complete batch after a crash, as
+//! segments are; afterwards to one Parquet file (`wg_track::store_table`). A folder of rotating files, as for records,
+//! was not taken, because these tables are sparse.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -22,32 +22,32 @@ use crate::guard::guarded;
 use crate::regular::open_regular;
 use crate::segment::{Damage, Messages};
 
-/// Rows in a full batch.
+/// Number of rows in a full batch.
 const BATCH: usize = 4096;
 
 /// A row of a table beside the records.
 pub trait Row: Copy + 'static {
-    /// Name of the table of a run in its spool.
+    /// File name of the table in the spool of a run.
     const FILE: &'static str;
-    /// What its files call themselves; stored as `wiregauge.kind`.
+    /// Kind of file; stored as `wiregauge.kind`.
     const KIND: &'static str;
     /// Version of its columns; stored as `wiregauge.schema`.
     const SCHEMA: u32;
-    /// Columns that grow from row to row, which Parquet stores by their differences.
+    /// Columns with ascending values, which Parquet stores as differences.
     const GROWING: &'static [&'static str];
-    /// Its columns, in their order.
+    /// The columns, in order.
     const COLUMNS: &'static [Cells<Self>];
 
-    /// A row whose cells are to be read yet.
+    /// A row to be filled by decoding.
     fn blank() -> Self;
 
-    /// When.
+    /// Time of the row.
     fn time(&self) -> RunTime;
 
-    /// The words of its kinds of row.
+    /// The dictionary of its kinds.
     fn kinds() -> ArrayRef;
 
-    /// Its columns, and what their file says of itself.
+    /// Arrow schema of the table, with file metadata.
     fn schema(metadata: HashMap<String, String>) -> SchemaRef {
         let fields = Self::COLUMNS.iter().map(|own| Field::new(own.name, (own.data_type)(), false));
         Arc::new(Schema::new(fields.collect::<Vec<_>>()).with_metadata(metadata))
@@ -56,7 +56,7 @@ pub trait Row: Copy + 'static {
     /// `rows` in the columns of [`schema`](Self::schema); `kinds` are those of [`kinds`](Self::kinds).
     ///
     /// # Errors
-    /// Of Arrow, where `schema` is another.
+    /// [`ArrowError`] if `schema` differs.
     fn batch(rows: &[Self], schema: &SchemaRef, kinds: &ArrayRef) -> Result<RecordBatch, ArrowError> {
         let columns = Self::COLUMNS.iter().map(|own| (own.write)(rows, kinds));
         RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
@@ -65,7 +65,7 @@ pub trait Row: Copy + 'static {
     /// Appends the rows of a batch.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A text about what is wrong with the batch.
     fn decode(batch: &RecordBatch, into: &mut Vec<Self>) -> Result<(), String> {
         let begin = into.len();
         into.resize(begin + batch.num_rows(), Self::blank());
@@ -86,15 +86,15 @@ pub struct TableWriter<R> {
     file: File,
     schema: SchemaRef,
     kinds: ArrayRef,
-    /// Encodes into memory; what it holds goes to the file in one write.
+    /// Encodes into memory; its output goes to the file in one write.
     encoder: StreamWriter<Vec<u8>>,
     batch: Vec<R>,
     written: u64,
 }
 
 impl<R: Row> TableWriter<R> {
-    /// Begins in `spool`, which is created if missing. The file exists from now on, also when nothing follows:
-    /// a run without such rows then says so.
+    /// Begins writing in `spool`, which is created if missing. The file exists from now on, also without rows: an empty
+    /// table is thus on record.
     ///
     /// # Errors
     /// [`RecordError::Write`] when the directory or the file cannot be made.
@@ -122,7 +122,7 @@ impl<R: Row> TableWriter<R> {
         if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Writes out the rows gathered so far, as a batch of their own.
+    /// Writes the rows gathered so far as a batch.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -139,7 +139,7 @@ impl<R: Row> TableWriter<R> {
         Ok(())
     }
 
-    /// Writes out the rest and sets the end mark. Returns the number of rows in the file.
+    /// Writes the rest and the end mark. Returns the number of rows in the file.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -161,8 +161,8 @@ impl<R: Row> TableWriter<R> {
 /// Reads the table in `path`, up to its end or its damage.
 ///
 /// # Errors
-/// [`RecordError::Read`] when the file cannot be opened, [`RecordError::Foreign`] when it is that of
-/// another run than `run_index`.
+/// [`RecordError::Read`] when the file cannot be opened, [`RecordError::Foreign`] when it belongs to another run than
+/// `run_index`.
 pub fn read_table<R: Row>(path: &Path, run_index: u32) -> Result<(Vec<R>, Option<Damage>), RecordError> {
     let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
     let bytes = file.metadata().map_err(|e| RecordError::read(path, e))?.len();

@@ -1,4 +1,4 @@
-//! What was true beside the records. Nothing that judges reads it: it is there so that judging can be judged.
+//! The truth beside the records. It is no input of judging; it serves to check the judgement.
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};

@@ -1,4 +1,4 @@
-//! All runs of a sweep, on all cores.
+//! Simulation of all runs of a sweep, in parallel.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,11 +15,11 @@ use crate::sink::{Spool, Watched};
 /// Simulates every run of `campaign` on `threads` threads (at least one), run `i` into the directory `spool_of(run)`,
 /// one folder per node, and returns the reports in the order of the runs.
 ///
-/// A run knows nothing of the others, so its files are the same bytes at any number of threads. `finished` is
-/// called on this thread with each run as it ends, in the order of ending; false stops the campaign.
+/// Runs are independent, so files are the same bytes at any number of threads. `finished` is called on this thread with
+/// each run as it ends, in the order of ending; false stops the campaign.
 ///
 /// # Errors
-/// The first of [`simulate`], in the order of the runs; [`SimError::Stopped`] when `finished` said so.
+/// The first error of [`simulate`], in the order of the runs; [`SimError::Stopped`] if `finished` returned false.
 pub fn simulate_campaign(
     campaign: &Campaign,
     spool_of: impl Fn(&Run) -> PathBuf + Sync,
@@ -37,7 +37,7 @@ pub fn simulate_campaign(
                 while !stop.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(run) = campaign.runs.get(index) else { return };
-                    // Nobody listens any more when the campaign was stopped.
+                    // The receiver is gone when the campaign was stopped.
                     drop(tell.send((index, into_spool(campaign, run, spool_of(run), stop))));
                 }
             });

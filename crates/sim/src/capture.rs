@@ -1,7 +1,9 @@
 //! Capture tasks: the only place where a simulated frame has bytes.
 //!
-//! A frame is [written](wg_frame::image) as it would be read from the wire: addresses, tag, IPv4, UDP, probe header with the
-//! right sum, content by the fill of its sender, the sequence number of a virtual link, and the FCS. Frames appear when their first bit leaves (sent) and when their last bit is in (received), by the clock of the
+//! A frame is [written](wg_frame::image) as it would be read from the wire: addresses, tag, IPv4, UDP, probe header
+//! with the right sum, content by the fill of its sender, the sequence number of a virtual link, and the FCS. Frames
+//! appear when their first bit leaves (sent) and when their last bit is in (received), by the clock of the node. A
+//! medium shared through a hub shows frames that were sent completely, not the remains of collisions.
 //! node. A medium shared through a hub shows frames that were sent whole, not the remains of collisions.
 
 use std::collections::BTreeMap;
@@ -28,27 +30,27 @@ use crate::sink::Sink;
 
 const FCS: usize = FCS_LENGTH as usize;
 const FCS_LENGTH: u8 = 4;
-/// Messages of a flow whose transmit times are remembered while they travel. One that is older, and still under way, shows
-/// without: its header says so.
+/// Number of messages of a flow whose transmit times are remembered while they travel. An older one still under way is
+/// shown without a transmit time, as its header says.
 const REMEMBERED: usize = 1 << 17;
 const LONGEST: usize = 1_522;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const PICOS_PER_NANO: i64 = 1_000;
 
-/// What a frame of a flow looks like.
+/// Contents of the frames of a flow.
 #[derive(Clone, Debug)]
 struct Looks {
     flow: Flow,
-    /// By sending task: bytes of payload and their fill.
+    /// Bytes of payload and their fill, by sending task.
     sends: Vec<(usize, Fill)>,
-    /// Where the transmit time lies in the payload.
+    /// Offset of the transmit time in the payload.
     transmit_time: Option<usize>,
-    /// When the last messages were sent, in true time, at their numbers modulo the length; warm-up first.
+    /// Sending times of the last messages, in true time, at their numbers modulo the length; warm-up first.
     sent: [Vec<(u32, RunTime)>; 2],
 }
 
 impl Looks {
-    /// Where a message carries its transmit time, and which, in true time.
+    /// Offset and value of the transmit time that a message carries, in true time.
     fn transmit_time(&self, frame: &Frame) -> Option<(usize, RunTime)> {
         let message = frame.message();
         let sent = &self.sent[usize::from(!message.flags.has(Flags::WARM_UP))];
@@ -57,12 +59,12 @@ impl Looks {
     }
 }
 
-/// A node whose frames are captured.
+/// A node with a capture.
 #[derive(Debug)]
 struct Tapped {
-    /// Bytes kept of each frame.
+    /// Bytes stored of each frame (snap length).
     snap: u32,
-    /// By number.
+    /// Captured ports, by number.
     ports: Vec<Port>,
 }
 
@@ -83,13 +85,13 @@ pub(crate) struct Captures {
     seed: u64,
     /// Whether any captured frame carries a transmit time.
     transmit_times: bool,
-    /// What the host's clock showed at the start of the run, behind its last whole second, ps.
+    /// Reading of the host's clock at the start of the run, relative to its last whole second, ps.
     origin_ps: i64,
     blocks: Vec<u8>,
 }
 
 impl Captures {
-    /// Those of a run. Where `makes_frames`, frames are made of what is captured nowhere, too.
+    /// The captures of a run. With `makes_frames`, frames are also made for flows that are captured nowhere.
     pub(crate) fn new(network: &Network, run: &Run, makes_frames: bool) -> Self {
         let mut nodes: BTreeMap<NodeIndex, Tapped> = BTreeMap::new();
         for capture in &run.captures {
@@ -111,7 +113,7 @@ impl Captures {
             let sends_of = run.sends_by_flow();
             for flow in &run.flows {
                 let of_flow = sends_of.get(&flow.id).map_or(&[][..], Vec::as_slice);
-                // A frame of a replay is full of payload, whatever its length.
+                // A frame of a replay has payload up to its full length.
                 let own = of_flow.iter().filter(|send| send.replay.is_none());
                 let sends = own.map(|send| (send.payload as usize, send.fill)).collect();
                 let send = of_flow.first();
@@ -135,13 +137,13 @@ impl Captures {
         Self { nodes, looks, addresses, seed: run.seed, transmit_times, origin_ps: 0, blocks: Vec::new() }
     }
 
-    /// Whether any captured frame carries one.
+    /// Whether any captured frame carries a transmit time.
     #[inline]
     pub(crate) const fn want_transmit_times(&self) -> bool {
         self.transmit_times
     }
 
-    /// A message was handed down at `time`, in true time.
+    /// A message was handed down at `time` (true time).
     pub(crate) fn sent(&mut self, frame: &Frame, time: RunTime) {
         let Message { flow, sequence, flags } = frame.message();
         let Some(looks) = self.looks.get_mut(&flow) else { return };
@@ -150,7 +152,7 @@ impl Captures {
         sent[at] = (sequence, time);
     }
 
-    /// Begins every file.
+    /// Begins all capture files.
     pub(crate) fn begin(&mut self, sink: &mut impl Sink) {
         let origin_ns = sink.origin_ns();
         self.origin_ps = origin_ns.rem_euclid(NANOS_PER_SECOND) * PICOS_PER_NANO;
@@ -173,7 +175,7 @@ impl Captures {
         }
     }
 
-    /// Writes a frame that `port` of `node` sent or received at `time`; `shown` is what the clock of a node shows.
+    /// Writes a frame that `port` of `node` sent or received at `time`; `shown` returns the reading of a node's clock.
     pub(crate) fn write(
         &mut self,
         (node, port): (NodeIndex, u16),
@@ -184,7 +186,7 @@ impl Captures {
         sink: &mut impl Sink,
     ) {
         let mut bytes = [0; LONGEST];
-        // A frame that has no bytes, which no plan makes, is left blank.
+        // A frame without bytes, which no plan makes, is left blank.
         let image = self.image(frame, &shown);
         let whole = image.write(&mut bytes).unwrap_or_default();
         let time = (time, shown(node, time));
@@ -199,14 +201,14 @@ impl Captures {
         self.write_bytes((node, port), direction, time, &wrong, sink);
     }
 
-    /// The bytes of a frame, FCS left out.
+    /// The bytes of a frame without FCS.
     pub(crate) fn bytes(&self, frame: &Frame) -> Vec<u8> {
         let mut bytes = [0; LONGEST];
         let whole = self.image(frame, &|_, time| time).write(&mut bytes).unwrap_or_default();
         whole[..whole.len().saturating_sub(FCS)].to_vec()
     }
 
-    /// Writes these bytes as a frame `at` a time, of which the clock of the node shows `shown`.
+    /// Writes these bytes as a frame seen at `at`, with the timestamp from `shown`.
     pub(crate) fn write_bytes(
         &mut self,
         (node, port): (NodeIndex, u16),
@@ -227,7 +229,7 @@ impl Captures {
         sink.captured(node, &self.blocks, Some(at));
     }
 
-    /// Ends every file: the model is never too slow to capture all.
+    /// Ends all capture files: the model never loses frames for lack of speed.
     pub(crate) fn end(&mut self, now: RunTime, sink: &mut impl Sink) {
         let between = [self.ticks(RunTime::ZERO), self.ticks(now)];
         for (&node, tapped) in &self.nodes {
@@ -241,12 +243,12 @@ impl Captures {
         }
     }
 
-    /// What a capture has as the time that a clock shows; before the run began, that of its beginning.
+    /// Timestamp of a capture for the reading of a clock; before the run began, that of its beginning.
     fn ticks(&self, shown: RunTime) -> u64 {
         shown.as_picos().max(0).unsigned_abs() + self.origin_ps.unsigned_abs()
     }
 
-    /// What a frame looks like on the wire.
+    /// The bytes of a frame on the wire.
     #[expect(clippy::cast_possible_truncation, reason = "an ARINC 664 sequence number is a byte")]
     fn image(&self, frame: &Frame, shown: &impl Fn(NodeIndex, RunTime) -> RunTime) -> Image {
         let redundancy = frame.marks.has(Marks::R_TAG).then_some(frame.sequence);
@@ -256,7 +258,7 @@ impl Captures {
         let looks = self.looks.get(&flow);
         let envelope = self.envelope(frame, looks);
         let numbered = frame.class == TrafficClass::RateConstrained;
-        // A frame that none of its tasks sends, as a babbler's, is full of payload.
+        // A frame that belongs to no task, as a babbler's, has payload up to its full length.
         let full = (length - FCS - usize::from(numbered)).saturating_sub(envelope.header_len());
         let tasks = looks.map_or(&[][..], |looks| &looks.sends);
         let fits = |payload: usize| Image::length(&envelope, payload, numbered) == length;
@@ -340,7 +342,7 @@ impl Captures {
         Envelope { destination: frame.destination, ..envelope }
     }
 
-    /// Address of the station with this MAC address; where a flow chose a MAC address, of its end system.
+    /// IP address of the station with this MAC address; where a flow chose a MAC address, of its end system.
     fn station(
         &self,
         address: MacAddress,

@@ -1,9 +1,8 @@
-//! The clocks of nodes that are not perfect, and what befalls each: its temperature and its being set stand in the plan, its
-//! wander is drawn.
+//! Clocks of nodes with an error: temperature and steps are stated in the plan, wander is drawn.
 //!
-//! A node has one [clock](wg_core::clock); its devices, senders and records hold a handle on it or ask the node. It is changed
-//! at the instant of the change, and what was planned by it is then planned again. What has passed is forgotten, so that
-//! memory stays flat.
+//! A node has one [clock](wg_core::clock); its devices, senders and records hold a handle on it or ask the node. The
+//! clock is changed at the instant of the change, and instants planned by it are then planned again. Changes of the
+//! past are forgotten, so that memory stays flat.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,42 +17,42 @@ use wg_plan::{Clock, Incident, IncidentKind, NodeIndex};
 
 use crate::error::SimError;
 
-/// Time between two steps of wander; also how long a change of the past is remembered.
+/// Time between two steps of wander, and for which a past change is remembered.
 const TICK: Span = Span::from_millis(1_000);
-/// Time between two comparisons with the true time.
+/// Time between two comparisons with true time.
 pub(crate) const SAMPLE: Span = Span::from_millis(100);
 
-/// A change the plan states.
+/// A change that the plan states.
 #[derive(Clone, Copy, Debug)]
 enum Stated {
-    /// Of the frequency, in 10⁻¹⁵.
+    /// A change of the frequency, in 10⁻¹⁵.
     Drift(i64),
-    /// Of the reading.
+    /// A step of the reading.
     Step(Span),
 }
 
-/// The clock of a node that is not perfect.
+/// A node's clock with an error.
 #[derive(Debug)]
 pub(crate) struct NodeClock {
     node: NodeIndex,
     clock: SharedClock,
-    /// Of its oscillator, in 10⁻¹⁵, not limited.
+    /// Frequency offset of its oscillator, in 10⁻¹⁵, without limit.
     frequency: i64,
-    /// Standard deviation of its change in a second, in 10⁻¹⁵.
+    /// Standard deviation of the change of frequency in a second, in 10⁻¹⁵.
     wander: i64,
     chance: Stream,
-    /// Ascending.
+    /// Changes stated in the plan, ascending.
     stated: VecDeque<(RunTime, Stated)>,
     next_wander: Deadline,
-    /// Readings of any instant before are still asked for.
+    /// Whether readings of any earlier instant are still needed.
     remembers: bool,
-    /// A protocol corrects it, at instants nobody knows before.
+    /// Whether a protocol corrects it, at instants not known in advance.
     steered: bool,
 }
 
 impl NodeClock {
-    /// The clock of `node`; nothing for one that shows true time throughout. One that `remembers` forgets nothing of the past;
-    /// one that is `steered` is corrected by a protocol.
+    /// The clock of `node`; `None` if it shows true time throughout. With `remembers` it forgets no change; with
+    /// `steered` a protocol corrects it.
     pub(crate) fn new(
         node: NodeIndex,
         clock: &Clock,
@@ -98,7 +97,7 @@ impl NodeClock {
         Ok(Some(new))
     }
 
-    /// The clock alone, after all that happens to it up to `until`.
+    /// The clock alone, after all its changes up to `until`.
     pub(crate) fn after(mut self, until: RunTime) -> Result<DisciplinedClock, SimError> {
         while let Some(at) = self.next_deadline().instant().filter(|at| *at <= until) {
             self.handle_deadline(at)?;
@@ -112,13 +111,13 @@ impl NodeClock {
         self.steered
     }
 
-    /// When it changes next by itself.
+    /// Instant of its next change without an input.
     pub(crate) fn next_deadline(&self) -> Deadline {
         let stated = self.stated.front().map_or(Deadline::NEVER, |(at, _)| Deadline::at(*at));
         stated.min(self.next_wander)
     }
 
-    /// Changes as is due at `now`.
+    /// Makes the changes due at `now`.
     pub(crate) fn handle_deadline(&mut self, now: RunTime) -> Result<(), SimError> {
         let clock = &mut *self.clock.borrow_mut();
         while let Some(&(at, stated)) = self.stated.front()
@@ -147,12 +146,12 @@ impl NodeClock {
         Ok(())
     }
 
-    /// Whether its reading at `time` is what it is now sure to be then.
+    /// Whether its reading at `time` can no longer change.
     pub(crate) fn is_certain(&self, time: RunTime) -> bool {
         !self.steered && Deadline::at(time) < self.next_deadline()
     }
 
-    /// A protocol sets it forward by `by`, or back.
+    /// A protocol steps it by `by`, forward or back.
     pub(crate) fn steer(&mut self, now: RunTime, by: Span) -> Result<(), SimError> {
         let clock = &mut *self.clock.borrow_mut();
         clock.step(now, by).map_err(|error| refused(self.node, error))?;
@@ -162,40 +161,40 @@ impl NodeClock {
         Ok(())
     }
 
-    /// A protocol that holds a [handle](Self::shared) on it changed it at `now`.
+    /// A protocol that holds a [handle](Self::shared) changed it at `now`.
     pub(crate) fn was_changed(&mut self, now: RunTime) {
         if !self.remembers {
             self.clock.borrow_mut().forget_before(now - TICK);
         }
     }
 
-    /// How long the run has lasted by its oscillator.
+    /// Elapsed time of the run on its scale, without steps.
     pub(crate) fn elapsed(&self, time: RunTime) -> Span {
         self.clock.elapsed(time)
     }
 
-    /// The first instant from `from` on at which the run has lasted `elapsed` by it, if it is not changed before.
+    /// The first instant at or after `from` at which the elapsed time is `elapsed`, unless it is changed before.
     pub(crate) fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
         self.clock.when_elapsed(elapsed, from)
     }
 
-    /// A handle for a device.
+    /// A handle on the clock, for a device.
     pub(crate) fn shared(&self) -> SharedClock {
         self.clock.clone()
     }
 
-    /// What it shows at `time`.
+    /// Its reading at `time`.
     #[inline]
     pub(crate) fn read(&self, time: RunTime) -> RunTime {
         RunTime::from_picos(self.clock.read(time).as_picos())
     }
 
-    /// The first instant from `from` on at which it shows `local` or more, if it is not changed before.
+    /// The first instant at or after `from` at which its reading is at least `local`, unless it is changed before.
     pub(crate) fn instant(&self, local: RunTime, from: RunTime) -> Option<RunTime> {
         self.clock.true_time(LocalTime::from_picos(local.as_picos()), from)
     }
 
-    /// What it shows at `time` less the true time, in picoseconds.
+    /// Its reading at `time` minus true time, in picoseconds.
     pub(crate) fn offset_ps(&self, time: RunTime) -> i64 {
         (self.read(time) - time).as_picos()
     }

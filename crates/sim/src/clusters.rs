@@ -1,8 +1,8 @@
 //! Devices that synchronise by AS6802, and the protocol control frames between them.
 //!
-//! A control frame is a frame like any other: it waits in queues, and faults of links strike it. What it says stands in
-//! a table, by its place in its handle, because frames carry no content here. Every device on its way adds to its
-//! transparent clock: a constant for the link and the reception, and by its own oscillator what the frame waited.
+//! A control frame is a frame like any other: it waits in queues, and faults of links affect it. Its content lies in a
+//! table, by the place in its handle, because frames carry no content here. Every device on its way adds to its
+//! transparent clock: a constant for the link and the reception, and the frame's waiting time by its own oscillator.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use wg_plan::NodeIndex;
 
 use crate::message::{CONTROL_FRAMES, Carries, Message};
 
-/// Identifiers of the critical traffic that control frames are, above all others.
+/// Least critical-traffic identifier of control frames, above all others.
 const IDENTIFIERS: u16 = 0xF000;
 
-/// Octets of a control frame: a smallest one.
+/// Length of a control frame in bytes: a smallest frame.
 const LENGTH: u16 = 64;
 const _: () = assert!(LENGTH as usize == MIN_FRAME_LEN);
 
-/// Where a control frame belongs: of which cluster and channel it is, and which way it goes.
+/// Cluster, channel and direction of a control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) cluster: usize,
     pub(crate) channel: usize,
-    /// From the compression master; otherwise to it.
+    /// Whether it comes from the compression master, or goes to it.
     pub(crate) down: bool,
 }
 
@@ -49,15 +49,15 @@ impl Way {
     }
 }
 
-/// What a control frame under way says.
+/// Content of a control frame under way.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     content: ControlRepr,
-    /// Up to when its transparent clock has counted.
+    /// Instant up to which its transparent clock has counted.
     counted: RunTime,
 }
 
-/// What the control frames under way say.
+/// Contents of the control frames under way.
 #[derive(Debug, Default)]
 pub(crate) struct ControlFrames {
     frames: Vec<UnderWay>,
@@ -65,7 +65,7 @@ pub(crate) struct ControlFrames {
 }
 
 impl ControlFrames {
-    /// A frame that begins to wait at `now`.
+    /// Makes a frame that begins to wait at `now`.
     pub(crate) fn make(
         &mut self,
         now: RunTime,
@@ -96,19 +96,19 @@ impl ControlFrames {
         }
     }
 
-    /// What `frame` says and where it belongs; nothing where it is none, or was damaged.
+    /// Content and way of `frame`; `None` if it is no control frame, or was damaged.
     pub(crate) fn read(&self, frame: &Frame) -> Option<(ControlRepr, Way)> {
         let place = frame.message().control_place()?;
         let sound = !frame.marks.has(Marks::FCS_ERROR);
         sound.then(|| (self.frames[place as usize].content, Way::of(frame.virtual_link)))
     }
 
-    /// Its transparent clock counts on to `now`: by `counted`, from when it counted last.
+    /// Advances its transparent clock to `now`; `counted` returns the delay since the given instant.
     pub(crate) fn count(&mut self, frame: &Frame, now: RunTime, counted: impl Fn(RunTime) -> Span) {
         let Some(place) = frame.message().control_place() else { return };
         let under_way = &mut self.frames[place as usize];
         let clock = &mut under_way.content.transparent_clock;
-        // A clock beyond 64 bits says that the frame is too old, as one that is full does.
+        // A clock beyond 64 bits means that the frame is too old, as a full one does.
         *clock = clock.plus(counted(under_way.counted)).unwrap_or(TransparentClock(u64::MAX));
         under_way.counted = now;
     }
@@ -136,7 +136,7 @@ impl ControlFrames {
 const _: () = assert!(CONTROL_LEN <= MIN_FRAME_LEN - 18, "a smallest frame holds the fields");
 const _: () = assert!(size_of::<Handle>() == 8);
 
-/// The state machine of a device.
+/// State machine of a device.
 #[derive(Debug)]
 pub(crate) enum SyncCore {
     End(EndSystem),
@@ -164,12 +164,12 @@ impl SyncCore {
     }
 }
 
-/// What a device is to its cluster.
+/// Role of a device in its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Master(u8),
     Client,
-    /// Of this channel.
+    /// Compression master of this channel.
     CompressionMaster(usize),
 }
 
@@ -190,11 +190,11 @@ pub(crate) struct Synchroniser {
     pub(crate) cluster: usize,
     pub(crate) part: Part,
     pub(crate) behaviour: wg_core::as6802::Behaviour,
-    /// It is without power until `powered`.
+    /// The state machine; `None` while it has no power, until `powered`.
     pub(crate) core: Option<SyncCore>,
     pub(crate) powered: RunTime,
     pub(crate) state: State,
-    /// Its clock is that of the cluster.
+    /// Whether its clock is set to that of the cluster.
     pub(crate) is_set: bool,
     pub(crate) synchronised_at: Option<RunTime>,
     pub(crate) losses: u64,
@@ -206,7 +206,7 @@ impl Synchroniser {
     pub(crate) fn is_faulty(&self) -> bool {
         self.behaviour != wg_core::as6802::Behaviour::Correct
     }
-    /// Whether its clock counts among those that are to agree.
+    /// Whether its clock counts for the precision of the cluster.
     pub(crate) fn agrees(&self) -> bool {
         self.is_set && self.state.is_synchronised() && !self.is_faulty()
     }
@@ -218,18 +218,18 @@ pub(crate) struct ClusterState {
     pub(crate) parameters: Parameters,
     pub(crate) precision_bound: Span,
     pub(crate) startup_bound: Span,
-    /// By channel and node: the port, by index, towards the compression master.
+    /// Port, by index, towards the compression master, by channel and node.
     pub(crate) up: BTreeMap<(usize, NodeIndex), usize>,
-    /// By channel and node: the ports towards all others.
+    /// Ports towards all other devices, by channel and node.
     pub(crate) down: BTreeMap<(usize, NodeIndex), Vec<usize>>,
-    /// Its devices.
+    /// Indices of its devices.
     pub(crate) devices: Vec<usize>,
-    /// The greatest difference since it was told last.
+    /// Greatest difference of clocks since the last report.
     pub(crate) spread: Span,
-    /// And since all were synchronised first.
+    /// Greatest difference of clocks since all were synchronised first.
     pub(crate) most: Option<Span>,
     pub(crate) told: RunTime,
-    /// When the last of its devices had power first.
+    /// Instant at which the last of its devices was first powered up.
     pub(crate) powered: RunTime,
     pub(crate) synchronised_at: Option<RunTime>,
 }

@@ -6,22 +6,22 @@ use wg_record::RecordError;
 /// Each variant says whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The plan contradicts itself. A compiled plan does not; this one was built or changed elsewhere.
+    /// The plan contradicts itself. A compiled plan does not; this one was built or changed by other means.
     #[error("the plan cannot be simulated: {problem}")]
     Plan {
-        /// What is wrong, where.
+        /// The contradiction, with its place.
         problem: String,
     },
-    /// The environment: records could not be written.
+    /// Records could not be written: a fault of the environment.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Whoever watches the simulation asked it to stop.
+    /// The observer of the simulation asked it to stop.
     #[error("the simulation was stopped before its end")]
     Stopped,
-    /// `statime` could not go on.
+    /// `statime` panicked at this node.
     #[error("the PTP stack of node {0} failed; this is a defect of statime, or of how wiregauge drives it")]
     PtpStack(NodeIndex),
-    /// A thread that simulates ended without an answer. Our fault.
+    /// A simulating thread ended without a result: our fault.
     #[error("a simulating thread failed; this is a defect of wiregauge")]
     Defect,
 }

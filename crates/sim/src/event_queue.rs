@@ -1,38 +1,38 @@
 //! The one total order of events.
 //!
-//! Every event comes from a *source*: a direction of a link, a hub, a relay, a sender, an injector, a node's own
-//! timer or clock. A source has at most one next instant, and its own events keep their order. The queue orders the sources by
-//! **(time, class, number)**: the earlier instant first; at equal instants the class in the order of
-//! [`Class`]; within a class the number the plan gives. Nothing else in the simulator decides an order: there
-//! is no counter of insertions, so the order of two events never depends on what was scheduled before them.
+//! Every event comes from a *source*: a direction of a link, a hub, a relay, a sender, an injector, a node's own timer
+//! or clock. A source has at most one next instant, and its own events keep their order. The queue orders the sources
+//! by **(time, class, number)**: the earlier instant first; at equal instants the class in the order of [`Class`];
+//! within a class the number the plan gives. Nothing else in the simulator decides an order: there is no counter of
+//! insertions, so the order of two events never depends on what was scheduled before them.
 //!
 //! Sources are numbered class after class; an instant and the number of its source make one integer, so that the order
-//! above is the order of integers. They are the leaves of a tree whose nodes have eight children, one cache line, and each
-//! is the least of its eight. A source that comes earlier goes up as far as it is the least; where one that was the
-//! least comes later, or acts, its neighbours are compared. A binary tree climbs three times as far, each step waiting for
-//! the one before. A heap was not taken because sources change their instant in place all the time (a link delivers
-//! its next frame, a sender plans its next message), which in a heap is a search or a dead entry.
+//! above is the order of integers. They are the leaves of a tree whose nodes have eight children, one cache line, and
+//! each node is the least of its eight. A key that becomes earlier is written upwards as far as it is the least; where
+//! the least key becomes later, or is taken, its neighbours are compared. A binary tree climbs three times as far, each
+//! step waiting for the one before. A heap was not taken because sources change their instant in place all the time (a
+//! link delivers its next frame, a sender plans its next message), which in a heap is a search or a dead entry.
 //!
 //! The integer has 64 bits and a run may last 106 days: instants count from a base, and those too far from it wait
-//! outside the tree until all that come before them are gone. With a thousand sources that is five hours.
+//! outside the tree until all earlier ones are gone. With a thousand sources the limit is five hours.
 
 use std::collections::BTreeMap;
 
 use wg_core::Deadline;
 use wg_frame::time::RunTime;
 
-/// What happens at one instant, in this order.
+/// Classes of events, in their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// A clock changes: before anything reads it.
     Clock,
     /// The network changes: a link is cut, a switch restarts, a sender babbles. The instant already sees it changed.
     Incident,
-    /// An event of a host begins or ends: the instant already sees it so.
+    /// An event of a host begins or ends: inputs of the instant already see it.
     HostEvent,
     /// A frame comes out of a direction of a link.
     Arrival,
-    /// A frame that a faulty link held back or doubled comes out of it, behind those that came in time.
+    /// A frame that a faulty link held back or doubled comes out of it, after those without delay.
     Straggler,
     /// The shared medium of a hub: transmissions and signals begin and end.
     Medium,
@@ -46,17 +46,17 @@ pub(crate) enum Class {
     Babble,
     /// A burst of background load is due.
     Inject,
-    /// A host logs a message that it sent or received, and sends its records on: behind what its tasks send.
+    /// A host logs a message that it sent or received, and sends its records: after the messages of its tasks.
     Log,
     /// A switch sends frames of its own.
     OwnFrames,
-    /// A device of an AS6802 cluster does what is due: behind the frames of the instant.
+    /// A device of an AS6802 cluster is due: after the frames of the instant.
     Synchronise,
-    /// A PTP clock does what is due: behind the frames of the instant.
+    /// A PTP clock is due: after the frames of the instant.
     Ptp,
-    /// A node does what it has waited for: after all inputs of the instant, so that a port chooses among all frames.
+    /// A node's deadline: after all inputs of the instant, so that a port chooses among all frames.
     Timer,
-    /// A clock is compared with the true time: last, it changes nothing.
+    /// A clock is compared with true time: last, because it changes nothing.
     Sample,
 }
 
@@ -80,10 +80,10 @@ const ALL: [Class; 17] = [
     Class::Sample,
 ];
 const CLASSES: usize = ALL.len();
-/// Greater than any key: no instant.
+/// The key of no instant, greater than all others.
 const NEVER: u64 = u64::MAX;
 
-/// Children of a node: as many keys as a cache line holds.
+/// Children of a node: the keys in a cache line.
 const WIDTH: usize = 8;
 
 /// The keys of eight neighbours.
@@ -94,7 +94,7 @@ struct Node([u64; WIDTH]);
 impl Node {
     const EMPTY: Self = Self([NEVER; WIDTH]);
 
-    /// The least, found without a branch that the processor would have to guess.
+    /// The least key, computed without branches.
     #[inline]
     fn least(&self) -> u64 {
         let [a, b, c, d, e, f, g, h] = self.0;
@@ -106,46 +106,46 @@ impl Node {
 /// The next instant of every source.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    /// Level by level, the root first and the leaves last: the children of a node follow those of the nodes before it, so that
-    /// node n is what the key at place n - 1 of all nodes is the least of.
+    /// Nodes level by level, the root first and the leaves last: the children of a node follow those of the nodes
+    /// before it. Key n - 1, counted over all nodes, is the least key of node n.
     nodes: Vec<Node>,
-    /// Place of the first source, and from there on of the others.
+    /// Index of the first source's key; those of the others follow.
     leaves: usize,
     /// The least key of all.
     earliest: u64,
-    /// Bits of a key that are the number of the source.
+    /// Number of low bits of a key that hold the number of the source.
     bits: u32,
-    /// From when on instants are counted.
+    /// Instant from which keys count, in picoseconds of the run.
     base: i64,
-    /// Instants this far from the base and farther have no key. One bit less than there are: no key is [`NEVER`], and no
-    /// sum with the base is beyond all time.
+    /// Instants at this distance from the base or farther have no key. One bit less than available: no key is
+    /// [`NEVER`], and no sum with the base overflows.
     limit: u64,
-    /// The same while there are no far instants, and nothing while there are: what is set then is looked at more closely.
+    /// Equal to `limit` while there are no far instants, otherwise 0, so that every change then takes the slow path.
     reach: u64,
-    /// Instants too far from the base for a key, by source. They are later than all in the tree.
+    /// Instants too far from the base for a key, by source; later than all in the tree.
     far: BTreeMap<usize, i64>,
     starts: [usize; CLASSES + 1],
-    /// What each leaf stands for.
+    /// The source of each leaf.
     sources: Vec<Source>,
 }
 
 /// A source of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// What it does.
+    /// Class of its events.
     pub(crate) class: Class,
-    /// Which of its class.
+    /// Its number within the class.
     pub(crate) number: u32,
 }
 
 impl EventQueue {
-    /// An empty queue for so many sources of each class, in the order of [`Class`].
+    /// An empty queue with this number of sources for each class, in the order of [`Class`].
     pub(crate) fn new(counts: [usize; CLASSES]) -> Self {
         let mut starts = [0; CLASSES + 1];
         for (class, count) in counts.into_iter().enumerate() {
             starts[class + 1] = starts[class] + count;
         }
-        // The first node of the lowest level, and how many nodes that has room for.
+        // The first node of the lowest level, and the number of its nodes.
         let (mut lowest, mut room) = (0, 1);
         while room * WIDTH < starts[CLASSES] {
             lowest = lowest * WIDTH + 1;
@@ -184,14 +184,14 @@ impl EventQueue {
         }
     }
 
-    /// As [`set`](Self::set) where there is no near instant, or where others are far.
+    /// Slow path of [`set`](Self::set): there is no near instant, or there are far ones.
     #[cold]
     fn set_otherwise(&mut self, source: usize, at: Option<RunTime>) {
         let key = if at.is_none() && self.reach > 0 { NEVER } else { self.set_far(source, at) };
         self.put(source, key);
     }
 
-    /// When the next event is.
+    /// Instant of the next event.
     #[inline]
     pub(crate) fn earliest(&mut self) -> Deadline {
         if self.earliest == NEVER && !self.approach() {
@@ -200,8 +200,7 @@ impl EventQueue {
         Deadline::at(RunTime::from_picos(self.base + (self.earliest >> self.bits).cast_signed()))
     }
 
-    /// The next event in the total order; `None` when nothing is planned. Its source acts and has no further instant until
-    /// one is set.
+    /// The next event in the total order; `None` if there is none. Its source has no further instant until one is set.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(RunTime, Source)> {
         if self.earliest == NEVER && !self.approach() {
@@ -213,7 +212,7 @@ impl EventQueue {
         Some((RunTime::from_picos(self.base + time.cast_signed()), *self.sources.get(source)?))
     }
 
-    /// Whether anything but what nodes have waited for is still to happen at `now`, the instant of the last event taken.
+    /// Whether any event but a node's timer or a sample is still due at `now`, the instant of the last event taken.
     #[inline]
     pub(crate) fn has_input_at(&self, now: RunTime) -> bool {
         self.earliest < self.key(self.starts[Class::Timer as usize], now)
@@ -244,14 +243,14 @@ impl EventQueue {
         &mut self.nodes[place / WIDTH].0[place % WIDTH]
     }
 
-    /// The place of the least key of a node; of the root one that no node has.
+    /// Index of a node's least key in the level above; for the root one that belongs to no node.
     #[inline]
     const fn above(node: usize) -> usize {
         node.wrapping_sub(1)
     }
 
-    /// A source comes earlier: it goes up as far as it is the least. It is compared to the top in any case: how
-    /// far it goes cannot be guessed, and guessing wrong takes longer.
+    /// A source becomes earlier: its key is written upwards as far as it is the least. The comparisons go to the top in
+    /// any case: an unpredictable exit would cost more.
     #[inline]
     fn advance(&mut self, source: usize, key: u64) {
         let mut place = self.leaves + source;
@@ -263,7 +262,7 @@ impl EventQueue {
         self.earliest = self.earliest.min(key);
     }
 
-    /// A source comes later: where it was the least, its neighbours are compared. Apart, because it is seldom.
+    /// A source becomes later: if it was the least, its neighbours are compared. Out of line, because it is rare.
     #[inline(never)]
     fn put_off(&mut self, source: usize, key: u64) {
         let (mut place, mut key) = (self.leaves + source, key);
@@ -285,7 +284,7 @@ impl EventQueue {
         }
     }
 
-    /// The first source has no further instant.
+    /// Removes the instant of the first source.
     #[inline]
     fn take(&mut self, source: usize) {
         let (mut place, mut key) = (self.leaves + source, NEVER);
@@ -297,14 +296,14 @@ impl EventQueue {
         self.earliest = key;
     }
 
-    /// As [`set`](Self::set) where an instant is or was far; gives the key.
+    /// As [`set`](Self::set) where an instant is or was far; returns the key.
     #[cold]
     fn set_far(&mut self, source: usize, at: Option<RunTime>) -> u64 {
         self.far.remove(&source);
         let key = match at {
             None => NEVER,
             Some(at) if self.since_base(at) < self.limit => self.key(source, at),
-            // Nothing is planned for what is past; should it be, it is due at once.
+            // Nothing is planned for the past; if it were, it would be due at once.
             Some(at) if at.as_picos() < self.base => self.key(source, RunTime::from_picos(self.base)),
             Some(at) => {
                 self.far.insert(source, at.as_picos());
@@ -315,7 +314,7 @@ impl EventQueue {
         key
     }
 
-    /// Moves the base to the first of the far instants and takes in what is near to it; whether there was one.
+    /// Moves the base to the first far instant and takes in those near it; returns whether there was one.
     #[cold]
     fn approach(&mut self) -> bool {
         let Some(first) = self.far.values().copied().min() else { return false };
@@ -333,7 +332,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Few different ones, near and far: up to the end of all time.
+    /// Few distinct instants, near and far: up to the end of all time.
     fn instant() -> impl Strategy<Value = Option<i64>> {
         let far = prop_oneof![Just(1_i64 << 55), Just(1 << 62), Just(i64::MAX)];
         prop_oneof![
@@ -343,7 +342,7 @@ mod tests {
         ]
     }
 
-    /// The page is the contract, and this code keeps it.
+    /// docs/explanation/order-of-events.md is the contract.
     #[test]
     fn the_classes_are_those_of_the_page_in_its_order() {
         let page = include_str!("../../../docs/explanation/order-of-events.md");
@@ -354,7 +353,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the order as it is written: the least (time, class, number) of all that are planned.
+        /// Reference: the least (time, class, number) of all that are planned.
         #[test]
         fn the_first_is_the_least_of_time_class_and_number(
             counts in proptest::array::uniform17(0_usize..4),
@@ -368,7 +367,7 @@ mod tests {
             for (which, time, looks) in settings {
                 if sources.is_empty() { break; }
                 let (class, number) = sources[which % sources.len()];
-                // As in a simulation nothing is planned for what is past; the end of all time is never.
+                // As in a simulation, nothing is planned for the past; the end of all time means never.
                 let time = time.filter(|at| *at < i64::MAX).map(|at| RunTime::from_picos(at).max(now));
                 queue.set(class, number, time.into());
                 planned.insert((class, number), time);

@@ -1,7 +1,7 @@
-//! What faulty links do to frames.
+//! Faults of links and their effects on frames.
 //!
-//! Decisions are integers from start to end, so that they are the same on every machine. Each fault draws from a stream
-//! of its own for each direction: another fault, or traffic the other way, changes none of its decisions.
+//! Decisions are integers from start to end, so that they are the same on every machine. Each fault draws from a
+//! separate stream for each direction: another fault, or traffic in the other direction, changes none of its decisions.
 
 use wg_core::frame::{Frame, Marks};
 use wg_core::generator::Exponential;
@@ -15,7 +15,7 @@ use crate::message::{Carries, Flags};
 /// A fault in one direction of a link.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// What is done.
+    /// Effect of the fault.
     pub(crate) kind: LinkFaultKind,
     target: FaultTarget,
     begin: RunTime,
@@ -44,7 +44,8 @@ impl Rule {
         Ok(Self { kind: fault.kind, target, begin: RunTime::ZERO + fault.from, end })
     }
 
-    /// Whether it strikes `frame`, whose message has the number `sequence` and whose first bit enters the link at `now`.
+    /// Whether the fault strikes `frame`, whose message has the number `sequence` and whose first bit enters the link
+    /// at `now`.
     pub(crate) fn strikes(&mut self, now: RunTime, frame: &Frame, sequence: u32) -> bool {
         if now < self.begin || now >= self.end {
             return false;
@@ -64,21 +65,21 @@ impl Rule {
     }
 }
 
-/// Bits that are inverted independently, one in `mean_bits` on average.
+/// Independent bit errors, one in `mean_bits` on average.
 ///
 /// The number of good bits before a bad one is geometric: the whole part of an exponential time whose mean is
 /// −1 / ln(1 − 1 / m) = m − 1/2 − 1/(12 m) − O(1/m²) for m = `mean_bits`. Where m is small, bits are drawn one by one.
 #[derive(Debug)]
 struct BitErrors {
     mean_bits: u64,
-    /// In units of 1 / `unit` bit.
+    /// Mean distance of errors, in units of 1 / `unit` bit.
     mean: Span,
     unit: u64,
     chance: Stream,
     good: u64,
 }
 
-/// Rarer errors than one in so many bits are drawn by their distance.
+/// Least `mean_bits` at which errors are drawn by their distance.
 const FEW: u64 = 64;
 
 impl BitErrors {
@@ -101,7 +102,7 @@ impl BitErrors {
         Ok(Self { mean_bits, mean, unit, chance, good })
     }
 
-    /// Whether any of the next `bits` is bad.
+    /// Whether any of the next `bits` is wrong.
     fn pass(&mut self, bits: u64) -> bool {
         if self.mean_bits < FEW {
             let mean = u128::from(self.mean_bits);
@@ -125,26 +126,26 @@ fn draw(mean: Span, unit: u64, chance: &mut Stream) -> u64 {
     time.map_or(u64::MAX, |time| time.as_picos().unsigned_abs() / unit)
 }
 
-/// What becomes of a frame on a faulty link.
+/// Effect of a faulty link on a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkEffect {
-    /// The frame, with what was done to it.
+    /// The frame, altered where the fault says so.
     pub(crate) frame: Frame,
-    /// It does not arrive.
+    /// Whether it is lost.
     pub(crate) lost: bool,
-    /// It arrives so much later.
+    /// Additional delay.
     pub(crate) by: Span,
-    /// It arrives twice.
+    /// Whether it arrives twice.
     pub(crate) twice: bool,
 }
 
 impl LinkEffect {
-    /// Nothing happens to it.
+    /// No effect on `frame`.
     pub(crate) const fn of(frame: Frame) -> Self {
         Self { frame, lost: false, by: Span::ZERO, twice: false }
     }
 
-    /// Something more happens to it.
+    /// Adds the effect of one more fault.
     pub(crate) fn suffer(&mut self, kind: LinkFaultKind) {
         match kind {
             LinkFaultKind::Loss => self.lost = true,

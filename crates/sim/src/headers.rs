@@ -1,17 +1,18 @@
-//! What frames carry above Ethernet, as numbers: a frame of the cores has no room for addresses of a datagram, and switches
-//! that know streams by them compare numbers instead (IEEE Std 802.1CB-2017, 6.7). Without such a switch nothing is numbered.
+//! Numbers for the headers above Ethernet: a frame of the cores has no room for the addresses of a datagram, and
+//! switches with IP stream identification compare numbers instead (IEEE Std 802.1CB-2017, 6.7). Without such a switch
+//! nothing is numbered.
 
 use std::collections::BTreeMap;
 
 use wg_plan::wire::DISCARD_PORT;
 use wg_plan::{FaultKind, FlowId, HeaderField, Identify, IpHeaders, Network, NodeIndex, NodeKind, Run};
 
-/// What sends frames with headers of its own.
+/// Origin of frames with their own headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     /// The sender of a flow.
     Flow(FlowId),
-    /// The relay of a flow at one node, to another.
+    /// The relay of a flow at one node, towards another.
     Relay(FlowId, NodeIndex, NodeIndex),
     /// An injector or a log, from one node to another.
     Load(NodeIndex, NodeIndex),
@@ -59,18 +60,18 @@ impl HeaderNumbers {
 
     fn add(&mut self, origin: Origin, headers: Option<IpHeaders>) {
         let Some(headers) = headers else { return };
-        // Beyond 65535 of them frames are no stream's; a test has no more flows than that.
+        // Beyond 65 535 headers, frames belong to no stream; a test has no more flows than that.
         let next = u16::try_from(self.numbers.len() + 1).unwrap_or(0);
         let number = *self.numbers.entry(headers).or_insert(next);
         self.of.insert(origin, number);
     }
 
-    /// The number of what this origin sends; 0 for frames that have none.
+    /// The number of the headers of an origin; 0 without headers.
     pub(crate) fn of(&self, origin: Origin) -> u16 {
         self.of.get(&origin).copied().unwrap_or(0)
     }
 
-    /// The numbers of all headers like these.
+    /// The numbers of all headers that match.
     pub(crate) fn alike<'a>(
         &'a self,
         headers: &'a IpHeaders,

@@ -1,4 +1,4 @@
-//! What nodes do beside their work: errors of their timestamps, events of hosts, frames of switches' own, threads that inject.
+//! Imperfections of nodes: timestamp errors, host events, frames of switches, injecting threads.
 
 use wg_core::frame::Frame;
 use wg_core::line::LineRate;
@@ -10,7 +10,7 @@ use wg_record::Point;
 use crate::error::SimError;
 use crate::models::Draws;
 
-/// Errors of the timestamps of a node.
+/// Timestamp errors of a node.
 #[derive(Debug)]
 pub(crate) struct TimestampErrors {
     application: Draws,
@@ -19,7 +19,7 @@ pub(crate) struct TimestampErrors {
     errors: Stream,
     read_cost: Draws,
     costs: Stream,
-    /// From every timestamp of an application.
+    /// Correction subtracted from every timestamp of an application.
     subtracted: Span,
 }
 
@@ -37,12 +37,12 @@ impl TimestampErrors {
         })
     }
 
-    /// What the next reading of the clock takes.
+    /// Time that the next reading of the clock takes.
     pub(crate) fn read_cost(&mut self) -> Span {
         self.read_cost.draw(&mut self.costs)
     }
 
-    /// The instant that a timestamp of something at `time` stands for.
+    /// The instant that a timestamp taken at `time` shows.
     pub(crate) fn shown(&mut self, point: Point, time: RunTime) -> RunTime {
         match point {
             Point::ApplicationSend | Point::ApplicationReceive => {
@@ -57,11 +57,11 @@ impl TimestampErrors {
     }
 }
 
-/// An event of a host that recurs.
+/// A recurring event of a host.
 #[derive(Debug)]
 pub(crate) struct RecurringEvent {
     pub(crate) node: NodeIndex,
-    /// Among those of its host.
+    /// Index among the events of its host.
     pub(crate) place: u16,
     period: Span,
     duration: Span,
@@ -69,7 +69,7 @@ pub(crate) struct RecurringEvent {
     ramp: Option<[Span; 2]>,
     pub(crate) threads: HeldUp,
     chance: Stream,
-    /// When the present one, or the next, begins.
+    /// Beginning of the present or next occurrence.
     begins: RunTime,
     active: bool,
 }
@@ -93,12 +93,12 @@ impl RecurringEvent {
         })
     }
 
-    /// When it begins or ends next.
+    /// Instant at which it next begins or ends.
     pub(crate) fn next(&self) -> RunTime {
         if self.active { self.begins + self.duration } else { self.begins }
     }
 
-    /// It begins or ends; whether it then goes on.
+    /// Begins or ends the event; returns whether it is then in progress.
     pub(crate) fn turn(&mut self) -> bool {
         if self.active {
             self.begins = self.begins + self.period;
@@ -107,7 +107,7 @@ impl RecurringEvent {
         self.active
     }
 
-    /// By how much a thread that is woken at `now` is held up.
+    /// Delay of a thread that is woken at `now`.
     pub(crate) fn holds_up(&mut self, now: RunTime, sending: bool) -> Span {
         let concerns = match self.threads {
             HeldUp::Both => true,
@@ -128,29 +128,29 @@ impl RecurringEvent {
     }
 }
 
-/// Frames that a switch sends by itself.
+/// Frames that a switch sends of its own accord.
 #[derive(Debug)]
 pub(crate) struct OwnFrameSource {
     pub(crate) switch: usize,
     pub(crate) node: NodeIndex,
-    /// By index.
+    /// Indices of the sending ports.
     pub(crate) ports: Vec<usize>,
     pub(crate) frame: Frame,
     pub(crate) period: Span,
     pub(crate) next: RunTime,
 }
 
-/// How long a switch takes for each frame of a port.
+/// Processing time of a switch for the frames of a port.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) draws: Draws,
     pub(crate) chance: Stream,
-    /// The frame before could be forwarded whole then: frames of a port keep their order.
+    /// When the previous frame could be forwarded completely: frames of a port keep their order.
     pub(crate) last: RunTime,
 }
 
 impl Decision {
-    /// When a frame is decided on that was seen at `seen`, and is whole at `complete`.
+    /// When a frame can be forwarded whose header was received at `seen` and whose last bit arrives at `complete`.
     pub(crate) fn at(&mut self, seen: RunTime, complete: RunTime) -> RunTime {
         let at = self.last.max(seen + self.draws.draw(&mut self.chance));
         self.last = at + (complete - seen);
@@ -165,7 +165,7 @@ pub(crate) struct Threads {
     send_cost: Draws,
     sleep_overhead: Draws,
     burst: u32,
-    /// What each asks to sleep after a burst.
+    /// Sleep that each thread requests after a burst.
     sleep: Span,
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct Threads {
 struct Thread {
     chance: Stream,
     next: RunTime,
-    /// Frames of its burst.
+    /// Frames of its burst still to be sent.
     left: u32,
 }
 
@@ -202,12 +202,12 @@ impl Threads {
         })
     }
 
-    /// When the next of them sends a frame.
+    /// Instant of the next frame of any thread.
     pub(crate) fn next(&self) -> Option<RunTime> {
         self.threads.iter().map(|thread| thread.next).min()
     }
 
-    /// Frames that are sent at `now`; those who send them go on or to sleep.
+    /// Number of frames sent at `now`; their threads go on or to sleep.
     pub(crate) fn send(&mut self, now: RunTime) -> u32 {
         let mut sent = 0;
         for thread in self.threads.iter_mut().filter(|thread| thread.next <= now) {
@@ -224,7 +224,7 @@ impl Threads {
     }
 }
 
-/// The line of a rate whose oscillator is so much too fast, to the next bit per second.
+/// A line rate changed by the drift of its oscillator, to the nearest bit per second.
 pub(crate) fn drifted(line: LineRate, drift_ppb: i64) -> LineRate {
     if drift_ppb == 0 {
         return line;

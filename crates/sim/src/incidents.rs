@@ -1,24 +1,24 @@
-//! What befalls the network at stated instants, as one list in the order of time.
+//! Incidents of the network at stated instants, as one list in the order of time.
 
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{Incident, IncidentKind, NodeIndex, Run};
 
-/// One thing that happens.
+/// An incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NetworkEvent {
     /// A link is cut.
     Cut(usize),
     /// A cut ends.
     Restored(usize),
-    /// A switch goes down until then.
+    /// A switch goes down until the given instant.
     Down(NodeIndex, RunTime),
-    /// It is back.
+    /// A switch is up again.
     Up(NodeIndex),
-    /// A babbler begins, by index.
+    /// A babbler, by index, begins.
     BabbleBegins(usize),
-    /// It ends.
+    /// A babbler ends.
     BabbleEnds(usize),
-    /// A clock is set forward by so much.
+    /// A clock is stepped by the given time.
     ClockStepped(NodeIndex, Span),
     /// A clock's frequency changes.
     DriftChanged(NodeIndex),

@@ -1,7 +1,7 @@
-//! What a search for bad cases asks of a run: how long its messages took at most, and when they passed where.
+//! Journeys of messages for the search of bad cases: greatest latencies, and passages of nodes.
 //!
 //! Nothing is written: many short runs of one test that differ in the offsets of their senders are simulated in memory,
-//! side by side. Each gives what `simulate` would give of the same plan.
+//! in parallel. Each gives the same results as `simulate` for the same plan.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,46 +16,46 @@ use crate::engine::simulate;
 use crate::error::SimError;
 use crate::sink::Sink;
 
-/// The message of a flow that took longest to a receiver.
+/// The message of a flow with the greatest latency to a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Longest {
-    /// Its flow.
+    /// Number of the flow.
     pub flow: u16,
-    /// The receiver, an index into the network's nodes.
+    /// The receiver, as index of the network's nodes.
     pub receiver: u16,
-    /// Its number.
+    /// Sequence number of the message.
     pub sequence: u32,
-    /// From application to application, in ps.
+    /// Latency from application to application, in ps.
     pub latency: i64,
 }
 
-/// A message at a node.
+/// The passage of a message at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Passage {
-    /// Its flow.
+    /// Number of the flow.
     pub flow: u16,
-    /// Its number.
+    /// Sequence number of the message.
     pub sequence: u32,
-    /// The node.
+    /// Index of the node.
     pub node: u16,
-    /// The port it came in by; 0 at its sender.
+    /// Ingress port; 0 at its sender.
     pub port: u16,
-    /// When it was handed over by the application, or came into the switch, in ps.
+    /// Time of the application's call, or of the arrival at the switch, in ps.
     pub time: i64,
-    /// Bytes of its frame; 0 at its sender.
+    /// Length of its frame in bytes; 0 at its sender.
     pub length: u16,
 }
 
-/// What was seen of one run.
+/// Results of one run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Journeys {
-    /// Of each flow and receiver that got anything, in their order.
+    /// Greatest latency of each flow and receiver with a received message, in their order.
     pub longest: Vec<Longest>,
-    /// Where messages came when, by time; empty unless asked for.
+    /// Passages of messages, by time; empty unless requested.
     pub passages: Vec<Passage>,
 }
 
-/// Memory: an entry a message, and with `passages` one for each node it comes to.
+/// Collects journeys. Memory: an entry for each message, and with `passages` one for each node that it passes.
 #[derive(Default)]
 struct Seen {
     sent: BTreeMap<(u16, u32), RunTime>,
@@ -78,7 +78,7 @@ impl Seen {
 }
 
 impl Sink for Seen {
-    /// A bound is of the time that passes, and clocks of the test may show any.
+    /// True time: bounds hold for it, and clocks of the test may show any.
     fn is_shown_time(&self) -> bool {
         false
     }
@@ -125,11 +125,11 @@ fn one(network: &Network, run: &Run, offsets: &[i64], passages: bool) -> Result<
     })
 }
 
-/// Simulates `run` once for each list of offsets, of its senders in their order and in ps, on `threads` threads; with
-/// `passages` also where messages came when. The answers are in the order of the lists, whatever the threads.
+/// Simulates `run` once for each list of offsets (of its senders in their order, in ps) on `threads` threads; with
+/// `passages` also collects passages. Results are in the order of the lists, independent of the threads.
 ///
 /// # Errors
-/// The first of [`simulate`], in the order of the lists.
+/// The first error of [`simulate`], in the order of the lists.
 pub fn journeys(
     network: &Network,
     run: &Run,

@@ -1,9 +1,9 @@
 //! The simulator bench: runs a test in virtual time and writes the records the agents would.
 //!
 //! A discrete-event driver of the cores in `wg-core`. The cores hold every rule of the network; this crate holds time,
-//! links and their faults, clocks, chance and the tasks of the test language. Beside the records it writes what was true
-//! and nobody in the network could see, and the captures the test asks for. The same plan, seed and version give the
-//! same bytes.
+//! links and their faults, clocks, chance and the tasks of the test language. Beside the records it writes the truth,
+//! which nobody in the network could observe, and the captures that the test requests. The same plan, seed and version
+//! give the same bytes.
 //!
 //! A run is built from the plan once (`build`, into the `world`) and then driven event by event (`engine`, in the order
 //! of the `event_queue`). Models of hosts and switches are the plan's: this crate has no figures of its own.

@@ -1,9 +1,9 @@
-//! The message a simulated frame carries: what the cores carry as a [`Handle`] and never look at.
+//! The message of a simulated frame: cores carry it as a [`Handle`] and never interpret it.
 
 use wg_core::frame::{Frame, Handle};
 use wg_record::FLOW_FOREIGN;
 
-/// What a message has besides its number. A set of bits.
+/// Flags of a message: a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u8);
 
@@ -15,7 +15,7 @@ impl Flags {
     /// Payload was altered after its CRC was written; the frame check sequence is right.
     pub(crate) const DAMAGED: Self = Self(4);
 
-    /// Those a message has wherever it is seen, as records have them.
+    /// The flags that a message has in every record.
     #[inline]
     pub(crate) const fn of_message(self) -> u8 {
         self.0 & (Self::RETURN.0 | Self::WARM_UP.0)
@@ -40,41 +40,41 @@ pub(crate) struct Message {
     pub(crate) flags: Flags,
 }
 
-/// In the place of a number: the frame is a switch's own.
+/// Value instead of a sequence number: the frame is a switch's own.
 const OWN: u32 = u32::MAX;
-/// In the place of a number: the frame holds records of a log.
+/// Value instead of a sequence number: the frame holds records of a log.
 const LOG: u32 = u32::MAX - (1 << 24);
-/// The least in the place of a number that is none: control frames, then PTP messages, by their places, up to [`OWN`].
+/// Least value instead of a sequence number for control frames, then PTP messages, by their places, up to [`OWN`].
 const FIRST_OF_SWITCHES: u32 = LOG + 1;
-/// Control frames that are known at a time; the place of the oldest is taken by the next one.
+/// Greatest number of control frames under way; the next one replaces the oldest.
 pub(crate) const CONTROL_FRAMES: u32 = 1 << 20;
 
-/// PTP messages that are known at a time. A place has another turn, of 2¹⁶, whenever it is taken again.
+/// Greatest number of PTP messages under way. A place has a new turn, modulo 2¹⁶, whenever it is taken again.
 pub(crate) const PTP_MESSAGES: u32 = 50_000;
-/// The least in the place of a number that is a PTP message, by its place.
+/// Least value instead of a sequence number for PTP messages, by place.
 const FIRST_OF_PTP: u32 = FIRST_OF_SWITCHES + CONTROL_FRAMES;
 
 impl Message {
-    /// What a frame that a switch made itself carries.
+    /// Message of a frame that a switch sends of its own accord.
     pub(crate) const OWN: Self = Self { flow: FLOW_FOREIGN, sequence: OWN, flags: Flags(0) };
 
-    /// No handle of a control frame is less; seldom is another not.
+    /// Least handle of a control frame; few other handles are greater.
     pub(crate) const FIRST_CONTROL: Handle = Handle((FIRST_OF_SWITCHES as u64) << 32);
 
-    /// What a frame of records carries.
+    /// Message of a frame with log records.
     pub(crate) const LOG: Self = Self { flow: FLOW_FOREIGN, sequence: LOG, flags: Flags(0) };
 
-    /// What the protocol control frame at `place` carries.
+    /// Message of the protocol control frame at `place`.
     pub(crate) const fn control(place: u32) -> Self {
         Self { flow: FLOW_FOREIGN, sequence: FIRST_OF_SWITCHES + place % CONTROL_FRAMES, flags: Flags(0) }
     }
 
-    /// What the PTP message at `place` carries.
+    /// Message of the PTP message at `place`.
     pub(crate) const fn ptp(place: u32) -> Self {
         Self { flow: FLOW_FOREIGN, sequence: FIRST_OF_PTP + place % PTP_MESSAGES, flags: Flags(0) }
     }
 
-    /// The place of a PTP message.
+    /// Place of a PTP message; `None` for others.
     #[inline]
     pub(crate) const fn ptp_place(self) -> Option<u32> {
         if self.is_for_switches()
@@ -87,19 +87,19 @@ impl Message {
         }
     }
 
-    /// Whether switches take the frame themselves: one they made, or a protocol control frame.
+    /// Whether switches process the frame themselves: their own, or a protocol control frame.
     #[inline]
     pub(crate) const fn is_for_switches(self) -> bool {
         self.flow == FLOW_FOREIGN && self.sequence >= FIRST_OF_SWITCHES
     }
 
-    /// Where the bytes of its frame are kept, where frames have some that came from outside.
+    /// Place where the bytes of its frame are stored, if frames have bytes from outside.
     #[inline]
     pub(crate) const fn bytes_at(self) -> Option<u32> {
         if self.is_for_switches() { None } else { Some(self.sequence) }
     }
 
-    /// The place of a protocol control frame.
+    /// Place of a protocol control frame; `None` for others.
     #[inline]
     pub(crate) const fn control_place(self) -> Option<u32> {
         if self.is_for_switches() && self.sequence < FIRST_OF_SWITCHES + CONTROL_FRAMES {
@@ -115,13 +115,13 @@ impl Message {
     }
 }
 
-/// Frames of the simulator.
+/// Access to the message of a frame.
 pub(crate) trait Carries {
-    /// The message in it.
+    /// The message of the frame.
     fn message(&self) -> Message;
-    /// The same frame, its message one of `flow`.
+    /// The same frame with a message of `flow`.
     fn of_flow(self, flow: u16) -> Self;
-    /// The same frame, its message with these flags too.
+    /// The same frame with these flags added to its message.
     fn flagged(self, flags: Flags) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! From the models of the plan to the configurations of the cores.
+//! Configurations of the cores from the models of the plan.
 
 use std::sync::Arc;
 
@@ -22,18 +22,18 @@ pub(crate) struct Draws(Arc<Quantiles>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Quantiles {
-    /// For each [`GUIDES`]th of the shares: the first point above its beginning.
+    /// Index of the first point above the beginning of each [`GUIDES`]th of the shares.
     guide: [u32; GUIDES],
-    /// Share of draws that are not above (in units of 2⁻³², ascending from 0 to 2³²) and the time.
+    /// Cumulative share (in units of 2⁻³², ascending from 0 to 2³²) and time.
     points: Box<[(u64, Span)]>,
 }
 
-/// Where among the points a share lies is looked up to a 64th, so that hardly a point has to be passed over.
+/// Number of equal parts of the shares in the look-up guide, so that hardly a point has to be passed over.
 const GUIDES: usize = 64;
 const GUIDE_SHIFT: u32 = u32::BITS - GUIDES.ilog2();
 
 impl Draws {
-    /// Draws by `distribution`.
+    /// Draws from `distribution`.
     ///
     /// # Errors
     /// [`SimError::Plan`] where its quantiles do not ascend from 0 to 1 000 000 parts per million.
@@ -41,7 +41,7 @@ impl Draws {
         Self::from(distribution, Span::ZERO)
     }
 
-    /// The same of what may be negative.
+    /// As [`new`](Self::new), with negative values allowed.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -69,7 +69,7 @@ impl Draws {
         Ok(Self(Arc::new(Quantiles { guide, points })))
     }
 
-    /// One draw.
+    /// Draws one time.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> Span {
         let Quantiles { guide, points } = &*self.0;
@@ -112,7 +112,7 @@ pub(crate) fn host_config(model: &HostModel) -> HostConfig {
     }
 }
 
-/// The costs of protocols that have some of their own, by [`stack`].
+/// Processing times of protocols with their own, by [`stack`].
 fn stacks(model: &HostModel) -> [Option<StackCosts>; STACKS] {
     let mut stacks = [None; STACKS];
     for one in &model.stacks {
@@ -121,7 +121,7 @@ fn stacks(model: &HostModel) -> [Option<StackCosts>; STACKS] {
     stacks
 }
 
-/// The protocol stack that frames of a protocol pass in hosts. That of UDP is background load's, too.
+/// Protocol stack in hosts of a protocol's frames. That of UDP also serves background load.
 pub(crate) const fn stack(protocol: Protocol) -> u8 {
     match protocol {
         Protocol::Udp => 0,
@@ -132,8 +132,8 @@ pub(crate) const fn stack(protocol: Protocol) -> u8 {
     }
 }
 
-/// A port of an end system that feeds `line`. Ordinary frames wait in one queue: the host's own queueing discipline knows
-/// no priorities, as on the live bench. Virtual links go before them.
+/// A port of an end system that feeds `line`. Ordinary frames wait in one queue: the host's queueing discipline has no
+/// priorities, as on the live bench. Virtual links precede them.
 pub(crate) fn host_port_config(model: &HostModel, line: LineRate, critical: bool) -> PortConfig {
     let limit = Capacity::bytes(model.egress_bytes);
     if !critical {
@@ -142,7 +142,7 @@ pub(crate) fn host_port_config(model: &HostModel, line: LineRate, critical: bool
     PortConfig { queue_of_priority: [0; PRIORITIES], ..PortConfig::critical(line, limit) }
 }
 
-/// What a switch can do beside forwarding by address. The kinds of the plan are names for sets of it.
+/// Capabilities of a switch beyond forwarding by address. The kinds in the plan name sets of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     /// Filters, polices and forwards by virtual link and critical-traffic identifier.

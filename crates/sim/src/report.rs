@@ -1,8 +1,8 @@
-//! What a simulated run says of itself beside its records.
+//! Report of a simulated run, beside its records.
 //!
 //! [`AgentReport`] has the shape of the message of that name in `agent.proto`, so that validity and measures are judged
-//! by the same code on every bench. What a simulation cannot have (stolen time, clock steps, lost timestamps) is zero
-//! because it is, not because it was left out.
+//! by the same code on every bench. Figures that a simulation cannot have (stolen time, clock steps, lost timestamps)
+//! are true zeros, not missing values.
 
 use std::collections::BTreeMap;
 
@@ -14,79 +14,79 @@ use crate::live::Fate;
 /// All reports of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SimReport {
-    /// By end system.
+    /// Reports of the end systems, by name.
     pub agents: BTreeMap<String, AgentReport>,
-    /// By switch.
+    /// Reports of the switches, by name.
     pub switches: BTreeMap<String, SwitchReport>,
-    /// By flow whose copies were removed.
+    /// Sequence recovery counters of each flow whose copies were removed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub frer: BTreeMap<u16, FrerReport>,
-    /// What stream filters counted, by switch, port and flow.
+    /// Counters of stream filters, by switch, port and flow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stream_filters: Vec<FilterReport>,
     /// Credits of shaped queues, by node, port and class.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credits: Vec<CreditReport>,
-    /// Clusters that synchronise by AS6802, in the order of the plan.
+    /// AS6802 clusters, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<ClusterReport>,
-    /// Domains that synchronise by PTP, in the order of the plan.
+    /// PTP domains, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ptp_domains: Vec<PtpDomainReport>,
-    /// Between real hosts: what became of background load, in the order of the plan. In virtual time agents say it.
+    /// What became of background load between real hosts, in the order of the plan. In virtual time agents report it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Fate>,
-    /// Between real hosts: what became of frames that are neither messages nor load, by label less the number of loads.
+    /// What became of frames between real hosts that are neither messages nor load, by label less the number of loads.
     #[serde(skip)]
     pub foreign: Vec<Fate>,
-    /// Records that were made.
+    /// Number of records.
     pub records: u64,
-    /// Events that were handled.
+    /// Number of events handled.
     pub events: u64,
-    /// Frames that were sent over a link, background load included.
+    /// Number of frames sent over links, background load included.
     pub frame_hops: u64,
     /// Simulated time, ps.
     pub simulated_ps: i64,
 }
 
-/// An end system, as its agent would report it.
+/// The report of an end system, as its agent would send it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AgentReport {
-    /// Its name.
+    /// Name of the end system.
     pub end_system: String,
-    /// Always: a simulation that does not come to its end is an error.
+    /// Always true: a simulation that does not reach its end is an error.
     pub complete: bool,
     /// Empty.
     pub incomplete_reason: String,
-    /// For each protocol of the run.
+    /// An entry for each protocol of the run.
     pub access_points: Vec<AccessPointReport>,
-    /// For each task.
+    /// An entry for each task.
     pub tasks: Vec<TaskReport>,
-    /// Records of this end system.
+    /// Number of records of this end system.
     pub records_written: u64,
-    /// None: there is no ring.
+    /// Always 0: there is no ring.
     pub records_dropped: u64,
-    /// None.
+    /// Always 0.
     pub clock_steps: u32,
-    /// None.
+    /// Always 0.
     pub largest_clock_step_ns: i64,
-    /// None.
+    /// Always 0.
     pub involuntary_switches: u64,
-    /// None.
+    /// Always 0.
     pub steal_ns: u64,
-    /// The epoch.
+    /// The epoch, ns.
     pub started_realtime_ns: i64,
-    /// The end of the run, from the epoch.
+    /// End of the run since the epoch, ns.
     pub ended_realtime_ns: i64,
-    /// Nothing was asked of a host.
+    /// Empty: no privileges of a host are requested.
     pub grants: Vec<()>,
-    /// Of each background load that leads to this end system what became of it, in the order of the plan.
+    /// What became of each background load that leads to this end system, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<LoadReport>,
-    /// Frames of background load that the host read and discarded.
+    /// Number of frames of background load that the host read and discarded.
     #[serde(skip_serializing_if = "is_zero")]
     pub load_read: u64,
-    /// Frames its receive ring or FIFO had no room for by reason, background load included.
+    /// Number of frames that overran its receive ring or FIFO, by reason, background load included.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unreceived: BTreeMap<String, u64>,
 }
@@ -96,38 +96,38 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Background load where it is to arrive, in the shape of what an agent says of it.
+/// Background load at its receiver, in the shape of an agent's stream report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadReport {
-    /// `absorb`.
+    /// Always `absorb`.
     pub kind: String,
-    /// Its number in the plan.
+    /// Number of the load in the plan.
     pub number: usize,
-    /// `simulated`.
+    /// Always `simulated`.
     pub backend: String,
-    /// What was counted.
+    /// Counts of the load.
     pub figures: LoadFigures,
 }
 
-/// What was counted of a background load.
+/// Counts of a background load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadFigures {
-    /// What arrived.
+    /// Frames that arrived.
     pub account: LoadAccount,
-    /// What did not, copies that went astray included: `link`, or the reason of the drop.
+    /// Frames that did not, misdirected copies included, by cause: `link`, or the reason of the drop.
     pub lost: BTreeMap<String, u64>,
 }
 
 /// Frames of a background load that arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadAccount {
-    /// Intact frames.
+    /// Number of intact frames.
     pub received: u64,
-    /// Those: none comes twice.
+    /// The same number: no frame comes twice.
     pub distinct: u64,
 }
 
-/// An access point.
+/// Counters of an access point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AccessPointReport {
     /// `udp`, `raw`, `be`, `rc` or `tt`.
@@ -136,26 +136,26 @@ pub struct AccessPointReport {
     pub frames_sent: u64,
     /// Frames that reached the application.
     pub frames_received: u64,
-    /// Frames the host had no room for on the way down.
+    /// Frames that the host refused for lack of room.
     pub send_errors: u64,
-    /// None: what the ring of a simulated host has no room for is lost in that host, and its records say so.
+    /// Always 0: an overrun of a simulated host's ring is a drop in that host's records.
     pub socket_drops: u64,
-    /// None.
+    /// Always 0.
     pub inbox_drops: u64,
-    /// None.
+    /// Always 0.
     pub missing_tx_timestamps: u64,
-    /// None.
+    /// Always 0.
     pub missing_rx_timestamps: u64,
-    /// None reach it: background load goes to another port.
+    /// Always 0: background load goes to another port.
     pub foreign_frames: u64,
 }
 
-/// A task.
+/// Counters of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskReport {
     /// `send`, `receive`, `relay`, `inject`, `remote-log`, `watch`.
     pub kind: String,
-    /// Its flow; 0 without one.
+    /// Number of its flow; 0 without one.
     pub flow: u32,
     /// Messages it should have handled.
     pub planned: u64,
@@ -169,7 +169,7 @@ pub struct TaskReport {
     pub crc_errors: u64,
     /// Intact messages for another end system.
     pub wrong_destination: u64,
-    /// None: every flow is known.
+    /// Always 0: every flow is known.
     pub unknown_flow: u64,
     /// Jumps forward in the sequence.
     pub sequence_gaps: u64,
@@ -177,17 +177,17 @@ pub struct TaskReport {
     pub sequence_repeats: u64,
 }
 
-/// A switch.
+/// The report of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SwitchReport {
     /// Its linked ports, ascending.
     pub ports: Vec<PortReport>,
 }
 
-/// A port of a switch.
+/// Counters of a port of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortReport {
-    /// Its number in the plan.
+    /// Number of the port in the plan.
     pub port: u16,
     /// Frames sent, background load included.
     pub frames: u64,
@@ -195,92 +195,92 @@ pub struct PortReport {
     pub bytes: u64,
     /// Frames dropped here by reason, background load included.
     pub dropped: BTreeMap<String, u64>,
-    /// Most bytes that waited here at a time.
+    /// Greatest number of bytes that waited here at a time.
     pub most_waiting_bytes: u64,
 }
 
-/// What the elimination of a flow's copies counted, warm-up included: the counters of IEEE Std 802.1CB-2017, 10.8.
+/// Counters of the elimination of a flow's copies, warm-up included (IEEE Std 802.1CB-2017, 10.8).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FrerReport {
-    /// The node where copies were removed.
+    /// Name of the node where copies were removed.
     pub node: String,
-    /// Frames that came there, by member stream.
+    /// Frames received there, by member stream.
     pub came: Vec<u64>,
-    /// Sequence recovery.
+    /// Counters of sequence recovery.
     pub recovery: RecoveryReport,
-    /// Individual recovery, by member stream; empty where there is none.
+    /// Counters of individual recovery, by member stream; empty without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub individual: Vec<RecoveryReport>,
-    /// How often latent error detection found an error; absent where there is none.
+    /// Number of latent errors detected; absent without latent error detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latent_errors: Option<u64>,
-    /// When it first did, ps.
+    /// Instant of the first latent error, ps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_latent_error_ps: Option<i64>,
-    /// Where copies were removed on the way.
+    /// Switches on the way where copies were removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub junctions: Vec<JunctionReport>,
 }
 
-/// What intermediate recovery of a flow counted at a switch, of one stream that leaves it.
+/// Counters of intermediate recovery of a flow at a switch, for one stream that leaves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JunctionReport {
-    /// The switch.
+    /// Name of the switch.
     pub node: String,
     /// The number of the member stream as which frames go on.
     pub stream: usize,
-    /// Frames that came, by member stream.
+    /// Frames received, by member stream.
     pub came: Vec<u64>,
-    /// Sequence recovery.
+    /// Counters of sequence recovery.
     pub recovery: RecoveryReport,
-    /// Individual recovery, by member stream; empty where there is none.
+    /// Counters of individual recovery, by member stream; empty without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub individual: Vec<RecoveryReport>,
 }
 
-/// What the filter of a stream counted up to the end, warm-up included: the counters of IEEE Std 802.1Q-2022, 8.6.5.3.
+/// Counters of a stream filter up to the end, warm-up included (IEEE Std 802.1Q-2022, 8.6.5.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FilterReport {
-    /// The switch.
+    /// Name of the switch.
     pub node: String,
-    /// The port by which the stream enters.
+    /// Ingress port of the stream.
     pub port: u16,
-    /// The flow it is of.
+    /// Number of the flow.
     pub flow: u16,
     /// Frames of the stream (`MatchingFramesCount`).
     pub matching: u64,
-    /// Frames that passed all of it.
+    /// Frames that passed filter, gate and meter.
     pub passed: u64,
-    /// Too long, or of a stream that is blocked because one was (`NotPassingSDUCount`).
+    /// Frames too long, or of a stream blocked by one that was (`NotPassingSDUCount`).
     pub not_passing_sdu: u64,
-    /// Discarded by the gate (`NotPassingFramesCount`).
+    /// Frames discarded by the gate (`NotPassingFramesCount`).
     pub not_passing: u64,
-    /// Discarded by the meter (`RedFramesCount`).
+    /// Frames discarded by the meter (`RedFramesCount`).
     pub red: u64,
-    /// Of those that passed, yellow.
+    /// Frames that passed and were coloured yellow.
     pub yellow: u64,
 }
 
-/// What the credit of a shaped queue was up to the end, warm-up included; in 10^-12 bits, exactly.
+/// Extremes of the credit of a shaped queue up to the end, warm-up included; in exact 10^-12 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CreditReport {
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// The port.
+    /// Number of the port.
     pub port: u16,
     /// The traffic class.
     pub class: u8,
-    /// The greatest it was.
+    /// Greatest credit.
     pub greatest_pbit: i128,
-    /// When first, ps.
+    /// First instant of the greatest credit, ps.
     pub greatest_at_ps: i64,
-    /// The least it was.
+    /// Least credit.
     pub least_pbit: i128,
-    /// When first, ps.
+    /// First instant of the least credit, ps.
     pub least_at_ps: i64,
-    /// From here, ps, truth has every corner of it.
+    /// Beginning of the interval in which the truth has every corner of the credit, ps.
     pub whole_from_ps: i64,
-    /// To here.
+    /// End of that interval, ps.
     pub whole_to_ps: i64,
 }
 
@@ -291,15 +291,15 @@ pub struct RecoveryReport {
     pub passed: u64,
     /// Frames discarded as repeated or rogue.
     pub discarded: u64,
-    /// Of those, rogue.
+    /// Discarded frames that were rogue.
     pub rogue: u64,
-    /// Of those passed, out of order.
+    /// Passed frames that were out of order.
     pub out_of_order: u64,
     /// Numbers that never came.
     pub lost: u64,
     /// Frames without a number.
     pub tagless: u64,
-    /// How often the reset timer ran out.
+    /// Number of expiries of the reset timer.
     pub resets: u64,
 }
 
@@ -310,87 +310,87 @@ impl From<Counters> for RecoveryReport {
     }
 }
 
-/// A cluster that synchronises by AS6802.
+/// The report of an AS6802 cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClusterReport {
-    /// Of its frames.
+    /// Synchronisation domain of its control frames.
     pub domain: u8,
-    /// Of its frames.
+    /// Synchronisation priority of its control frames.
     pub priority: u8,
-    /// What the differences of its clocks are to stay below, ps.
+    /// Upper bound of the differences of its clocks, ps.
     pub precision_bound_ps: i64,
-    /// The greatest difference of its correct, synchronised clocks once all were, ps.
+    /// Greatest difference of its correct, synchronised clocks once all were synchronised, ps.
     pub precision_ps: Option<i64>,
-    /// The longest it may take from the last device having power, ps.
+    /// Upper bound of the startup time, from the last device's power-up, ps.
     pub startup_bound_ps: i64,
-    /// The longest it took, ps; nothing where not all correct devices were synchronised at a time.
+    /// Greatest startup time, ps; `None` if the correct devices were never all synchronised.
     pub startup_ps: Option<i64>,
-    /// By name.
+    /// Devices, by name.
     pub devices: BTreeMap<String, SynchroniserReport>,
 }
 
-/// A device of a cluster.
+/// The report of a device of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SynchroniserReport {
     /// `synchronisation-master`, `synchronisation-client` or `compression-master`.
     pub part: String,
-    /// It fails on purpose.
+    /// Whether the plan makes it fail.
     pub faulty: bool,
-    /// Its state at the end, as the standard names it.
+    /// State at the end, by its name in the standard.
     pub state: String,
-    /// It was synchronised at the end.
+    /// Whether it was synchronised at the end.
     pub synchronised: bool,
-    /// When it was synchronised first, ps of the run.
+    /// Instant at which it was synchronised first, ps of the run.
     pub synchronised_at_ps: Option<i64>,
-    /// How often it was no longer.
+    /// Number of losses of synchronisation.
     pub losses: u64,
-    /// How often it found itself in the wrong clique: synchronous, asynchronous and relative detection.
+    /// Number of clique detections: synchronous, asynchronous and relative.
     pub cliques: [u64; 3],
     /// Masters in schedule at the end, a bit for each.
     pub membership: u32,
 }
 
-/// A domain that synchronises by PTP.
+/// The report of a PTP domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PtpDomainReport {
     /// domainNumber.
     pub number: u8,
-    /// Offsets beyond are no synchronisation, ps.
+    /// Greatest offset at which a clock counts as synchronised, ps.
     pub max_offset_ps: i64,
-    /// The grandmaster that most clocks followed last, by name.
+    /// Name of the grandmaster that most clocks followed last.
     pub grandmaster: Option<String>,
-    /// How often it was another one, after all clocks were synchronised first.
+    /// Number of changes of the grandmaster after all clocks were synchronised first.
     pub grandmaster_changes: u64,
-    /// When all its clocks were synchronised first, ps of the run; nothing where they never were at a time.
+    /// Instant at which all its clocks were synchronised first, ps of the run; `None` if they never were.
     pub synchronised_at_ps: Option<i64>,
     /// The greatest difference of its synchronised clocks from then on, ps.
     pub precision_ps: Option<i64>,
-    /// By name.
+    /// Clocks, by name.
     pub clocks: BTreeMap<String, PtpClockReport>,
 }
 
-/// A clock of a domain.
+/// The report of a PTP clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PtpClockReport {
     /// `ordinary-clock`, `boundary-clock` or `transparent-clock`.
     pub part: String,
-    /// States of its ports at the end, as the standard names them, by port number.
+    /// States of its ports at the end, by their names in the standard and by port number.
     pub states: BTreeMap<u16, String>,
-    /// The grandmaster it has at the end, by name; nothing for a transparent clock.
+    /// Name of its grandmaster at the end; `None` for a transparent clock.
     pub grandmaster: Option<String>,
-    /// It was synchronised at the end.
+    /// Whether it was synchronised at the end.
     pub synchronised: bool,
-    /// When it was synchronised first, ps of the run.
+    /// Instant at which it was synchronised first, ps of the run.
     pub synchronised_at_ps: Option<i64>,
-    /// How often it was no longer.
+    /// Number of losses of synchronisation.
     pub losses: u64,
     /// The greatest offset from the grandmaster while it was synchronised, ps.
     pub offset_ps: Option<i64>,
-    /// The greatest that its clock was off by from true time in the measured part, ps.
+    /// Greatest error against true time in the measured part, ps.
     pub error_ps: i64,
-    /// The greatest that it was off by from the grandmaster of its domain in the measured part, synchronised or not; from true
-    /// time while there was none. ps.
+    /// Greatest difference from the grandmaster of its domain in the measured part, synchronised or not, ps; from true
+    /// time while there was none.
     pub apart_ps: i64,
-    /// How often its clock could not be steered as its filter wanted.
+    /// Number of corrections by its filter that its clock refused.
     pub refused: u64,
 }

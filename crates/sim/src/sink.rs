@@ -1,4 +1,4 @@
-//! Where the records of a simulation go.
+//! Sinks: destinations of a simulation's records.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,75 +15,76 @@ use wg_record::{Record, RecordError, TableWriter, Truth};
 use crate::error::SimError;
 use crate::live::Outgoing;
 
-/// Takes the records as they are made: by time at each observation point, and nearly so altogether.
+/// Takes the records as they are made: in order of time at each observation point, and nearly so over all of them.
 pub trait Sink {
-    /// Whether frames have bytes of their own, which are kept at places that handles name: see [`live`](crate::live). The methods
-    /// about places are for such a sink alone.
+    /// Whether frames have bytes, stored at places that handles name: see [`live`](crate::live). Only such a sink needs
+    /// the methods about places.
     const KEEPS_BYTES: bool = false;
 
-    /// One record. What goes wrong with it is told by [`advance`](Self::advance).
+    /// Takes one record. An error is returned by the next [`advance`](Self::advance).
     fn record(&mut self, record: &Record);
 
-    /// Whether records have the time that the clocks of their nodes show, as those of agents; otherwise the true time.
+    /// Whether records have the time of their nodes' clocks, as those of agents do; otherwise true time.
     fn is_shown_time(&self) -> bool {
         true
     }
 
-    /// Something that was true beside the records. A sink that only takes records leaves it be.
+    /// Takes an entry of the truth. Ignored by default.
     fn truth(&mut self, _truth: &Truth) {}
 
-    /// The next blocks of a node's capture, as a pcapng file has them: one that is a frame, seen then, or others.
+    /// The next blocks of a node's capture, in pcapng format: a frame with the instant at which it was seen, or others.
     fn captured(&mut self, _node: NodeIndex, _blocks: &[u8], _frame_at: Option<RunTime>) {}
 
-    /// Whether captures have every frame that they are given.
+    /// Whether captures contain every frame.
     fn keeps_captures_whole(&self) -> bool {
         true
     }
 
-    /// What the host's clock showed when the run began, ns since 1970: captures have its times. In virtual time there is no
-    /// such clock.
+    /// Reading of the host's clock at the start of the run, ns since 1970, for capture timestamps. In virtual time
+    /// there is no such clock.
     fn origin_ns(&self) -> i64 {
         0
     }
 
-    /// The number of the message whose bytes are at a place.
+    /// Number of the message whose bytes are at a place.
     #[inline(always)]
     fn sequence(&self, place: u32) -> u32 {
         place
     }
 
-    /// Keeps the bytes of a frame that the network itself makes, whose message has this number. `None`: there is no room.
+    /// Stores the bytes of a frame that the network itself makes, with the number of its message; returns the place, or
+    /// `None` without room.
     fn keep(&mut self, _bytes: &[u8], _sequence: u32) -> Option<u32> {
         None
     }
 
-    /// There are so many copies more of the frame at a place.
+    /// Adds `more` copies of the frame at a place.
     #[inline(always)]
     fn retain(&mut self, _place: u32, _more: u32) {}
 
-    /// A copy of the frame at a place has ended.
+    /// Ends a copy of the frame at a place.
     #[inline(always)]
     fn release(&mut self, _place: u32) {}
 
     /// A card hands a frame to its host.
     fn deliver(&mut self, _outgoing: &Outgoing<'_>) {}
 
-    /// The bytes of a frame as it is on the line, FCS left out.
+    /// The bytes of a frame on the line, FCS excluded.
     fn on_line(&self, _place: u32, _frame: &Frame) -> Vec<u8> {
         Vec::new()
     }
 
-    /// The simulation has come to `now` and will end at `end`. Called every few thousand events and once at the end.
+    /// The simulation has reached `now` and will end at `end`. Called every few thousand events and once at the end.
     ///
     /// # Errors
-    /// Whatever must end the simulation.
+    /// Any error that must end the simulation.
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError>;
 }
 
-/// One series of segments for all nodes, `spool/simulator/NNNNNN.arrows`; what was true beside them in
-/// `spool/truth.arrows`; the captures of the run in `spool/captures/<node name>.pcapng`.
+/// Writes one series of segments for all nodes, `spool/simulator/NNNNNN.arrows`; the truth in `spool/truth.arrows`; the
+/// captures of the run in `spool/captures/<node name>.pcapng`.
 ///
-/// One for all, not one per node as agents write them: the batch being filled then stays in cache, however many
+/// One series for all nodes, unlike the agents' one per node: the batch being filled then stays in cache, however many
 /// nodes there are. Memory: one batch, whatever the length of the run.
 pub struct Spool {
     writer: SegmentWriter,
@@ -121,7 +122,7 @@ impl Spool {
     /// Ends the segments. Returns the number of records in them.
     ///
     /// # Errors
-    /// [`SimError::Record`] when the disk refuses.
+    /// [`SimError::Record`] when writing fails.
     pub fn finish(mut self) -> Result<u64, SimError> {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
@@ -179,7 +180,7 @@ fn unwritten(path: &Path, source: io::Error) -> RecordError {
 pub struct Kept {
     /// The records in the order they were made.
     pub records: Vec<Record>,
-    /// What was true beside them.
+    /// Entries of the truth.
     pub truth: Vec<Truth>,
     /// Captures by node.
     pub captures: BTreeMap<NodeIndex, Vec<u8>>,
@@ -203,11 +204,11 @@ impl Sink for Kept {
     }
 }
 
-/// Another sink that is also watched: the closure learns how far the simulation is and may end it.
+/// Wraps a sink to report progress: the closure may end the simulation.
 pub struct Watched<S, F> {
-    /// Where the records go.
+    /// The wrapped sink.
     pub sink: S,
-    /// Gets the share of simulated time that is done, 0 to 1; false ends the simulation.
+    /// Called with the share of simulated time that is done, 0 to 1; false ends the simulation.
     pub watch: F,
 }
 

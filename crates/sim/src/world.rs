@@ -35,70 +35,70 @@ use crate::models::Draws;
 /// A frame on its way over a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
-    /// When the far end takes note of it.
+    /// When the far end reacts to it.
     pub(crate) at: RunTime,
-    /// When its last bit is in.
+    /// Instant of its last bit.
     pub(crate) complete: RunTime,
     pub(crate) frame: Frame,
 }
 
-/// One direction of a link. Its delay is constant, so frames come out in the order they went in. Two lines of cache.
+/// One direction of a link. Its delay is constant, so frames keep their order. Two cache lines.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Channel {
     pub(crate) to: CoreIndex,
-    /// Port of the far end, by index.
+    /// Index of the port at the far end.
     pub(crate) to_port: u32,
     pub(crate) line: LineRate,
-    /// Propagation.
+    /// Propagation delay.
     pub(crate) delay: Span,
-    /// From the driver to the wire, where a host sends.
+    /// Delay from the driver to the wire, if a host sends.
     pub(crate) lead: Span,
-    /// The far end takes note of a frame by its header; otherwise when all of it is in.
+    /// Whether the far end reacts to the header of a frame, or to its last bit.
     pub(crate) by_header: bool,
-    /// The least gap behind a frame, bytes.
+    /// Least inter-packet gap, bytes.
     pub(crate) gap: u8,
-    /// What the far end then takes to decide.
+    /// Processing time of the far end.
     pub(crate) processing: Span,
     pub(crate) in_flight: Fifo<InFlight>,
-    /// What few links have; the many pay for it with this one look.
+    /// State that few links need, behind one pointer.
     pub(crate) extra: Option<Box<Extra>>,
 }
 
-/// What a link can have beside frames: faults, a cut, someone who listens.
+/// Optional state of a link: faults, cuts, captures.
 #[derive(Debug)]
 pub(crate) struct Extra {
-    /// Its far end.
+    /// Node at the far end.
     pub(crate) node: NodeIndex,
-    /// And the port there.
+    /// Port number at the far end.
     pub(crate) port: u16,
     pub(crate) rules: Vec<Rule>,
-    /// Faults by which its sender makes runts and giants.
+    /// Faults that make its sender send runts and giants.
     pub(crate) lengths: Vec<Rule>,
-    /// How long its far end, a switch, takes for each frame, where that varies.
+    /// Processing times of the far end, a switch, if they vary.
     pub(crate) decision: Option<Decision>,
-    /// Cuts in force.
+    /// Number of cuts in force.
     pub(crate) cuts: u32,
-    /// Frames that were held back or doubled, by arrival and then by departure.
+    /// Frames held back or doubled, by arrival and then by departure.
     pub(crate) stragglers: BTreeMap<(RunTime, u64), InFlight>,
     pub(crate) departures: u64,
-    /// Number of its source of stragglers.
+    /// Number of its event source for stragglers.
     pub(crate) source: usize,
-    /// Captures at its near and far end: node and port.
+    /// Captures at its near and far end: node and port number.
     pub(crate) taps: [Option<(NodeIndex, u16)>; 2],
 }
 
-/// A frame of which a fragment was sent and the rest was not.
+/// A frame that was sent in part.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) in_flight: InFlight,
-    /// It is one that a fault holds back.
+    /// Whether it is a straggler.
     pub(crate) late: bool,
-    /// When the line was to be free of it.
+    /// Expected end of its transmission, before it was cut.
     pub(crate) instead_of: RunTime,
 }
 
-/// Where a node is kept.
+/// Kind and index of a node's core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoreIndex {
     Host(u32),
@@ -106,80 +106,80 @@ pub(crate) enum CoreIndex {
     Hub(u32),
 }
 
-/// What every node has.
+/// State that every kind of node has.
 #[derive(Debug)]
 pub(crate) struct NodeState {
     pub(crate) place: CoreIndex,
-    /// Its clock, where it is not perfect.
+    /// Its clock; `None`: it shows true time.
     pub(crate) clock: Option<Box<NodeClock>>,
-    /// What its timestamps are off by, where they are.
+    /// Its timestamp errors; `None`: timestamps are exact.
     pub(crate) timestamps: Option<Box<TimestampErrors>>,
 }
 
 impl NodeState {
-    /// What its clock shows at `time`.
+    /// Reading of its clock at `time`.
     #[inline]
     pub(crate) fn read(&self, time: RunTime) -> RunTime {
         self.clock.as_ref().map_or(time, |clock| clock.read(time))
     }
 
-    /// A handle on its clock for a device.
+    /// A handle on its clock, for a device.
     pub(crate) fn shared_clock(&self) -> Option<SharedClock> {
         self.clock.as_ref().map(|clock| clock.shared())
     }
 }
 
-/// An end system. Laid out by lines of cache, as its [core](Host) is: what a frame or a message meets comes first.
+/// An end system. Laid out by cache lines, as its [core](Host) is: the fields used for every frame come first.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct HostNode {
     // First line.
     pub(crate) node: NodeIndex,
     pub(crate) address: MacAddress,
-    /// When its timer goes off.
+    /// Deadline of its core.
     pub(crate) timer: Deadline,
     pub(crate) send_wake_up: Draws,
     pub(crate) receive_wake_up: Draws,
-    /// What few hosts have; the many pay for it with this one look.
+    /// State that few hosts need, behind one pointer.
     pub(crate) extra: Option<Box<HostExtra>>,
     pub(crate) ports: HostPorts,
-    // Second line: what is drawn when a frame comes; and the figures, of which a frame meets those of its access point.
+    // Second line: random draws for a frame, and the counters of access points.
     pub(crate) wake_ups: Stream,
-    /// By access point.
+    /// Counters of each access point.
     pub(crate) access: [AccessFigures; ACCESS_POINTS.len()],
     pub(crate) core: Host<Selection, Option<SharedClock>>,
-    // What seldom happens.
-    /// It makes or removes copies of streams.
+    // Fields that are rarely used.
+    /// Whether it has stream functions.
     pub(crate) has_streams: bool,
     pub(crate) relay_wake_up: Draws,
     pub(crate) strays: Strays,
-    /// Frames of background load that were read.
+    /// Number of frames of background load read.
     pub(crate) load_read: u64,
-    /// Frames its ring or FIFO had no room for by reason, background load included.
+    /// Number of frames that overran its ring or FIFO, by reason, background load included.
     pub(crate) unreceived: BTreeMap<&'static str, u64>,
 }
 
 const _: () = assert!(core::mem::offset_of!(HostNode, wake_ups) == 64, "the first line of cache");
 
-/// What a host can have beside ports, lanes and figures.
+/// Optional state of a host.
 #[derive(Debug, Default)]
 pub(crate) struct HostExtra {
-    /// Its events, by index.
+    /// Indices of its host events.
     pub(crate) events: Vec<usize>,
-    /// Its log, where it logs over the network.
+    /// Index of its remote log, if any.
     pub(crate) log: Option<usize>,
-    /// Background load for it costs it what any frame does.
+    /// Whether background load for it costs processing time like any frame.
     pub(crate) receives_load: bool,
 }
 
 impl HostNode {
-    /// Its log, where it logs over the network.
+    /// Index of its remote log, if any.
     #[inline]
     pub(crate) fn log(&self) -> Option<usize> {
         self.extra.as_ref().and_then(|extra| extra.log)
     }
 
-    /// What it has beside, to be added to.
+    /// Its optional state, created on first use.
     pub(crate) fn extra_mut(&mut self) -> &mut HostExtra {
         self.extra.get_or_insert_default()
     }
@@ -202,23 +202,23 @@ impl HostPort {
         Self { number, out: channel as u32 }
     }
 
-    /// The channel out of it.
+    /// Index of its outgoing channel.
     #[inline]
     pub(crate) const fn channel(&self) -> usize {
         self.out as usize
     }
 }
 
-/// The one or two ports of a host, ascending by number. They lie with it: a list elsewhere would be one more line of cache.
+/// The one or two ports of a host, ascending by number. Stored inline: a separate list would cost another cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostPorts {
-    /// Of one, twice the same.
+    /// A single port is stored twice.
     both: [HostPort; 2],
     count: u8,
 }
 
 impl HostPorts {
-    /// Nothing where there is none.
+    /// `None` without a port.
     pub(crate) fn new(mut ports: impl Iterator<Item = HostPort>) -> Option<Self> {
         let first = ports.next()?;
         let second = ports.next();
@@ -234,27 +234,27 @@ impl std::ops::Deref for HostPorts {
     }
 }
 
-/// A switch as the simulator has it.
+/// Core of a switch.
 pub(crate) type SwitchCore = Switch<Selection, IngressRules, Option<SharedClock>>;
 
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     pub(crate) node: NodeIndex,
     pub(crate) core: SwitchCore,
-    /// When its timer goes off.
+    /// Deadline of its core.
     pub(crate) timer: Deadline,
     pub(crate) processing_delay: Span,
-    /// What it takes for a frame is drawn.
+    /// Whether its processing time is drawn.
     pub(crate) is_drawn: bool,
-    /// When it is back from its last restart.
+    /// End of its last restart.
     pub(crate) back_at: Option<RunTime>,
-    /// By port.
+    /// Its ports, by index.
     pub(crate) ports: Vec<SwitchPort>,
-    /// Its stream filters: of which flow and port each is.
+    /// Flow and port of each of its stream filters.
     pub(crate) filters: Vec<(FlowId, u16)>,
 }
 
-/// A port of a switch; two of them are a line of cache.
+/// A port of a switch; two of them fill a cache line.
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct SwitchPort {
@@ -262,7 +262,7 @@ pub(crate) struct SwitchPort {
     out: u32,
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
-    /// It may cut off what it sends.
+    /// Whether it may interrupt its transmissions.
     pub(crate) preempts: bool,
     pub(crate) stats: Box<PortStats>,
 }
@@ -273,30 +273,30 @@ impl SwitchPort {
         Self { number, out: channel as u32, preempts, frames: 0, bytes: 0, stats: Box::default() }
     }
 
-    /// The channel out of it.
+    /// Index of its outgoing channel.
     #[inline]
     pub(crate) const fn channel(&self) -> usize {
         self.out as usize
     }
 }
 
-/// What a port of a switch has that frames passing through do not touch.
+/// State of a switch port that frames passing through do not touch.
 #[derive(Debug, Default)]
 pub(crate) struct PortStats {
     pub(crate) dropped: BTreeMap<&'static str, u64>,
-    /// A frame that a port has begun and may cut off: its record is written when nothing can cut it off any more.
+    /// A frame that the port has begun and may still cut off: its record is written afterwards.
     pub(crate) begun: Option<(Frame, RunTime)>,
 }
 
 #[derive(Debug)]
 pub(crate) struct HubNode {
     pub(crate) core: Hub<Frame>,
-    /// By station.
+    /// Its stations, by index.
     pub(crate) stations: Vec<Station>,
-    /// Frames between a driver and its station's transmitter; ascending.
+    /// Frames between a driver and its station's transmitter, with their instants; ascending.
     pub(crate) coming: VecDeque<(RunTime, usize, Frame)>,
     pub(crate) backoff: Stream,
-    /// Frames with bytes that were sent, each with the instant from which on nobody hears it.
+    /// Sent frames with bytes, each with the instant from which it is no longer on the medium.
     pub(crate) fading: VecDeque<(RunTime, Frame)>,
 }
 
@@ -305,15 +305,15 @@ pub(crate) struct HubNode {
 pub(crate) struct Station {
     pub(crate) host: usize,
     pub(crate) host_port: usize,
-    /// From it to the hub, and back.
+    /// Channels to the hub, and back.
     pub(crate) channels: [usize; 2],
-    /// What its port waits for.
+    /// Transmission of its port that is not answered yet.
     pub(crate) transmission: Option<Transmission>,
-    /// What became of its last frame on the way to the hub.
+    /// Effect of the link to the hub on its last frame.
     pub(crate) effect: Option<LinkEffect>,
 }
 
-/// How applications reach the network; by the names agents use.
+/// Access points: protocols with the names that agents use.
 pub(crate) const ACCESS_POINTS: [(Protocol, &str); 5] = [
     (Protocol::Udp, "udp"),
     (Protocol::Raw, "raw"),
@@ -322,7 +322,7 @@ pub(crate) const ACCESS_POINTS: [(Protocol, &str); 5] = [
     (Protocol::Tt, "tt"),
 ];
 
-/// Position of a protocol's figures.
+/// Index of a protocol's access point.
 pub(crate) const fn access(protocol: Protocol) -> usize {
     match protocol {
         Protocol::Udp => 0,
@@ -340,14 +340,14 @@ pub(crate) struct AccessFigures {
     pub(crate) refused: u64,
 }
 
-/// What came to an end system that no task there expected.
+/// Frames at an end system that belong to none of its tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Strays {
     pub(crate) damaged: u64,
     pub(crate) elsewhere: u64,
 }
 
-/// What an end of a flow received.
+/// Messages received at an end of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reception {
     pub(crate) received: u64,
@@ -355,14 +355,14 @@ pub(crate) struct Reception {
     pub(crate) elsewhere: u64,
     pub(crate) gaps: u64,
     pub(crate) repeats: u64,
-    /// Measured messages that are to come.
+    /// Number of measured messages expected.
     pub(crate) planned: u32,
     next: [u32; 2],
 }
 
 impl Reception {
-    /// Takes the number of an intact message; warm-up messages are numbered on their own. Whether with it all measured
-    /// messages came, each in its order: where one was lost or overtaken, nobody here can tell.
+    /// Counts an intact message; warm-up messages are numbered separately. Returns whether all measured messages have
+    /// now come in order: where one was lost or overtaken, this cannot be told.
     pub(crate) fn follow(&mut self, sequence: u32, warm_up: bool) -> bool {
         self.received += 1;
         let next = &mut self.next[usize::from(warm_up)];
@@ -379,7 +379,7 @@ impl Reception {
     }
 }
 
-/// An end of a flow, and what came to it: one line of cache.
+/// An end of a flow, with the messages received there: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct FlowEnd {
@@ -389,20 +389,20 @@ pub(crate) struct FlowEnd {
 
 const _: () = assert!(core::mem::size_of::<FlowEnd>() == 64, "one line of cache");
 
-/// A flow. One line of cache, which every frame that comes to a host meets.
+/// A flow. One cache line, used for every frame that arrives at a host.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct FlowState {
     pub(crate) id: FlowId,
     pub(crate) from: NodeIndex,
-    /// The address its frames were given in place of their receiver's.
+    /// Destination address of its frames, if it is not the receiver's.
     pub(crate) destination: Option<MacAddress>,
-    /// How many addresses from that one on its messages have in turn.
+    /// Number of destination addresses, from that one on, that its messages use in turn.
     pub(crate) destinations: u32,
-    /// Its relays.
+    /// Indices of its relays.
     pub(crate) relays: Vec<usize>,
     pub(crate) planned: u64,
-    /// Its receivers and what came to them.
+    /// Its receivers.
     pub(crate) receivers: Box<[FlowEnd]>,
 }
 
@@ -413,29 +413,29 @@ impl FlowState {
         self.receivers.iter().position(|end| end.node == node)
     }
 
-    /// Whether its frames were given this destination address.
+    /// Whether this is a destination address that its frames were given.
     pub(crate) fn is_sent_to(&self, address: MacAddress) -> bool {
         self.destination
             .is_some_and(|first| address.bits().wrapping_sub(first.bits()) < u64::from(self.destinations))
     }
 }
 
-/// Who sends the messages of a flow: three lines of cache, since between two of its messages all others have sent.
+/// The sender of a flow's messages: three cache lines, since between two of its messages all others have sent.
 #[repr(align(64))]
 pub(crate) struct Sender {
     pub(crate) flow: u32,
     pub(crate) host: u32,
-    /// The frame of the next message. It is made when that is planned: a frame that was just made in parts cannot be copied
-    /// before all of them are through to the cache.
+    /// The frame of the next message, made when that is planned: a frame just made in parts cannot be copied before all
+    /// of them have reached the cache.
     pub(crate) frame: Frame,
-    /// The addresses its messages have in turn, where they are several.
+    /// The addresses that its messages use in turn, if there are several.
     pub(crate) addresses: Option<Box<AddressesInTurn>>,
-    /// One sent later than this after it was to be is late.
+    /// Lateness beyond which a message counts as late.
     pub(crate) late_after: Span,
     pub(crate) schedule: Schedule,
     /// The next message.
     pub(crate) due: Option<Due>,
-    /// Where it paces by what it sent.
+    /// State of gap pacing.
     pub(crate) paced: Option<Box<Paced>>,
     pub(crate) wake_ups: Stream,
     pub(crate) done: u64,
@@ -445,31 +445,31 @@ pub(crate) struct Sender {
 const _: () = assert!(core::mem::size_of::<Sender>() == 192, "three lines of cache");
 
 impl Sender {
-    /// When a message is to be sent, by the clock of its host.
+    /// Intended sending time of a message, by the clock of its host.
     #[inline]
     pub(crate) fn intended(&self, due: Due) -> RunTime {
         self.paced.as_ref().map_or(due.at, |paced| paced.pacer.intended(due.at))
     }
 }
 
-/// The pacing of a sender that goes by what it sent.
+/// State of a sender that paces by its sending times.
 pub(crate) struct Paced {
     pub(crate) pacer: Pacer,
-    /// When the last message was planned by its clock, and when it is sent.
+    /// Planned and actual sending time of the last message, by its clock.
     pub(crate) last: Option<(RunTime, RunTime)>,
 }
 
-/// Addresses that the messages of a sender have in turn, by their numbers.
+/// Addresses that the messages of a sender use in turn, by their numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddressesInTurn {
-    /// The first source address, and how many there are.
+    /// The first source address, and their number.
     pub(crate) sources: (MacAddress, u32),
-    /// The same of destinations.
+    /// The first destination address, and their number.
     pub(crate) destinations: (MacAddress, u32),
 }
 
 impl AddressesInTurn {
-    /// Source and destination of message `sequence`.
+    /// Source and destination address of message `sequence`.
     pub(crate) fn of(&self, sequence: u32) -> (MacAddress, MacAddress) {
         let at = |(first, count): (MacAddress, u32)| first.offset_by(u64::from(sequence % count.max(1)));
         (at(self.sources), at(self.destinations))
@@ -479,19 +479,19 @@ impl AddressesInTurn {
 #[derive(Debug)]
 pub(crate) struct Relay {
     pub(crate) flow: usize,
-    /// The flow that its answers name.
+    /// Flow number of its answers.
     pub(crate) answers_as: FlowId,
-    /// What of them came back to the sender.
+    /// Answers received by the sender.
     pub(crate) came_back: Reception,
     pub(crate) host: usize,
     pub(crate) node: NodeIndex,
     pub(crate) through: Turn,
-    /// The virtual link back, where frames do not go by address.
+    /// Virtual link of the answers, if they are not sent by address.
     pub(crate) vl: Option<VirtualLinkId>,
-    /// The network frames go back on, the first of two.
+    /// Network of the answers, the first of two.
     pub(crate) network: NetworkId,
     pub(crate) core: wg_core::relay::Relay<Frame>,
-    /// Messages on their way to the turn; ascending.
+    /// Messages on their way to the relay task, with their instants; ascending.
     pub(crate) coming: VecDeque<(RunTime, Frame)>,
     pub(crate) wake_ups: Stream,
     pub(crate) handled: u64,
@@ -502,37 +502,37 @@ pub(crate) struct Injector {
     pub(crate) host: usize,
     pub(crate) frame: Frame,
     pub(crate) burst: u32,
-    /// Its bursts from the beginning on.
+    /// Its bursts from the start.
     pub(crate) planned: Schedule,
-    /// Those after the next one.
+    /// Its bursts after the next one.
     pub(crate) schedule: Schedule,
-    /// As planned, by the clock of its node; `None`: never again.
+    /// Planned instant of the next burst, by the clock of its node; `None`: never.
     pub(crate) due: Option<RunTime>,
     pub(crate) pacer: Pacer,
-    /// Who sends, where it is no schedule.
+    /// Threads that send, in place of a schedule.
     pub(crate) threads: Option<Box<Threads>>,
     pub(crate) done: u64,
-    /// Frames that came to the host they are for, intact.
+    /// Number of intact frames that reached their host.
     pub(crate) arrived: u64,
-    /// Frames that did not, copies that went astray included: lost by a link, or dropped by reason.
+    /// Number of frames that did not, misdirected copies included, by cause: lost by a link, or the reason of the drop.
     pub(crate) lost: BTreeMap<&'static str, u64>,
 }
 
-/// A host's log of what its applications send and receive, on its way to another host.
+/// A host's log of the messages of its applications, sent to another host.
 #[derive(Debug)]
 pub(crate) struct RemoteLog {
     pub(crate) host: usize,
     pub(crate) frame: Frame,
-    /// In a frame.
+    /// Records in a frame.
     pub(crate) records: u32,
-    /// When what is certain to happen will be logged; ascending.
+    /// Instants of messages still to be logged; ascending.
     pub(crate) due: VecDeque<RunTime>,
     pub(crate) logged: u64,
-    /// Frames that the host took.
+    /// Number of frames that the host took.
     pub(crate) sent: u64,
 }
 
-/// A sender that has lost its senses.
+/// A babbling end system.
 #[derive(Debug)]
 pub(crate) struct Babbler {
     pub(crate) host: usize,
@@ -542,27 +542,27 @@ pub(crate) struct Babbler {
     pub(crate) until: RunTime,
 }
 
-/// Everything.
+/// The whole simulated network.
 pub(crate) struct World {
     pub(crate) nodes: Vec<NodeState>,
-    /// Nodes whose clocks are not perfect, ascending: numbers of their sources of events.
+    /// Nodes with a clock of their own, ascending: the numbers of their event sources.
     pub(crate) clocked: Vec<NodeIndex>,
     pub(crate) addresses: Vec<MacAddress>,
     pub(crate) hosts: Vec<HostNode>,
     pub(crate) switches: Vec<SwitchNode>,
     pub(crate) hubs: Vec<HubNode>,
     pub(crate) channels: Vec<Channel>,
-    /// By channel: a frame that is sent in fragments, while another one is on the wire.
+    /// Frames that are sent in fragments, while another one is on the wire, by channel.
     pub(crate) held: BTreeMap<usize, Held>,
-    /// Channels with something extra, by the number of their source of stragglers.
+    /// Channels with optional state, by the number of their event source for stragglers.
     pub(crate) unusual: Vec<usize>,
     pub(crate) flows: Vec<FlowState>,
-    /// CoreIndex in `flows` by flow number; `u16::MAX`: none.
+    /// Index in `flows` by flow number; `u16::MAX`: none.
     pub(crate) flow_of_id: Box<[u16]>,
     pub(crate) senders: Vec<Sender>,
-    /// Senders that have messages left.
+    /// Number of senders with messages left.
     pub(crate) sending: usize,
-    /// Ends of flows to which measured messages are still to come.
+    /// Number of flow ends that still expect measured messages.
     pub(crate) awaiting: usize,
     pub(crate) relays: Vec<Relay>,
     pub(crate) injectors: Vec<Injector>,
@@ -571,34 +571,34 @@ pub(crate) struct World {
     pub(crate) events: Vec<RecurringEvent>,
     pub(crate) own_frames: Vec<OwnFrameSource>,
     /// Devices of AS6802 clusters: numbers of their sources of events.
-    /// What frames carry above Ethernet, where a switch asks.
+    /// Numbers of headers above Ethernet, if a switch needs them.
     pub(crate) headers: HeaderNumbers,
     pub(crate) synchronisers: Vec<Synchroniser>,
-    /// By node: which of them it is.
+    /// Index of the AS6802 device of each node.
     pub(crate) synchroniser_of: BTreeMap<NodeIndex, usize>,
     pub(crate) clusters: Vec<ClusterState>,
     pub(crate) control_frames: ControlFrames,
-    /// Clocks are perfect and timestamps are exact: records are written as they are.
+    /// Whether clocks are perfect and timestamps exact, so that records are written unchanged.
     pub(crate) is_exact: bool,
-    /// Ascending in time.
+    /// Incidents, ascending in time.
     pub(crate) network_events: Vec<(RunTime, NetworkEvent)>,
     /// Access points of the run's flows, by index, ascending.
     pub(crate) access_points: Vec<usize>,
-    /// The measured part ends then.
+    /// End of the measured part.
     pub(crate) measured_until: RunTime,
-    /// The last message is due then, as far as the plan can tell; the last one that was, once it was.
+    /// When the last message is due, as far as the plan can tell; once it was sent, when it was.
     pub(crate) last_send: RunTime,
-    /// No background load begins from then on: the measured part is over and its messages have come. `None`: not yet.
+    /// When background load stops: the measured part is over and its messages have come. `None`: not yet.
     pub(crate) load_ends: Option<RunTime>,
     pub(crate) drain: Span,
-    /// Between real hosts: a frame of each flow, by its position, or of the way back as a virtual link.
+    /// Between real hosts: a frame of each flow, by index, and of its way back as a virtual link.
     pub(crate) frames: Vec<[Frame; 2]>,
-    /// Between real hosts: by node the first network that an end system is on.
+    /// Between real hosts: the first network of each node's end system.
     pub(crate) networks: Vec<NetworkId>,
 }
 
 impl World {
-    /// What frames of a message's flow are, where its flow is one of the run.
+    /// The frames of a message's flow; `None` if the run has no such flow.
     #[inline]
     pub(crate) fn frame_of(&self, probe: &Probe) -> Option<Frame> {
         let flow = usize::from(*self.flow_of_id.get(usize::from(probe.flow))?);
@@ -611,20 +611,20 @@ impl World {
         self.last_send + self.drain
     }
 
-    /// Until when background load goes on: to the end of the run, where measured messages did not come.
+    /// When background load stops: at the end of the run, if measured messages are missing.
     pub(crate) fn load_until(&self) -> RunTime {
         self.load_ends.map_or(self.end(), |at| at.min(self.end()))
     }
 
-    /// An end of a flow has all its measured messages, or all were sent, at `now`: if nothing is left to come, background load
-    /// ends with the measured part, or now if that is over.
+    /// A flow end has all its measured messages, or all were sent, at `now`: if no more are expected, background load
+    /// stops with the measured part, or now if that is over.
     pub(crate) fn note_complete(&mut self, now: RunTime) {
         if self.sending == 0 && self.awaiting == 0 {
             self.load_ends = Some(now.max(self.measured_until));
         }
     }
 
-    /// The true time at which the clock of `node` first shows `local`, from `now` on; none beyond all time.
+    /// The first true time from `now` on at which the clock of `node` shows `local`; `None`: never.
     #[inline]
     pub(crate) fn instant(&self, node: NodeIndex, local: RunTime, now: RunTime) -> Option<RunTime> {
         match &self.nodes[usize::from(node)].clock {

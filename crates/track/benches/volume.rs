@@ -1,8 +1,8 @@
 //! Many records, tracked: `cargo bench -p wg-record --bench volume -- FILE [RECORDS] [THREADS]`.
 //!
-//! Writes FILE (Parquet) with so many sent and received records of 16 flows unless it is there, with losses, duplicates and
-//! swaps, and then answers for each flow: sent, received, p50, p99, p99.9 and maximum of the one-way latency. Prints one
-//! line of JSON. `benches/log_processor.py` puts the same question to DuckDB and Polars.
+//! Writes FILE (Parquet) with so many sent and received records of 16 flows unless it is there, with losses, duplicates
+//! and swaps, and then answers for each flow: sent, received, p50, p99, p99.9 and maximum of the one-way latency.
+//! Prints one line of JSON. `benches/log_processor.py` puts the same question to DuckDB and Polars.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -25,8 +25,8 @@ const PERIOD: i64 = 100_000_000;
 const CHUNK: u32 = 1 << 14;
 
 fn main() {
-    // Cargo passes `--bench`; without a file there is nothing to measure, and a build without optimisation measures nothing:
-    // it only shows, in the tests, that this runs.
+    // Cargo passes `--bench`; without a file there is nothing to measure, and a build without optimisation measures
+    // nothing: it only shows, in the tests, that this runs.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let smoke = std::env::temp_dir().join(format!("wiregauge-volume-{}.parquet", std::process::id()));
     let given = arguments.first().map(PathBuf::from);

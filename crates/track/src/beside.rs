@@ -1,4 +1,4 @@
-//! Storing the tables beside the records of a run for good, and reading them again.
+//! Permanent storage of the tables beside the records of a run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,8 +9,8 @@ use wg_record::{RecordError, Row, guarded, open_regular, read_table};
 
 use crate::parquet::{properties, write_whole};
 
-/// Stores a table of a run, sorted by time, from `spooled` in `out`. Returns what was wrong with the spooled file; its
-/// rows up to the damage are stored.
+/// Stores a table of a run, sorted by time, from `spooled` in `out`. Returns the damage of the spooled file, if any;
+/// rows before the damage are stored.
 ///
 /// # Errors
 /// As [`read_table`], and [`RecordError::Write`] when the output cannot be written; it is then as it was before.
@@ -30,7 +30,7 @@ pub fn store_table<R: Row>(
 /// The rows of a stored table.
 ///
 /// # Errors
-/// [`RecordError::Read`] when the file cannot be read, [`RecordError::Foreign`] when it is none of these.
+/// [`RecordError::Read`] when the file cannot be read, [`RecordError::Foreign`] when it is no such table.
 pub fn read_stored<R: Row>(path: &Path) -> Result<Vec<R>, RecordError> {
     let foreign = |problem: String| RecordError::Foreign { path: path.to_owned(), problem };
     let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;

@@ -14,7 +14,7 @@ use wg_record::RecordError;
 use wg_record::guarded;
 use wg_record::open_regular;
 
-/// Copies an Arrow IPC file to `target`, with `metadata` in its schema: what made the table may have no place for it.
+/// Copies an Arrow IPC file to `target`, with `metadata` in its schema, for writers that cannot set it.
 ///
 /// # Errors
 /// [`RecordError::Read`] and [`RecordError::Foreign`] of the source, [`RecordError::Write`] when the disk refuses.

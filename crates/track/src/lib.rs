@@ -1,4 +1,4 @@
-//! What became of every message: the tracking history, and the Parquet files that hold it and its records.
+//! Tracking history of messages, and the Parquet files of records and messages.
 //!
 //! - [`tracking`] gives every message its history and its outcome.
 //! - [`parquet`] stores records and messages for good.

@@ -1,8 +1,8 @@
-//! Tracking on all cores.
+//! Parallel tracking.
 //!
-//! Decoders take turns with the row groups and divide their records by flow; each part of the flows has a tracker
-//! of its own, which takes the groups in their order. What comes out is the same for any number of cores: a message
-//! depends on the records of its flow alone, and rows are put in order block by block.
+//! Decoders share the row groups and divide their records by flow; each part of the flows has its own tracker, which
+//! takes the groups in order. The result is the same for any number of cores: a message depends on the records of its
+//! flow alone, and rows are sorted block by block.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -20,37 +20,37 @@ use crate::tracking::{
 use wg_record::Gap;
 use wg_record::RecordError;
 
-/// Blocks of records that wait for a tracker while they come in one after the other.
+/// Blocks of records that may wait for a tracker when they come one after the other.
 const WAITING: usize = 8;
-/// Blocks that a decoder may be ahead of a tracker: a row group, so that decoders work side by side although their groups are
-/// taken one after the other.
+/// Blocks by which a decoder may be ahead of a tracker: a row group, so that decoders work in parallel although their
+/// groups are taken in order.
 const AHEAD: usize = ROW_GROUP / ROWS_AT_ONCE + WAITING;
 
-/// What a decoder sends.
+/// A message of a decoder to a tracker.
 enum Decoded {
     Records(Share),
     EndOfGroup,
     Failed(RecordError),
 }
 
-/// Rows that came out of the trackers, in parts.
+/// Takes the rows that trackers finish, in parts.
 pub(crate) trait RowSink: Send {
     /// Takes the rows closed since the last call, flow by flow.
     fn take(&mut self, messages: &[Message], passages: &[Passage]) -> Result<(), RecordError>;
 }
 
-/// Number of threads worth having.
+/// Number of threads to use.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// What tracking says of a run besides its rows.
+/// Result of tracking besides its rows.
 pub(crate) struct Outcome {
     pub(crate) summary: RunSummary,
     pub(crate) distributions: Distributions,
 }
 
-/// Tracks stored records of `run`, with `threads` decoders and as many trackers; distributions are of `measures`.
+/// Tracks stored records of `run`, with `threads` decoders and as many trackers; distributions are those of `measures`.
 pub(crate) fn track_files(
     network: &Network,
     run: &Run,
@@ -74,8 +74,8 @@ pub(crate) fn track_files(
             });
         }
         let keeps_rows = sink.is_some();
-        // No tracker is more groups ahead of another than these (see `follow`). With less room one waits for the writer, who
-        // waits for another, who waits for a decoder, who waits for the first.
+        // No tracker is more groups ahead of another than these (see `follow`). With less room a tracker would wait for
+        // the writer, the writer for another tracker, that one for a decoder, and the decoder for the first.
         let ahead = 2 + 2 * let_out_every(files);
         let (rows_out, rows_in): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(ahead)).unzip();
         let trackers: Vec<_> = inboxes
@@ -118,7 +118,7 @@ pub(crate) fn track_one_part(
         spawn(scope, "decode", move || {
             for group in 0..files.groups() {
                 let decoded = files.decode(group, &division, buffers, |divided| {
-                    // The other part is of those whom nobody follows here.
+                    // The other part has flows that are not tracked here.
                     divided.into_iter().next().is_none_or(|ours| sender.send(Decoded::Records(ours)).is_ok())
                 });
                 let last = decoded.err().map_or(Decoded::EndOfGroup, Decoded::Failed);
@@ -144,7 +144,7 @@ fn decode_every(
     trackers: &[SyncSender<Decoded>],
 ) {
     for group in (decoder..files.groups()).step_by(decoders) {
-        // A tracker that hung up has failed or was stopped; there is nobody to decode for.
+        // A tracker that hung up has failed or was stopped: its records need no decoding.
         let decoded = files.decode(group, division, buffers, |divided| {
             let mut sent = trackers.iter().zip(divided);
             sent.all(|(tracker, share)| tracker.send(Decoded::Records(share)).is_ok())
@@ -163,10 +163,11 @@ fn decode_every(
 
 type Rows = (Vec<Message>, Vec<Passage>);
 
-/// What a tracker ends with, and the records that were out of order beyond what was sorted.
+/// Result of a tracker, and the number of records out of order beyond its sorting.
 type Ended = (Tracked, u64);
 
-/// Row groups after which a tracker lets out all that is complete: as many as overlap, for sorting costs as much.
+/// Number of row groups after which a tracker releases all complete messages: as many as overlap, because sorting is
+/// expensive.
 fn let_out_every(files: &RecordFiles) -> usize {
     usize::try_from(files.disorder())
         .unwrap_or(usize::MAX)
@@ -174,10 +175,10 @@ fn let_out_every(files: &RecordFiles) -> usize {
         .clamp(1, files.groups().max(1))
 }
 
-/// Tracks what comes from the decoders, row group by row group.
+/// Tracks the records of the decoders, row group by row group.
 ///
-/// Where a group ends everybody lets out what is complete and hands its rows over, however few records its flows have: the
-/// writer waits for the rows of all.
+/// At the end of a group every tracker releases complete messages and hands its rows over, however few records its
+/// flows have: the writer waits for the rows of all.
 fn follow(
     tracker: Tracker,
     decoders: &[Receiver<Decoded>],
@@ -210,12 +211,12 @@ fn follow(
     Ok((follower.finish(), sorter.out_of_order()))
 }
 
-/// A tracker that hands its rows over whenever a row group of the records began, so that rows of all parts of
-/// the flows meet those of the same time, whatever the parts are.
+/// A tracker that hands its rows over whenever a row group of the records begins, so that rows of all parts meet those
+/// of the same time, whatever the parts are.
 struct Follower {
     tracker: Tracker,
     rows: SyncSender<Rows>,
-    /// Times, ps, ascending.
+    /// Beginnings of row groups, ps, ascending.
     boundaries: VecDeque<i64>,
 }
 
@@ -245,13 +246,14 @@ impl Follower {
         self.tracker.observe_all(records);
     }
 
-    /// Likewise; what was decoded together is of one row group, and so lies on one side of every boundary.
+    /// As [`observe`](Self::observe) for a share; it belongs to one row group, and so lies on one side of every
+    /// boundary.
     fn observe_share(&mut self, share: &Share) {
         self.pass(share.times[0]);
         self.tracker.observe_block(&share.block, share.ranks.clone());
     }
 
-    /// Nothing earlier than `ps` comes any more.
+    /// No record earlier than `ps` follows.
     fn pass(&mut self, ps: i64) {
         while self.boundaries.front().is_some_and(|boundary| *boundary <= ps) {
             self.boundaries.pop_front();
@@ -260,7 +262,7 @@ impl Follower {
     }
 
     fn hand_over(&mut self) {
-        // A writer that hung up has failed, and says so itself.
+        // A writer that hung up has failed, and reports that itself.
         drop(self.rows.send(self.tracker.take_rows()));
     }
 
@@ -327,14 +329,14 @@ pub(crate) fn track_stream(
     })
 }
 
-/// A thread whose name says in a profile what it does.
+/// Spawns a named thread, for profiles.
 fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> ScopedJoinHandle<'scope, T> {
     let builder = thread::Builder::new().name(name.to_owned());
-    // As with `thread::spawn`: a system that has no thread left cannot go on.
+    // As for `thread::spawn`: a system without threads left cannot go on.
     builder.spawn_scoped(scope, work).expect("the system gives a thread")
 }
 
@@ -342,7 +344,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Puts the rows of all parts together, in the order of flows, and hands them on.
+/// Combines the rows of all parts in the order of flows, and hands them on.
 fn gather(parts: &[Receiver<Rows>], sink: &mut dyn RowSink) -> Result<(), RecordError> {
     loop {
         let mut messages = Vec::new();

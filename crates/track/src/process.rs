@@ -1,6 +1,6 @@
-//! The log processor's entries: from an agent's segments, or stored records, to judged messages.
+//! Entry points of log processing: from an agent's segments, or stored records, to judged messages.
 //!
-//! Memory does not grow with the run: records pass through, in the order of time.
+//! Memory does not grow with the run: records stream through in the order of time.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,26 +17,26 @@ use wg_record::RecordError;
 use wg_record::segment::{Damage, SegmentInfo, SegmentReader};
 use wg_record::{Clock, Point, Record, RecordFlags};
 
-/// Where the tables of a run go.
+/// Output paths of a run's tables.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// One row per message.
+    /// Path of the messages table, one row per message.
     pub messages: PathBuf,
-    /// One row per passage through a switch.
+    /// Path of the passages table, one row per passage through a switch.
     pub passages: PathBuf,
-    /// The distributions of its measures.
+    /// Path of the sketches table, the distributions of measures.
     pub sketches: PathBuf,
 }
 
-/// Gathers the records of `run` from its segment files, stores them sorted in `records_out`, judges them and
-/// stores what comes out in `tables`.
+/// Reads the records of `run` from its segment files, stores them sorted in `records_out`, judges them and stores the
+/// results in `tables`.
 ///
-/// Segments of one directory are of one agent, in the order in which it wrote them. A damaged segment does not fail the
-/// run: its records up to the damage count, and the summary names it.
+/// Segments in one directory belong to one agent, in the order in which it wrote them. A damaged segment does not fail
+/// the run: its records up to the damage count, and the summary names it.
 ///
 /// # Errors
-/// [`RecordError::Read`] when a segment cannot be opened, [`RecordError::Write`] when an output cannot be
-/// written; an output that exists after an error is whole.
+/// [`RecordError::Read`] when a segment cannot be opened, [`RecordError::Write`] when an output cannot be written; an
+/// output that exists after an error is complete.
 pub fn process_run(
     network: &Network,
     run: &Run,
@@ -58,9 +58,8 @@ pub fn process_run(
     Ok(RunSummary { damaged_segments: segments.damaged, out_of_order, clock_jumps, ..outcome.summary })
 }
 
-/// Judges `run` again from its stored records; the answer is that of [`process_run`], but for the damaged
-/// segments, of which stored records know nothing, and what `gaps` leave in doubt. `records` may be parts of them in any
-/// division.
+/// Judges `run` again from its stored records; the result is that of [`process_run`], but for damaged segments, which
+/// stored records do not know, and messages left open by `gaps`. `records` may divide the run in any way.
 ///
 /// # Errors
 /// [`RecordError::Read`] or [`RecordError::Foreign`] when the records cannot be read or are of another run,
@@ -80,7 +79,8 @@ pub fn retrack(
     Ok(RunSummary { damaged_segments: files.left_out().to_vec(), gaps: gaps.to_vec(), ..outcome.summary })
 }
 
-/// Judges part `part` of `parts` of the flows of `run`, on one core; the answers of all parts add up to that of [`retrack`].
+/// Judges part `part` of `parts` of the flows of `run`, on one core; the results of all parts add up to that of
+/// [`retrack`].
 ///
 /// # Errors
 /// As [`retrack`].
@@ -101,13 +101,14 @@ pub fn track_part(
     Ok(RunSummary { damaged_segments: left_out, gaps: gaps.to_vec(), ..outcome.summary })
 }
 
-/// The gaps that are known of, and one where a file of records is missing: whose records it held nobody knows.
+/// The known gaps, and one of unknown extent if a file of records is missing.
 fn gaps_of(files: &RecordFiles, gaps: &[Gap]) -> Vec<Gap> {
     let missing = (!files.left_out().is_empty()).then(Gap::default);
     gaps.iter().cloned().chain(missing).collect()
 }
 
-/// Counts of `run` and distributions of `measures` from its stored records, without a row per message; `threads` cores are used.
+/// Counts of `run` and distributions of `measures` from its stored records, without a row per message, on `threads`
+/// cores.
 ///
 /// # Errors
 /// As [`retrack`].
@@ -124,7 +125,7 @@ pub fn summarise(
     Ok((summary, outcome.distributions))
 }
 
-/// The tables of a run that are being written.
+/// The tables of a run being written.
 struct TableSet {
     messages: MessageWriter,
     passages: PassageWriter,
@@ -145,7 +146,7 @@ impl TableSet {
     fn finish(self, outcome: &Outcome) -> Result<(), RecordError> {
         self.passages.finish()?;
         write_sketches(&self.sketches, self.run_index, &outcome.distributions)?;
-        // Last, because a reader takes the messages for the sign that all is there.
+        // Last, because readers take the messages file as the sign that all files are complete.
         self.messages.finish()
     }
 }
@@ -157,11 +158,11 @@ impl RowSink for TableSet {
     }
 }
 
-/// The segments of a run, agent by agent, read side by side in the order of time.
+/// The segments of a run, agent by agent, merged in the order of time.
 struct Segments<'a> {
     run: &'a Run,
     agents: Vec<Agent>,
-    /// What times count from, after the first segment that says so.
+    /// Epoch of the times, from the first segment with records.
     epoch: Option<i64>,
     sorter: Sorter<Batch>,
     ready: Vec<Batch>,
@@ -172,12 +173,12 @@ struct Segments<'a> {
 /// The segments of one agent.
 struct Agent {
     directory: PathBuf,
-    /// Still to be opened.
+    /// Files not yet opened.
     files: VecDeque<PathBuf>,
     open: Option<SegmentReader>,
     /// Latest time read, ps.
     read_to: i64,
-    /// Its damage after which nothing was read yet, place in the list of all.
+    /// Index, in the list of all, of its last damage if nothing was read since.
     torn: Option<usize>,
 }
 
@@ -185,7 +186,7 @@ impl<'a> Segments<'a> {
     fn open(run: &'a Run, files: &[PathBuf]) -> Result<Self, RecordError> {
         let mut agents: Vec<Agent> = Vec::new();
         for file in files {
-            // A file that is missing is told before anything is written.
+            // A missing file is reported before anything is written.
             fs::metadata(file).map_err(|e| RecordError::read(file, e))?;
             let directory = file.parent().unwrap_or(Path::new("")).to_owned();
             let agent = match agents.iter_mut().find(|agent| agent.directory == directory) {
@@ -204,7 +205,7 @@ impl<'a> Segments<'a> {
             };
             agent.files.push_back(file.clone());
         }
-        // Agents are read in step, so what they hand over is out of order by some batches of each.
+        // Agents are read in step, so their records are out of order by some batches each.
         let disorder = (agents.len().max(1) << 16).min(MOST) as u64;
         Ok(Self {
             run,
@@ -245,17 +246,17 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Watches the clock of every node. What one node records at one point and leg comes nearly in the order of its clock: its
-/// kernel's timestamps are some milliseconds apart. Its threads are not: each of them writes when it gets a core.
+/// Watches the clock of every node. Records of one node, point and leg come nearly in the order of its clock: kernel
+/// timestamps are some milliseconds apart. Records of its threads do not: each writes when it gets a core.
 #[derive(Default)]
 struct Clocks {
-    /// By node, point and leg: latest time, and what was noticed.
+    /// Latest time and jumps noticed, by node, point and leg.
     seen: Vec<(i64, ClockJump)>,
 }
 
-/// Going back by more than this is no disorder, ps: 100 ms.
+/// Least step back that counts as a jump rather than disorder, ps: 100 ms.
 const JUMP: i64 = 100_000_000_000;
-/// Points, outward and on the way back.
+/// Number of points, outward and on the way back.
 const LEGS: usize = 2 * Point::ALL.len();
 
 impl Clocks {
@@ -276,14 +277,14 @@ impl Clocks {
                     times: jump.times + 1,
                     farthest_ps: jump.farthest_ps.max(back),
                 };
-                // From here on this is the time.
+                // This is the time from here on.
                 *latest = time;
             }
             *latest = (*latest).max(time);
         }
     }
 
-    /// By node, as often and as far as the point says that saw most.
+    /// Jumps by node, with the count and distance of the point that saw most.
     fn jumps(&self) -> Vec<ClockJump> {
         let of_node = |points: &[(i64, ClockJump)]| {
             let seen = points.iter().map(|(_, jump)| *jump).filter(|jump| jump.times > 0);
@@ -318,7 +319,7 @@ impl Agent {
             }
             return Ok(Vec::new());
         };
-        // Only a segment with records says something about the epoch: an agent without may never have heard of one.
+        // Only a segment with records states the epoch: an agent without records may never have learnt of one.
         if let Some(problem) = reader.info().and_then(|info| misplaced(info, run, epoch)) {
             let file = reader.path().display().to_string();
             self.note(Damage { file, problem, ..Damage::default() }, damaged);
@@ -336,7 +337,7 @@ impl Agent {
         Ok(batch)
     }
 
-    /// Notes what is missing from here on.
+    /// Records a damage: what follows is missing.
     fn note(&mut self, damage: Damage, damaged: &mut Vec<Damage>) {
         let after_ps = Some(self.read_to).filter(|latest| *latest > i64::MIN);
         self.torn.get_or_insert(damaged.len());
@@ -344,8 +345,7 @@ impl Agent {
     }
 }
 
-/// Why a segment cannot be taken into this run. Times can be laid side by side only when they count from one
-/// epoch.
+/// Why a segment does not belong to this run; `None`: it does. Times can only be compared if they count from one epoch.
 fn misplaced(info: &SegmentInfo, run: &Run, epoch: &mut Option<i64>) -> Option<String> {
     if info.run_index != run.index {
         return Some(format!(

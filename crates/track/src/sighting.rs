@@ -1,8 +1,8 @@
-//! Records flow by flow, in half the room.
+//! Records grouped by flow, in half the memory.
 //!
-//! What a record says besides its time, number and length it says in very few ways: at this node and port, of this
-//! flow, by that clock. Such a way is a [`Manner`]; it is looked up once and then goes by a number, so that
-//! nothing has to be decided from record to record.
+//! Apart from its time, number and length, a record has few distinct contents: node, port, flow, clock and so on. Such
+//! a combination is a [`Manner`]; it is looked up once and then stands for its number, so that nothing has to be
+//! decided for each record.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use wg_frame::time::RunTime;
 use crate::parquet::ROWS_AT_ONCE;
 use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags};
 
-/// What a record says besides time, number and length, packed into one word.
+/// The record key: all fields of a record but time, number and length, packed into one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Manner(u64);
 
 impl Manner {
-    /// No record has it.
+    /// A key that no record has.
     pub(crate) const NONE: Self = Self(u64::MAX);
 
     pub(crate) const NODE: u32 = 16;
@@ -42,7 +42,7 @@ impl Manner {
         )
     }
 
-    /// From fields at their places, each within its width.
+    /// A key from fields at their bit positions, each within its width.
     #[inline]
     pub(crate) fn from_fields(fields: u64) -> Self {
         Self(fields)
@@ -71,7 +71,7 @@ impl Manner {
             node: (self.0 >> Self::NODE & 0xffff) as u16,
             port: (self.0 >> Self::PORT & 0xffff) as u16,
             length: sighting.length,
-            // Codes came out of values, or were checked when they were read.
+            // Codes came from values, or were checked when they were read.
             point: self.point().unwrap_or(Point::Tap),
             clock: Clock::from_code(self.field(Self::CLOCK, 3)).unwrap_or(Clock::Schedule),
             crc: Crc::from_code(self.field(Self::CRC, 2)).unwrap_or(Crc::Unchecked),
@@ -81,7 +81,7 @@ impl Manner {
     }
 }
 
-// What the fields of a manner have room for.
+// The fields of a key fit their widths.
 const _: () = assert!(
     Point::ALL.len() <= 1 << 4
         && Clock::ALL.len() <= 1 << 3
@@ -89,13 +89,13 @@ const _: () = assert!(
         && DropReason::ALL.len() <= 1 << 5
 );
 
-/// One record, as 16 bytes.
+/// A record in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sighting {
     pub(crate) time: RunTime,
     pub(crate) sequence: u32,
     pub(crate) length: u16,
-    /// Number of its manner.
+    /// Number of its record key.
     pub(crate) manner: u16,
 }
 
@@ -103,18 +103,18 @@ impl Sighting {
     pub(crate) const NOTHING: Self = Self { time: RunTime::from_picos(0), sequence: 0, length: 0, manner: 0 };
 }
 
-/// Records flow by flow, those of each in the order in which they came.
+/// Records grouped by flow, those of each in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) sightings: Vec<Sighting>,
-    /// By number; of more records than these.
+    /// Record keys by number; may include keys of other records.
     pub(crate) manners: Arc<[Manner]>,
-    /// By rank of the flow: where its records begin. One more tells the end.
+    /// Index of the first record of each flow rank, and the end.
     begins: Vec<usize>,
 }
 
 impl Block {
-    /// No records; its rooms are used again by [`Grouper::group`].
+    /// An empty block; [`Grouper::group`] reuses its memory.
     pub(crate) fn empty() -> Self {
         Self { sightings: Vec::new(), manners: Arc::new([]), begins: Vec::new() }
     }
@@ -124,7 +124,7 @@ impl Block {
         self.begins.len().saturating_sub(1)
     }
 
-    /// Records of these ranks.
+    /// The records of these ranks.
     pub(crate) fn of(&self, ranks: &Range<usize>) -> &[Sighting] {
         match (self.begins.get(ranks.start), self.begins.get(ranks.end)) {
             (Some(&begin), Some(&end)) => &self.sightings[begin..end],
@@ -132,40 +132,40 @@ impl Block {
         }
     }
 
-    /// Records of each of these ranks that has any.
+    /// The records of each non-empty rank.
     pub(crate) fn by_rank(&self, ranks: Range<usize>) -> impl Iterator<Item = &[Sighting]> {
         ranks.map(|rank| self.of(&(rank..rank + 1))).filter(|sightings| !sightings.is_empty())
     }
 
-    /// The records of these ranks, whole.
+    /// The complete records of these ranks.
     pub(crate) fn records(&self, ranks: &Range<usize>) -> impl Iterator<Item = Record> {
         self.of(ranks).iter().map(|sighting| self.manners[usize::from(sighting.manner)].record(sighting))
     }
 }
 
-/// Numbers manners, and puts records together by the rank of their flow.
+/// Numbers record keys, and groups records by the rank of their flow.
 #[derive(Debug)]
 pub(crate) struct Grouper {
-    /// By number.
+    /// Record keys by number.
     known: Vec<Manner>,
-    /// `known` as others may keep it.
+    /// `known` as shared with blocks.
     shared: Arc<[Manner]>,
-    /// By number: rank of the flow.
+    /// Flow rank of each key, by its number.
     ranks: Vec<u16>,
-    /// By hash; open addressing, a power of two, at most half full.
+    /// Hash table of keys with open addressing; its size is a power of two, at most half full.
     table: Vec<(Manner, u16)>,
-    /// By record of the block: number of its manner.
+    /// Key numbers of the block's records.
     numbers: Vec<u16>,
 }
 
 impl Grouper {
-    /// Most records in a block.
+    /// Greatest number of records in a block.
     pub(crate) const MOST: usize = ROWS_AT_ONCE;
-    /// Entries the table begins with.
+    /// Initial size of the table.
     const TABLE: usize = 1 << 8;
-    /// No manner has this number.
+    /// A number that no key has.
     pub(crate) const UNNUMBERED: u16 = u16::MAX;
-    /// Codes of manners there can be; so many manners can be numbered and no number is ever given anew.
+    /// Greatest number of key codes; this many keys can be numbered without reusing a number.
     pub(crate) const CODES: usize = 1 << 15;
 
     pub(crate) fn new() -> Self {
@@ -178,15 +178,16 @@ impl Grouper {
         }
     }
 
-    /// Takes the manners of the next records; `rank` is that of a flow.
+    /// Takes the keys of the next records; `rank` returns the rank of a flow.
     pub(crate) fn note(&mut self, manners: impl Iterator<Item = Manner>, rank: impl Fn(u16) -> u16) {
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.extend(manners.map(|manner| self.number(manner, &rank)));
         self.numbers = numbers;
     }
 
-    /// Likewise, told by codes of the manners; `numbers` has by code the number of the manner, or [`UNNUMBERED`](Self::UNNUMBERED).
-    /// Nothing but this may have been noted before, and codes must be below [`CODES`](Self::CODES).
+    /// As [`note`](Self::note), by codes of the keys; `numbers` has the number of each code's key, or
+    /// [`UNNUMBERED`](Self::UNNUMBERED). Only this method may have been used for the block, and codes must be below
+    /// [`CODES`](Self::CODES).
     pub(crate) fn note_codes(
         &mut self,
         codes: &[u16],
@@ -205,8 +206,8 @@ impl Grouper {
         self.numbers = noted;
     }
 
-    /// Groups the records whose manners were [noted](Self::note), at most [`MOST`](Self::MOST), into `into`, given the rest of
-    /// them; there are so many `ranks`.
+    /// Groups the records whose keys were [noted](Self::note), at most [`MOST`](Self::MOST), into `into`, given their
+    /// other fields; there are `ranks` ranks.
     pub(crate) fn group(
         &mut self,
         rest: impl Iterator<Item = (RunTime, u32, u16)>,
@@ -228,7 +229,7 @@ impl Grouper {
         for rank in 0..ranks {
             into.begins[rank + 1] += into.begins[rank];
         }
-        // Every field is stored where it stays: behind the records of its flow that came before.
+        // Every field is stored at its final place: behind the earlier records of its flow.
         let mut next = into.begins.clone();
         into.sightings.resize(self.numbers.len(), Sighting::NOTHING);
         let (by_number, sightings) = (self.ranks.as_slice(), into.sightings.as_mut_slice());

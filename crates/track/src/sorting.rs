@@ -1,4 +1,4 @@
-//! Putting records in the order of time that come nearly in it, in bounded memory.
+//! Sorting of nearly sorted records by time, in bounded memory.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use crate::parquet::ROWS_AT_ONCE;
 use crate::sighting::Block;
 use wg_record::{Clock, Record};
 
-/// Records that are held back in any case.
+/// Number of records held back in any case.
 const LEAST: usize = 1 << 12;
-/// The most that are held back, however disordered the source says it is; twice as many may be in memory.
+/// Greatest number of records held back, whatever the stated disorder; twice as many may be in memory.
 pub(crate) const MOST: usize = 1 << 22;
 
-/// Records that came together.
+/// A batch of records.
 pub(crate) trait Sortable {
     fn of(records: Vec<Record>) -> Self;
     fn len(&self) -> usize;
@@ -21,12 +21,13 @@ pub(crate) trait Sortable {
     fn times(&self) -> [i64; 2];
     /// Whether they are in the order of time, all of them or those of each flow.
     fn is_sorted(&self) -> bool;
-    /// Records taken by a clock before this time, ps. When something was due has no place in the order of what happened.
+    /// Number of records with a clock time before `ps`. Intended instants do not count: they have no place in the order
+    /// of events.
     fn before(&self, ps: i64) -> usize;
     fn append_to(self, pile: &mut Vec<Record>);
 }
 
-/// Records one after the other.
+/// A plain list of records.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
@@ -69,12 +70,12 @@ pub(crate) struct Share {
     pub(crate) is_sorted: bool,
 }
 
-/// What a tracker gets.
+/// The records that a tracker receives.
 #[derive(Debug)]
 pub(crate) enum Portion {
-    /// As they were decoded.
+    /// As decoded.
     Flows(Share),
-    /// Those that had to be sorted.
+    /// Sorted afterwards.
     Records(Batch),
 }
 
@@ -117,29 +118,29 @@ impl Sortable for Portion {
     }
 }
 
-/// Holds records back until what can still come is younger.
+/// Holds records back until no earlier ones can come.
 ///
 /// Equal times keep their order. Batches that come in order pass without being touched.
 pub(crate) struct Sorter<B> {
     window: usize,
-    /// In order.
+    /// Batches in order.
     held: VecDeque<B>,
-    /// What came out of order and waits for the next sorting.
+    /// Records that came out of order, until the next sorting.
     pile: Vec<Record>,
     count: usize,
-    /// Latest time that was let out, ps.
+    /// Latest time released, ps.
     out: i64,
     out_of_order: u64,
 }
 
 impl<B: Sortable> Sorter<B> {
-    /// For records of which at most `disorder` come before an earlier one.
+    /// A sorter for records of which at most `disorder` come before an earlier one.
     pub(crate) fn new(disorder: u64) -> Self {
         let window = usize::try_from(disorder).unwrap_or(MOST).clamp(LEAST, MOST);
         Self { window, held: VecDeque::new(), pile: Vec::new(), count: 0, out: i64::MIN, out_of_order: 0 }
     }
 
-    /// Takes a batch and lets out what is old enough.
+    /// Takes a batch and releases what is old enough.
     pub(crate) fn push(&mut self, batch: B, mut take: impl FnMut(B)) {
         if batch.len() == 0 {
             return;
@@ -163,9 +164,9 @@ impl<B: Sortable> Sorter<B> {
         }
     }
 
-    /// Lets out what is earlier than `ps`, because nothing earlier than that can still come.
+    /// Releases records earlier than `ps`, because no earlier ones can come.
     ///
-    /// Who gets few records would otherwise hold them back until as many have come as any other gets in no time.
+    /// With few records, a sorter would otherwise hold them back for long, until enough others have come.
     pub(crate) fn let_out_before(&mut self, ps: i64, mut take: impl FnMut(B)) {
         if !self.pile.is_empty() {
             self.sort();
@@ -180,21 +181,21 @@ impl<B: Sortable> Sorter<B> {
         }
     }
 
-    /// Makes two of the first batch held: what is earlier than `ps`, and the rest.
+    /// Splits the first batch held: records earlier than `ps`, and the rest.
     #[cold]
     fn divide_first(&mut self, ps: i64) {
         let mut early = Vec::new();
         if let Some(first) = self.held.pop_front() {
             first.append_to(&mut early);
         }
-        // A batch may be in order flow by flow only.
+        // A batch may be sorted flow by flow only.
         early.sort_by_key(|record| record.time);
         let late = early.split_off(early.partition_point(|record| record.time.as_picos() < ps));
         self.held.push_front(B::of(late));
         self.held.push_front(B::of(early));
     }
 
-    /// Lets everything out.
+    /// Releases everything.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(B)) {
         if !self.pile.is_empty() {
             self.sort();
@@ -204,7 +205,7 @@ impl<B: Sortable> Sorter<B> {
         }
     }
 
-    /// Records taken by a clock that were let out after a later one, because they came too late.
+    /// Number of records with a clock time that were released after a later one, because they came too late.
     pub(crate) fn out_of_order(&self) -> u64 {
         self.out_of_order
     }

@@ -405,8 +405,8 @@ mod tests {
         sent
     }
 
-    /// Of two masters that start at once, all have to take up the same one. Of high integrity nothing but the gate sees
-    /// to that; of standard integrity the state does, up to the last instant of the gate.
+    /// When two masters start at once, all have to take up the same coldstart frame. At high integrity only the gate
+    /// ensures that; at standard integrity the state does, up to the last instant of the gate.
     #[test]
     fn the_first_coldstart_frame_closes_the_way_for_others() {
         let open = parameters(Integrity::High).acknowledge_enabled();

@@ -114,8 +114,7 @@ impl EndSystem {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) has something to do; [`NEVER`](super::NEVER): only after an
-    /// input.
+    /// When [`handle_deadline`](Self::handle_deadline) has something to do; the end of all time: only after an input.
     pub fn next_deadline(&self) -> LocalTime {
         let cycle = if self.state.is_cyclic() { self.cycle.next(&self.parameters).0 } else { NEVER };
         let pending = self.pending.iter().map(|(at, ..)| *at).min().unwrap_or(NEVER);

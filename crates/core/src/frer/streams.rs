@@ -83,7 +83,7 @@ pub enum StreamTableError {
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// Of no stream here.
+    /// A frame that belongs to no stream here.
     Foreign,
     /// Replicated into these copies: see [`StreamTable::copy`].
     Copies(Copies),

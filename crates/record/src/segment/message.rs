@@ -1,4 +1,4 @@
-//! The messages of a segment: its schema, and batches of records.
+//! Arrow messages of a segment: schema and batches of records.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::schema::Record;
 /// Name of the one column.
 pub(super) const COLUMN: &str = "cell";
 
-/// Width of a cell, as Arrow counts.
+/// Width of a cell, in the type that Arrow uses.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "16")]
 const CELL_WIDTH: i32 = CELL as i32;
 
@@ -26,7 +26,7 @@ pub(super) fn segment_schema(metadata: HashMap<String, String>) -> SchemaRef {
     Arc::new(Schema::new(vec![field]).with_metadata(metadata))
 }
 
-/// The message a stream begins with.
+/// The schema message at the beginning of a stream.
 pub(super) fn schema_message(schema: &SchemaRef) -> Result<Vec<u8>, ArrowError> {
     let mut encoder = StreamWriter::try_new(Vec::new(), schema)?;
     Ok(std::mem::take(encoder.get_mut()))
@@ -42,23 +42,23 @@ pub(super) fn message_of(cells: &[u8], schema: &SchemaRef) -> Result<Vec<u8>, Ar
     Ok(std::mem::take(encoder.get_mut()))
 }
 
-/// A batch that is laid into its message as it comes.
+/// A full batch, encoded in place.
 ///
-/// The messages of all full batches differ in the bytes of the records and in nothing else: Arrow encodes one, and
-/// after that records go where that message has them.
+/// The messages of all full batches differ only in the bytes of the records: Arrow encodes one, and later records
+/// overwrite its cells.
 pub(super) struct FullBatch {
     message: Vec<u8>,
-    /// Where its cells are.
+    /// Position of its cells in the message.
     place: Range<usize>,
-    /// Where the next one goes.
+    /// Position of the next cell.
     at: usize,
     layout: Layout,
-    /// Cells that are no records.
+    /// Number of cells that only precede a record's cell.
     others: usize,
 }
 
 impl FullBatch {
-    /// For so many cells.
+    /// A batch of `cells` cells.
     pub(super) fn new(schema: &SchemaRef, cells: usize) -> Result<Self, ArrowError> {
         let message = message_of(&vec![0; cells * CELL], schema)?;
         let place = place(&message).filter(|place| place.len() == cells * CELL).ok_or_else(|| {
@@ -67,7 +67,7 @@ impl FullBatch {
         Ok(Self { message, at: place.start, place, layout: Layout::new(), others: 0 })
     }
 
-    /// Takes a record; to be [cleared](Self::clear) once it is full.
+    /// Adds a record; call [`clear`](Self::clear) once the batch is full.
     #[inline(always)]
     pub(super) fn push(&mut self, record: &Record) {
         let (before, cell) = self.layout.encode(record);
@@ -88,23 +88,23 @@ impl FullBatch {
         }
     }
 
-    /// Whether there is no room for another record, of whatever kind.
+    /// Whether there may be no room for another record.
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
         self.at + MOST_CELLS * CELL > self.place.end
     }
 
-    /// Records taken so far.
+    /// Number of records in the batch.
     pub(super) const fn records(&self) -> usize {
         (self.at - self.place.start) / CELL - self.others
     }
 
-    /// The cells so far, as they lie in the message.
+    /// The cells written so far.
     pub(super) fn cells(&self) -> &[u8] {
         &self.message[self.place.start..self.at]
     }
 
-    /// The message, of a full batch.
+    /// The encoded message of a full batch.
     pub(super) fn message(&mut self) -> &[u8] {
         while self.at < self.place.end {
             self.put(FILLER);
@@ -112,7 +112,7 @@ impl FullBatch {
         &self.message
     }
 
-    /// Forgets the records.
+    /// Removes all records.
     pub(super) const fn clear(&mut self) {
         self.at = self.place.start;
         self.layout = Layout::new();
@@ -120,7 +120,7 @@ impl FullBatch {
     }
 }
 
-/// Where the values of the only column are in `message`: it has a bitmap of what is valid and its values.
+/// Position of the values of the only column in `message`, which has a validity bitmap and values.
 fn place(message: &[u8]) -> Option<Range<usize>> {
     let length: [u8; 4] = message.get(4..8)?.try_into().ok()?;
     let body = 8 + usize::try_from(u32::from_le_bytes(length)).ok()?;

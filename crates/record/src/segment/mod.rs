@@ -1,15 +1,14 @@
-//! Segment files: where an agent keeps its records while a run is going on.
+//! Segment files: an agent's records during a run.
 //!
 //! A segment is an Arrow IPC stream: schema, then whole batches. A batch goes to the file in one
 //! write, so that a crash at any byte costs at most the batch that was under way. The IPC *file* format was
 //! not taken because it is unreadable without the footer that a killed writer never writes.
 //!
-//! Its one column has records, as [`row`] lays them out: whoever records has no time to take records apart into columns,
-//! and every segment is read once, from its beginning to its end.
+//! Its one column has records as cells, as [`row`] defines them: a recording agent has no time to split records into
+//! columns, and every segment is read once, from beginning to end.
 //!
-//! Damage is data: [`SegmentReader`] hands out every record before it and then says what it found. The
-//! stream carries no checksum, so a bit that flips inside a number is not noticed; a torn, cut or
-//! structurally broken file is.
+//! Damage is data: [`SegmentReader`] returns every record before it and then reports what it found. The stream has no
+//! checksum, so an inverted bit inside a number is not noticed; a torn, cut or structurally broken file is.
 
 mod message;
 mod read;
@@ -30,14 +29,14 @@ use message::{FullBatch, message_of, schema_message, segment_schema};
 pub(crate) use read::Messages;
 pub use read::SegmentReader;
 
-/// Version of the segments, stored as `wiregauge.schema` in each: of the layout of a record and of its codes.
+/// Version of segments, stored as `wiregauge.schema` in each: of the layout of a record and of its codes.
 pub const SEGMENT_SCHEMA: u32 = 2;
 
-/// Most records of a batch.
+/// Greatest number of records in a batch.
 pub const BATCH_RECORDS: usize = 16_384;
-/// A new file is begun when one has reached this many bytes.
+/// File size in bytes from which a new file is begun.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
-/// Ending of segment files.
+/// File name suffix of segments.
 pub const SEGMENT_SUFFIX: &str = "arrows";
 
 /// `node` of a segment with the records of all nodes.
@@ -46,12 +45,12 @@ pub const ALL_NODES: u16 = u16::MAX;
 /// The end mark of an Arrow IPC stream.
 const END_MARK: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// Whose records a segment holds; stored in its metadata.
+/// Origin of a segment's records; stored in its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentInfo {
-    /// Name of the end system, or of the program that watched all nodes.
+    /// Name of the end system, or of the program that observed all nodes.
     pub end_system: String,
-    /// Its index in the plan; [`ALL_NODES`] for all of them.
+    /// Index of its node in the plan; [`ALL_NODES`] for all nodes.
     pub node: u16,
     /// Index of the run in the plan.
     pub run_index: u32,
@@ -59,19 +58,21 @@ pub struct SegmentInfo {
     pub epoch_realtime_ns: i64,
 }
 
-/// What is wrong with a segment, and how much of it could be read.
+/// Damage of a segment, and how much of it could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
-    /// Records read before the damage.
+    /// Number of records read before the damage.
     pub records_read: u64,
-    /// What follows this time, ps after the epoch, is missing: the latest that its agent recorded before. `None` where nothing did …
+    /// Beginning of the missing records, ps after the epoch: the agent's latest time before. `None`: it recorded
+    /// nothing before.
     #[serde(default)]
     pub after_ps: Option<i64>,
-    /// … up to this time, the first that it recorded afterwards. `None` where nothing did.
+    /// End of the missing records, ps after the epoch: the agent's first time afterwards. `None`: it recorded nothing
+    /// afterwards.
     #[serde(default)]
     pub until_ps: Option<i64>,
 }
@@ -84,9 +85,9 @@ pub struct Damage {
 pub struct SegmentWriter {
     directory: PathBuf,
     schema: SchemaRef,
-    /// The message a file begins with.
+    /// The schema message at the beginning of a file.
     head: Vec<u8>,
-    /// The batch under way.
+    /// The unfinished batch.
     batch: FullBatch,
     next_number: u32,
     rotate_at: u64,
@@ -97,13 +98,13 @@ pub struct SegmentWriter {
 struct Open {
     path: PathBuf,
     file: File,
-    /// Bytes of the file up to its last whole batch.
+    /// Size of the file up to its last complete batch, bytes.
     whole: u64,
 }
 
 impl SegmentWriter {
-    /// Begins in `directory`, which is created if missing. Files of an earlier writer are kept: numbering goes
-    /// on after the highest.
+    /// Begins writing in `directory`, which is created if missing. Files of an earlier writer stay: numbering continues
+    /// after the highest.
     ///
     /// # Errors
     /// [`RecordError::Write`] when the directory or the first file cannot be made.
@@ -159,7 +160,7 @@ impl SegmentWriter {
         if self.batch.is_full() { self.flush() } else { Ok(()) }
     }
 
-    /// Writes out the records gathered so far, as a batch of their own.
+    /// Writes the records gathered so far as a batch.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -184,12 +185,12 @@ impl SegmentWriter {
         }
     }
 
-    /// Records that are in a file.
+    /// Number of records in files.
     pub fn records_written(&self) -> u64 {
         self.records_written
     }
 
-    /// Writes out the rest and sets the end mark. Returns the number of records in the files.
+    /// Writes the rest and the end mark. Returns the number of records in the files.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -235,7 +236,7 @@ impl SegmentWriter {
 }
 
 impl Open {
-    /// Writes the message of a batch; the first of a file brings the schema with it.
+    /// Writes the message of a batch, after the schema if it is the first of the file.
     fn write(&mut self, head: &[u8], message: &[u8]) -> Result<(), RecordError> {
         if self.whole > 0 {
             return self.put(message);
@@ -254,8 +255,8 @@ impl Open {
         self.put(&[head, &END_MARK].concat())
     }
 
-    /// After a failed write: cuts the file back to its last whole batch and tries to set the end mark. What
-    /// fails here is left as it is; the reader copes with a torn tail.
+    /// After a failed write: cuts the file back to its last complete batch and tries to write the end mark. Errors here
+    /// are ignored; the reader copes with a torn tail.
     fn abandon(self) {
         let Self { path, mut file, whole, .. } = self;
         if whole == 0 {

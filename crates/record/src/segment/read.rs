@@ -1,7 +1,7 @@
 //! Reading segments that a crash may have torn.
 //!
-//! The Arrow decoder trusts the offsets inside a message and panics on one that points outside, so every
-//! message is cut out of the file and measured here before the decoder sees it.
+//! The Arrow decoder trusts the offsets inside a message and panics on one that points outside, so every message is
+//! extracted and checked here before it is decoded.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -30,8 +30,8 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Opens `path`. A damaged head is no error here: the reader then has no records and
-    /// [`damage`](Self::damage) says why.
+    /// Opens `path`. A damaged head is no error here: the reader then has no records and [`damage`](Self::damage) says
+    /// why.
     ///
     /// # Errors
     /// [`RecordError::Read`] when the file cannot be opened.
@@ -61,12 +61,12 @@ impl SegmentReader {
         Ok(reader)
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whose records these are; `None` when the head is damaged.
+    /// Origin of the records; `None` if the head is damaged.
     pub fn info(&self) -> Option<&SegmentInfo> {
         self.info.as_ref()
     }
@@ -96,12 +96,12 @@ impl SegmentReader {
         }
     }
 
-    /// Records handed out so far.
+    /// Number of records returned so far.
     pub fn records_read(&self) -> u64 {
         self.records_read
     }
 
-    /// What is wrong with the file, as far as it was read.
+    /// Damage of the file, as far as it was read.
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()
     }
@@ -112,10 +112,10 @@ impl SegmentReader {
     }
 }
 
-/// The sound messages of a segment as one stream of bytes, which ends at the end mark or at the first problem.
+/// The sound messages of a segment as one byte stream, which ends at the end mark or at the first problem.
 pub(crate) struct Messages {
     file: BufReader<File>,
-    /// Bytes of the file not read yet; no length in the file is believed beyond it.
+    /// Bytes of the file not read yet; lengths stated in the file are limited to it.
     left: u64,
     message: Vec<u8>,
     served: usize,
@@ -124,7 +124,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Begins with the first message.
+    /// Starts with the first message.
     pub(crate) fn begin(file: File, bytes: u64) -> Result<Self, String> {
         if bytes == 0 {
             return Err("it is empty: its writer was stopped early".to_owned());
@@ -136,12 +136,12 @@ impl Messages {
         Ok(messages)
     }
 
-    /// What ended the stream before its end mark.
+    /// The problem that ended the stream before its end mark, if any.
     pub(crate) fn take_problem(&mut self) -> Option<String> {
         self.problem.take()
     }
 
-    /// Cuts out the next message; at the end mark there is none.
+    /// Extracts the next message; sets none at the end mark.
     fn fetch(&mut self) -> Result<(), String> {
         self.message.clear();
         self.served = 0;
@@ -203,7 +203,7 @@ impl Read for Messages {
     }
 }
 
-/// Length of the body that follows this message, after a look at everything in it that points into the body.
+/// Length of the body that follows this message, after checking every offset into the body.
 fn body_length(metadata: &[u8]) -> Result<u64, String> {
     let message = root_as_message(metadata).map_err(|e| e.to_string())?;
     let body = u64::try_from(message.bodyLength()).map_err(|_| "a length is negative")?;
@@ -226,7 +226,7 @@ fn body_length(metadata: &[u8]) -> Result<u64, String> {
     Ok(body)
 }
 
-/// Appends the records of `batch` to `into`; none where one of them has no meaning.
+/// Appends the records of `batch` to `into`; none if one of them is invalid.
 fn decode_batch(batch: &RecordBatch, into: &mut Vec<Record>) -> Result<(), String> {
     let column = batch.column_by_name(COLUMN).and_then(|array| array.as_any().downcast_ref());
     let column: &FixedSizeBinaryArray =

@@ -1,33 +1,33 @@
-//! Records as the cells they are in a segment.
+//! Records as cells of a segment.
 //!
-//! A cell has 16 bytes: who records has no time to spare, and the half of it goes into handing bytes to the system.
-//! A record is one cell where its time is near to that of the record before it and its node and port have few bits, as
-//! nearly all have. Another has a cell before it that says those in full. Each batch begins anew, so that it can be read
-//! without those before it.
+//! A cell has 16 bytes: a recording agent has no time to spare, half of which goes into handing bytes to the system. A
+//! record takes one cell if its time is near to that of the record before it and its node and port fit few bits, as
+//! nearly all do. Others take a preceding cell with those values in full. Each batch starts anew, so that it can be
+//! read without those before it.
 
 use wg_frame::time::RunTime;
 
 use crate::schema::{Clock, Crc, DropReason, Point, Record, RecordFlags};
 
-/// Bytes of a cell.
+/// Length of a cell in bytes.
 pub(super) const CELL: usize = 16;
-/// Most cells of a record.
+/// Greatest number of cells of a record.
 pub(super) const MOST_CELLS: usize = 2;
 
-/// What the bits of a cell are, the least significant first, for whoever reads a segment with other means. In the metadata
-/// of every segment.
+/// Layout of the bits of a cell, the least significant first, for readers of segments with other means. Stored in the
+/// metadata of every segment.
 ///
-/// In the place of the point stands 15 in a cell that goes before another: its first 64 bits are a time, then come 16
-/// of a node and 16 of a port, and the cell behind it counts from that time and says neither. 14 is a cell without meaning.
-/// The first record of a batch counts from -2⁶³ ps; sums wrap at 64 bits.
+/// A point of 15 marks a cell that precedes another: its first 64 bits are a time, then follow 16 of a node and 16 of a
+/// port; the cell after it counts from that time and leaves node and port empty. 14 marks a filler cell. The first
+/// record of a batch counts from -2⁶³ ps; sums wrap at 64 bits.
 pub(super) const LAYOUT: &str = "picoseconds-since-last:i32 sequence:u32 flow:u16 length:u16 node:u10 port:u6 \
                                  returning:u1 warm_up:u1 crc:u2 clock:u3 point:u4 reason:u5";
 
-/// In the place of a point: this cell says time, node and port of the one behind it.
+/// Point code of a cell with time, node and port of the following one.
 const AHEAD: u64 = 15;
-/// In the place of a point: there is nothing here.
+/// Point code of a filler cell.
 const NOTHING: u64 = 14;
-/// Where the point is in the second word.
+/// Lowest bit of the point in the second word.
 const POINT: u32 = 55;
 const NODES: u16 = 1 << 10;
 const PORTS: u16 = 1 << 6;
@@ -35,29 +35,29 @@ const PORTS: u16 = 1 << 6;
 const _: () = assert!(Point::ALL.len() as u64 <= NOTHING && Clock::ALL.len() <= 8);
 const _: () = assert!(Crc::ALL.len() <= 4 && DropReason::ALL.len() <= 32);
 
-/// A cell without meaning, to fill up a batch.
+/// A filler cell, to fill up a batch.
 pub(super) const FILLER: Cell = [0, NOTHING << POINT];
 
-/// The words of a cell, the first one first.
+/// The two words of a cell, in order.
 pub(super) type Cell = [u64; 2];
 
-/// Lays records out, one after the other.
+/// Encodes records, one after the other.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The time the next record counts from, in picoseconds.
+    /// Time from which the next record counts, ps.
     last: i64,
 }
 
-/// What the first record of a batch counts from: so far away that it nearly always needs a cell before it.
+/// Time from which the first record of a batch counts: so far away that it nearly always needs a preceding cell.
 const BEGINNING: i64 = i64::MIN;
 
 impl Layout {
-    /// For a batch.
+    /// A layout at the beginning of a batch.
     pub(super) const fn new() -> Self {
         Self { last: BEGINNING }
     }
 
-    /// The cell of `record`, and the one that has to go before it.
+    /// The cell of `record`, with the one that has to precede it, if any.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -65,7 +65,7 @@ impl Layout {
         reason = "the lowest bits; the others are looked at"
     )]
     pub(super) fn encode(&mut self, record: &Record) -> (Option<Cell>, Cell) {
-        // Differences wrap, and so do the sums of who reads.
+        // Differences wrap, and so do the reader's sums.
         let since = record.time.as_picos().wrapping_sub(self.last);
         self.last = record.time.as_picos();
         let too_far = since.wrapping_add(1 << 31).cast_unsigned() >> 32;
@@ -77,9 +77,9 @@ impl Layout {
     }
 }
 
-/// Inlined to where a record is put together, so that it never comes to memory but in its cell. Where it does, every field
-/// is widened before it is shifted, and the uppermost is one that nothing follows in memory on four bytes: of others more
-/// would be loaded than was just stored at once, and that waits until all of it is through to the cache.
+/// Inlined where a record is made, so that it exists in memory only as a cell. Every field is widened before it is
+/// shifted, and the uppermost one is followed by nothing within four bytes: otherwise a load would span several recent
+/// stores, and wait for the cache.
 #[inline(always)]
 fn record_cell(record: &Record, since: u32, (node, port): (u16, u16)) -> Cell {
     let what = u64::from(record.flags.bits())
@@ -100,7 +100,7 @@ fn ahead(record: &Record) -> Cell {
     [record.time.as_picos().cast_unsigned(), place | AHEAD << POINT]
 }
 
-/// The records laid out in the cells of a batch; the sentence says what is wrong with them.
+/// The records in the cells of a batch, or a sentence about what is wrong with them.
 #[expect(clippy::cast_possible_truncation, reason = "fields of a cell have their widths")]
 pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(), String> {
     into.reserve(cells.len());
@@ -159,7 +159,7 @@ mod tests {
             prop::sample::select(Crc::ALL),
             prop::sample::select(DropReason::ALL),
         );
-        // Steps of both kinds, and all the bounds.
+        // Steps of both kinds, up to all limits.
         let edge = i64::from(i32::MAX);
         let time = prop_oneof![
             4 => 0_i64..1 << 33,
@@ -202,7 +202,7 @@ mod tests {
             let mut read = Vec::new();
             prop_assert_eq!(decode(&cells, &mut read), Ok(()));
             prop_assert_eq!(&read, &records);
-            // What goes before the last record alone is a batch cut off.
+            // The preceding cell of a last record, alone, is a batch cut off.
             if let Some(before) = records.first().and_then(|record| Layout::new().encode(record).0) {
                 let before = bytes(before);
                 prop_assert!(decode(&[before], &mut Vec::new()).is_err());

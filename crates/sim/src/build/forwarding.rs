@@ -1,4 +1,4 @@
-//! What a switch knows before the run: stations, groups, VLANs, virtual links, windows.
+//! Static tables of a switch: stations, groups, VLANs, virtual links, windows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,10 +30,10 @@ use crate::error::SimError;
 use crate::models::{Capabilities, port_config, switch_config, traffic_class};
 use crate::world::{SwitchCore, World};
 
-/// Addresses a switch learns at most, and for how long (IEEE Std 802.1Q-2022, 8.8.3).
+/// Address learning of a switch: ageing time and places in the table (IEEE Std 802.1Q-2022, 8.8.3).
 const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places: 8_192 };
 
-/// A switch to be built, and what it is built from.
+/// A switch to be built, with its part of the plan.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) network: &'a Network,
@@ -43,30 +43,30 @@ pub(super) struct Site<'a> {
     pub(super) tables: &'a Tables<'a>,
 }
 
-/// A flow with the address of a group or one of its own, as it passes a switch.
+/// A flow whose address belongs to no station (a group's, or its own), as it passes a switch.
 pub(super) struct Passage<'a> {
     flow: &'a Flow,
-    /// The address its frames leave with.
+    /// Address with which its frames leave.
     address: MacAddress,
     enters: usize,
     leaves: BTreeSet<usize>,
 }
 
-/// What flows leave at nodes and ports, found for all of them at once: each flow is looked at once, however many there are of
-/// either.
+/// Indexes of the flows by node and port, made in one pass over all flows, so that building does not take flows times
+/// nodes.
 pub(super) struct Tables<'a> {
-    /// By node: where frames to a station leave.
+    /// Where frames to a station leave, by node.
     stations: Stations,
-    /// By node, in the order of the plan.
+    /// Flows with an address of no station, by node, in the order of the plan.
     passages: Vec<Vec<Passage<'a>>>,
     windows: Windows,
-    /// By number, in the order of the plan: a virtual link back from a relay has the number of its flow.
+    /// Flows by number, in the order of the plan: a virtual link back from a relay has the number of its flow.
     pub(super) flows: BTreeMap<FlowId, Vec<&'a Flow>>,
-    /// By node: the flows that come in there, each with the first port it comes by, in the order of the plan.
+    /// Flows that enter each node, each with its first ingress port, in the order of the plan.
     entering: Vec<Vec<(&'a Flow, u16)>>,
-    /// By node: flows whose copies are made or removed there, in the order of the plan.
+    /// Flows whose copies are made or removed at each node, in the order of the plan.
     pub(super) copied: Vec<Vec<&'a Flow>>,
-    /// By end system: flows that begin or end there, in the order of the plan.
+    /// Flows that begin or end at each end system, in the order of the plan.
     pub(super) own: Vec<Vec<&'a Flow>>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// By port: its windows, in the order of the plan.
+/// Windows of each port, in the order of the plan.
 type Windows = BTreeMap<Attachment, Vec<Window>>;
 
 fn windows(run: &Run) -> Windows {
@@ -116,7 +116,7 @@ fn by_number(run: &Run) -> BTreeMap<FlowId, Vec<&Flow>> {
 
 fn entering<'a>(network: &Network, run: &'a Run) -> Vec<Vec<(&'a Flow, u16)>> {
     let mut entering: Vec<Vec<(&Flow, u16)>> = network.nodes.iter().map(|_| Vec::new()).collect();
-    // Only who shapes asks.
+    // Only switches with TSN ports need it.
     let is_asked = |node: NodeIndex| match network.nodes.get(usize::from(node)).map(|node| &node.kind) {
         Some(NodeKind::Switch(model)) => !model.tsn.is_empty(),
         _ => false,
@@ -156,11 +156,11 @@ fn own<'a>(network: &Network, run: &'a Run) -> Vec<Vec<&'a Flow>> {
     own
 }
 
-/// By node: where frames to a station leave, one entry for each VLAN they have on their way.
+/// Where frames to a station leave, by node; one entry for each VLAN on their way.
 type Stations = Vec<BTreeSet<(u16, NodeIndex, u16)>>;
 
-/// What the routes of a run put into the tables of switches: those of flows, of what relays return and misdirect, of
-/// background load and of logs.
+/// Station entries for the routes of a run: those of flows, of frames that relays return and misdirect, of background
+/// load and of logs.
 fn stations(network: &Network, run: &Run) -> Stations {
     let mut stations: Stations = vec![BTreeSet::new(); network.nodes.len()];
     let mut enter = |route: &Route, vlan: u16| {
@@ -251,11 +251,11 @@ const fn limits(table: &AddressTable) -> TableLimits {
     TableLimits { entries: table.entries as usize, entry_time: table.entry_time, ageing: table.ageing }
 }
 
-/// The flows that pass a switch, as it tells them.
+/// Flows that pass a switch, with the identification of their frames.
 fn streams(world: &World, site: &Site<'_>) -> Streams {
     let mut streams = Streams::new();
     for &(flow, enters) in &site.tables.entering[usize::from(site.node)] {
-        // Of a flow and the virtual link back from its relay, the flow.
+        // The first entry of a number is the flow; a virtual link back from its relay is ignored.
         streams.entry(flow.id).or_insert_with(|| Stream {
             destination: destination(flow, &world.addresses),
             vlan: flow.vlan.map_or(0, |tag| tag.id),
@@ -265,7 +265,7 @@ fn streams(world: &World, site: &Site<'_>) -> Streams {
     streams
 }
 
-/// By node: the flows with an address that no station has, in the order of the plan, as they pass it.
+/// Flows whose address belongs to no station, as they pass each node, in the order of the plan.
 fn passages<'a>(network: &Network, run: &'a Run, ports: &Ports) -> Vec<Vec<Passage<'a>>> {
     let stations: Vec<MacAddress> = network.nodes.iter().map(|node| node.mac).collect();
     let mut passages: Vec<Vec<Passage<'a>>> = ports.iter().map(|_| Vec::new()).collect();
@@ -289,7 +289,7 @@ fn passages<'a>(network: &Network, run: &'a Run, ports: &Ports) -> Vec<Vec<Passa
             let [into, out] = steps else { continue };
             let node = usize::from(into.to.node);
             let (Some(own), Some(here)) = (ports.get(node), passages.get_mut(node)) else { continue };
-            // The flows before are through: what is here of this one came last.
+            // Flows are handled one by one, so an entry of this flow can only be the last.
             let same =
                 |passage: &&mut Passage<'_>| std::ptr::eq(passage.flow, flow) && passage.address == address;
             let known = here.iter_mut().rev().take(Frer::MOST_MEMBERS + 1).find(same);
@@ -324,7 +324,7 @@ fn ingress(
                     lmax: link.contract.lmax(),
                 },
                 account: account(link, site.model.policing)?,
-                // A group is looked up, and most flows leave a switch by one port.
+                // A group needs a look-up, and most flows leave a switch by one port.
                 to: match leaves.first() {
                     Some(only) if leaves.len() == 1 => Egress::Port(*only),
                     _ => Egress::Group(group(forwarding)),
@@ -354,7 +354,7 @@ fn account(link: &VirtualLink, policing: Policing) -> Result<Option<Account>, Si
     account.map(Some).map_err(|error| SimError::plan(format!("virtual link {}: {error}", link.id)))
 }
 
-/// When a port accepts frames of a schedule, where the plan says so.
+/// Acceptance window of a port for frames of a schedule, if the plan states one.
 pub(super) fn acceptance(
     schedule: &wg_plan::TimeTriggered,
     at: Attachment,
@@ -368,7 +368,7 @@ pub(super) fn acceptance(
         .map_err(|error| SimError::plan(format!("critical-traffic identifier {}: {error}", schedule.id)))
 }
 
-/// What a port selects by: its windows, where it has any, and what others go by around them.
+/// Transmission selection of a port: its windows, if it has any, and the selection for other frames around them.
 pub(super) fn selection(
     windows: &[Window],
     at: Attachment,
@@ -390,7 +390,7 @@ pub(super) fn selection(
         }
     });
     let cycle = cycle.ok_or_else(|| named(&"the cycle of its windows is longer than 106 days"))?;
-    // A raster alone needs a cycle too: any.
+    // A raster alone needs a cycle too, of any length.
     let cycle = cycle.map_or(Span::from_millis(1), Span::from_picos);
     let schedule = PortSchedule::new(cycle, windows.to_vec(), line.bits_per_second())
         .map_err(|faults| faults.first().map_or_else(|| named(&"no schedule"), |fault| named(fault)))?;

@@ -1,4 +1,4 @@
-//! What an end system is built from: ports, and the virtual link layer where its flows need one.
+//! Configuration of an end system: ports, and the virtual link layer where its flows need one.
 
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
@@ -24,13 +24,13 @@ use crate::error::SimError;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
 
-/// A host to be built, and what it is built from.
+/// A host to be built, with its part of the plan.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) network: &'a Network,
     pub(super) tables: &'a Tables<'a>,
     pub(super) node: NodeIndex,
-    /// Its ports: number and channel out of it.
+    /// Its ports: number and outgoing channel.
     pub(super) own: &'a [(u16, usize)],
     pub(super) model: &'a HostModel,
 }
@@ -133,7 +133,7 @@ fn layer(
         .map_err(|error| SimError::plan(format!("end system {node}: {error}")))
 }
 
-/// The output jitter that the virtual links of an end system may cause one another.
+/// Budget of the output jitter that the virtual links of an end system may cause one another.
 fn jitter_budget(world: &World, site: &Site<'_>) -> Span {
     let own = site.tables.own[usize::from(site.node)].iter().filter(|other| other.from == site.node);
     let contracts = own.filter_map(|other| other.virtual_link.as_ref()).map(|link| link.contract);
@@ -163,7 +163,7 @@ fn incoming(
         let window = acceptance(schedule, Attachment { node: site.node, port })?;
         windows[usize::from(network == NetworkId::B)] = window;
     }
-    // The copies of a frame come within its period, or they are not of one frame.
+    // Copies of a frame arrive within its period.
     let redundancy = Redundancy::FirstValidWins { skew_max: schedule.period };
     Ok(IncomingSchedule { id: schedule.id, period: schedule.period, windows, redundancy })
 }

@@ -1,4 +1,4 @@
-//! What nodes do beside their work.
+//! Imperfections of nodes: host events, frames of switches, timestamp errors.
 
 use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_frame::ethernet::MacAddress;
@@ -13,7 +13,7 @@ use crate::message::Message;
 use crate::models::Draws;
 use crate::world::{CoreIndex, World};
 
-/// The group that a spanning tree's frames go to, which no bridge forwards (IEEE Std 802.1Q-2022, 8.6.3).
+/// The group address of a spanning tree's frames, which no bridge forwards (IEEE Std 802.1Q-2022, 8.6.3).
 const NEAREST_BRIDGE: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]);
 
 impl World {

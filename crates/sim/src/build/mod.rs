@@ -35,7 +35,7 @@ use crate::world::{
 };
 use wg_plan::random::{Purpose, Stream};
 
-/// The world of one run.
+/// The world of one run in virtual time.
 pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     let (mut world, ports) = built(network, run)?;
     world.build_tasks(network, run)?;
@@ -53,7 +53,7 @@ pub(crate) fn world_between_hosts(network: &Network, run: &Run) -> Result<World,
     finished(world, network, run, &ports)
 }
 
-/// The network with cards in the place of end systems: what a real host costs, it costs itself.
+/// The network with cards in place of end systems: the processing times of real hosts are their own.
 pub(crate) fn between_hosts(network: &Network) -> Network {
     let mut network = network.clone();
     for node in &mut network.nodes {
@@ -64,7 +64,7 @@ pub(crate) fn between_hosts(network: &Network) -> Network {
     network
 }
 
-/// The run with nothing for hosts to do that they do themselves. Where frames go still follows from all of it.
+/// The run without the tasks that real hosts carry out themselves. Routes still follow from all of it.
 pub(crate) fn without_tasks(network: &Network, run: &Run) -> Run {
     let mut run = run.clone();
     run.captures.retain(|capture| {
@@ -113,7 +113,7 @@ fn built(network: &Network, run: &Run) -> Result<(World, Ports), SimError> {
         networks: Vec::new(),
     };
     let ports = ports(network)?;
-    // What carries frames knows the virtual links back from relays like any others.
+    // Forwarding treats the virtual links back from relays like any others.
     let carried = Run { flows: run.flows.iter().cloned().chain(run.returns()).collect(), ..run.clone() };
     world.build_nodes(network, run)?;
     world.build_channels(network, run, &ports)?;
@@ -123,7 +123,7 @@ fn built(network: &Network, run: &Run) -> Result<(World, Ports), SimError> {
     Ok((world, ports))
 }
 
-/// What happens beside the tasks.
+/// Adds all that happens besides the tasks.
 fn finished(mut world: World, network: &Network, run: &Run, ports: &Ports) -> Result<World, SimError> {
     world.build_imperfections(network, run, ports)?;
     world.build_clusters(run, ports)?;
@@ -134,7 +134,7 @@ fn finished(mut world: World, network: &Network, run: &Run, ports: &Ports) -> Re
     Ok(world)
 }
 
-/// Whether a port sends frames in fragments, or may cut them off: what comes from it is not handed on before it is whole.
+/// Whether a port sends frames in fragments, or may cut them off: a frame from it is then passed on only when complete.
 fn gives_way(node: &Node, port: u16) -> bool {
     let preempts = |tsn: &PortTsn| tsn.classes.iter().any(|class| class.preemptable);
     match &node.kind {
@@ -151,7 +151,7 @@ fn gives_way(node: &Node, port: u16) -> bool {
 impl World {
     fn build_nodes(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
         let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
-        // A captured frame says when its message was sent, however long ago.
+        // A captured frame carries the transmit time of its message, however long ago that was sent.
         let remember = !run.captures.is_empty() && run.sends.iter().any(|send| send.transmit_time.is_some());
         let steered: BTreeSet<NodeIndex> = run.kept_clocks().collect();
         for (index, node) in (0..).zip(&network.nodes) {
@@ -295,8 +295,7 @@ impl World {
         Ok(())
     }
 
-    /// The same draws as those of the host built last, where they are alike: hosts of one model then share what the caches
-    /// hold.
+    /// The draws of the host built last, where they are equal: hosts of one model then share cache lines.
     fn draws(&self, draws: Draws) -> Draws {
         let of = |host: &HostNode| {
             [&host.send_wake_up, &host.receive_wake_up, &host.relay_wake_up].map(Draws::clone)
@@ -316,7 +315,7 @@ impl World {
     ) -> Result<(), SimError> {
         let mut stations = Vec::with_capacity(own.len());
         for &(_, out) in own {
-            // The two directions of a link lie side by side.
+            // The two directions of a link have adjacent channels.
             let (back, link) = (out ^ 1, &network.links[out / 2]);
             let end = link.ends[1 - out % 2];
             let CoreIndex::Host(host) = self.nodes[usize::from(end.node)].place else {
@@ -337,7 +336,7 @@ impl World {
         let rate = rate.and_then(|line| Rate::new(line.bits_per_second())).ok_or_else(|| {
             SimError::plan(format!("the links of hub '{name}' are not all of 10 or all of 100 Mbit/s"))
         })?;
-        // A frame waits at its station only while it is sent: what queues, queues at the host.
+        // A station holds one frame, the one being sent: queues are at the host.
         let plans: Vec<_> =
             own.iter().map(|&(_, out)| StationPlan { delay: self.channels[out].delay, queue: 1 }).collect();
         let core = Hub::new(rate, delay, &plans)
@@ -387,7 +386,7 @@ impl World {
         Ok(())
     }
 
-    /// What a fault on the way to a hub holds back or doubles comes out of the links of all its stations.
+    /// Lets frames that a fault on the way to a hub holds back or doubles come out of the links of all its stations.
     fn let_stragglers_out(&mut self, network: &Network, node: NodeIndex) {
         if let Some(CoreIndex::Hub(hub)) = self.nodes.get(usize::from(node)).map(|state| state.place) {
             let out: Vec<_> =

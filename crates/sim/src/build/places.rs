@@ -1,11 +1,11 @@
-//! Where ports are among those of their node, and what addresses frames go to.
+//! Positions of ports among those of their node, and destination addresses.
 
 use wg_core::arinc664::VirtualLinkId;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{Flow, Frer, Protocol};
 
-/// By node: its ports, ascending by number, each with the channel that leads out of it.
+/// Ports of each node, ascending by number, each with its outgoing channel.
 pub(crate) type Ports = Vec<Vec<(u16, usize)>>;
 
 /// Index of port `number` among a node's ports.

@@ -9,12 +9,12 @@ use crate::ptp::instance::Shared;
 use crate::ptp::{DomainState, Part, Ptp, PtpNode};
 use crate::world::{CoreIndex, World};
 
-/// majorSdoId and minorSdoId of 802.1AS (8.1), and of all others.
+/// majorSdoId and minorSdoId: of 802.1AS (8.1), and of all other profiles.
 const SDO: [(PtpProfile, u16); 2] = [(PtpProfile::Default, 0), (PtpProfile::Gptp, 0x100)];
-/// How long an offset has to be small for a clock to be synchronised, in sync intervals.
+/// How long an offset has to be small for a clock to count as synchronised, in sync intervals.
 const HOLD: i64 = 8;
 
-/// Clocks of a domain with an instance of their own: transparent ones as far as they measure delays of links.
+/// The clocks of a domain that have a PTP instance: transparent ones only if they measure link delays.
 fn clocks(domain: &PtpDomain) -> impl Iterator<Item = (PtpClock, bool)> + '_ {
     let measures = domain.delay == PtpDelay::P2p;
     let role = PtpRole::SlaveOnly;
@@ -23,7 +23,7 @@ fn clocks(domain: &PtpDomain) -> impl Iterator<Item = (PtpClock, bool)> + '_ {
     domain.clocks.iter().map(|clock| (*clock, false)).chain(peers)
 }
 
-/// What instances share, one for each time a clock has power: ports borrow of it.
+/// Shared state of instances, one for each time a clock is powered up: ports borrow it.
 pub(crate) fn shared(network: &Network, run: &Run) -> Vec<Vec<Shared>> {
     let restarts = |node: NodeIndex| {
         let of =
@@ -49,7 +49,7 @@ pub(crate) fn shared(network: &Network, run: &Run) -> Vec<Vec<Shared>> {
         .collect()
 }
 
-/// The domains of `run`, nobody with power yet.
+/// The domains of `run`, before any clock is powered up.
 pub(crate) fn domains<'a>(
     world: &World,
     network: &Network,

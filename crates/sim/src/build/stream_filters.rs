@@ -17,10 +17,10 @@ use super::places::destination;
 use crate::error::SimError;
 use crate::world::World;
 
-/// Of which flow and port each stream filter is.
+/// Flow and port number of each stream filter.
 pub(super) type Filtered = Vec<(FlowId, u16)>;
 
-/// The filters of a switch, if it has any, and for which flow and port number each is.
+/// The stream filters of a switch, if any, with the flow and port number of each.
 pub(super) fn filters(
     (world, network): (&World, &Network),
     ports: &Ports,
@@ -41,7 +41,7 @@ pub(super) fn filters(
             }
         }
     }
-    // One that is not here is none that the core knows, and it says so.
+    // A filter that is not here gets a number that the core refuses.
     let place_of = |other: FlowId| names.iter().position(|(flow, _)| *flow == other).unwrap_or(usize::MAX);
     let configs: Vec<StreamFilterConfig> = entering
         .into_iter()
@@ -66,7 +66,7 @@ pub(super) fn filters(
     Ok((Some(filters), names))
 }
 
-/// What the frames of a flow are known by.
+/// Stream identifications of the frames of a flow.
 fn streams(world: &World, network: &Network, filter: &StreamFilter, flow: &Flow) -> Vec<Identification> {
     let vlan = flow.vlan.map_or(0, |tag| tag.id);
     match filter.identify {

@@ -1,4 +1,4 @@
-//! What a node does with the copies of streams (IEEE Std 802.1CB): numbers and makes them, or removes them.
+//! Stream functions of a node (IEEE Std 802.1CB): replication, elimination, relaying.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use wg_plan::{Flow, Frer, NodeIndex, Run};
 
 use crate::error::SimError;
 
-/// The functions of `node`, where copies of `flows` are made or removed; none of most.
+/// The stream functions of `node` for the copies of `flows`; `None` for most nodes.
 pub(super) fn streams(flows: &[&Flow], node: NodeIndex) -> Result<Option<StreamTable>, SimError> {
     let (mut replications, mut eliminations) = (Vec::new(), Vec::new());
     let (mut junctions, mut relays) = (Vec::new(), Vec::new());
@@ -55,13 +55,13 @@ pub(super) fn streams(flows: &[&Flow], node: NodeIndex) -> Result<Option<StreamT
         .map_err(|error| SimError::plan(format!("node {node}: {error}")))
 }
 
-/// Which flow has its copies removed where, in the order of [`StreamTable::eliminated`].
+/// Flows whose copies are removed at `node`, in the order of [`StreamTable::eliminated`].
 pub(crate) fn eliminated_at(run: &Run, node: NodeIndex) -> Vec<u16> {
     let here = |flow: &&Flow| flow.frer.is_some_and(|frer| frer.eliminate_at == node);
     run.flows.iter().filter(here).map(|flow| flow.id).collect()
 }
 
-/// Which flow's copies come together where on their way, and as which member stream they go on, in the order of
+/// Flows whose copies are joined at `node`, with the member stream as which they go on, in the order of
 /// [`StreamTable::joined`].
 pub(crate) fn joined_at(run: &Run, node: NodeIndex) -> Vec<(u16, usize)> {
     let mut all = Vec::new();

@@ -24,7 +24,7 @@ use crate::world::{
     Sender, World, access,
 };
 
-/// The addresses of a flow whose messages have several in turn.
+/// The addresses of a flow whose messages use several in turn.
 fn in_turn(flow: &Flow, frame: &Frame) -> Option<Box<AddressesInTurn>> {
     let macs = &flow.addresses.macs;
     (!macs.is_none()).then(|| {
@@ -36,7 +36,7 @@ fn in_turn(flow: &Flow, frame: &Frame) -> Option<Box<AddressesInTurn>> {
 }
 
 impl World {
-    /// Flows, without anybody who sends.
+    /// Builds the flows, without senders.
     pub(super) fn build_flows(&mut self, run: &Run) -> Result<(), SimError> {
         for (at, flow) in (0_u16..).zip(&run.flows) {
             let slot = &mut self.flow_of_id[usize::from(flow.id)];
@@ -96,7 +96,7 @@ impl World {
             self.senders.push(Sender {
                 flow: flow as u32,
                 host: host as u32,
-                // Until its sender numbers it, a frame names its sub-virtual-link.
+                // Until its sender numbers it, a frame carries its sub-virtual-link.
                 frame: Frame { sequence: send.sub_link.into(), ..frame },
                 addresses: in_turn(facts, &frame),
                 late_after: send.late_after(),
@@ -113,7 +113,7 @@ impl World {
         Ok(())
     }
 
-    /// Between real hosts: a frame of each flow and of its way back.
+    /// Builds a frame of each flow and of its way back, for use between real hosts.
     pub(super) fn build_frames(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
         for flow in &run.flows {
             let frame = self.frame(flow, 0);
@@ -139,7 +139,7 @@ impl World {
         Ok(())
     }
 
-    /// A frame of `flow`, without number.
+    /// A frame of `flow`, not yet numbered.
     fn frame(&self, flow: &Flow, length: u16) -> Frame {
         let class = traffic_class(flow.protocol);
         let id = flow.virtual_link.map(|link| link.id).or(flow.schedule.as_ref().map(|schedule| schedule.id));
@@ -209,7 +209,8 @@ impl World {
         Ok(())
     }
 
-    /// What background load waits for: the measured messages at every receiver, and those that come back from its relays.
+    /// Counts what background load waits for: the measured messages at every receiver, and those that come back from
+    /// its relays.
     fn await_messages(&mut self, run: &Run) {
         let sends = run.sends_by_flow();
         for flow in &mut self.flows {
@@ -288,7 +289,7 @@ impl World {
         Ok(())
     }
 
-    /// A UDP frame from one host to another that no flow has.
+    /// A UDP frame from one host to another that belongs to no flow.
     fn udp_frame(&self, network: &Network, [from, to]: [usize; 2], length: u16, message: Message) -> Frame {
         Frame {
             destination: self.address(to),
@@ -317,7 +318,7 @@ impl World {
                     }
                     let count =
                         run.sends.iter().filter(|send| send.flow == flow).map(|send| send.count).max();
-                    // Numbers above all planned ones, so that nobody takes such a frame for a message.
+                    // Numbers above all planned ones, so that such a frame is never taken for a message.
                     let sequence = count.unwrap_or(0);
                     let handle = Message { flow, sequence, flags: Flags::default() }.handle();
                     let frame = Frame { handle, ..self.frame(&run.flows[at], length) };

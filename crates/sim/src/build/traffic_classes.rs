@@ -16,7 +16,7 @@ use wg_plan::{AsynchronousShaper, Attachment, FlowId, FlowScheduler, PortClass, 
 
 use crate::error::SimError;
 
-/// Queues and selection of a port, each queue of which holds `queue` within a buffer of `limit`.
+/// Queues and selection of a port, with a capacity of `queue` for each queue and `limit` for the buffer.
 pub(super) fn port(
     tsn: &PortTsn,
     streams: &Streams,
@@ -64,7 +64,7 @@ pub(super) fn port(
     Ok((config, Selection::TrafficClasses(Box::new(classes))))
 }
 
-/// The queues of virtual links at a port of a device that knows them: those of their classes, or above all classes.
+/// The queues of virtual links at a port of a device with virtual links: those of their classes, or above all classes.
 pub(super) fn critical(classes: PortConfig, tsn: &PortTsn, knows_links: bool) -> PortConfig {
     if !knows_links {
         return classes;
@@ -77,11 +77,11 @@ pub(super) fn critical(classes: PortConfig, tsn: &PortTsn, knows_links: bool) ->
 /// The flows that pass a switch, by number.
 pub(super) type Streams = BTreeMap<FlowId, Stream>;
 
-/// A flow as a switch tells its frames.
+/// A flow with the identification of its frames at a switch.
 pub(super) struct Stream {
     pub(super) destination: MacAddress,
     pub(super) vlan: u16,
-    /// The port it comes by.
+    /// Ingress port.
     pub(super) enters: u16,
 }
 
@@ -100,7 +100,7 @@ fn shaped(shaper: &AsynchronousShaper, streams: &Streams) -> AsynchronousConfig 
     AsynchronousConfig { schedulers, longest_residence: shaper.longest_residence }
 }
 
-/// Which queues give way, where any does.
+/// Preemptable queues of a port, if any.
 pub(super) fn preemption(tsn: &PortTsn, line: LineRate) -> Option<Preemption> {
     let queues = tsn.classes.iter().zip(0..PRIORITIES).filter(|(class, _)| class.preemptable);
     let queues = queues.fold(0_u8, |queues, (_, queue)| queues | 1 << queue);

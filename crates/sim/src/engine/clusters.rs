@@ -1,4 +1,4 @@
-//! Devices that synchronise, as it happens.
+//! AS6802 devices in the simulation.
 
 use wg_core::Deadline;
 use wg_core::as6802::{CompressionMaster, EndSystem, Output, Role, State};
@@ -16,11 +16,11 @@ use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::{CoreIndex, InFlight};
 
-/// What records say in place of a state.
+/// Value in records instead of a state: no power.
 const NO_POWER: i64 = -1;
 
 impl<S: Sink> Engine<'_, S> {
-    /// Nobody has power yet, and nobody sends by schedule.
+    /// At the start no device has power, and none sends by schedule.
     pub(super) fn begin_clusters(&mut self) {
         for number in 0..self.world.synchronisers.len() {
             let device = &self.world.synchronisers[number];
@@ -30,7 +30,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A device has power, or something to do.
+    /// A device is powered up, or is due.
     pub(super) fn synchronise(&mut self, number: usize) -> Result<(), SimError> {
         let node = self.world.synchronisers[number].node;
         let now = self.counted(node, self.now);
@@ -54,13 +54,13 @@ impl<S: Sink> Engine<'_, S> {
         self.drain_synchroniser(number)
     }
 
-    /// What the oscillator of `node` counts at `time`.
+    /// Count of the oscillator of `node` at `time`.
     pub(super) fn counted(&self, node: NodeIndex, time: RunTime) -> LocalTime {
         let clock = self.world.nodes[usize::from(node)].clock.as_ref();
         LocalTime::ZERO + clock.map_or(time - RunTime::ZERO, |clock| clock.elapsed(time))
     }
 
-    /// When a device acts next, by its clock as it is now.
+    /// Plans the next deadline of a device, by its clock as it is now.
     fn plan_device(&mut self, number: usize) {
         let device = &self.world.synchronisers[number];
         let due = match &device.core {
@@ -86,7 +86,7 @@ impl<S: Sink> Engine<'_, S> {
         self.world.synchroniser_of.get(&node).copied()
     }
 
-    /// A switch restarts: its device has no power until `back_at`.
+    /// A switch restarts: its device is without power until `back_at`.
     pub(super) fn synchroniser_down(&mut self, node: NodeIndex, back_at: RunTime) {
         let Some(number) = self.synchroniser_of(node) else { return };
         let device = &mut self.world.synchronisers[number];
@@ -153,7 +153,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// The schedules of a node hold from now on, or no longer.
+    /// Enables or disables the schedules of a node.
     fn set_synchronised(&mut self, node: NodeIndex, is_synchronised: bool) {
         match self.world.nodes[usize::from(node)].place {
             CoreIndex::Switch(at) => {
@@ -168,8 +168,8 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// Sets the clock of a device to where the cluster cycle is. Which cluster cycle it is, frames do not say: the one that
-    /// is nearest to what devices show that are set already, or to what its own clock shows.
+    /// Sets the clock of a device to a position in the cluster cycle. Frames do not say which cluster cycle it is: the
+    /// one nearest to the readings of devices that are set already is taken, or the one nearest to its own clock.
     fn set_clock(&mut self, number: usize, position: Span) -> Result<(), SimError> {
         let (node, cluster) =
             (self.world.synchronisers[number].node, self.world.synchronisers[number].cluster);
@@ -194,7 +194,7 @@ impl<S: Sink> Engine<'_, S> {
         Ok(())
     }
 
-    /// Compares the clocks of a cluster, and tells of the worst once a cycle.
+    /// Compares the clocks of a cluster, and records the worst difference once a cycle.
     fn measure_spread(&mut self, number: usize) {
         let now = self.now;
         let (world, cluster) = (&self.world, &self.world.clusters[number]);
@@ -227,7 +227,7 @@ impl<S: Sink> Engine<'_, S> {
 
     // -- control frames ---------------------------------------------------------------------------------------
 
-    /// Sends what a device says, or passes on what it was told, out of every port of its way.
+    /// Sends a control frame out of every port of its way.
     fn send_control(&mut self, node: NodeIndex, way: Way, content: wg_core::as6802::ControlRepr) {
         let cluster = &self.world.clusters[way.cluster];
         let key = (way.channel, node);
@@ -261,7 +261,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A control frame leaves `node` now: its transparent clock has counted what it waited.
+    /// A control frame leaves `node` now: its transparent clock counts its waiting time.
     #[cold]
     pub(super) fn control_leaves(&mut self, node: NodeIndex, frame: &Frame) {
         if frame.message().ptp_place().is_some() {
@@ -348,7 +348,7 @@ impl<S: Sink> Engine<'_, S> {
             }
             _ => {}
         }
-        // What was due before is done now as well; what it wants of the clock can only be refused when it is planned.
+        // The device now does what was due before as well; a refused clock setting shows when it is planned.
         self.plan_device(number);
     }
 }

@@ -1,4 +1,4 @@
-//! What credits of shaped queues were over the run: extremes for its report, corners for its truth.
+//! Credits of shaped queues over the run: extremes for the report, corners for the truth.
 
 use wg_core::queue::PRIORITIES;
 use wg_core::selection::{CreditCourse, CreditPoint};
@@ -9,10 +9,10 @@ use super::Engine;
 use crate::report::CreditReport;
 use crate::sink::Sink;
 
-/// Of the 10^-12 bits that a core counts in, one of truth.
+/// Units of 10^-12 bits, as cores count credits, in one unit of the truth (10^-9 bits).
 const NANO: i128 = 1_000;
 
-/// Which queue.
+/// A queue of a node.
 #[derive(Clone, Copy)]
 struct Place {
     node: NodeIndex,
@@ -21,7 +21,7 @@ struct Place {
 }
 
 impl<S: Sink> Engine<'_, S> {
-    /// Tells the truth of every credit, up to the end, and gives its extremes; by node, port and class.
+    /// Writes the truth of every credit up to the end, and returns the extremes, by node, port and class.
     pub(super) fn credits(&mut self, network: &Network) -> Vec<CreditReport> {
         let now = self.now;
         let mut found: Vec<(Place, CreditReport, Vec<CreditPoint>)> = Vec::new();
@@ -80,7 +80,7 @@ fn report(place: Place, name: &str, course: &CreditCourse) -> CreditReport {
     }
 }
 
-/// Corners of the whole run, and around the greatest all of them.
+/// Selected corners of the whole run, and all corners around the greatest credit.
 fn drawn(course: &CreditCourse) -> Vec<CreditPoint> {
     let (near, corners) = (course.near(), course.corners());
     let (Some(first), Some(last)) = (near.first(), near.last()) else { return corners };

@@ -1,4 +1,4 @@
-//! Frames through hosts.
+//! Frames in hosts.
 
 use wg_core::end_system::Output;
 use wg_core::frame::{Frame, FrameLengths, Marks};
@@ -15,7 +15,7 @@ use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 use crate::world::{CoreIndex, Relay, Sender};
 
-/// Whether an interface takes a frame: its check sequence is right, and it is neither a runt nor a giant.
+/// Whether an interface accepts a frame: right check sequence, neither runt nor giant.
 #[inline]
 pub(super) fn is_sound(frame: &Frame) -> bool {
     !frame.marks.has(Marks::FCS_ERROR) && FrameLengths::STANDARD.have(frame)
@@ -55,8 +55,8 @@ impl<S: Sink> Engine<'_, S> {
         self.drain_host(at);
     }
 
-    /// Whether the interface of a host takes the frame of a flow. It takes no notice of frames for others; who receives a flow takes
-    /// the address its frames were given.
+    /// Whether the interface of a host accepts the frame of a flow. It ignores frames for others; receivers of a flow
+    /// accept the address that its frames were given.
     #[inline]
     pub(super) fn is_for(&self, at: usize, frame: &Frame) -> bool {
         let (host, message) = (&self.world.hosts[at], frame.message());
@@ -73,8 +73,8 @@ impl<S: Sink> Engine<'_, S> {
             || (flow.is_sent_to(frame.destination) && flow.receiver(node).is_some())
     }
 
-    /// Background load came to a host. Nobody listens on its port: where the model has it cost the host something, the reader
-    /// discards it, otherwise the interface does.
+    /// Background load arrives at a host. No application listens on its port: if the model charges the host for it, the
+    /// reader discards it, otherwise the interface does.
     fn enter_with_load(&mut self, at: usize, port: usize, frame: &Frame) {
         if frame.handle >= Message::FIRST_CONTROL {
             self.control_into_host(at, port, frame);
@@ -100,7 +100,7 @@ impl<S: Sink> Engine<'_, S> {
         self.drain_host(at);
     }
 
-    /// Hands a message to the host; returns when the application did so, or nothing when the host refused.
+    /// Hands a message to the host; returns the instant of the application's call, or `None` if the host refused.
     pub(super) fn hand_down(&mut self, host: usize, frame: &Frame, wake_up: Span) -> Option<RunTime> {
         let protocol = Self::access(frame);
         let more = self.queue.has_input_at(self.now);
@@ -131,7 +131,7 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn drain_host(&mut self, at: usize) {
         loop {
             let outputs = self.world.hosts[at].core.outputs();
-            // Copied as a whole, as in a switch.
+            // The whole frame is copied at once, as for a switch.
             let Some(&frame) = outputs.front().map(Output::frame) else { break };
             let Some(output) = outputs.pop_front() else { break };
             let frame = &frame;
@@ -142,8 +142,8 @@ impl<S: Sink> Engine<'_, S> {
                     let (number, out) = (host.ports[port].number, host.ports[port].channel());
                     let channel = &self.world.channels[out];
                     let (to, station, wire) = (channel.to, channel.to_port as usize, self.now + channel.lead);
-                    // A real host has a driver of its own, which tells; and where models of hosts are fitted, the wire of the
-                    // model would pass for one.
+                    // A real host has a driver of its own, which reports; and where host models are fitted, the wire of
+                    // the model would be mistaken for one.
                     if !S::KEEPS_BYTES {
                         self.note(frame, node, number, Point::DriverSend, self.now);
                     }
@@ -181,7 +181,7 @@ impl<S: Sink> Engine<'_, S> {
                 Output::Deliver { port, driver, application, .. } => {
                     self.deliver(at, port, frame, driver, application);
                 }
-                // What is for its own host does not come to its card.
+                // A frame for its own host does not reach the card.
                 Output::Loopback { .. } if S::KEEPS_BYTES => self.release(frame),
                 Output::Loopback { .. } => self.loop_back(at, frame),
                 Output::Follow { life, .. } => self.follow(frame, life),
@@ -195,7 +195,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A message to its own host turns up again at the same instant: it is at a driver, but at no interface.
+    /// A message to its own host arrives at the same instant: it passes a driver, but no interface.
     fn loop_back(&mut self, at: usize, frame: &Frame) {
         let host = &mut self.world.hosts[at];
         let (node, number) = (host.node, host.ports[0].number);
@@ -227,7 +227,7 @@ impl<S: Sink> Engine<'_, S> {
                 host.count_unreceived(reason(cause));
                 reason(cause)
             }
-            // The egress queue had no room: of a message with copies, for one of them.
+            // The egress queue was full: for one copy of the message, if it has several.
             Cause::Full(_) => {
                 if host.ports.len() == 1 && !frame.marks.has(Marks::R_TAG) {
                     host.access[access].sent = host.access[access].sent.saturating_sub(1);
@@ -241,7 +241,7 @@ impl<S: Sink> Engine<'_, S> {
         self.note_drop(frame, node, number, reason, Crc::Unchecked);
     }
 
-    /// A message its sender handed over was refused afterwards.
+    /// A message that its sender handed over was refused later.
     fn unsend(&mut self, frame: &Frame) {
         let message = frame.message();
         let of_flow = |sender: &&mut Sender| sender.frame.message().flow == message.flow;
@@ -278,7 +278,7 @@ impl<S: Sink> Engine<'_, S> {
         let of = |wanted: &dyn Fn(&Relay) -> bool| {
             flow.relays.iter().copied().find(|relay| wanted(&relays[*relay]))
         };
-        // The relay whose answer this is, and the one that is to answer.
+        // The relay whose answer this is, and the one that has to answer.
         let answered = of(&|relay| returning && flow.from == node && relay.answers_as == message.flow);
         let here = of(&|relay| relay.node == node);
         let at_home = if returning { answered.is_some() } else { receiver.is_some() };
@@ -309,7 +309,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A message for a relay, which will have it in hand at once or, behind a queue, when its task is awake.
+    /// A message for a relay, which takes it at once or, behind a queue, when its task is awake.
     fn take_up(&mut self, number: usize, frame: Frame, application: RunTime) {
         let relay = &mut self.world.relays[number];
         let at = match relay.through {

@@ -1,8 +1,8 @@
 //! Frames over the shared medium of a hub.
 //!
-//! The driver of a host hands a frame to its station and hears no more of it until it is sent or given up; the port of
-//! the host is silent until then. Faults of a hub's links act on whole frames: on the way to the hub when the last bit was
-//! sent, on the way from it when the last bit came.
+//! The driver of a host hands a frame to its station and learns no more until it is sent or given up; the port of the
+//! host is silent until then. Faults of a hub's links act on complete frames: on the way to the hub when the last bit
+//! was sent, on the way from it when the last bit arrived.
 
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks};
@@ -18,7 +18,7 @@ use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::InFlight;
 
-/// How long a frame that was sent is heard somewhere, at most: no medium is so long.
+/// Upper bound of the time for which a sent frame is still on the medium.
 const HEARD: Span = Span::from_millis(1);
 
 impl<S: Sink> Engine<'_, S> {
@@ -31,7 +31,7 @@ impl<S: Sink> Engine<'_, S> {
         frame: Frame,
         transmission: Transmission,
     ) {
-        // The medium has it until the last station has heard it.
+        // The medium holds a copy until the last station has received it.
         self.retain(&frame);
         if S::KEEPS_BYTES && frame.message().flow == FLOW_FOREIGN {
             self.tries_on_medium(&frame);
@@ -45,7 +45,7 @@ impl<S: Sink> Engine<'_, S> {
 
     pub(super) fn medium(&mut self, number: usize) {
         let now = self.now;
-        // What is handed in comes before signals that begin, as the core orders an instant.
+        // Frames are handed in before signals begin: the core's order of an instant.
         while let Some(&(at, station, frame)) = self.world.hubs[number].coming.front()
             && at <= now
         {
@@ -108,7 +108,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A frame has left its sender and is heard for a moment more.
+    /// A frame has left its sender and stays on the medium for a while.
     fn fade(&mut self, number: usize, frame: Frame) {
         if !S::KEEPS_BYTES {
             return;

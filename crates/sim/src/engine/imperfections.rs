@@ -1,4 +1,4 @@
-//! What nodes do beside their work, as it happens.
+//! Imperfections of nodes in the simulation.
 
 use wg_core::Deadline;
 use wg_core::frame::Frame;
@@ -11,7 +11,7 @@ use crate::event_queue::Class;
 use crate::sink::Sink;
 
 impl<S: Sink> Engine<'_, S> {
-    /// Plans the first of everything that recurs.
+    /// Plans the first of all recurring events.
     pub(super) fn begin_imperfections(&mut self) {
         for number in 0..self.world.events.len() {
             self.queue.set(Class::HostEvent, number, Deadline::at(self.world.events[number].next()));
@@ -31,7 +31,7 @@ impl<S: Sink> Engine<'_, S> {
         self.tell(kind, node, 0, place);
     }
 
-    /// By how much the events of a host hold up the thread that is woken now for `frame`.
+    /// Delay by host events of the thread that is woken now for `frame`.
     #[cold]
     pub(super) fn held_up(&mut self, host: usize, frame: &Frame, sending: bool) -> Span {
         let by = self.held_up_now(host, sending);
@@ -42,7 +42,7 @@ impl<S: Sink> Engine<'_, S> {
         by
     }
 
-    /// By how much a thread of `host` that is woken now is held up, whatever wakes it.
+    /// Delay by host events of a thread of `host` that is woken now, for whatever reason.
     pub(super) fn held_up_now(&mut self, host: usize, sending: bool) -> Span {
         let mut by = Span::ZERO;
         let Some(extra) = &self.world.hosts[host].extra else { return by };
@@ -52,7 +52,7 @@ impl<S: Sink> Engine<'_, S> {
         by
     }
 
-    /// What reading the clock of `node` takes.
+    /// Time that reading the clock of `node` takes.
     #[inline]
     pub(super) fn read_cost(&mut self, node: NodeIndex) -> Span {
         if self.world.is_exact {

@@ -1,4 +1,4 @@
-//! What befalls the network, and what its clocks do.
+//! Incidents of the network, and changes of its clocks.
 
 use wg_core::Deadline;
 use wg_plan::NodeIndex;
@@ -56,7 +56,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// Writes that a babbler begins or ends, with the number of its next message.
+    /// Records that a babbler begins or ends, with the number of its next message.
     fn tell_of_babbler(&mut self, kind: TruthKind, number: usize) {
         let Babbler { frame, node, .. } = self.world.babblers[number];
         let Message { flow, sequence, flags } = frame.message();
@@ -64,7 +64,7 @@ impl<S: Sink> Engine<'_, S> {
         self.sink.truth(&Truth { time, value: 0, sequence, flow, node, port: 0, kind, flags });
     }
 
-    /// A clock changes as the plan or chance has it.
+    /// A clock changes by plan or by chance.
     pub(super) fn clock(&mut self, number: usize) -> Result<(), SimError> {
         let node = self.world.clocked[number];
         self.ptp_clock_changes(node);
@@ -76,7 +76,7 @@ impl<S: Sink> Engine<'_, S> {
         Ok(())
     }
 
-    /// The clock of `node` was changed now: what was planned by it is planned again.
+    /// The clock of `node` was changed now: instants planned by it are planned again.
     pub(super) fn clock_changed(&mut self, node: NodeIndex) {
         match self.world.nodes[usize::from(node)].place {
             CoreIndex::Switch(at) => {
@@ -112,7 +112,7 @@ impl<S: Sink> Engine<'_, S> {
         self.compare_ptp(self.world.clocked[number]);
     }
 
-    /// Writes what a clock shows less the true time.
+    /// Records a clock's reading minus true time.
     fn tell_offset(&mut self, node: NodeIndex) {
         if let Some(clock) = &self.world.nodes[usize::from(node)].clock {
             let offset = clock.offset_ps(self.now);

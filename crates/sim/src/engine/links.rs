@@ -1,4 +1,4 @@
-//! Frames over links, sound and faulty ones.
+//! Frames on links, with and without faults.
 
 use wg_capture::Direction;
 use wg_core::Deadline;
@@ -17,10 +17,10 @@ use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 use crate::world::{CoreIndex, Held, InFlight};
 
-/// What sums of times, each rounded up to a picosecond, differ by.
+/// Greatest difference, in ps, between sums of times that are each rounded up.
 const ROUNDED: i64 = 4;
 
-/// Whether what is on a link is the frame that its sender sent; a fault may have changed its length.
+/// Whether the frame on a link is the one that its sender sent; a fault may have changed its length.
 fn is_same(on_link: &Frame, sent: &Frame) -> bool {
     let (a, b) = (on_link.message(), sent.message());
     let alike = on_link.length == sent.length || !FrameLengths::STANDARD.have(on_link);
@@ -32,7 +32,7 @@ impl<S: Sink> Engine<'_, S> {
     #[inline(never)]
     pub(super) fn launch(&mut self, number: usize, frame: &Frame) -> RunTime {
         self.frame_hops += 1;
-        // Its sender has it until the line is free of it, the link until it is through.
+        // The sender holds a copy until the line is free, the link until the frame has arrived.
         self.retain(frame);
         let channel = &mut self.world.channels[number];
         let first_bit = self.now + channel.lead + channel.delay;
@@ -62,8 +62,8 @@ impl<S: Sink> Engine<'_, S> {
         free_at
     }
 
-    /// Puts a frame on a link of which its sender makes a runt or a giant, if it does so with this one; returns when the line
-    /// is free again. The message in it is damaged.
+    /// Puts a frame on a link as a runt or a giant, if a fault of its sender strikes it; returns when the line is free
+    /// again. The message in it is damaged.
     #[cold]
     fn launch_wrong_length(&mut self, number: usize, frame: &Frame) -> Option<RunTime> {
         let channel = &mut self.world.channels[number];
@@ -71,7 +71,7 @@ impl<S: Sink> Engine<'_, S> {
         let sequence = self.sink.sequence(frame.message().sequence);
         let mut length = None;
         for rule in &mut extra.lengths {
-            // Every fault decides on every frame, so that what one decides does not hang on another.
+            // Every fault decides on every frame, so that decisions are independent of one another.
             if rule.strikes(self.now + channel.lead, frame, sequence)
                 && let LinkFaultKind::WrongLength { length: own } = rule.kind
             {
@@ -82,7 +82,7 @@ impl<S: Sink> Engine<'_, S> {
         let (node, port, gap) = (extra.node, extra.port, u32::from(channel.gap));
         let mut wrong = Frame { length, ..*frame };
         if frame.handle >= Message::FIRST_CONTROL {
-            // Clocks hear nothing of it.
+            // The clocks of the far end ignore it.
             wrong.marks = wrong.marks.with(Marks::FCS_ERROR);
         } else {
             wrong = wrong.flagged(Flags::DAMAGED);
@@ -126,7 +126,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// Decides what a link does to a frame that enters it now, and writes it down.
+    /// Decides what a link does to a frame that enters it now, and records it.
     pub(super) fn effect(&mut self, number: usize, frame: Frame) -> LinkEffect {
         let channel = &mut self.world.channels[number];
         let wire = self.now + channel.lead;
@@ -139,7 +139,7 @@ impl<S: Sink> Engine<'_, S> {
         let sequence = self.sink.sequence(frame.message().sequence);
         let mut told = Vec::new();
         for rule in &mut extra.rules {
-            // Every fault decides on every frame, so that what one decides does not hang on another.
+            // Every fault decides on every frame, so that decisions are independent of one another.
             if !rule.strikes(wire, &frame, sequence) || effect.lost {
                 continue;
             }
@@ -152,12 +152,12 @@ impl<S: Sink> Engine<'_, S> {
                 LinkFaultKind::Duplicate if twice => {}
                 LinkFaultKind::Duplicate => told.push((TruthKind::Duplicated, 0)),
                 LinkFaultKind::Delay { by } => told.push((TruthKind::Delayed, by.as_picos())),
-                // Its sender has done it already.
+                // Applied by its sender already.
                 LinkFaultKind::WrongLength { .. } => {}
             }
         }
         if effect.lost {
-            // What else was done to it happened to nobody.
+            // Other effects on a lost frame are not recorded.
             told = vec![(TruthKind::LinkLost, 0)];
             self.count_load_lost_on(number, &frame);
         }
@@ -214,7 +214,8 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A fragment of a frame on link `number` ends or begins; of one that begins, its transmission and when the line is free again.
+    /// A fragment of a frame on link `number` ends or begins; for one that begins, its transmission and when the line
+    /// is free again.
     pub(super) fn fragment(
         &mut self,
         number: usize,
@@ -230,7 +231,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// The frame on link `number` is not through when it was to be, because the rest of it comes later.
+    /// The frame on link `number` does not end when expected, because the rest of it comes later.
     fn hold(&mut self, number: usize, frame: &Frame, instead_of: RunTime) {
         let channel = &mut self.world.channels[number];
         let through = instead_of - channel.line.time_of(GAP) + channel.lead + channel.delay;
@@ -251,13 +252,13 @@ impl<S: Sink> Engine<'_, S> {
             let (source, next) = (extra.source, extra.stragglers.first_key_value().map(|((at, _), _)| *at));
             self.queue.set(Class::Straggler, source, next.into());
         }
-        // A link that lost it has it no longer.
+        // A link that lost the frame no longer holds it.
         if let Some((in_flight, late)) = held {
             self.world.held.insert(number, Held { in_flight, late, instead_of });
         }
     }
 
-    /// The rest of the frame on link `number` follows, so many bytes; returns when the line is free again.
+    /// The rest of the frame on link `number` follows, `left` bytes; returns when the line is free again.
     fn go_on(&mut self, number: usize, left: u16) -> RunTime {
         let channel = &mut self.world.channels[number];
         let free_at = self.now + channel.line.time_of(PREAMBLE + u32::from(left) + GAP);
@@ -278,11 +279,11 @@ impl<S: Sink> Engine<'_, S> {
         free_at
     }
 
-    /// Takes the frame back whose transmission into link `number` was cut off.
+    /// Takes back the frame whose transmission into link `number` was cut off.
     pub(super) fn cut_short(&mut self, number: usize, frame: &Frame) {
         let channel = &mut self.world.channels[number];
         let is_it = |in_flight: &InFlight| is_same(&in_flight.frame, frame);
-        // A link that lost or delayed it has it no longer; a cut-through switch may have taken it by its header.
+        // A link that lost or delayed it no longer holds it; a cut-through switch may have taken it by its header.
         if channel.in_flight.back().is_some_and(is_it) {
             channel.in_flight.pop_back();
             if channel.in_flight.is_empty() {
@@ -306,7 +307,7 @@ impl<S: Sink> Engine<'_, S> {
         extra.cuts += 1;
         let mut lost = Vec::new();
         lost.extend(self.world.held.remove(&number).map(|held| held.in_flight.frame));
-        // What is all in, and only waits for the far end to decide, is not on the link any more.
+        // A frame that has arrived, and only waits for the far end to decide, is no longer on the link.
         channel.in_flight.retain(|in_flight| {
             let stays = in_flight.complete <= now;
             if !stays {
@@ -333,7 +334,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// Shows a frame to whoever captures at the near (0) or far (1) end of a link.
+    /// Writes a frame to the capture at the near (0) or far (1) end of a link.
     pub(super) fn capture(&mut self, number: usize, end: usize, frame: &Frame, time: RunTime) {
         let Some(extra) = &self.world.channels[number].extra else { return };
         let Some((node, port)) = extra.taps[end] else { return };

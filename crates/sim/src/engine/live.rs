@@ -1,4 +1,4 @@
-//! Between hosts that are real: frames come from outside and go there, and time is the hosts'.
+//! The engine between real hosts: frames come from outside and go there, in the hosts' time.
 
 use wg_core::frame::{Frame, Marks, TrafficClass};
 use wg_core::port::Life;
@@ -16,7 +16,7 @@ use crate::sink::Sink;
 use crate::world::CoreIndex;
 
 impl<O: Outside> Engine<'_, O> {
-    /// Goes on until the outside ends it.
+    /// Runs until the outside ends it.
     pub(super) fn carry(&mut self) -> Result<(), SimError> {
         while let Some(known) = {
             let due = self.queue.earliest();
@@ -33,7 +33,7 @@ impl<O: Outside> Engine<'_, O> {
         self.end()
     }
 
-    /// Everything up to and at `until` happens.
+    /// Handles all events up to and at `until`.
     fn go_on_to(&mut self, until: RunTime) -> Result<(), SimError> {
         while self.queue.earliest().is_due(until) {
             let Some((at, source)) = self.queue.next() else { break };
@@ -58,13 +58,13 @@ impl<S: Sink> Engine<'_, S> {
         if frame.class == TrafficClass::BestEffort {
             core.handle_generated(self.now, frame, false);
         } else if core.handle_send(self.now, frame, Span::ZERO, false).is_err() {
-            // More than a card has room for, before any of them could be regulated.
+            // More frames than a card has room for, before any of them could be regulated.
             self.lost_at_card(at, 0, &frame, DropReason::SendRefused);
         }
         self.drain_host(at);
     }
 
-    /// What a frame from a host is to the network: its flow as the plan has it, the rest as its bytes say.
+    /// A frame from a host as the network sees it: its flow from the plan, the rest from its bytes.
     fn read(&self, incoming: &Incoming) -> Frame {
         let headers = &incoming.headers;
         let message = |flow, flags| Message { flow, sequence: incoming.place, flags };
@@ -100,7 +100,8 @@ impl<S: Sink> Engine<'_, S> {
             self.world.flows[usize::from(self.world.flow_of_id[usize::from(flow)])].destinations > 1;
         Frame {
             handle,
-            // Streams have addresses that hosts do not know; who answers may send elsewhere, and a flow may have several in turn.
+            // Streams have addresses that hosts do not know; a relay may answer another node, and a flow may have
+            // several in turn.
             destination: if is_back || in_turn { plain.destination } else { own.destination },
             virtual_link: if is_back { 0 } else { own.virtual_link },
             marks: plain.marks.with(stack),
@@ -109,7 +110,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A frame that the network makes in the place of a host, with its bytes where frames have some; nothing where there is no room.
+    /// A frame that the network makes in place of a host, with its bytes if the sink keeps them; `None`: no room.
     pub(super) fn with_bytes(&mut self, frame: Frame) -> Option<Frame> {
         if !S::KEEPS_BYTES {
             return Some(frame);
@@ -119,7 +120,7 @@ impl<S: Sink> Engine<'_, S> {
         Some(Frame { handle: Message { sequence: place, ..message }.handle(), ..frame })
     }
 
-    /// The last bit of a frame is in, at a card.
+    /// The last bit of a frame arrives at a card.
     pub(super) fn leave_card(&mut self, at: usize, port: usize, frame: &Frame) {
         let host = &self.world.hosts[at];
         let (node, number) = (host.node, host.ports[port].number);
@@ -176,7 +177,7 @@ impl<S: Sink> Engine<'_, S> {
         self.release(frame);
     }
 
-    /// Counts something of a frame that leaves no records, if it has a label.
+    /// Updates the counts of a frame that leaves no records, if it has a label.
     pub(super) fn count_unrecorded(&mut self, frame: &Frame, count: impl FnOnce(&mut Fate)) {
         let message = frame.message();
         let Some(place) = message.bytes_at().filter(|_| S::KEEPS_BYTES && message.flow == FLOW_FOREIGN)
@@ -184,7 +185,7 @@ impl<S: Sink> Engine<'_, S> {
             return;
         };
         let Some(at) = (self.sink.sequence(place) as usize).checked_sub(1) else { return };
-        // What a stored crossing says may be anything.
+        // The label of a stored crossing may have any value.
         if at < self.most_unrecorded {
             if self.unrecorded.len() <= at {
                 self.unrecorded.resize_with(at + 1, Fate::default);
@@ -193,23 +194,23 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A frame that leaves no records takes a line for so long.
+    /// A frame that leaves no records occupies a line for `time`.
     #[inline]
     pub(super) fn occupied_by(&mut self, frame: &Frame, time: Span) {
         self.count_unrecorded(frame, |fate| fate.line_ps += time.as_picos());
     }
 
-    /// Such a frame is to go over a medium, for which it may try several times.
+    /// A frame without records is sent over a shared medium, which may take several attempts.
     pub(super) fn tries_on_medium(&mut self, frame: &Frame) {
         self.count_unrecorded(frame, |fate| fate.on_media += 1);
     }
 
-    /// What a card tells of a frame that it lost.
+    /// Counts a frame that a card dropped.
     pub(super) fn dropped_by_card(&mut self, at: usize, port: usize, frame: &Frame, cause: wg_core::Cause) {
         self.lost_at_card(at, port, frame, reason(cause));
     }
 
-    /// What a device tells of a copy.
+    /// Carries out a device's report about a copy.
     #[inline]
     pub(super) fn follow(&mut self, frame: &Frame, life: Life) {
         match life {
@@ -220,7 +221,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 }
 
-/// The bytes of a frame with their check sequence.
+/// The bytes of a frame with their check sequence appended.
 pub(super) fn with_fcs(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.resize(bytes.len().max(usize::from(wg_core::line::SMALLEST_FRAME) - 4), 0);
     let sum = crc32fast::hash(&bytes);

@@ -1,4 +1,4 @@
-//! Remote logging: records of messages on their way over the network they tell of.
+//! Remote logging: records of messages, sent over the network under test.
 
 use wg_core::Deadline;
 use wg_frame::time::{RunTime, Span};
@@ -8,7 +8,7 @@ use crate::event_queue::Class;
 use crate::sink::Sink;
 
 impl<S: Sink> Engine<'_, S> {
-    /// The application of a host sends or receives a message at `at`, which is logged then.
+    /// Plans the log entry for a message that the application of a host sends or receives at `at`.
     #[cold]
     pub(super) fn plan_log(&mut self, number: usize, at: RunTime) {
         let log = &mut self.world.logs[number];
@@ -18,7 +18,7 @@ impl<S: Sink> Engine<'_, S> {
         self.queue.set(Class::Log, number, first.into());
     }
 
-    /// A record is written; a frame that is full of them is sent as any message is, through the stack and the interface.
+    /// Writes a record; a frame full of records is sent like any message, through the stack and the interface.
     pub(super) fn log(&mut self, number: usize) {
         let log = &mut self.world.logs[number];
         log.due.pop_front();

@@ -1,4 +1,4 @@
-//! The loop: takes the first event of the queue, hands it to its core, carries out what the core wants.
+//! The event loop: takes the first event of the queue, hands it to its core, carries out the core's effects.
 
 mod clusters;
 mod credits;
@@ -34,13 +34,13 @@ use crate::report::SimReport;
 use crate::sink::Sink;
 use crate::world::{ACCESS_POINTS, CoreIndex, World};
 
-/// Events between two looks at the outside.
+/// Number of events between two calls of [`Sink::advance`].
 const LOOK: u64 = 1 << 14;
 
-/// Simulates `run` on `network` and hands the records, and what was true beside them, to `sink`.
+/// Simulates `run` on `network` and hands the records, and the truth beside them, to `sink`.
 ///
 /// # Errors
-/// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
+/// [`SimError::Plan`] if the plan contradicts itself, or the error of the sink.
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
     let network = &*run.switches.applied(network);
     drive(build::world(network, run)?, network, run, sink, |engine| {
@@ -63,7 +63,7 @@ pub(crate) fn carry<O: Outside>(
     })
 }
 
-/// Builds the engine, has it driven and reports.
+/// Builds the engine, runs `drive` on it and reports.
 fn drive<S: Sink>(
     world: World,
     network: &Network,
@@ -130,17 +130,17 @@ struct Engine<'a, S> {
     frame_hops: u64,
     seed: u64,
     measured_from: RunTime,
-    /// By node.
+    /// Number of records, by node.
     records: Box<[u64]>,
     /// Records that wait for their time, by the clocks of their nodes.
     ahead: VecDeque<Record>,
-    /// Between real hosts: by their label, from 1, what became of frames that leave no records.
+    /// What became of frames without records between real hosts, by label, from 1.
     unrecorded: Vec<Fate>,
     most_unrecorded: usize,
 }
 
 impl<S: Sink> Engine<'_, S> {
-    /// What times are read from: those of a network between real hosts are of the clock that the hosts have.
+    /// Clock of the records: between real hosts it is the hosts' own.
     const CLOCK: Clock = if S::KEEPS_BYTES { Clock::Realtime } else { Clock::Simulated };
 
     fn begin(&mut self) {
@@ -174,21 +174,21 @@ impl<S: Sink> Engine<'_, S> {
             }
         }
         self.now = self.world.end();
-        // As an agent does at the end of a run: what a relay still holds goes out.
+        // As an agent does at the end of a run: relays release the messages they still hold.
         for relay in 0..self.world.relays.len() {
             self.end_relay(relay);
         }
         self.end()
     }
 
-    /// What is still to be written is written.
+    /// Writes all that is still to be written.
     fn end(&mut self) -> Result<(), SimError> {
         self.settle_begun();
         self.write_ahead(|_, _, _| true);
         self.sink.advance(self.now, self.now)
     }
 
-    /// An event.
+    /// Handles an event.
     #[inline(always)]
     fn happen(&mut self, now: RunTime, Source { class, number }: Source) -> Result<(), SimError> {
         self.now = now;
@@ -218,7 +218,7 @@ impl<S: Sink> Engine<'_, S> {
 
     // -- copies of frames with bytes --------------------------------------------------------------------------
 
-    /// There is one copy more of a frame.
+    /// Counts one more copy of a frame.
     #[inline(always)]
     fn retain(&mut self, frame: &Frame) {
         self.retain_more(frame, 1);
@@ -256,7 +256,7 @@ impl<S: Sink> Engine<'_, S> {
         self.write(record(frame, node, port, self.now, (Point::Drop, Self::CLOCK, crc, reason)));
     }
 
-    /// Inlined to where a record is put together, so that it need not be as a whole.
+    /// Inlined where records are made, so that the record need not be built in memory first.
     #[inline(always)]
     fn write(&mut self, mut record: Record) {
         // Background load leaves no records: it is counted at the ports.
@@ -274,8 +274,8 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// Writes a record as the clock of its node shows its time. One of an instant ahead at which that clock may have been
-    /// changed waits for it, and those behind it with it, so that their order stays.
+    /// Writes a record with its time as the clock of its node shows it. A record of a future instant at which that
+    /// clock may still change waits, and those behind it with it, so that their order stays.
     #[cold]
     fn write_as_shown(&mut self, mut record: Record) {
         if let Some(timestamps) = &mut self.world.nodes[usize::from(record.node)].timestamps {
@@ -285,7 +285,7 @@ impl<S: Sink> Engine<'_, S> {
         self.write_ahead(|record, now, clock| record.time <= now || clock.is_certain(record.time));
     }
 
-    /// Writes the records that wait for their time, up to one whose reading is not certain.
+    /// Writes the waiting records, up to the first whose reading is not certain.
     fn write_ahead(&mut self, certain: impl Fn(&Record, RunTime, &NodeClock) -> bool) {
         while let Some(&Record { node, time, clock, .. }) = self.ahead.front() {
             let own = self.world.nodes[usize::from(node)]
@@ -302,13 +302,13 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     /// Whether records of a node have the times of its clock. A real host's programs do not read the clock that a
-    /// protocol keeps in its card, and its card's records lie beside theirs.
+    /// protocol steers in its card, and its card's records lie beside theirs.
     fn is_shown(&self, node: NodeIndex, own: &NodeClock) -> bool {
         let is_host = matches!(self.world.nodes[usize::from(node)].place, CoreIndex::Host(_));
         !(S::KEEPS_BYTES && is_host && own.is_steered())
     }
 
-    /// Writes what was done to `frame`.
+    /// Records in the truth what was done to `frame`.
     fn reveal(&mut self, kind: TruthKind, frame: &Frame, node: NodeIndex, port: u16, value: i64) {
         let Message { flow, sequence, flags } = frame.message();
         let flags = RecordFlags::from_bits(flags.of_message());
@@ -316,7 +316,7 @@ impl<S: Sink> Engine<'_, S> {
         self.sink.truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
     }
 
-    /// Of background load, which leaves no records, its injector counts what became of a frame.
+    /// Counts a lost frame of background load, which leaves no records, at its injector.
     fn count_lost_load(&mut self, frame: &Frame, how: &'static str) {
         if S::KEEPS_BYTES {
             self.count_unrecorded(frame, |fate| *fate.lost.entry(how).or_insert(0) += 1);
@@ -327,10 +327,10 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// The same, of a frame that link `number` lost: the first one on its way, or another.
+    /// Counts a frame of background load lost by link `number`: on the first link of its way, or on another.
     fn count_load_lost_on(&mut self, number: usize, frame: &Frame) {
         if S::KEEPS_BYTES {
-            // No host passes on what is another's: a link that leads out of one is the first on the way.
+            // No host passes on a frame of another: a link out of a host is the first on the way.
             let is_first =
                 self.world.hosts.iter().any(|host| host.ports.iter().any(|port| port.channel() == number));
             self.count_lost_load(frame, if is_first { "own-link" } else { "link" });
@@ -349,15 +349,15 @@ impl<S: Sink> Engine<'_, S> {
         (message.flow == FLOW_FOREIGN && number < self.world.injectors.len()).then_some(number)
     }
 
-    /// Writes what befell `node`.
+    /// Records in the truth what happened to `node`.
     fn tell(&mut self, kind: TruthKind, node: NodeIndex, port: u16, value: i64) {
         let flags = RecordFlags::empty();
         let time = self.now;
         self.sink.truth(&Truth { time, value, sequence: 0, flow: FLOW_FOREIGN, node, port, kind, flags });
     }
 
-    /// The access point a frame belongs to, by its protocol stack: the flow need not be looked up. Background load has none
-    /// and is not asked about.
+    /// Index of the access point of a frame, by its protocol stack, without looking up the flow. Not to be called for
+    /// background load, which has none.
     fn access(frame: &Frame) -> usize {
         let access = frame.marks.stack();
         debug_assert!(access < ACCESS_POINTS.len(), "the stacks of protocols are their access points");

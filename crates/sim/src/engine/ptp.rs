@@ -1,4 +1,4 @@
-//! PTP clocks and their messages, as it happens.
+//! PTP clocks and their messages in the simulation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,7 +23,7 @@ use crate::report::{PtpClockReport, PtpDomainReport};
 use crate::sink::Sink;
 use crate::world::{CoreIndex, InFlight};
 
-/// Gain of the proportional filter, as the programs of `statime` have it.
+/// Gain of the proportional filter, as in the programs of `statime`.
 const BASIC_GAIN: f64 = 0.25;
 
 impl<'a, S: Sink> Engine<'a, S> {
@@ -33,7 +33,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// A clock has power, or something to do.
+    /// A clock is powered up, or is due.
     pub(super) fn ptp_due(&mut self, number: usize) -> Result<(), SimError> {
         if let Some(node) = self.ptp.failed {
             return Err(SimError::PtpStack(node));
@@ -56,7 +56,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         Ok(())
     }
 
-    /// Lets the stack of a clock act. What it panics at ends the run, with an error.
+    /// Lets the stack of a clock act. A panic in it ends the run, with an error.
     fn in_stack(&mut self, number: usize, act: impl FnOnce(&mut Instance<'a>)) {
         let own = &mut self.ptp.nodes[number];
         let Some(instance) = &mut own.instance else { return };
@@ -111,12 +111,12 @@ impl<'a, S: Sink> Engine<'a, S> {
         own.instance = Some(Instance::new(shared, ports, self.now, elapsed));
     }
 
-    /// How long the run has lasted by the oscillator of `node`.
+    /// Elapsed time of the run by the oscillator of `node`.
     fn lasted(&self, node: NodeIndex) -> Span {
         self.counted(node, self.now) - wg_core::clock::LocalTime::ZERO
     }
 
-    /// Carries out what a clock wants, and plans what it does next.
+    /// Carries out the actions of a clock, and plans its next one.
     fn settle_ptp(&mut self, number: usize) {
         let Some(instance) = &mut self.ptp.nodes[number].instance else {
             self.plan_ptp(number);
@@ -170,7 +170,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// A switch restarts: what it is to PTP has no power until `back_at`.
+    /// A switch restarts: its PTP instances are without power until `back_at`.
     pub(super) fn ptp_down(&mut self, node: NodeIndex, back_at: RunTime) {
         for number in self.ptp.of(node) {
             let own = &mut self.ptp.nodes[number];
@@ -180,7 +180,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// Writes down what changed: states of ports, the grandmaster.
+    /// Records changes: states of ports, the grandmaster.
     fn tell_ptp(&mut self, number: usize) {
         let own = &self.ptp.nodes[number];
         let (node, part) = (own.node, own.part);
@@ -239,7 +239,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// What the interface of `node` shows as the time of something at `time`.
+    /// Timestamp that the interface of `node` takes at `time`.
     fn stamp(&mut self, node: NodeIndex, point: Point, time: RunTime) -> Time {
         let state = &mut self.world.nodes[usize::from(node)];
         let shown = state.timestamps.as_mut().map_or(time, |errors| errors.shown(point, time));
@@ -277,7 +277,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// A port broke off a message it had begun, and will send it again.
+    /// A port cut off a message it had begun, and will send it again.
     #[cold]
     pub(super) fn ptp_cut_short(&mut self, node: NodeIndex, frame: &Frame) {
         let is_message = frame.message().ptp_place().is_some();
@@ -364,7 +364,7 @@ impl<'a, S: Sink> Engine<'a, S> {
 
     // -- how far clocks are apart -----------------------------------------------------------------------------
 
-    /// What a clock shows less what the grandmaster of its domain does.
+    /// A clock's reading minus that of the grandmaster of its domain.
     fn offset_from_grandmaster(&self, number: usize) -> Option<Span> {
         let own = &self.ptp.nodes[number];
         let grandmaster = self.ptp.domains[own.domain].grandmaster?;
@@ -375,7 +375,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         follows.then(|| shows(own.node) - shows(grandmaster))
     }
 
-    /// Looks at the offset of one clock: before and after whatever may change it.
+    /// Samples the offset of one clock: before and after every possible change of it.
     fn watch_offset(&mut self, number: usize) {
         if self.ptp.nodes[number].part == Part::Transparent {
             return;
@@ -405,7 +405,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// Between two looks a clock runs evenly: it is off by most at one of them.
+    /// Samples the error of a clock, which runs evenly between two samples: its extremes are at samples.
     fn watch_error(&mut self, number: usize) {
         if self.now < self.measured_from || self.now > self.world.measured_until {
             return;
@@ -421,7 +421,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         own.apart = own.apart.max(Span::from_picos(apart.abs()));
     }
 
-    /// The clock of `node` is about to change by itself, or did.
+    /// The clock of `node` is about to change, or has just changed.
     pub(super) fn ptp_clock_changes(&mut self, node: NodeIndex) {
         let Some(number) = self.ptp.clock_of.get(&node).copied() else { return };
         let domain = &self.ptp.domains[self.ptp.nodes[number].domain];
@@ -432,7 +432,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// Compares all clocks of the domain whose first one `node` is.
+    /// Compares all clocks of the domain whose first clock `node` is.
     pub(super) fn compare_ptp(&mut self, node: NodeIndex) {
         let Some(&first) = self.ptp.clock_of.get(&node) else { return };
         let number = self.ptp.nodes[first].domain;
@@ -458,7 +458,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         }
     }
 
-    /// The grandmaster of a domain: the one that most clocks follow, the first of several.
+    /// Chooses the reference of a domain: the grandmaster that most clocks follow, the first of several.
     fn choose_reference(&mut self, number: usize) {
         let domain = &self.ptp.domains[number];
         let clocks = || domain.clocks.iter().map(|clock| &self.ptp.nodes[*clock]);
@@ -524,7 +524,7 @@ fn instance_refused(instance: &mut Option<Instance<'_>>) -> u64 {
     instance.as_ref().map_or(0, |instance| instance.control.refused.replace(0))
 }
 
-/// What a transparent clock does not take in: it follows nobody.
+/// Whether a transparent clock ignores the message, since it follows no master.
 fn is_sync_or_announce(message: &[u8]) -> bool {
     message.first().is_none_or(|first| matches!(first & 0xF, 0x0 | 0x1 | 0x8 | 0x9 | 0xB))
 }

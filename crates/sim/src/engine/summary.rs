@@ -1,4 +1,4 @@
-//! What a run says of itself at its end.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,17 @@ use crate::report::{
 use crate::sink::Sink;
 use crate::world::{ACCESS_POINTS, CoreIndex, Injector, Reception, World};
 
-/// The tasks of a host, by index in the order of the plan. They are found for all hosts at once: each task is looked at once,
-/// however many hosts there are.
+/// The tasks of a host, by index in the order of the plan, found for all hosts in one pass over the tasks.
 #[derive(Clone, Default)]
 struct HostTasks {
     senders: Vec<usize>,
-    /// Flows with messages that end there.
+    /// Flows with messages that end at the host.
     flows: Vec<usize>,
     injectors: Vec<usize>,
 }
 
 impl HostTasks {
-    /// By host.
+    /// The tasks of all hosts, by host.
     fn of_all(world: &World) -> Vec<Self> {
         let mut all = vec![Self::default(); world.hosts.len()];
         for (number, sender) in world.senders.iter().enumerate() {
@@ -37,7 +36,7 @@ impl HostTasks {
             for end in &flow.receivers {
                 if let CoreIndex::Host(at) = world.nodes[usize::from(end.node)].place {
                     let own = &mut all[at as usize].flows;
-                    // Also where a flow names it twice.
+                    // Once only, if a flow names it twice.
                     if own.last() != Some(&number) {
                         own.push(number);
                     }
@@ -94,7 +93,7 @@ impl<S: Sink> Engine<'_, S> {
         report
     }
 
-    /// What stream filters counted up to the end.
+    /// Counters of stream filters up to the end.
     fn stream_filters(&self, network: &Network) -> Vec<FilterReport> {
         let mut reports = Vec::new();
         for node in &self.world.switches {
@@ -117,7 +116,7 @@ impl<S: Sink> Engine<'_, S> {
         reports
     }
 
-    /// What elimination functions counted up to the end.
+    /// Counters of elimination functions up to the end.
     fn frer(&mut self, network: &Network, run: &Run) -> BTreeMap<u16, FrerReport> {
         let mut reports: BTreeMap<u16, FrerReport> = BTreeMap::new();
         let mut junctions = Vec::new();
@@ -173,7 +172,7 @@ impl<S: Sink> Engine<'_, S> {
             membership: device.members,
         };
         let named = |device: &Synchroniser| network.nodes[usize::from(device.node)].name.clone();
-        // A switch that restarted has had power since then; the start is what is asked about.
+        // A switch that restarted was powered up again later; the start counts.
         ClusterReport {
             domain: cluster.parameters.domain,
             priority: cluster.parameters.priority,
@@ -281,7 +280,7 @@ impl<S: Sink> Engine<'_, S> {
         tasks
     }
 
-    /// Frames that came to a host and belong to none of its tasks.
+    /// The watch task: frames that came to a host and belong to none of its tasks.
     fn watch_task(&self, at: usize) -> Option<TaskReport> {
         let strays = self.world.hosts[at].strays;
         let done = strays.damaged + strays.elsewhere;
@@ -294,7 +293,7 @@ impl<S: Sink> Engine<'_, S> {
         })
     }
 
-    /// What a host that logs over the network has sent of its log.
+    /// The remote-log task: frames of records that a host has sent.
     fn log_task(&self, at: usize) -> Option<TaskReport> {
         let log = &self.world.logs[self.world.hosts[at].log()?];
         Some(TaskReport {

@@ -1,4 +1,4 @@
-//! Frames through switches.
+//! Frames in switches.
 
 use wg_core::frame::{Frame, Marks};
 use wg_core::port::Transmission;
@@ -17,14 +17,14 @@ impl<S: Sink> Engine<'_, S> {
     #[inline]
     pub(super) fn enter_switch(&mut self, at: usize, port: usize, in_flight: &InFlight) {
         let &InFlight { complete, ref frame, .. } = in_flight;
-        // What another switch says to its neighbour goes no further; what is for clocks goes where it is for.
+        // A switch's own frame ends at its neighbour; a control frame or PTP message goes to the clocks.
         if frame.message().is_for_switches() {
             self.control_into_switch(at, port, in_flight);
             return;
         }
         let node = &mut self.world.switches[at];
         let (index, number) = (node.node, node.ports[port].number);
-        // A switch that is down sees nothing of a frame.
+        // A switch that is down misses the frame.
         let sees = node.back_at.is_none_or(|back_at| {
             let line = self.world.channels[node.ports[port].channel() ^ 1].line;
             complete - line.transmission(frame.length) >= back_at
@@ -37,7 +37,7 @@ impl<S: Sink> Engine<'_, S> {
             if channel.by_header {
                 let header = channel.line.header(frame.marks.has(Marks::TAGGED));
                 taken = complete - channel.line.transmission(frame.length) + header;
-                // The rest of the frame takes as long to come through as its header.
+                // The rest of the frame takes as long through the switch as its header.
                 decided = complete + (self.now - taken);
             }
         }
@@ -84,7 +84,7 @@ impl<S: Sink> Engine<'_, S> {
         let (number, channel) = (own.number, own.channel());
         if own.preempts {
             let earlier = own.stats.begun.replace((*frame, self.now));
-            // Its record is written when it is certain that nothing cuts it off.
+            // Its record is written when nothing can cut it off any more.
             self.retain(frame);
             self.settle(node, number, earlier);
         } else {
@@ -97,7 +97,7 @@ impl<S: Sink> Engine<'_, S> {
         self.world.switches[at].core.handle_line_free(port, transmission, free_at);
     }
 
-    /// Does what a switch wants done, and sets its timer.
+    /// Carries out the effects of a switch, and sets its timer.
     #[inline]
     pub(super) fn drain_switch(&mut self, at: usize) {
         if !self.world.switches[at].core.outputs().is_empty() {
@@ -116,8 +116,8 @@ impl<S: Sink> Engine<'_, S> {
         loop {
             let switch = &mut self.world.switches[at];
             let (node, outputs) = (switch.node, switch.core.outputs());
-            // The frame is copied where it lies, as a whole. As a part of the effect it would be moved in pieces, and those
-            // loaded elsewhere than they were just stored, which waits for the cache.
+            // The frame is copied at its place, in one piece. As a part of the effect it would be moved in parts, and
+            // loads that straddle recent stores wait for the cache.
             let Some(&frame) = outputs.front().map(Output::frame) else { break };
             let Some(output) = outputs.pop_front() else { break };
             let left;
@@ -151,7 +151,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// A port cuts off the frame it sends.
+    /// A port cuts off the frame it is sending.
     fn cut_off(&mut self, at: usize, port: usize, transmission: Transmission, frame: &Frame) {
         let node = self.world.switches[at].node;
         let own = &mut self.world.switches[at].ports[port];
@@ -171,7 +171,7 @@ impl<S: Sink> Engine<'_, S> {
         self.world.switches[at].core.handle_line_free(port, transmission, free_at);
     }
 
-    /// Writes the record of a frame that was begun at a port that may cut frames off, and was not.
+    /// Writes the record of a frame begun at a port with preemption, once it cannot be cut off any more.
     fn settle(&mut self, node: u16, number: u16, begun: Option<(Frame, RunTime)>) {
         if let Some((frame, began)) = begun {
             self.note(&frame, node, number, Point::SwitchOut, began);
@@ -179,7 +179,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// At the end of a run: nothing cuts off what is on the wire.
+    /// At the end of a run nothing cuts off the frames on the wire: writes their records.
     pub(super) fn settle_begun(&mut self) {
         for at in 0..self.world.switches.len() {
             for port in 0..self.world.switches[at].ports.len() {
@@ -192,7 +192,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 }
 
-/// What a record says of a core's reason.
+/// Drop reason in records for a core's cause.
 pub(super) fn reason(cause: Cause) -> DropReason {
     match cause {
         Cause::Full(_) => DropReason::BufferFull,

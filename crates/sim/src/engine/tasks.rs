@@ -40,7 +40,7 @@ impl<S: Sink> Engine<'_, S> {
         self.queue.set(Class::Send, number, at.into());
     }
 
-    /// The clock of a sender was changed: a message that it has yet to send, it sends at another reading.
+    /// The clock of a sender was changed: a pending message is planned again.
     pub(super) fn pace_again(&mut self, number: usize) {
         let sender = &mut self.world.senders[number];
         let node = self.world.hosts[sender.host as usize].node;
@@ -67,7 +67,8 @@ impl<S: Sink> Engine<'_, S> {
         let (sender, node) = (&mut self.world.senders[number], &mut self.world.hosts[host]);
         let intended = sender.intended(due);
         if let Some(paced) = &mut sender.paced {
-            // The next one may be of this instant, which the host is told with this one: so before it is handed down.
+            // The next message may be due at this instant too, which the host must know now: so it is planned before
+            // this one is handed down.
             let sent = node.core.call_at(self.now, wake_up).unwrap_or(self.now);
             paced.pacer.handle_sent(due.at, self.world.nodes[usize::from(index)].read(sent));
             paced.last = Some((due.at, sent));
@@ -180,13 +181,13 @@ impl<S: Sink> Engine<'_, S> {
         self.carry_on(number);
     }
 
-    /// The run is over: what a relay still holds goes out.
+    /// At the end of the run a relay releases the messages it still holds.
     pub(super) fn end_relay(&mut self, number: usize) {
         self.world.relays[number].core.handle_end();
         self.carry_on(number);
     }
 
-    /// Does what a relay asks for.
+    /// Carries out the effects of a relay.
     fn carry_on(&mut self, number: usize) {
         let relay = &self.world.relays[number];
         let (host, node, home) = (relay.host, relay.node, self.world.flows[relay.flow].from);
@@ -221,7 +222,7 @@ impl<S: Sink> Engine<'_, S> {
         let frame = match relay.vl {
             Some(link) => {
                 let destination = MacAddress(link.destination().0);
-                // Not numbered yet, so it names its sub-virtual-link, the only one.
+                // Not numbered yet, so it carries its only sub-virtual-link.
                 let (virtual_link, network) = (link.0, relay.network);
                 let back = Frame { virtual_link, network, sequence: 0, ..frame };
                 let cost = self.read_cost(node);
@@ -233,7 +234,7 @@ impl<S: Sink> Engine<'_, S> {
                 Frame { virtual_link: self.world.headers.of(Origin::Relay(flow, node, to)), ..frame }
             }
         };
-        // Its thread is at work: it need not be woken.
+        // Its thread is awake already.
         let cost = self.read_cost(node);
         self.hand_down(host, &Frame { source, destination, ..frame }, cost);
     }

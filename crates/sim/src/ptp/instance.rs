@@ -1,4 +1,4 @@
-//! A PTP instance of `statime` and what it is given: time, chance, a clock.
+//! A PTP instance of `statime`, with the time, chance and clock that it needs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,14 +19,14 @@ use wg_core::oscillator::FrequencyOffset;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::random::Stream;
 
-/// What a clock that shows zero is in PTP's timescale, seconds. Run time reaches 106 days either way; `statime` knows no time
-/// before its epoch.
+/// Time in PTP's timescale for a clock reading of zero, seconds. Run time reaches 106 days either way; `statime` cannot
+/// represent times before its epoch.
 const ORIGIN: u64 = 1 << 24;
 
-/// The least `statime` can tell from nothing, 2⁻³² ns.
+/// Least positive duration of `statime`, 2⁻³² ns.
 const LEAST_NS: f64 = 1.0 / 4_294_967_296.0;
 
-/// An instant a clock shows, as PTP has it.
+/// A clock reading in PTP's timescale.
 pub(crate) fn ptp_time(local: LocalTime) -> Time {
     let ps = i128::from(local.as_picos()) + i128::from(ORIGIN) * 1_000_000_000_000;
     let ns = u64::try_from(ps.div_euclid(1_000)).unwrap_or(0);
@@ -39,18 +39,18 @@ fn span(duration: Duration) -> Option<Span> {
     Some(Span::from_picos(i64::try_from(ps).ok()?))
 }
 
-/// The clock of a node as `statime` steers it.
+/// The clock of a node, steered by `statime`.
 #[derive(Debug)]
 pub(crate) struct SteeredClock {
     pub(crate) clock: Option<SharedClock>,
     pub(crate) control: Rc<Control>,
 }
 
-/// What the simulator and the clock that `statime` holds share.
+/// State shared by the simulator and the clock that `statime` holds.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     pub(crate) now: Cell<RunTime>,
-    /// The clock was set or driven since the simulator looked last.
+    /// Whether the clock was changed since the simulator last looked.
     pub(crate) is_changed: Cell<bool>,
     pub(crate) refused: Cell<u64>,
 }
@@ -71,7 +71,7 @@ impl SteeredClock {
     }
 }
 
-/// The clock cannot be steered so.
+/// The requested correction is out of the clock's range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused;
 
@@ -96,7 +96,7 @@ impl Clock for SteeredClock {
     }
 }
 
-/// Chance for `statime`, of a stream of the run.
+/// Random numbers for `statime`, from a stream of the run.
 #[derive(Debug)]
 pub(crate) struct Chance(pub(crate) Stream);
 
@@ -126,10 +126,10 @@ pub(crate) enum Servo {
     Basic(BasicFilter),
 }
 
-/// Keeps measured peer delays from being all equal, to the picosecond, as simulated ones are on an idle line.
+/// Keeps measured peer delays from all being equal to the picosecond, as simulated ones are on an idle line.
 ///
-/// The Kalman filter divides by the variance of what it measured, and gives up (a number that is none) where that is zero.
-/// Every other one is a picosecond longer; clocks are read in far coarser ticks.
+/// The Kalman filter divides by the variance of its measurements, and yields NaN where that is zero. Every other
+/// measurement is a picosecond longer; clocks are read in far coarser ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nudge {
     longer: bool,
@@ -146,11 +146,11 @@ impl Nudge {
     }
 }
 
-/// Which filter, and its constants.
+/// The filter and its constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ServoConfig {
     Kalman(KalmanConfiguration),
-    /// Its gain.
+    /// Proportional filter with this gain.
     Basic(f64),
 }
 
@@ -164,8 +164,8 @@ impl Filter for Servo {
         }
     }
     fn measurement<C: Clock>(&mut self, mut measurement: Measurement, clock: &mut C) -> FilterUpdate {
-        // The Kalman filter divides by the variance of delays, which it takes to grow with the delay: without the least there
-        // is, it would be nothing by nothing on a link whose delay is always measured as none.
+        // The Kalman filter divides by the variance of delays, which it takes to grow with the delay: on a link whose
+        // measured delay is always zero it would compute 0/0 without this least delay.
         if measurement.peer_delay == Some(Duration::ZERO) {
             measurement.peer_delay = Some(Duration::from_fixed_nanos(LEAST_NS));
         }
@@ -194,12 +194,12 @@ impl Filter for Servo {
     }
 }
 
-/// What ports of an instance share.
+/// State that the ports of an instance share.
 pub(crate) type Shared = PtpInstance<Servo>;
 type Of<'a, L> =
     Port<'a, L, AcceptAnyMaster, Chance, SteeredClock, Servo, RefCell<statime::PtpInstanceState>>;
 
-/// Timers of a port, in the order in which they go off at one instant.
+/// Timers of a port, in their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     Announce,
@@ -214,38 +214,38 @@ const NEVER: Span = Span::from_picos(i64::MAX);
 
 /// A port of an instance.
 pub(crate) struct PtpPort<'a> {
-    /// Of the node, by index.
+    /// Index of the port in its node.
     pub(crate) index: usize,
-    /// Absent only while masters are chosen.
+    /// The `statime` port; `None` only during the choice of masters.
     port: Option<Of<'a, Running>>,
-    /// When each timer goes off, by the oscillator.
+    /// Deadlines of the timers, by the oscillator.
     timers: [Span; TIMERS.len()],
 }
 
-/// What an instance wants to be sent.
+/// A message that an instance wants to send.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    /// By index, of the node.
+    /// Index of the port in its node.
     pub(crate) port: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) link_local: bool,
     pub(crate) context: Option<TimestampContext>,
 }
 
-/// A timestamp of sending on its way to the port.
+/// A transmit timestamp on its way to the port.
 #[derive(Debug)]
 pub(crate) struct Stamp {
-    /// The frame is through then.
+    /// Instant from which it is available.
     pub(crate) at: RunTime,
-    /// The one its frame was known by.
+    /// Turn of the message's place, which identifies the message.
     pub(crate) turn: u16,
-    /// Place among the ports.
+    /// Index of the port in the instance.
     pub(crate) port: usize,
     pub(crate) context: TimestampContext,
     pub(crate) time: Time,
 }
 
-/// An instance: a clock with its ports.
+/// A PTP instance: a clock with its ports.
 pub(crate) struct Instance<'a> {
     shared: &'a Shared,
     pub(crate) ports: Vec<PtpPort<'a>>,
@@ -255,19 +255,19 @@ pub(crate) struct Instance<'a> {
     wanted: Vec<Wanted>,
 }
 
-/// What a port of an instance is made of.
+/// Configuration of a port of an instance.
 pub(crate) struct PortPlan {
     pub(crate) index: usize,
     pub(crate) config: statime::config::PortConfig<AcceptAnyMaster>,
     pub(crate) servo: ServoConfig,
     pub(crate) clock: Option<SharedClock>,
     pub(crate) chance: Chance,
-    /// It measures the delay of its link from the beginning on.
+    /// Whether it measures the delay of its link (peer delay) from the start.
     pub(crate) is_peer: bool,
 }
 
 impl<'a> Instance<'a> {
-    /// It has power since `elapsed` by its oscillator.
+    /// An instance powered up at `elapsed` of its oscillator.
     pub(crate) fn new(shared: &'a Shared, ports: Vec<PortPlan>, now: RunTime, elapsed: Span) -> Self {
         let control = Rc::new(Control::default());
         control.now.set(now);
@@ -294,13 +294,13 @@ impl<'a> Instance<'a> {
         instance
     }
 
-    /// When it acts next by itself, by its oscillator.
+    /// Its next deadline, by its oscillator.
     pub(crate) fn next_timer(&self) -> Span {
         let timers = self.ports.iter().flat_map(|port| port.timers);
         timers.min().map_or(self.next_choice, |least| least.min(self.next_choice))
     }
 
-    /// What is to be sent.
+    /// Takes the messages to be sent.
     pub(crate) fn wanted(&mut self) -> Vec<Wanted> {
         std::mem::take(&mut self.wanted)
     }
@@ -330,7 +330,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// A message came by the port at this place; `stamp`: when, for event messages.
+    /// A message arrives by the port at this place, with its receive timestamp `stamp` if it is an event message.
     pub(crate) fn handle_message(
         &mut self,
         (now, elapsed): (RunTime, Span),
@@ -348,7 +348,7 @@ impl<'a> Instance<'a> {
         take(actions, own.index, elapsed, &mut own.timers, &mut self.wanted);
     }
 
-    /// Timestamps of sending that are there by `now`.
+    /// Hands over the transmit timestamps that are available at `now`.
     pub(crate) fn handle_stamps(&mut self, now: RunTime, elapsed: Span) {
         self.control.now.set(now);
         while self.stamps.front().is_some_and(|stamp| stamp.at <= now) {
@@ -381,27 +381,27 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Whose time it has, as it tells others.
+    /// Identity of the grandmaster that it announces.
     pub(crate) fn grandmaster(&self) -> [u8; 8] {
         self.shared.parent_ds().grandmaster_identity.0
     }
 
-    /// One of its ports is a slave.
+    /// Whether one of its ports is a slave.
     pub(crate) fn is_steering(&self) -> bool {
         self.ports.iter().filter_map(|own| own.port.as_ref()).any(Port::is_steering)
     }
 
-    /// One of its ports is a master.
+    /// Whether one of its ports is a master.
     pub(crate) fn is_master(&self) -> bool {
         self.ports.iter().filter_map(|own| own.port.as_ref()).any(Port::is_master)
     }
 
-    /// Of a port, by its place.
+    /// State code of the port at this place.
     pub(crate) fn state(&self, place: usize) -> u8 {
         self.ports[place].port.as_ref().map_or(0, |port| port.port_ds().port_state as u8)
     }
 
-    /// The delay of the link of a port by its index, as its peer and it measured it, 2⁻¹⁶ ns.
+    /// Link delay of the port with this index, as measured with its peer, 2⁻¹⁶ ns.
     pub(crate) fn link_delay(&self, index: usize) -> i64 {
         let own = self.ports.iter().find(|own| own.index == index).and_then(|own| own.port.as_ref());
         match own.map(|port| port.port_ds().delay_mechanism) {
@@ -411,7 +411,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// How a state is called (IEEE Std 1588-2019, table 27).
+/// Name of a state (IEEE Std 1588-2019, table 27).
 pub(crate) fn state_name(code: u8) -> &'static str {
     const NAMED: [(PortState, &str); 5] = [
         (PortState::Faulty, "FAULTY"),
@@ -432,7 +432,7 @@ fn lasting(duration: core::time::Duration) -> Span {
     Span::from_picos(i64::try_from(ps).unwrap_or(i64::MAX / 4).min(i64::MAX / 4))
 }
 
-/// Carries out what a port wants.
+/// Carries out the actions of a port.
 fn take(
     actions: PortActionIterator<'_>,
     port: usize,

@@ -1,11 +1,11 @@
-//! Clocks that synchronise by PTP (IEEE Std 1588-2019), and their messages under way.
+//! PTP clocks (IEEE Std 1588-2019) and their messages under way.
 //!
-//! The protocol is the crate `statime`: its state machines, best master clock algorithm, filters and encoding. What is here
-//! drives it in virtual time: frames for its messages, timestamps at the interface, timers by the oscillator of the node, the
-//! clock of the node for its filters, and transparent clocks. [`instance`] holds what `statime` sees.
+//! The protocol is the crate `statime`: its state machines, best master clock algorithm, filters and encoding. This
+//! module drives it in virtual time: frames for its messages, timestamps at the interface, timers by the oscillator of
+//! the node, the clock of the node for its filters, and transparent clocks. [`instance`] holds what `statime` sees.
 //!
-//! A message is a frame like any other, as [protocol control frames](crate::clusters) are: it waits in queues, and faults of
-//! links strike it. Its bytes stand in a table, by its place in its handle.
+//! A message is a frame like any other, as [protocol control frames](crate::clusters) are: it waits in queues, and
+//! faults of links affect it. Its bytes lie in a table, by the place in its handle.
 
 pub(crate) mod instance;
 
@@ -22,15 +22,15 @@ use wg_plan::{NodeIndex, PtpDelay};
 use self::instance::{Instance, Shared};
 use crate::message::{Carries, Flags, Message, PTP_MESSAGES};
 
-/// Where messages go that bridges pass on, and where those go that they do not (IEEE Std 1588-2019, E.1).
+/// Destination addresses of messages that bridges forward, and of those that they do not (IEEE Std 1588-2019, E.1).
 const ADDRESSES: [MacAddress; 2] =
     [MacAddress([0x01, 0x1B, 0x19, 0, 0, 0]), MacAddress([0x01, 0x80, 0xC2, 0, 0, 0x0E])];
 const HEADER: usize = 14;
 const FCS: usize = 4;
-/// Octet of correctionField in a message (13.3).
+/// Offset of correctionField in a message (13.3), octets.
 const CORRECTION: usize = 8;
 
-/// Whether the time of sending and of receipt of a message is taken (6.4).
+/// Whether a message is an event message, which is timestamped (6.4).
 pub(crate) fn is_event(message: &[u8]) -> bool {
     kind(message).is_some_and(MessageType::is_event)
 }
@@ -39,12 +39,12 @@ fn kind(message: &[u8]) -> Option<MessageType> {
     MessageType::from_number(message.first()? & 0xF)
 }
 
-/// What a transparent clock knows of a message it passes on.
+/// State of a message in a transparent clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Residence {
-    /// When it came, by the oscillator.
+    /// Instant of arrival, by the oscillator.
     pub(crate) since: LocalTime,
-    /// correctionField as it came, and the delay of the link it came by where peers measure it, 2⁻¹⁶ ns.
+    /// correctionField on arrival, plus the ingress link delay where peers measure it, 2⁻¹⁶ ns.
     pub(crate) correction: i64,
 }
 
@@ -52,16 +52,16 @@ pub(crate) struct Residence {
 #[derive(Debug, Default)]
 struct UnderWay {
     bytes: Vec<u8>,
-    /// Tells it from those that had its place before.
+    /// Distinguishes it from earlier messages at its place.
     turn: u16,
-    /// What it is sent by: the port, by index.
+    /// Index of the sending port.
     port: usize,
-    /// Whoever made it wants to know when it was sent.
+    /// Context for the transmit timestamp; `None` if its maker does not need one.
     context: Option<TimestampContext>,
     residence: Option<Residence>,
 }
 
-/// What messages under way say.
+/// The messages under way.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     messages: Vec<UnderWay>,
@@ -121,38 +121,38 @@ impl Messages {
         (self.messages.get(place)?.turn == frame.sequence).then_some(place)
     }
 
-    /// What `frame` says; nothing where it is none, was damaged, or is older than all that are known.
+    /// The bytes of `frame`; `None` if it is no PTP message, was damaged, or was replaced by a younger one.
     pub(crate) fn read(&self, frame: &Frame) -> Option<Vec<u8>> {
         if frame.marks.has(Marks::FCS_ERROR) {
             return None;
         }
         let mut bytes = self.messages[self.place(frame)?].bytes.clone();
-        // A link altered it behind the back of the frame check sequence.
+        // A link altered it without a wrong frame check sequence.
         if let (true, Some(last)) = (frame.message().flags.has(Flags::DAMAGED), bytes.last_mut()) {
             *last ^= 1;
         }
         Some(bytes)
     }
 
-    /// The port it is sent by.
+    /// Index of its sending port.
     pub(crate) fn port(&self, frame: &Frame) -> Option<usize> {
         Some(self.messages[self.place(frame)?].port)
     }
 
-    /// It is sent: whoever made it may have asked when.
+    /// The message is sent: takes the context for its transmit timestamp.
     pub(crate) fn take_context(&mut self, frame: &Frame) -> Option<TimestampContext> {
         let place = self.place(frame)?;
         self.messages[place].context.take()
     }
 
-    /// It is not sent now after all.
+    /// The message is not sent now after all: restores its context.
     pub(crate) fn put_back(&mut self, frame: &Frame, context: TimestampContext) {
         if let Some(place) = self.place(frame) {
             self.messages[place].context = Some(context);
         }
     }
 
-    /// A transparent clock sends it at `now`, by its oscillator: correctionField grows by what it was there (10.2.2).
+    /// A transparent clock sends it at `now`, by its oscillator: correctionField grows by the residence time (10.2.2).
     pub(crate) fn correct(&mut self, frame: &Frame, now: LocalTime) {
         let Some(place) = self.place(frame) else { return };
         let under_way = &mut self.messages[place];
@@ -161,7 +161,7 @@ impl Messages {
         under_way.bytes[CORRECTION..CORRECTION + 8].copy_from_slice(&correction.to_be_bytes());
     }
 
-    /// The bytes of a frame, FCS included.
+    /// The bytes of its frame, FCS included.
     pub(crate) fn image(&self, frame: &Frame) -> Option<Vec<u8>> {
         let message = &self.messages[self.place(frame)?].bytes;
         let mut bytes = vec![0; usize::from(frame.length)];
@@ -183,30 +183,31 @@ pub(crate) fn correction(message: &[u8]) -> i64 {
     field.map_or(0, i64::from_be_bytes)
 }
 
-/// A time in 2⁻¹⁶ ns, the nearest.
+/// A time in units of 2⁻¹⁶ ns, rounded to the nearest.
 fn fraction_of_ns(span: Span) -> i64 {
     let scaled = (i128::from(span.as_picos()) << 16) + 500;
     i64::try_from(scaled.div_euclid(1_000)).unwrap_or(i64::MAX)
 }
 
-/// What a transparent clock does with a message.
+/// What a switch does with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passing {
-    /// It goes no further.
+    /// It is not forwarded.
     Ends,
-    /// On as it is.
+    /// It is forwarded unchanged.
     AsItIs,
-    /// On, with what it waited added.
+    /// It is forwarded with its residence time added.
     Corrected,
 }
 
-/// What a switch does with a message of a domain with this mechanism; `is_transparent` or takes no part.
+/// What a switch does with a message of a domain with this delay mechanism; a switch that is not transparent takes no
+/// part.
 pub(crate) fn passing(message: &[u8], delay: PtpDelay, is_transparent: bool) -> Passing {
     let Some(kind) = kind(message) else { return Passing::Ends };
     let of_peers =
         matches!(kind, MessageType::PdelayReq | MessageType::PdelayResp | MessageType::PdelayRespFollowUp);
     match (delay, kind) {
-        // Answered at the port; and no delay is asked of the master (10.3.2).
+        // Answered at the port; and no delay is requested from the master (10.3.2).
         (PtpDelay::P2p, _) if of_peers || kind == MessageType::DelayReq => Passing::Ends,
         // 802.1Q does not forward their address.
         (PtpDelay::E2e, _) if of_peers => Passing::Ends,
@@ -215,12 +216,12 @@ pub(crate) fn passing(message: &[u8], delay: PtpDelay, is_transparent: bool) -> 
     }
 }
 
-/// A node that takes part in a domain.
+/// Role of a node in a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Ordinary,
     Boundary,
-    /// It measures the delays of its links, and follows nobody.
+    /// Transparent clock: measures the delays of its links if it is peer-to-peer, and follows no master.
     Transparent,
 }
 
@@ -234,32 +235,32 @@ impl Part {
     }
 }
 
-/// What is known of a clock beside what `statime` says.
+/// State of a PTP clock besides that of `statime`.
 pub(crate) struct PtpNode<'a> {
     pub(crate) node: NodeIndex,
     pub(crate) domain: usize,
     pub(crate) part: Part,
-    /// It is without power until `powered`.
+    /// The `statime` instance; `None` while it has no power, until `powered`.
     pub(crate) instance: Option<Instance<'a>>,
     pub(crate) powered: RunTime,
-    /// One for each time it has power.
+    /// Shared state of the instances to come, one for each time it is powered up.
     pub(crate) shared: VecDeque<&'a Shared>,
-    /// Of its ports, by place, as told last.
+    /// States of its ports, by place, as recorded last.
     pub(crate) states: Vec<u8>,
-    /// Whose time it has: the grandmaster, or itself.
+    /// Node of its grandmaster, or its own.
     pub(crate) grandmaster: Option<NodeIndex>,
     pub(crate) is_synchronised: bool,
-    /// Since when its offset has been small enough.
+    /// Instant since which its offset has been small enough.
     pub(crate) within_since: Option<RunTime>,
     pub(crate) synchronised_at: Option<RunTime>,
     pub(crate) losses: u64,
-    /// The greatest offset from its grandmaster while it was synchronised.
+    /// Greatest offset from its grandmaster while it was synchronised.
     pub(crate) most: Option<Span>,
-    /// The greatest that its clock was off by from true time in the measured part.
+    /// Greatest error against true time in the measured part.
     pub(crate) error: Span,
-    /// And from the grandmaster of its domain, or true time while there was none.
+    /// Greatest difference from the grandmaster of its domain, or from true time while there was none.
     pub(crate) apart: Span,
-    /// Times that its clock could not be steered as the filter wanted.
+    /// Number of corrections by the filter that its clock refused.
     pub(crate) refused: u64,
 }
 
@@ -267,16 +268,16 @@ pub(crate) struct PtpNode<'a> {
 #[derive(Debug)]
 pub(crate) struct DomainState {
     pub(crate) plan: wg_plan::PtpDomain,
-    /// By node: the ports, by index, its messages are sent by.
+    /// Ports, by index, that send its messages, by node.
     pub(crate) ports: BTreeMap<NodeIndex, Vec<usize>>,
-    /// Its ordinary and boundary clocks.
+    /// Indices of its ordinary and boundary clocks.
     pub(crate) clocks: Vec<usize>,
-    /// How long an offset has to be small enough.
+    /// Time for which an offset has to be small enough.
     pub(crate) hold: Span,
     pub(crate) grandmaster: Option<NodeIndex>,
     pub(crate) changes: u64,
     pub(crate) synchronised_at: Option<RunTime>,
-    /// The greatest difference of synchronised clocks since.
+    /// Greatest difference of synchronised clocks since all were synchronised first.
     pub(crate) spread: Option<Span>,
 }
 
@@ -286,16 +287,16 @@ pub(crate) struct Ptp<'a> {
     pub(crate) domains: Vec<DomainState>,
     pub(crate) nodes: Vec<PtpNode<'a>>,
     pub(crate) messages: Messages,
-    /// The node whose stack could not go on.
+    /// Node whose stack panicked.
     pub(crate) failed: Option<NodeIndex>,
-    /// By node: its place in `nodes` as a clock.
+    /// Index in `nodes` of each node's clock.
     pub(crate) clock_of: BTreeMap<NodeIndex, usize>,
-    /// By domain and node: its place in `nodes` as a transparent clock.
+    /// Index in `nodes` of each domain's and node's transparent clock.
     pub(crate) transparent_of: BTreeMap<(usize, NodeIndex), usize>,
 }
 
 impl Ptp<'_> {
-    /// What a node is to PTP, by place in `nodes`.
+    /// Indices in `nodes` of a node's PTP roles.
     pub(crate) fn of(&self, node: NodeIndex) -> impl Iterator<Item = usize> + use<> {
         let own = self.clock_of.get(&node).copied();
         let as_peer = (0..self.domains.len()).filter_map(|domain| self.transparent_of.get(&(domain, node)));

@@ -1,14 +1,15 @@
-//! How Parquet encodes the values of a page (Apache Parquet format, `Encodings.md`): plain numbers, runs and packed bits,
-//! packed deltas.
+//! Decoding of the values of a Parquet page (Apache Parquet format, `Encodings.md`): plain numbers, runs and packed
+//! bits, packed deltas.
 //!
-//! Pages are decoded whole. Every length comes from outside; a page that ends early or contradicts itself is an error.
+//! Pages are decoded completely. Every length comes from outside; a page that ends early or contradicts itself is an
+//! error.
 
-/// What is wrong with a page that ends early.
+/// Error text for a page that ends early.
 const SHORT: &str = "a page ends before its values";
 
 /// An index into a dictionary.
 pub(super) trait Index: Copy + Default + Ord + Into<u64> {
-    /// Most bits one can have.
+    /// Greatest number of bits.
     const BITS: u32;
     /// The lowest bits of `bits`.
     fn of(bits: u64) -> Self;
@@ -71,7 +72,7 @@ pub(super) fn hybrid<I: Index>(
             let groups = usize::try_from(header >> 1).unwrap_or(usize::MAX);
             let length = groups.saturating_mul(width as usize).min(rest.len());
             let (packed, after) = rest.split_at(length);
-            // The last group may be filled up beyond the values.
+            // The last group may be padded beyond the values.
             let values = groups.saturating_mul(8).min(left);
             unpack(packed, width, values, into)?;
             (rest, left) = (after, left - values);
@@ -93,7 +94,7 @@ pub(super) fn unpack<I: Index>(
     if packed.len() < (count * width as usize).div_ceil(8) {
         return Err(SHORT.to_owned());
     }
-    // A width known to the compiler makes this several times as fast.
+    // A width known at compile time makes this several times as fast.
     match width {
         0 => into.resize(into.len() + count, I::default()),
         1 => unpack_groups::<I, 1>(packed, count, into),
@@ -109,7 +110,7 @@ pub(super) fn unpack<I: Index>(
     Ok(())
 }
 
-/// Likewise for `WIDTH` of at most 8: eight numbers at a time.
+/// As [`unpack`] for `WIDTH` of at most 8: eight numbers at a time.
 fn unpack_groups<I: Index, const WIDTH: usize>(packed: &[u8], count: usize, into: &mut Vec<I>) {
     let begin = into.len();
     let end = begin + count;
@@ -130,7 +131,7 @@ fn unpack_groups<I: Index, const WIDTH: usize>(packed: &[u8], count: usize, into
     into.truncate(end);
 }
 
-/// `width` bits, at most 64, from bit `at` on; zeros where `packed` has ended.
+/// `width` bits, at most 64, from bit `at` on; zeros beyond the end of `packed`.
 #[inline]
 fn bits_at(packed: &[u8], at: usize, width: u32) -> u64 {
     let (byte, shift) = (at / 8, at % 8);
@@ -148,7 +149,7 @@ fn word_at(packed: &[u8], byte: usize) -> u64 {
     }
 }
 
-/// At most 8 bytes.
+/// A little-endian number of at most 8 bytes.
 #[inline]
 fn little_endian(bytes: &[u8]) -> u64 {
     match bytes.try_into() {
@@ -157,7 +158,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Hands over the numbers of `WIDTH` bytes each (`PLAIN`).
+/// Calls back for the numbers of `WIDTH` bytes each (`PLAIN`).
 pub(super) fn plain<const WIDTH: usize>(
     bytes: &[u8],
     count: usize,
@@ -168,7 +169,7 @@ pub(super) fn plain<const WIDTH: usize>(
     Ok(())
 }
 
-/// Hands over the texts of a page (`PLAIN`).
+/// Calls back for the texts of a page (`PLAIN`).
 pub(super) fn plain_texts(
     mut bytes: &[u8],
     count: usize,
@@ -184,7 +185,7 @@ pub(super) fn plain_texts(
     Ok(())
 }
 
-/// A number that may be stored with more bits than it has.
+/// A number that may be stored with more bits than its type has.
 pub(super) trait Number: Copy {
     /// The lowest bits of `stored`.
     fn of(stored: i64) -> Self;
@@ -217,10 +218,10 @@ impl Number for u32 {
     }
 }
 
-/// Numbers that are unpacked at once; miniblocks have a multiple of them.
+/// Number of values unpacked at once; miniblocks have a multiple of it.
 const GROUP: usize = 32;
 
-/// Appends `count` numbers that are told by their differences (`DELTA_BINARY_PACKED`).
+/// Appends `count` numbers stored as differences (`DELTA_BINARY_PACKED`).
 pub(super) fn deltas<N: Number>(bytes: &[u8], count: usize, into: &mut Vec<N>) -> Result<(), String> {
     let mut rest = bytes;
     let block = varint(&mut rest)?;
@@ -247,7 +248,7 @@ pub(super) fn deltas<N: Number>(bytes: &[u8], count: usize, into: &mut Vec<N>) -
                 return Err(format!("a page has differences of {width} bits"));
             }
             let values = per_miniblock.min(left);
-            // A writer may leave out what lies behind the last value.
+            // A writer may omit the bytes after the last value.
             let (packed, after) = rest.split_at((per_miniblock / 8).saturating_mul(width).min(rest.len()));
             if packed.len() < (values * width).div_ceil(8) {
                 return Err(SHORT.to_owned());
@@ -271,10 +272,11 @@ pub(super) fn deltas<N: Number>(bytes: &[u8], count: usize, into: &mut Vec<N>) -
     Ok(())
 }
 
-/// Bytes that a group of numbers of at most 56 bits fits.
+/// Bytes for a group of numbers of at most 56 bits.
 const ROOM: usize = 256;
 
-/// The first numbers of `packed`, each of `width` bits, at most 64; anything where it has ended. `room` may hold anything.
+/// Unpacks the first numbers of `packed`, each of `width` bits, at most 64; undefined beyond its end. `room` is scratch
+/// space.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "a width is at most 64")]
 fn unpack_group(packed: &[u8], width: usize, room: &mut [u8; ROOM + 8], numbers: &mut [i64; GROUP]) {
@@ -284,7 +286,7 @@ fn unpack_group(packed: &[u8], width: usize, room: &mut [u8; ROOM + 8], numbers:
         }
         return;
     }
-    // What a byte's bits are shifted by and a number fit one word, and there is room behind the last one.
+    // The bits of a number and its shift within a byte fit one word, and there is room behind the last one.
     let length = packed.len().min(GROUP / 8 * width);
     room[..length].copy_from_slice(&packed[..length]);
     let mask = (1u64 << width) - 1;
@@ -295,7 +297,7 @@ fn unpack_group(packed: &[u8], width: usize, room: &mut [u8; ROOM + 8], numbers:
     }
 }
 
-/// Takes a number of up to 64 bits, 7 to a byte, off the front (`ULEB128`).
+/// Removes a number of up to 64 bits, 7 to a byte, from the front (`ULEB128`).
 fn varint(rest: &mut &[u8]) -> Result<u64, String> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {

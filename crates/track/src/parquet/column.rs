@@ -1,7 +1,7 @@
 //! The columns of a row group, page by page.
 //!
-//! Cells stay as their page has them, as numbers or as indices into what they mean: what a record says besides its time and
-//! number is looked up for a page's dictionary, not for each record.
+//! Cells stay as stored in their page, as numbers or as dictionary indices: the other fields of a record are looked up
+//! once for a page's dictionary, not for each record.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,14 +16,14 @@ use bytes::Bytes;
 use super::coding::{Index, Number, deltas, dictionary_indices, hybrid, plain, plain_texts, unpack};
 use super::excerpt::Excerpt;
 
-/// A cell as it is stored.
+/// A stored cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cell<'a> {
     Number(i64),
     Text(&'a [u8]),
 }
 
-/// A page's values, levels left out.
+/// The values of a page, without levels.
 struct Values {
     bytes: Bytes,
     encoding: Encoding,
@@ -34,18 +34,18 @@ struct Values {
 struct Pages {
     name: String,
     kind: Type,
-    /// Whether cells can be empty, so that levels say which are.
+    /// Whether cells can be empty, so that the page has levels.
     has_levels: bool,
-    /// Values a page can have.
+    /// Greatest number of values of a page.
     most: usize,
     reader: SerializedPageReader<Excerpt>,
 }
 
-/// Values of a page that are decoded at most, whatever it says: it is decoded whole.
+/// Greatest number of values of a page that is decoded, whatever the page states: it is decoded completely.
 const MOST_VALUES: usize = 1 << 26;
 
 impl Pages {
-    /// Column `place` of `group`, which has to be of this type.
+    /// Opens column `place` of `group`, which must have this type.
     fn open(
         excerpt: &Arc<Excerpt>,
         group: &RowGroupMetaData,
@@ -65,7 +65,7 @@ impl Pages {
         Ok(Self { has_levels, name, kind, most: rows.min(MOST_VALUES), reader })
     }
 
-    /// The values of the next page that has any; a dictionary on the way is handed to `dictionary`.
+    /// The values of the next non-empty page; a dictionary page before it is handed to `dictionary`.
     fn next(
         &mut self,
         mut dictionary: impl FnMut(Type, &Values) -> Result<(), String>,
@@ -116,7 +116,7 @@ impl Pages {
         }
     }
 
-    /// What follows on the levels of a page, which have to say that no cell is empty.
+    /// The bytes after the levels of a page; an error if a cell is empty.
     fn without_levels(&self, bytes: &Bytes, count: usize) -> Result<Bytes, String> {
         let (levels, values) = levels_and_values(bytes).map_err(|problem| self.damaged(problem))?;
         let mut present: Vec<u16> = Vec::new();
@@ -139,14 +139,14 @@ impl Pages {
     }
 }
 
-/// Levels stand before the values, their length in 4 bytes before them.
+/// Splits levels from values: the levels come first, preceded by their length in 4 bytes.
 fn levels_and_values(bytes: &Bytes) -> Result<(Bytes, Bytes), &'static str> {
     let length = bytes.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
     let end = length.and_then(|length| length.checked_add(4)).filter(|end| *end <= bytes.len());
     end.map(|end| (bytes.slice(4..end), bytes.slice(end..))).ok_or("a page ends before its values")
 }
 
-/// Hands over the cells of a page without a dictionary. False when the encoding is not known here.
+/// Calls back for the cells of a page without dictionary. False if the encoding is not supported.
 fn each_cell(
     kind: Type,
     values: &Values,
@@ -215,13 +215,13 @@ fn check_indices<I: Index>(indices: &[I], entries: usize) -> Result<(), String> 
 pub(super) struct Numbers<T> {
     pages: Pages,
     dictionary: Vec<T>,
-    /// Of the page.
+    /// Cells of the current page.
     cells: Vec<T>,
     taken: usize,
 }
 
 impl<T: Number> Numbers<T> {
-    /// Column `place` of `group`.
+    /// Opens column `place` of `group`.
     pub(super) fn open(
         excerpt: &Arc<Excerpt>,
         group: &RowGroupMetaData,
@@ -232,7 +232,7 @@ impl<T: Number> Numbers<T> {
         Ok(Self { pages, dictionary: Vec::new(), cells: Vec::new(), taken: 0 })
     }
 
-    /// How many cells of the page are left, at least one.
+    /// Number of unread cells of the page, at least one.
     pub(super) fn left(&mut self) -> Result<usize, String> {
         if self.taken == self.cells.len() {
             self.turn()?;
@@ -240,7 +240,7 @@ impl<T: Number> Numbers<T> {
         Ok(self.cells.len() - self.taken)
     }
 
-    /// The next `count` cells of the page, of those that are [left](Self::left).
+    /// The next `count` cells of the page, at most those [left](Self::left).
     pub(super) fn take(&mut self, count: usize) -> &[T] {
         self.taken += count;
         &self.cells[self.taken - count..self.taken]
@@ -282,18 +282,18 @@ impl<T: Number> Numbers<T> {
     }
 }
 
-/// A column whose cells repeat: indices into what they mean.
+/// A column of repeating cells, as dictionary indices.
 pub(super) struct Codes<T> {
     pages: Pages,
-    /// By index; entries of the dictionary come first.
+    /// Value of each index; entries of the dictionary come first.
     meaning: Vec<T>,
-    /// Of the page.
+    /// Indices of the current page.
     indices: Vec<u16>,
     taken: usize,
 }
 
 impl<T: Copy + Eq + Hash> Codes<T> {
-    /// Column `place` of `group`.
+    /// Opens column `place` of `group`.
     pub(super) fn open(
         excerpt: &Arc<Excerpt>,
         group: &RowGroupMetaData,
@@ -304,7 +304,7 @@ impl<T: Copy + Eq + Hash> Codes<T> {
         Ok(Self { pages, meaning: Vec::new(), indices: Vec::new(), taken: 0 })
     }
 
-    /// How many cells of the page are left, at least one. `meaning` tells what a cell stands for.
+    /// Number of unread cells of the page, at least one. `meaning` converts a cell to its value.
     pub(super) fn left(&mut self, meaning: impl Fn(Cell<'_>) -> Option<T>) -> Result<usize, String> {
         if self.taken == self.indices.len() {
             self.turn(meaning)?;
@@ -312,7 +312,7 @@ impl<T: Copy + Eq + Hash> Codes<T> {
         Ok(self.indices.len() - self.taken)
     }
 
-    /// The next `count` cells of the page, of those that are [left](Self::left), as indices into their meaning.
+    /// The next `count` cells of the page, at most those [left](Self::left), as indices into the returned values.
     pub(super) fn take(&mut self, count: usize) -> (&[u16], &[T]) {
         self.taken += count;
         (&self.indices[self.taken - count..self.taken], &self.meaning)
@@ -338,7 +338,7 @@ impl<T: Copy + Eq + Hash> Codes<T> {
                 .and_then(|()| check_indices(indices, meaning.len()))
                 .map_err(|problem| pages.damaged(&problem));
         }
-        // What no dictionary has is added to it.
+        // Values missing from the dictionary are appended to it.
         let mut known: HashMap<T, usize> = HashMap::new();
         for (place, value) in meaning.iter().enumerate() {
             known.entry(*value).or_insert(place);

@@ -1,4 +1,4 @@
-//! A row group in memory: read at once, and not page by page with several calls to the system for each.
+//! A row group in memory: read at once instead of page by page with several system calls each.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,14 +8,15 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::{Buf, Bytes, buf};
 
-/// What a file holds from some place on.
+/// Bytes of a file from an offset on.
 pub(super) struct Excerpt {
     from: u64,
     bytes: Bytes,
 }
 
 impl Excerpt {
-    /// The columns of `group` for which `wanted` is true, and what lies between them; short where the file ends before.
+    /// Reads the columns of `group` for which `wanted` is true, with all bytes between them; short if the file ends
+    /// before.
     pub(super) fn read(
         mut file: File,
         group: &RowGroupMetaData,
@@ -39,7 +40,7 @@ impl Excerpt {
     }
 }
 
-/// Where a column begins and how long it is, bytes; `None` where a damaged file says less than nothing, for which
+/// Offset and length of a column in bytes; `None` if a damaged file states a negative one, for which
 /// [`ColumnChunkMetaData::byte_range`] would panic.
 fn range(column: &ColumnChunkMetaData) -> Option<(u64, u64)> {
     let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());

@@ -1,4 +1,4 @@
-//! Parquet files of a run: its records, its messages, passages and distributions.
+//! Parquet files of a run: records, messages, passages and distributions.
 
 mod coding;
 mod column;
@@ -20,10 +20,10 @@ pub const PASSAGE_SCHEMA: u32 = 1;
 /// Version of the sketch columns.
 pub const SKETCH_SCHEMA: u32 = 1;
 
-/// Rows handed to the encoder, and taken from the decoder, at once.
+/// Number of rows encoded or decoded at once.
 pub(crate) const ROWS_AT_ONCE: usize = 1 << 14;
-/// Records in a row group: a decoder's portion of work.
+/// Number of records in a row group: a decoder's unit of work.
 pub(crate) const ROW_GROUP: usize = 1 << 20;
-/// Rows in a row group of a table of messages or passages. Who reads one holds some whole groups of all columns at once, and a
-/// message has many.
+/// Number of rows in a row group of messages or passages. Readers hold some complete groups of all columns at once, and
+/// a message has many columns.
 pub(crate) const TABLE_GROUP: usize = 1 << 17;

@@ -1,7 +1,7 @@
 //! Reading stored records, row group by row group and in parallel.
 //!
-//! A column chunk whose statistics say that all its values are one is not decoded. Files may be parts of a run in
-//! any division; their row groups are taken in the order in which they begin.
+//! A column chunk whose statistics show a single value is not decoded. Files may divide a run in any way; their row
+//! groups are read in the order of their beginnings.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -40,16 +40,16 @@ struct Group {
     file: usize,
     index: usize,
     rows: u64,
-    /// Earliest and latest time, ps, where the file says.
+    /// Earliest and latest time, ps, if the file states them.
     times: Option<[i64; 2]>,
 }
 
 impl RecordFiles {
-    /// Opens the records of a run. Of several files, one that cannot be used is [left out](Self::left_out) by name.
+    /// Opens the records of a run. Of several files, unusable ones are [left out](Self::left_out) and named.
     ///
     /// # Errors
-    /// [`RecordError::Read`] when a file cannot be opened, [`RecordError::Foreign`] when the only one, or every one of them, is
-    /// damaged, not a records file of this schema, or of another run than `run_index`.
+    /// [`RecordError::Read`] when a file cannot be opened, [`RecordError::Foreign`] when the only one, or every one of
+    /// them, is damaged, not a records file of this schema, or of another run than `run_index`.
     pub fn open(paths: &[PathBuf], run_index: Option<u32>) -> Result<Self, RecordError> {
         let mut found = Self { run_index: 0, files: Vec::new(), groups: Vec::new(), left_out: Vec::new() };
         let mut expected = run_index;
@@ -91,7 +91,7 @@ impl RecordFiles {
             });
         }
         found.run_index = expected.unwrap_or_default();
-        // A group that does not say when it begins comes first, where it can delay only and lose nothing.
+        // A group without a stated beginning comes first, where it can only delay, not lose anything.
         found.groups.sort_by_key(|group| group.times.map_or(i64::MIN, |[first, _]| first));
         Ok(found)
     }
@@ -108,34 +108,34 @@ impl RecordFiles {
         self.files.push((path.to_owned(), metadata));
     }
 
-    /// The run they are of.
+    /// Index of the run of the records.
     pub fn run_index(&self) -> u32 {
         self.run_index
     }
-    /// Records in all of them.
+    /// Number of records in all files.
     pub fn records(&self) -> u64 {
         self.groups.iter().map(|group| group.rows).sum()
     }
-    /// Files that cannot be used, and why.
+    /// Unusable files, with the reason.
     pub fn left_out(&self) -> &[Damage] {
         &self.left_out
     }
-    /// Row groups, in the order in which they are to be taken.
+    /// Number of row groups.
     pub(crate) fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// When each group but the first begins, ps, where the files say.
+    /// Beginning of each group but the first, ps, if the files state them.
     pub(crate) fn beginnings(&self) -> Vec<i64> {
         self.groups.iter().skip(1).filter_map(|group| group.times.map(|[first, _]| first)).collect()
     }
 
-    /// The earliest time, ps, in row group `group` and in all that are taken after it, where the files say.
+    /// The earliest time, ps, in row group `group` and all later ones, if the files state it.
     pub(crate) fn begins(&self, group: usize) -> Option<i64> {
         self.groups.get(group)?.times.map(|[first, _]| first)
     }
 
-    /// How many records, at most, come before an earlier one when the groups are taken one after the other.
+    /// Greatest number of records that come before an earlier one when the groups are read in order.
     pub(crate) fn disorder(&self) -> u64 {
         let mut most = 0;
         let mut open: Vec<(i64, u64)> = Vec::new();
@@ -149,7 +149,8 @@ impl RecordFiles {
         most
     }
 
-    /// Decodes row group `group` and hands its records over, some at a time, one batch for each part of `division`.
+    /// Decodes row group `group` and calls back with its records, some at a time, one batch for each part of
+    /// `division`.
     ///
     /// # Errors
     /// [`RecordError::Read`] or [`RecordError::Foreign`], after the records up to the damage.
@@ -162,7 +163,7 @@ impl RecordFiles {
     ) -> Result<(), RecordError> {
         let group = &self.groups[group];
         let (path, metadata) = &self.files[group.file];
-        // Every thread needs a handle with a place of its own.
+        // Every thread needs a handle with its own file position.
         let file = open_regular(path).map_err(|e| RecordError::read(path, e))?;
         guarded(|| -> Result<(), String> {
             let mut reading = Reading::begin(file, metadata.metadata().row_group(group.index))?;
@@ -177,7 +178,7 @@ impl RecordFiles {
     }
 }
 
-/// Reads every record of `path` and the index of the run they are of.
+/// Reads every record of `path`, and the index of their run.
 ///
 /// # Errors
 /// [`RecordError::Read`] when the file cannot be opened, [`RecordError::Foreign`] when it is damaged or not a
@@ -225,25 +226,25 @@ fn times_of(group: &RowGroupMetaData) -> Option<[i64; 2]> {
     }
 }
 
-/// Room for records that is used again: asking the system for it anew costs more than decoding into it.
+/// Record buffers for reuse: new memory from the system costs more than decoding into it.
 #[derive(Default)]
 pub(crate) struct Buffers(Mutex<VecDeque<Block>>);
 
 impl Buffers {
-    /// Most that are kept.
+    /// Greatest number of buffers kept.
     const KEPT: usize = 192;
-    /// Used again only when so many others were given back since: until then the caches of another core hold it, and
-    /// to take it from there costs more than decoding into it.
+    /// Number of buffers returned before one is reused: until then another core's cache holds it, and fetching it from
+    /// there costs more than decoding into it.
     const RESTING: usize = 16;
 
-    /// A block of any content.
+    /// A block of arbitrary content.
     fn take(&self) -> Block {
         let mut kept = self.lock();
         let rested = if kept.len() > Self::RESTING { kept.pop_front() } else { None };
         rested.unwrap_or_else(Block::empty)
     }
 
-    /// Takes back what the last who had a share of it does not need any more.
+    /// Takes a block back, if this was its last share.
     pub(crate) fn give_back(&self, block: Arc<Block>) {
         let Some(block) = Arc::into_inner(block) else { return };
         let mut kept = self.lock();
@@ -253,21 +254,21 @@ impl Buffers {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Block>> {
-        // Whoever panicked while holding it left nothing half done.
+        // A panic while holding the lock leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How records are divided by their flow: into parts, and in each part flow by flow.
+/// Division of records by flow: into parts, and within each part into ranks of flows.
 pub(crate) struct Division {
-    /// By flow: its rank.
+    /// Rank of each flow.
     rank: Vec<u16>,
-    /// By part: the ranks of its flows.
+    /// Ranks of each part.
     parts: Vec<Range<usize>>,
 }
 
 impl Division {
-    /// As trackers divide the flows of `run`; what is in no plan is for part 0.
+    /// The division of `run` into `parts` as trackers divide it; records of unknown flows go to part 0.
     pub(crate) fn of(run: &Run, parts: usize) -> Self {
         Self::by((0..parts).map(|part| part_of(run, part, parts)).collect(), 0)
     }
@@ -280,7 +281,7 @@ impl Division {
         Self::by(vec![mine, others], usize::from(part > 0))
     }
 
-    /// One part, in the order of the file.
+    /// A single part, in the order of the file.
     fn none() -> Self {
         Self::by(vec![Vec::new()], 0)
     }
@@ -315,27 +316,27 @@ impl Division {
     }
 }
 
-/// A row group that is being decoded into blocks of records, divided by their flow.
+/// A row group being decoded into blocks of records, divided by flow.
 struct Reading {
     rows_left: usize,
     time: Numbers<i64>,
     sequence: Numbers<u32>,
-    /// Lengths, or the one that all have.
+    /// Frame lengths by record, or the one length of all.
     length: Result<Codes<u16>, u16>,
-    /// What every record says.
+    /// Fields of the record key that are equal in every record.
     manner: u64,
-    /// What records say besides, column by column.
+    /// The other fields of the record key, column by column.
     fields: Vec<(Says, Codes<u64>)>,
-    /// By code of a manner, which tells the indices of all fields: its number.
+    /// Number of the record key of each code; a code combines the indices of all fields.
     numbers: Vec<u16>,
-    /// Entries the fields had when manners were numbered.
+    /// Dictionary sizes of the fields when record keys were numbered.
     sizes: Vec<usize>,
-    /// By record of the block, used again.
+    /// Codes of the block's records; a reused buffer.
     codes: Vec<u16>,
     grouper: Grouper,
 }
 
-/// Manners that are put together at once: they should stay at hand.
+/// Number of record keys combined at once, so that they stay in cache.
 const MANNERS: usize = 512;
 
 impl Reading {
@@ -379,7 +380,7 @@ impl Reading {
     /// The next records, a share for each part; `None` after the last.
     #[expect(clippy::cast_possible_truncation, reason = "a length has 16 bits")]
     fn next(&mut self, division: &Division, buffers: &Buffers) -> Result<Option<Vec<Share>>, String> {
-        // As far as no column has to turn a page.
+        // At most up to the next page end of any column.
         let mut count = self.rows_left.min(Grouper::MOST);
         if count == 0 {
             return Ok(None);
@@ -419,7 +420,7 @@ impl Reading {
         Ok(Some(division.parts.iter().map(share).collect()))
     }
 
-    /// Numbers the manners of the next `count` records.
+    /// Numbers the record keys of the next `count` records.
     #[expect(clippy::cast_possible_truncation, reason = "sizes multiply to at most `Grouper::CODES`")]
     fn number(&mut self, count: usize, division: &Division) {
         let columns: Vec<(&[u16], &[u64])> =
@@ -428,7 +429,7 @@ impl Reading {
         let sizes: Vec<usize> = columns.iter().map(|(_, meaning)| meaning.len()).collect();
         let combinations = sizes.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
         if let Some(combinations) = combinations.filter(|number| *number <= Grouper::CODES) {
-            // Columns have so few values that all their combinations have a code.
+            // Columns have so few values that all combinations have a code.
             if self.numbers.len() != combinations || self.sizes != sizes {
                 self.numbers = vec![Grouper::UNNUMBERED; combinations];
                 self.sizes = sizes;
@@ -466,10 +467,10 @@ impl Reading {
     }
 }
 
-/// What the cells of a column say of the manner of a record.
+/// How the cells of a column contribute to the record key.
 #[derive(Clone, Copy, Debug)]
 enum Says {
-    /// A number of 16 bits, from this bit of the manner on.
+    /// A number of 16 bits, from this bit of the key on.
     Number(u32),
     Point,
     Clock,
@@ -478,10 +479,10 @@ enum Says {
     Flag(RecordFlags),
 }
 
-/// The length of the frame; the one column whose cells are no part of the manner.
+/// Name of the frame length column, the only one whose cells are no part of the record key.
 const LENGTH: &str = "length";
 
-/// The columns that make up the manner.
+/// Names of the columns of the record key.
 const FIELDS: [(&str, Says); 9] = [
     ("flow", Says::Number(0)),
     ("node", Says::Number(Manner::NODE)),
@@ -495,7 +496,7 @@ const FIELDS: [(&str, Says); 9] = [
 ];
 
 impl Says {
-    /// The type of such a column.
+    /// Parquet type of such a column.
     fn kind(self) -> Type {
         match self {
             Self::Number(_) => Type::INT32,
@@ -504,7 +505,7 @@ impl Says {
         }
     }
 
-    /// The bits of the manner that a cell sets; `None` when it cannot have such a value.
+    /// The bits of the key that a cell sets; `None` for an impossible value.
     fn bits(self, cell: Cell<'_>) -> Option<u64> {
         match (self, cell) {
             (Self::Number(bit), Cell::Number(number)) => {
@@ -527,7 +528,7 @@ fn coded<T: Coded>(word: &[u8], bit: u32) -> Option<u64> {
     Some(u64::from(value.number()) << bit)
 }
 
-/// What every cell of a column says, where statistics tell that all are one: such a column is not decoded.
+/// The value of every cell of a column, if statistics show that all are equal: such a column is not decoded.
 fn constant_of(column: &ColumnChunkMetaData) -> Option<u64> {
     let name = column.column_descr().name();
     let says = FIELDS.iter().find(|(known, _)| *known == name).map(|(_, says)| *says);

@@ -1,4 +1,4 @@
-//! The tables that tracking makes: messages, passages through switches, and distributions.
+//! Tables of tracking: messages, passages through switches, and distributions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl MessageWriter {
         })
     }
 
-    /// Ends the file and gives it its name.
+    /// Ends the file and renames it to its final name.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -100,7 +100,7 @@ impl PassageWriter {
         })
     }
 
-    /// Ends the file and gives it its name.
+    /// Ends the file and renames it to its final name.
     ///
     /// # Errors
     /// As [`create`](Self::create).

@@ -1,6 +1,7 @@
-//! Writing a file so that it appears under its name only when it is whole.
+//! Writing of files that appear under their name only when complete.
 //!
-//! It is written beside it, synced and renamed. What a killed writer leaves behind is hidden, and replaced by the next.
+//! A file is written beside its name, synced and renamed. The remains of a killed writer are hidden, and replaced by
+//! the next.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,7 +21,7 @@ use wg_record::RecordError;
 use wg_record::columns::{RecordColumns, record_schema};
 use wg_record::{RECORD_SCHEMA, Record};
 
-/// How a file of ours is encoded and what its metadata says.
+/// Encoding and metadata of a file.
 pub(crate) fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]) -> WriterPropertiesBuilder {
     let pair = |key: &str, value: String| KeyValue::new(format!("wiregauge.{key}"), value);
     let metadata = vec![
@@ -33,7 +34,7 @@ pub(crate) fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(TABLE_GROUP))
         .set_key_value_metadata(Some(metadata));
-    // Columns whose values hardly repeat: a dictionary of them would be as long as the column.
+    // Columns with few repetitions: their dictionary would be as long as the column.
     delta.iter().fold(builder, |builder, name| {
         let column = ColumnPath::from(*name);
         builder
@@ -42,7 +43,7 @@ pub(crate) fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]
     })
 }
 
-/// A table of ours that is being written; dropped unfinished, it leaves nothing behind.
+/// A table being written; dropped unfinished, it leaves no file.
 pub(crate) struct TableWriter {
     path: PathBuf,
     beside: PathBuf,
@@ -81,11 +82,11 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Ends the file and gives it its name.
+    /// Ends the file and renames it to its final name.
     pub(crate) fn finish(mut self) -> Result<(), RecordError> {
         let path = self.path.clone();
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
-        // Not `into_inner`: of a disk that is full it keeps the words only.
+        // Not `into_inner`, whose error for a full disk has only the text.
         writer.finish().map_err(|e| parquet_error(&path, e))?;
         writer.inner().sync_data().map_err(|e| RecordError::write(&path, e))?;
         fs::rename(&self.beside, &path).map_err(|e| RecordError::write(&path, e))
@@ -94,12 +95,12 @@ impl TableWriter {
 
 impl Drop for TableWriter {
     fn drop(&mut self) {
-        // After a rename there is nothing left of this name.
+        // After the rename the name no longer exists.
         drop(fs::remove_file(&self.beside));
     }
 }
 
-/// Writes `rows` as a table of their own.
+/// Writes `rows` as a complete table.
 pub(crate) fn write_whole<R>(
     path: &Path,
     schema: &SchemaRef,
@@ -112,7 +113,7 @@ pub(crate) fn write_whole<R>(
     table.finish()
 }
 
-/// Stores records, which come in the order of time.
+/// Stores records, which must come in the order of time.
 pub struct RecordWriter {
     table: TableWriter,
     columns: RecordColumns,
@@ -138,7 +139,7 @@ impl RecordWriter {
         self.table.write(records, |rows, schema| self.columns.batch_of(rows, schema))
     }
 
-    /// Ends the file and gives it its name.
+    /// Ends the file and renames it to its final name.
     ///
     /// # Errors
     /// As [`create`](Self::create).

@@ -1,17 +1,17 @@
-//! The order of arrival, and who breaks it.
+//! Order of arrival, and reordering.
 
 use std::collections::VecDeque;
 
-/// Number of a message in the order of sending: which life of its sender, and its sequence number in it.
+/// Number of a message in the order of sending: life of its sender, and sequence number in it.
 pub(super) type Ordinal = u64;
 
 /// Reordering of one flow, phase and receiver, after RFC 4737.
 ///
-/// Arrivals come in order of time. Those that raised the highest number so far are kept, as runs in which place
+/// Arrivals come in order of time. Those that raised the highest number so far are stored, as runs in which position
 /// and number both count up by one, for as long as a lower number can still come.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// Messages that have arrived.
+    /// Number of messages that have arrived.
     count: u64,
     runs: VecDeque<Run>,
 }
@@ -25,7 +25,7 @@ struct Run {
 
 impl Arrivals {
     /// Takes the next arrival. Returns its reordering extent: 0, or its distance in arrivals from the earliest arrival
-    /// with a higher number (RFC 4737, 4.2.1), where its number is below one that came before it (3.3).
+    /// with a higher number (RFC 4737, 4.2.1), if its number is below one that came before it (3.3).
     #[inline]
     pub(super) fn next(&mut self, number: Ordinal) -> u32 {
         let place = self.count;
@@ -52,7 +52,7 @@ impl Arrivals {
         u32::try_from(place - (run.place + inside)).unwrap_or(u32::MAX)
     }
 
-    /// Forgets what no number from `lowest` on can be compared with.
+    /// Removes arrivals that no number from `lowest` on needs for comparison.
     pub(super) fn forget_below(&mut self, lowest: Ordinal) {
         while self.runs.len() > 1 && self.runs.front().is_some_and(|run| run.number + run.length <= lowest) {
             self.runs.pop_front();

@@ -1,4 +1,4 @@
-//! Which messages a gap of the records leaves in doubt.
+//! Messages whose outcome a gap in the records leaves open.
 
 use wg_plan::{FlowId, NodeIndex, Run};
 use wg_record::Gap;
@@ -10,14 +10,14 @@ use super::window::{Copies, Seen};
 pub(super) struct Doubts {
     /// Begin and end, ps.
     stretches: Vec<[i64; 2]>,
-    /// Messages of the measured part with a lower number were sent, record or not.
+    /// Measured messages with a lower number were sent, with or without a record.
     pub(super) handed_over: u32,
-    /// How long after it was sent a message is waited for, ps.
+    /// How long after its sending a message may still arrive, ps.
     patience: i64,
 }
 
 impl Doubts {
-    /// Of a flow from `from` to `to` that ends at `last`, which is `from` of a relayed one.
+    /// The gaps for a flow from `from` to `to` that ends at `last`; for a relayed flow that is `from`.
     pub(super) fn new(flow: FlowId, [from, to, last]: [NodeIndex; 3], run: &Run, gaps: &[Gap]) -> Self {
         let mut found = Self { patience: run.drain.as_picos(), ..Self::default() };
         for gap in gaps.iter().filter(|gap| gap.flows.is_empty() || gap.flows.contains(&flow)) {
@@ -31,8 +31,8 @@ impl Doubts {
         found
     }
 
-    /// Whether a message that did not arrive, sent then, may have arrived unseen. What is known to have become of it
-    /// is beyond doubt, but for one that `goes_two_ways`.
+    /// Whether a message that did not arrive, sent at `sent_ps`, may have arrived unseen. A known fate leaves no doubt,
+    /// but for a flow that `goes_two_ways`.
     pub(super) fn leave_open(&self, goes_two_ways: bool, seen: &Seen, sent_ps: Option<i64>) -> bool {
         if self.stretches.is_empty() {
             return false;

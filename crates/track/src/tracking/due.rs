@@ -1,9 +1,9 @@
-//! When messages were to be sent that are not on their way yet.
+//! Intended sending times of messages not yet sent.
 //!
-//! An intended send says when a message was due, and a sender that cannot keep its rate sends it seconds later. In the order
-//! of time such a record comes before those of everything that is sent in between: millions of messages, far more than a
-//! window holds. It is no sign of the message being sent, so it must not close what is older; it waits here, in some
-//! 40 octets, until the window comes to its number.
+//! An intended send states when a message was due, and a sender that cannot keep its rate sends it seconds later. In
+//! the order of time such a record precedes those of all messages sent in between: millions, far more than a window
+//! holds. It does not show that the message was sent, so it must not close older ones; it waits here, in some 40
+//! octets, until the window reaches its number.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use wg_frame::time::RunTime;
 
 use wg_record::Record;
 
-/// Intended sends of numbers ahead of a window.
+/// Intended sends of numbers beyond a window.
 #[derive(Debug)]
 pub(super) struct Due {
-    /// By number: when, and the length of the frame; of several the earliest and the shortest, as a window does.
+    /// Earliest intended time and shortest frame length of each number.
     times: BTreeMap<u32, (RunTime, u16)>,
-    /// One of the records; the others, unchecked like it, differ from it in nothing else that means anything.
+    /// One of the records, as pattern of the others, which differ in nothing else that matters.
     pattern: Option<Record>,
     limit: usize,
 }
 
 impl Due {
-    /// Keeps at most `limit` numbers.
+    /// Stores at most `limit` numbers.
     pub(super) fn new(limit: usize) -> Self {
         Self { times: BTreeMap::new(), pattern: None, limit }
     }
 
-    /// False when there is no room for one more number.
+    /// Stores an intended send; false if there is no room for another number.
     pub(super) fn keep(&mut self, record: &Record) -> bool {
         let is_full = self.times.len() >= self.limit;
         if is_full && !self.times.contains_key(&record.sequence) {
@@ -39,7 +39,7 @@ impl Due {
         true
     }
 
-    /// The lowest number kept, if it is below `reach`.
+    /// Removes and returns the lowest number, if it is below `reach`.
     pub(super) fn take_below(&mut self, reach: u64) -> Option<Record> {
         let first = self.times.first_entry().filter(|first| u64::from(*first.key()) < reach)?;
         let (sequence, (time, length)) = first.remove_entry();

@@ -1,4 +1,4 @@
-//! What the plan says of a flow and one of its receivers.
+//! Facts of the plan about a flow and one of its receivers.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Route, Run, Send};
 use super::doubts::Doubts;
 use super::window::{Instant, Way};
 
-/// Port of a node that has none on network B; ports count from 1.
+/// Port number that stands for no port on network B; ports count from 1.
 pub(super) const NO_PORT: u16 = 0;
 
-/// What is looked up for every flow of a run, in order.
+/// Look-up tables of a plan for all flows of a run.
 pub(super) struct Plan<'a> {
     pub(super) sends: BTreeMap<FlowId, Vec<&'a Send>>,
-    /// Flows and the receivers that relay them: the number that their answers carry.
+    /// Flow number of the answers, by flow and relaying receiver.
     relays: BTreeMap<(FlowId, NodeIndex), FlowId>,
-    /// By node: its first port on network B.
+    /// First port on network B of each node.
     ports_on_b: BTreeMap<NodeIndex, u16>,
 }
 
@@ -30,27 +30,27 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What the plan says of a flow and one of its receivers.
+/// Facts of the plan about a flow and one of its receivers.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) id: FlowId,
     pub(super) from: NodeIndex,
     pub(super) to: NodeIndex,
     pub(super) relayed: bool,
-    /// The flow that records of what this receiver sends back name.
+    /// Flow number in records of the answers that this receiver sends back.
     pub(super) answered_as: Option<FlowId>,
     pub(super) deadline_ps: Option<i64>,
-    /// Number of nodes on the longest way.
+    /// Number of nodes on the longest path.
     pub(super) hops: u16,
-    /// Nodes on the outward ways, ascending, each with its place.
+    /// Nodes on the outward paths, ascending, with their positions.
     pub(super) places: Box<[(NodeIndex, u16)]>,
-    /// Ports of switches that the ways pass, in both directions; only of a multicast flow.
+    /// Switch ports on the paths, in both directions; only for a multicast flow.
     pub(super) ports: Vec<(NodeIndex, u16)>,
-    /// Ports of sender and receiver on network B, where the flow travels on both.
+    /// Ports of sender and receiver on network B, if the flow uses both networks.
     pub(super) second_ports: [u16; 2],
-    /// On both networks.
+    /// Whether the flow uses both networks.
     pub(super) goes_two_ways: bool,
-    /// What the instrument may have lost of it.
+    /// Gaps in its records.
     pub(super) doubts: Doubts,
 }
 
@@ -66,9 +66,9 @@ impl Facts {
             flow.is_loopback().then_some((to, 0)).into_iter().collect();
         for route in &routes {
             for (place, node) in (0..hops).zip(route.nodes()) {
-                // The receiver comes last on every way, however short.
+                // The receiver comes last on every path, however short.
                 let place = if node == to && node != flow.from { hops - 1 } else { place };
-                // Where ways of different lengths meet again, the longest tells how far a message came.
+                // Where paths of different lengths meet again, the longest one gives the position.
                 places.entry(node).and_modify(|known| *known = place.max(*known)).or_insert(place);
             }
         }
@@ -100,7 +100,7 @@ impl Facts {
         self.places.binary_search_by_key(&node, |(node, _)| *node).map_or(self.hops, |at| self.places[at].1)
     }
 
-    /// Where a message of the flow is delivered.
+    /// The instant at which a message of the flow is delivered.
     pub(super) fn last_instant(&self) -> Instant {
         if self.relayed { Instant::BackRxApp } else { Instant::RxApp }
     }

@@ -1,7 +1,7 @@
-//! A flow as one of its receivers sees it: which records concern it, and what each of them says.
+//! A flow as seen by one of its receivers: the records that concern it, and what they mean.
 //!
-//! A multicast flow has one of these per receiver, so that every count and every outcome is one receiver's and
-//! `sent = delivered + lost + unknown` holds for each. What happens before the ways part concerns all of them.
+//! A multicast flow has one for each receiver, so that every count and every outcome belongs to one receiver and `sent
+//! = delivered + lost + unknown` holds for each. Events before the paths part concern all of them.
 
 use wg_plan::{FlowId, NodeIndex, Run};
 
@@ -21,13 +21,13 @@ pub(super) struct FlowState {
     measured: Phase,
     warm_up: Phase,
     ledger: Ledger,
-    /// Kinds of records seen lately; none until one is asked for.
+    /// Kinds of records seen lately; empty until first used.
     kinds: Vec<Kind>,
 }
 
 impl FlowState {
-    /// The flow as `to`, one of its receivers, sees it; at most `window` messages of a phase are open at once, and so many
-    /// intended sends beyond them are kept.
+    /// The flow as seen by `to`, one of its receivers; `limits` are the greatest numbers of open messages of a phase,
+    /// and of intended sends stored beyond them.
     pub(super) fn new(plan: &Plan<'_>, flow: &wg_plan::Flow, to: NodeIndex, limits: [usize; 2]) -> Self {
         let sends = || plan.sends.get(&flow.id).into_iter().flatten();
         let facts = Facts::new(plan, flow, to);
@@ -42,12 +42,12 @@ impl FlowState {
         }
     }
 
-    /// Whether what comes to this receiver is sent back as messages of `flow`.
+    /// Whether this receiver answers with messages of `flow`.
     pub(super) fn is_answered_as(&self, flow: FlowId) -> bool {
         self.facts.answered_as == Some(flow)
     }
 
-    /// What the instrument may have lost.
+    /// Sets the gaps in its records.
     pub(super) fn doubt(&mut self, run: &Run, gaps: &[Gap]) {
         let Facts { id, from, to, relayed, .. } = self.facts;
         let last = if relayed { from } else { to };
@@ -62,19 +62,19 @@ impl FlowState {
         self.facts.to
     }
 
-    /// Whether this record of the multicast flow, not taken at a receiver, tells of the copy on the way here.
+    /// Whether this record of the multicast flow, not taken at a receiver, concerns the copy on the path to this one.
     pub(super) fn is_passed_by(&self, record: &Record) -> bool {
         if record.node == self.facts.from {
             return true;
         }
         let mut ports = self.facts.ports.iter().filter(|(node, _)| *node == record.node).peekable();
-        // Where the plan does not tell the ports, the node must do.
+        // If the plan does not state the ports, the node decides.
         let knows = ports.peek().is_some();
         self.facts.place(record.node) < self.facts.hops
             && (!knows || ports.any(|(_, port)| *port == record.port))
     }
 
-    /// Another receiver of the flow, or a switch on its way there, verified the message: so it was sent.
+    /// Another receiver of the flow, or a switch on its path, verified the message: so it was sent.
     pub(super) fn vouch(&mut self, record: &Record, closed: &mut Closed<'_>) {
         if let Some((life, slot)) = self.find(record, Claim::Hearsay, closed) {
             self.phase(record).window(life).seen(slot).set(Seen::VERIFIED);
@@ -85,7 +85,7 @@ impl FlowState {
         if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured }
     }
 
-    /// Life and slot of the message of `record`, after making room for it; `None` when it is closed or not yet reached.
+    /// Life and slot of the message of `record`, after making room for it; `None` if it is closed or not yet reached.
     fn find(&mut self, record: &Record, claim: Claim, closed: &mut Closed<'_>) -> Option<(usize, usize)> {
         let phase = self.phase(record);
         let life = phase.life_of(record.sequence, claim == Claim::HandedOver, claim.is_of_source());
@@ -99,7 +99,7 @@ impl FlowState {
         }
     }
 
-    /// Closes messages so that that of `record` can be open, if the record is to be trusted so far.
+    /// Closes messages so that the one of `record` can be open, if the record can be trusted so far.
     #[cold]
     fn make_room(
         &mut self,
@@ -110,14 +110,14 @@ impl FlowState {
     ) -> Option<(usize, usize)> {
         let phase = self.phase(record);
         if claim == Claim::Intended && record.crc == Crc::Unchecked && !phase.is_crowded() {
-            // What is only intended says nothing of what was sent by then: a late sender's schedule is far ahead of it.
+            // An intended send does not show what was sent by then: a late sender's schedule is far ahead.
             let is_kept = phase.window(life).due.keep(record);
             self.ledger.summary.behind_window += u64::from(!is_kept);
             return None;
         }
         let in_plan = record.sequence < phase.planned();
         let follows = record.crc == Crc::Ok && phase.window(life).is_near(record.sequence);
-        // What the sender did not record may be nonsense: only what follows closely may close messages.
+        // A record from another node may be nonsense: only a number that follows closely may close messages.
         let may_close = phase.is_crowded()
             || claim == Claim::HandedOver
             || (in_plan && (claim == Claim::Source || follows));
@@ -127,7 +127,7 @@ impl FlowState {
             _ if phase.keep(life, record) => phase.window(life).waiting()?,
             _ => return None,
         };
-        // The warm-up comes before what is measured, in the table, too.
+        // The warm-up precedes the measured part in the table, too.
         if !record.flags.has(RecordFlags::WARM_UP) {
             self.warm_up.close_all(&self.facts, &mut self.ledger, closed);
         }
@@ -147,12 +147,12 @@ impl FlowState {
         }
     }
 
-    /// Notes the intended sends of what the window has come to.
+    /// Notes the intended sends whose numbers the window has reached.
     fn settle(&mut self, is_warm_up: bool, life: usize) {
         let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
         let mut life = phase.life(life);
         while let Some(record) = life.window.due_now() {
-            // What the window has left behind was never on its way.
+            // Numbers behind the window were never sent.
             let Place::Open(slot) = life.window.place(record.sequence) else { continue };
             let kind = *kind_of(&mut self.kinds, &record, &self.facts);
             let Record { time, sequence, length, .. } = record;
@@ -161,9 +161,9 @@ impl FlowState {
         }
     }
 
-    /// Notes records with their messages, in the order of time. Returns how many arrivals were damaged and seen off the
-    /// flow's ways: the header of such a record cannot be believed. `kinds` are those of the records' manners, `record` makes
-    /// a whole record.
+    /// Notes records with their messages, in the order of time. Returns the number of arrivals that were damaged and
+    /// seen off the flow's paths: their headers cannot be trusted. `kinds` are those of the records' keys, `record`
+    /// returns a complete record.
     pub(super) fn observe_all(
         &mut self,
         sightings: &[Sighting],
@@ -187,7 +187,7 @@ impl FlowState {
         disbelieved
     }
 
-    /// Notes the record with its message. False when its header cannot be believed.
+    /// Notes the record with its message. False if its header cannot be trusted.
     pub(super) fn observe(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
         let believed = self.note(record, closed);
         if self.phase(record).has_waiting() {
@@ -200,8 +200,8 @@ impl FlowState {
         believed
     }
 
-    /// Notes the first of `sightings` as far as their messages are open and there is nothing to decide about lives; returns how
-    /// many.
+    /// Notes the first of `sightings` while their messages are open and need no decision about lives; returns their
+    /// number.
     fn note_open(&mut self, sightings: &[Sighting], kinds: &[Kind]) -> usize {
         let first = sightings.first().and_then(|first| kinds.get(usize::from(first.manner)));
         let Some(is_warm_up) = first.map(|kind| kind.is_warm_up) else { return 0 };
@@ -220,7 +220,7 @@ impl FlowState {
         sightings.len()
     }
 
-    /// What records of this manner mean here.
+    /// Meaning of records with this key for this receiver.
     pub(super) fn kind(&self, manner: Manner) -> Kind {
         Kind::of(manner, &self.facts)
     }
@@ -240,8 +240,8 @@ impl FlowState {
         true
     }
 
-    /// Opens the messages up to this number of the measured part, of whose last ones there may be no record; in strides, as
-    /// a message that never had a slot would be counted nowhere.
+    /// Opens the measured messages up to this number, of which the last may have no record; in steps, because a message
+    /// that never had a slot would not be counted.
     fn open_up_to(&mut self, last: u32, closed: &mut Closed<'_>) {
         while matches!(self.measured.window(0).place(last), Place::Ahead) {
             let farthest = self.measured.window(0).farthest();
@@ -250,7 +250,7 @@ impl FlowState {
         }
     }
 
-    /// Closes every message and returns what they add up to.
+    /// Closes every message and returns the totals.
     pub(super) fn finish(mut self, closed: &mut Closed<'_>) -> Ledger {
         for is_warm_up in [true, false] {
             loop {
@@ -273,18 +273,18 @@ impl FlowState {
     }
 }
 
-/// What a record says of the sending of its message.
+/// What a record shows about the sending of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// The sender's application handed it over.
+    /// The sender's application handed the message over.
     HandedOver,
-    /// The sender has it on its way out.
+    /// The sender is sending the message.
     Source,
-    /// The sender is to send it then.
+    /// The time at which the sender intends to send it.
     Intended,
-    /// It was seen elsewhere.
+    /// It was seen at another node.
     Seen,
-    /// It was seen elsewhere, and by way of another receiver.
+    /// It was seen at another node, on the path to another receiver.
     Hearsay,
 }
 
@@ -294,13 +294,13 @@ impl Claim {
     }
 }
 
-/// Whether somebody vouches for the message: who verified it, or a tap. Of what a tap captured in part nobody can tell,
-/// and nothing speaks against it.
+/// Whether the record shows an intact message: verified, or seen by a tap. A frame captured in part cannot be verified,
+/// and counts as intact.
 pub(super) fn is_sound(point: Point, crc: Crc) -> bool {
     crc == Crc::Ok || (point == Point::Tap && crc == Crc::Unchecked)
 }
 
-/// What a record of this point at the sender says.
+/// Claim of a record at this point of the sender.
 fn claim_of(point: Point) -> Claim {
     match point {
         Point::ApplicationSend => Claim::HandedOver,
@@ -322,7 +322,7 @@ impl Life<'_> {
         if kind.is_drop {
             kind.dropped(seen);
         }
-        // Beyond the plan only what the sender handed over is a message and takes part in any order.
+        // Beyond the plan only messages handed over by the sender count and take part in any order.
         let is_sent = record.sequence < self.planned || seen.has(Seen::HANDED_OVER);
         let Some(instant) = kind.instant else { return };
         if !self.window.note(slot, instant, record.time) || !is_sent {
@@ -342,7 +342,7 @@ impl Life<'_> {
     }
 }
 
-/// What a record means; the answer for its kind is kept.
+/// Meaning of a record; stored for its kind.
 #[inline]
 fn kind_of<'a>(kinds: &'a mut Vec<Kind>, record: &Record, facts: &Facts) -> &'a Kind {
     let manner = Manner::of(record);
@@ -356,37 +356,37 @@ fn kind_of<'a>(kinds: &'a mut Vec<Kind>, record: &Record, facts: &Facts) -> &'a 
     known
 }
 
-/// What records of one kind mean to their message: those of one node, port, point, verdict, reason and leg.
+/// Meaning of records of one kind for their message: those of one node, port, point, verdict, reason and leg.
 ///
-/// A flow has few kinds and very many records, so the rules are asked once and the answer is kept.
+/// A flow has few kinds and very many records, so the rules are evaluated once for each kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     manner: Manner,
     is_warm_up: bool,
     is_of_switch: bool,
-    /// Damaged, and seen off the flow's ways: its header cannot be believed.
+    /// Damaged, and seen off the flow's paths: its header cannot be trusted.
     is_refused: bool,
     claim: Claim,
-    /// Candidate for the farthest place; [`Way::NOWHERE`] where it is none.
+    /// Candidate for the farthest place; [`Way::NOWHERE`]: none.
     last: Way,
     /// Candidate for the farthest drop.
     drop: Way,
     reason: u8,
-    /// Candidate for the nearest place; [`Way::BEYOND`] where it is none.
+    /// Candidate for the nearest place; [`Way::BEYOND`]: none.
     first: Way,
     sets: u8,
     copies: Copies,
-    /// Tells of a drop, or of the removal of a second copy.
+    /// Whether it is a drop, or the removal of a second copy.
     is_drop: bool,
     instant: Option<Instant>,
-    /// Ends the way of the message.
+    /// Whether the message ends its path here.
     is_delivery: bool,
 }
 
 impl Kind {
-    /// Kinds that are remembered.
+    /// Number of kinds remembered.
     const REMEMBERED: usize = 32;
-    /// None yet: no record has this manner.
+    /// Placeholder: no record has this key.
     pub(super) const UNKNOWN: Self = Self {
         manner: Manner::NONE,
         is_warm_up: false,
@@ -422,13 +422,13 @@ impl Kind {
         }
     }
 
-    /// Of a flow that is not seen by one receiver alone: nothing is said of it here.
+    /// The kind of records that are not evaluated for a single receiver.
     pub(super) fn refused(manner: Manner) -> Self {
         let is_of_switch = matches!(manner.point(), Some(Point::SwitchIn | Point::SwitchOut));
         Self { manner, is_of_switch, ..Self::UNKNOWN }
     }
 
-    /// Where in the memory its kind has its place.
+    /// Index of its kind in the memory.
     #[inline]
     fn place(record: &Record) -> usize {
         let node = usize::from(record.node) * 7;
@@ -450,7 +450,7 @@ impl Kind {
         let place = if returning && on_the_way { facts.hops - 1 - outward_place } else { outward_place };
         let way = Way::new(returning, place, record.point, record.node);
         let (at_from, at_to) = (record.node == facts.from, record.node == facts.to);
-        // The removal of a second copy ends no message.
+        // The removal of a second copy is no drop of the message.
         let is_drop = record.point == Point::Drop;
         let is_second_copy = is_drop && record.reason == DropReason::SecondCopy;
         let is_loss = is_drop && !is_second_copy && record.reason != DropReason::None;
@@ -472,7 +472,7 @@ impl Kind {
             return kind;
         }
         let claim = if at_from && !returning { claim_of(record.point) } else { Claim::Seen };
-        // A one-way flow has no return leg: what comes back of it is meant for nobody.
+        // A one-way flow has no return leg: a message seen there was misdirected.
         let leg_is_planned = facts.relayed || !returning;
         let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
         let is_final = returning == facts.relayed;

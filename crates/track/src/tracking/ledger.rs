@@ -1,4 +1,4 @@
-//! From what was seen of a message to its outcome, and the counts of a flow.
+//! Outcomes of messages, and the counts of a flow.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::series::FlowSeries;
 use super::window::{Closing, Copies, Instant, Seen, Stretch, UNSEEN, Way};
 use wg_record::DropReason;
 
-/// Where closed messages go.
+/// Destination of closed messages.
 #[derive(Debug)]
 pub(super) struct Closed<'a> {
-    /// Their rows, where anybody wants them.
+    /// Rows of the messages, if requested.
     pub(super) rows: Option<&'a mut Vec<Message>>,
-    /// Frames that turn out to belong to none.
+    /// Counts of frames that belong to no message.
     pub(super) unplanned: &'a mut UnplannedCounts,
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Origin {
     pub(super) life: u64,
 }
 
-/// What the closed messages of a flow and receiver add up to.
+/// Totals of the closed messages of a flow and receiver.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) summary: FlowSummary,
     pub(super) series: FlowSeries,
-    /// By code.
+    /// Number of messages by drop reason code.
     drop_reasons: Vec<u64>,
-    /// Places of a stretch that hold no message.
+    /// Positions in a stretch without a message.
     unsent: Vec<usize>,
 }
 
@@ -64,16 +64,16 @@ impl Ledger {
         Self { summary, series, drop_reasons: vec![0; DropReason::ALL.len()], unsent: Vec::new() }
     }
 
-    /// The sender began its numbers anew.
+    /// The sender restarted its numbers.
     pub(super) fn restarted(&mut self, is_warm_up: bool) {
         self.summary.restarts += u64::from(!is_warm_up);
     }
 
-    /// Judges messages for good.
+    /// Gives messages their final outcome.
     ///
-    /// A message was sent when the sender says so, or when a verified frame proves it and the plan has it. Beyond the plan only
-    /// the sender's application proves it: a frame that it does not know of is no message, be it left over from another
-    /// run or babbled.
+    /// A message was sent if the sender says so, or if a verified frame proves it and the plan has it. Beyond the plan
+    /// only the sender's application proves it: any other frame is no message, be it left over from another run or
+    /// babbled.
     pub(super) fn close(
         &mut self,
         facts: &Facts,
@@ -86,7 +86,7 @@ impl Ledger {
         let arrived = stretch.column(facts.last_instant());
         let deadline = facts.deadline_ps.unwrap_or(i64::MAX);
         self.unsent.clear();
-        // Of most messages there is nothing to tell but that they were sent and came.
+        // Most messages were sent and delivered without anything else to count.
         let of_plan = &stretch.seen[..planned.min(stretch.seen.len())];
         let first = if sent.is_none() && closed.rows.is_none() {
             of_plan.iter().take_while(|seen| seen.is_plain()).count()
@@ -163,7 +163,7 @@ impl Ledger {
         }
     }
 
-    /// The counts, once everything is closed.
+    /// The counts and series, once everything is closed.
     pub(super) fn into_parts(mut self) -> (FlowSummary, FlowSeries) {
         self.series.finish();
         let reasons = DropReason::ALL.iter().filter(|reason| **reason != DropReason::None);
@@ -174,7 +174,7 @@ impl Ledger {
     }
 }
 
-/// The outcome of a message, as far as anybody can know it.
+/// The outcome of a message, as far as it can be known.
 fn judged(facts: &Facts, message: Closing<'_>, late: bool) -> Outcome {
     let outcome = outcome(message.seen, late);
     if outcome.is_delivered() {

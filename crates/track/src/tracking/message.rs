@@ -1,4 +1,4 @@
-//! What tracking says: one row per message, and the counts of a run.
+//! Results of tracking: one row per message, and the counts of a run.
 
 use std::collections::BTreeMap;
 
@@ -12,109 +12,109 @@ use wg_record::segment::Damage;
 use wg_record::{DropReason, Gap, Point, coded};
 
 coded! {
-    /// What became of a message; exactly one per message.
+    /// Outcome of a message; exactly one per message.
     Outcome {
-        /// One intact copy came, in order and in time.
+        /// One intact copy arrived, in order and in time.
         Delivered = 0 "delivered",
-        /// More than one intact copy came.
+        /// More than one intact copy arrived.
         Duplicated = 1 "duplicated",
-        /// Its first intact copy came after one with a higher sequence number (RFC 4737, 3.3).
+        /// Its first intact copy arrived after a message with a higher sequence number (RFC 4737, 3.3).
         Reordered = 2 "reordered",
-        /// It came after its deadline.
+        /// It arrived after its deadline.
         Late = 3 "late",
-        /// No copy was seen where it should have come, nor a damaged or misdirected one anywhere.
+        /// No copy was seen at its destination, nor a damaged or misdirected one anywhere.
         Lost = 4 "lost",
-        /// Not delivered; a copy came to another end system.
+        /// Not delivered; a copy arrived at another end system.
         Misdirected = 5 "misdirected",
-        /// Not delivered; a damaged copy came (RFC 7680, 2.5: lost).
+        /// Not delivered; a damaged copy arrived (RFC 7680, 2.5: lost).
         Corrupted = 6 "corrupted",
-        /// Not seen to be delivered, while the instrument may have lost the records that would tell.
+        /// No delivery was seen, but its records may have been lost.
         Unknown = 7 "unknown",
     }
 }
 
 impl Outcome {
-    /// Whether at least one intact copy reached the application it was meant for.
+    /// Whether at least one intact copy reached the application at its destination.
     pub const fn is_delivered(self) -> bool {
         matches!(self, Self::Delivered | Self::Duplicated | Self::Reordered | Self::Late)
     }
 }
 
-/// The tracking history of one message that was sent. Times are the earliest at their point; `None` where that
-/// point did not see the message.
+/// The tracking history of one sent message. Times are the earliest at their point; `None` if the message was not seen
+/// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Its flow.
     pub flow: FlowId,
     /// The receiver whose copy this row follows; a multicast message has a row for each.
     pub to: NodeIndex,
-    /// Its number; the warm-up counts on its own.
+    /// Its sequence number; the warm-up is numbered separately.
     pub sequence: u32,
-    /// Which life of its sender it is of: counts up when the sender began its numbers anew; 65 535 for that or later.
+    /// Life of its sender: counts up when the sender restarts its numbers; 65 535 for that or later.
     pub life: u16,
-    /// Sent in the warm-up, and so excluded from every measure and count.
+    /// Whether it was sent in the warm-up, and so is excluded from every measure and count.
     pub warm_up: bool,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// When it should have been sent.
+    /// Intended sending time.
     pub intended: Option<RunTime>,
-    /// Application at the sender.
+    /// Time at the sender's application.
     pub tx_app: Option<RunTime>,
-    /// Driver at the sender.
+    /// Time at the sender's driver.
     pub tx_drv: Option<RunTime>,
-    /// Driver at the receiver or relay.
+    /// Time at the driver of the receiver or relay.
     pub rx_drv: Option<RunTime>,
-    /// Application at the receiver or relay, first intact copy.
+    /// Time at the application of the receiver or relay, first intact copy.
     pub rx_app: Option<RunTime>,
-    /// Application at the relay, sending it back.
+    /// Time at the relay's application, sending it back.
     pub back_tx_app: Option<RunTime>,
-    /// Driver at the relay, sending it back.
+    /// Time at the relay's driver, sending it back.
     pub back_tx_drv: Option<RunTime>,
-    /// Driver back at the sender.
+    /// Time at the sender's driver, coming back.
     pub back_rx_drv: Option<RunTime>,
-    /// Application back at the sender, first intact copy.
+    /// Time at the sender's application, coming back, first intact copy.
     pub back_rx_app: Option<RunTime>,
-    /// First bit on the wire at the sender; of a flow on both networks, on A.
+    /// First bit on the wire at the sender; on network A for a flow on both.
     pub tx_wire: Option<RunTime>,
-    /// Likewise on network B, where the flow is on both.
+    /// First bit on the wire at the sender on network B, for a flow on both networks.
     pub tx_wire_b: Option<RunTime>,
-    /// Last bit off the wire at the receiver; of a flow on both networks, from A.
+    /// Last bit off the wire at the receiver; from network A for a flow on both.
     pub rx_wire: Option<RunTime>,
-    /// Likewise from network B, where the flow is on both.
+    /// Last bit off the wire at the receiver from network B, for a flow on both networks.
     pub rx_wire_b: Option<RunTime>,
-    /// Frame length in bytes, DA to FCS, where it was seen nearest to the sender.
+    /// Frame length in bytes, DA to FCS, as seen nearest to the sender.
     pub length: u16,
-    /// Intact copies at the final destination; 65 535 stands for that many or more.
+    /// Number of intact copies at the final destination; 65 535 stands for that many or more.
     pub copies: u16,
-    /// Damaged copies, likewise.
+    /// Number of damaged copies, limited likewise.
     pub corrupted_copies: u16,
-    /// Copies at end systems that were not meant to get them, likewise.
+    /// Number of copies at other end systems, limited likewise.
     pub misdirected_copies: u16,
-    /// See [`Outcome::Reordered`]; also set when the outcome is another.
+    /// Whether it was reordered, see [`Outcome::Reordered`]; also set if the outcome is another.
     pub reordered: bool,
-    /// RFC 4737, 4.2.1, in messages; 0 when not reordered.
+    /// Reordering extent in messages (RFC 4737, 4.2.1); 0 if not reordered.
     pub reorder_extent: u32,
-    /// Later than the flow's deadline; also set when the outcome is another.
+    /// Whether it exceeded the flow's deadline; also set if the outcome is another.
     pub late: bool,
-    /// Not delivered: the last observer on the way, where anybody saw it at all …
+    /// Node that saw an undelivered message last on its path; `None`: no node saw it, or it was delivered.
     pub last_node: Option<u16>,
-    /// … and where there.
+    /// Observation point there.
     pub last_point: Option<Point>,
-    /// Reason of the farthest drop record, the removal of second copies apart.
+    /// Reason of the drop farthest on the path, the removal of second copies excluded.
     pub drop_reason: DropReason,
 }
 
-/// All messages of a run and what they add up to.
+/// All messages of a run and their totals.
 #[derive(Debug)]
 pub struct Tracked {
-    /// By flow, receiver in the order of the plan, warm-up first, then life and sequence; of a run too big for the windows
-    /// in parts of which each is.
+    /// Messages by flow, receiver in the order of the plan, warm-up first, then life and sequence; for a run too big
+    /// for the windows, in parts that are each in this order.
     pub messages: Vec<Message>,
-    /// Passages through switches, as they ended.
+    /// Passages through switches, in the order of their ends.
     pub passages: Vec<Passage>,
-    /// The measures' distributions.
+    /// Distributions of the measures.
     pub distributions: Distributions,
-    /// The counts.
+    /// Counts of the run.
     pub summary: RunSummary,
 }
 
@@ -123,87 +123,88 @@ pub struct Tracked {
 pub struct RunSummary {
     /// Index of the run in the plan.
     pub index: u32,
-    /// Records that were judged.
+    /// Number of records judged.
     pub records: u64,
-    /// How many numbers behind the newest one of its flow a message stayed open.
+    /// Size of the window: how many numbers behind the newest one of its flow a message stayed open.
     #[serde(default)]
     pub window: u64,
-    /// By flow number, then receiver in the order of the plan.
+    /// Counts of flows, by flow number, then receiver in the order of the plan.
     pub flows: Vec<FlowSummary>,
     /// Frames that belong to no sent message.
     pub unplanned: UnplannedCounts,
-    /// Records that came so long after later ones that they could not be put in their place.
+    /// Number of records that came too late to be sorted into their place.
     #[serde(default)]
     pub out_of_order: u64,
-    /// What the instrument may have lost, as it was told.
+    /// Gaps in the records, as given.
     #[serde(default)]
     pub gaps: Vec<Gap>,
-    /// Nodes whose clock went back while they recorded.
+    /// Nodes whose clock went back during the run.
     #[serde(default)]
     pub clock_jumps: Vec<ClockJump>,
     /// Segment files that could not be read to their end.
     pub damaged_segments: Vec<Damage>,
 }
 
-/// A node whose clock went back by more than records are ever out of order.
+/// A node whose clock went back by more than the disorder of records explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockJump {
-    /// The node, index into the plan's nodes.
+    /// Index of the node in the plan.
     pub node: u16,
-    /// How often.
+    /// Number of jumps.
     pub times: u64,
-    /// The farthest it went back, ps.
+    /// Greatest jump back, ps.
     pub farthest_ps: i64,
 }
 
-/// Counts of one flow at one receiver, in messages of the measured part unless said otherwise. `sent = delivered + lost + unknown`.
+/// Counts of one flow at one receiver, in measured messages unless stated otherwise. `sent = delivered + lost +
+/// unknown`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSummary {
-    /// The flow.
+    /// Number of the flow.
     pub flow: FlowId,
     /// The receiver; a multicast flow has an entry for each.
     pub to: NodeIndex,
-    /// Messages the plan wanted sent.
+    /// Messages in the plan.
     pub planned: u64,
     /// Messages that were sent.
     pub sent: u64,
-    /// At least one intact copy came where it should.
+    /// Messages of which at least one intact copy arrived at the destination.
     pub delivered: u64,
-    /// The others, whatever became of them.
+    /// Messages sent and not delivered, for whatever reason.
     pub lost: u64,
-    /// Delivered or lost, which nobody can tell: the instrument may have lost their records.
+    /// Messages either delivered or lost: their records may have been lost.
     #[serde(default)]
     pub unknown: u64,
-    /// More than one intact copy came.
+    /// Messages of which more than one intact copy arrived.
     pub duplicated: u64,
     /// Intact copies beyond the first, in copies.
     pub extra_copies: u64,
-    /// Came after a message with a higher number.
+    /// Messages that arrived after one with a higher number.
     pub reordered: u64,
-    /// Came after the deadline.
+    /// Messages that arrived after the deadline.
     pub late: u64,
-    /// A copy came to an end system that was not meant to get it, whatever else happened.
+    /// Messages of which a copy arrived at another end system, whatever their outcome.
     pub misdirected: u64,
-    /// A damaged copy came, whatever else happened.
+    /// Messages of which a damaged copy arrived, whatever their outcome.
     pub corrupted: u64,
-    /// By outcome; adds up to `sent`.
+    /// Messages by outcome; adds up to `sent`.
     pub outcomes: OutcomeCounts,
-    /// The warm-up, which counts nowhere else.
+    /// Messages of the warm-up, which count nowhere else.
     pub warm_up: WarmUpCounts,
     /// Messages with a drop record, by its reason.
     pub drop_reasons: BTreeMap<String, u64>,
-    /// Messages known to have been sent only because somebody received them.
+    /// Messages that are known to have been sent only because they were received.
     pub missing_send_records: u64,
-    /// Copies removed because that of the other network came first, in copies.
+    /// Copies removed as second copies, in copies.
     pub redundant_discarded: u64,
-    /// Times the sender began its numbers anew: it was restarted, or they ran over.
+    /// Number of times the sender restarted its numbers, by a restart or an overflow.
     #[serde(default)]
     pub restarts: u64,
-    /// Records whose message was closed already, because they came so many numbers behind; they count nowhere else.
+    /// Records whose message was closed already, because its number was too far behind; they count nowhere else.
     #[serde(default)]
     pub behind_window: u64,
-    /// Frames that left a switch whose coming is not remembered: of more than 8192 in one switch at a time, or more often than
-    /// they came. They are in no residence time. Counted for the first receiver of a flow.
+    /// Frames that left a switch without a remembered arrival: beyond 8192 frames in one switch at a time, or more
+    /// departures than arrivals. They have no residence time. Counted for the first receiver of a flow.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpaired_departures: u64,
 }
@@ -249,7 +250,7 @@ impl OutcomeCounts {
         } += 1;
     }
 
-    /// All messages.
+    /// Number of all messages.
     pub const fn total(&self) -> u64 {
         self.delivered
             + self.duplicated
@@ -262,25 +263,25 @@ impl OutcomeCounts {
     }
 }
 
-/// Warm-up messages.
+/// Counts of warm-up messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmUpCounts {
-    /// Sent.
+    /// Messages sent.
     pub sent: u64,
-    /// Delivered.
+    /// Messages delivered.
     pub delivered: u64,
 }
 
 /// Frames that reached an application and belong to no sent message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnplannedCounts {
-    /// No probe header of ours.
+    /// Frames without a probe header of Wiregauge.
     pub foreign: u64,
-    /// A flow that is not in the plan.
+    /// Frames of a flow that is not in the plan.
     pub unknown_flow: u64,
-    /// A flow of the plan, but a message that was never sent.
+    /// Frames of a flow in the plan, but of a message that was never sent.
     pub never_sent: u64,
-    /// Damaged so that its message cannot be told.
+    /// Frames too damaged to identify their message.
     pub damaged: u64,
 }
 

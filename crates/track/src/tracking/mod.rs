@@ -1,13 +1,12 @@
-//! The tracking history: what became of every message.
+//! The tracking history: the outcome of every message.
 //!
-//! A [`Tracker`] takes records in the order of time and gives every message exactly one outcome. The definitions
-//! are those of `docs/reference/run-directory.md`; they are stated over the whole set of records, and every fact
-//! kept of a message is a minimum, a maximum, a sum or a flag, so a duplicate or a swap has no state to upset and can
-//! never turn into a stream of errors.
+//! A [`Tracker`] takes records in the order of time and gives every message exactly one outcome. The definitions are
+//! those of `docs/reference/run-directory.md`; they refer to the whole set of records, and every stored fact of a
+//! message is a minimum, a maximum, a sum or a flag, so that no duplicate or swap can cause a series of errors.
 //!
-//! Memory does not grow with the run. Messages are kept as long as their numbers lie within a [window](window_for)
-//! of the newest number of their flow, then they are judged, counted and forgotten: a few ten bytes each, by
-//! how many points see the flow. A record that comes after its message was closed is counted as behind the window.
+//! Memory does not grow with the run. A message stays open while its number lies within a [window](window_for) of the
+//! newest number of its flow; then it is judged, counted and removed. It takes a few ten bytes, depending on how many
+//! points see the flow. A record that comes after its message was closed is counted as behind the window.
 
 mod arrivals;
 mod doubts;
@@ -41,24 +40,25 @@ use ledger::Closed;
 use passages::Passing;
 use wg_record::{Crc, FLOW_FOREIGN, Gap, Point, Record, RecordFlags};
 
-/// `slots` entry of a flow that is not followed here.
+/// Entry in `slots` of a flow that is not tracked here.
 const NO_FLOW: u16 = u16::MAX;
-/// Messages all windows of a run hold together, while none is below the least.
+/// Number of open messages in all windows of a run, unless the windows would fall below the least size.
 const OPEN_MESSAGES: usize = 1 << 17;
-/// Intended sends of numbers beyond their windows that all flows of a run keep together, while none keeps fewer than a window.
+/// Number of intended sends beyond the windows that all flows of a run store, unless each would store less than a
+/// window.
 const INTENDED: usize = 1 << 22;
-/// The least and the most messages in a window, of up to 4096 flows.
+/// Least and greatest number of messages in a window, for up to 4096 flows.
 const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
-/// Messages all windows of a run hold together at most: of more flows each has fewer.
+/// Greatest number of open messages in all windows of a run: with more flows the windows are smaller.
 const MOST_OPEN: usize = 1 << 24;
-/// Flow numbers whose last rows are handed over together.
+/// Number of flow numbers whose last rows are handed over together.
 const FLOWS_AT_ONCE: FlowId = 1 << 10;
-/// Frames in the switches that are remembered of all flows of a run, while none has fewer than a few.
+/// Number of frames in switches remembered for all flows of a run, unless each would have too few.
 const IN_SWITCHES: usize = 1 << 22;
 
-/// How many numbers behind the newest one a message of `run` stays open.
+/// Size of the window: how many numbers behind the newest one a message of `run` stays open.
 ///
-/// From 256 to 131 072, the more the fewer flows there are; a power of two.
+/// A power of two from 256 to 131 072, smaller for more flows.
 pub fn window_for(run: &Run) -> usize {
     let fair = OPEN_MESSAGES / views(run);
     let [least, most] = WINDOW;
@@ -66,7 +66,7 @@ pub fn window_for(run: &Run) -> usize {
     fair.clamp(least, most + 1).next_power_of_two().min(most)
 }
 
-/// Flows of `run`, each as often as it has receivers; at least one.
+/// Sum of the receivers of all flows of `run`; at least one.
 fn views(run: &Run) -> usize {
     run.flows.iter().map(|flow| flow.receivers().count()).sum::<usize>().max(1)
 }
@@ -86,38 +86,38 @@ fn views(run: &Run) -> usize {
 pub struct Tracker {
     run_index: u32,
     window: usize,
-    /// Place in `flows` by flow number.
+    /// Index in `flows` by flow number.
     slots: Box<[u16]>,
-    /// Each flow as its receivers see it, one entry per receiver.
+    /// State of each flow, one entry per receiver.
     flows: Vec<Vec<FlowState>>,
-    /// The frames of each flow in the switches.
+    /// Frames of each flow in the switches.
     passing: Vec<Passing>,
     unplanned: UnplannedCounts,
-    /// Whether records of no flow of the plan are counted here.
+    /// Whether records of no planned flow are counted here.
     counts_strays: bool,
     records: u64,
     messages: Option<Vec<Message>>,
     passages: Option<Vec<Passage>>,
-    /// For records that come without being grouped, and their last block.
+    /// Groups records that come ungrouped; with their last block.
     grouper: Grouper,
     grouped: Block,
-    /// By number of its manner: what a record means to the only receiver of its flow.
+    /// Meaning of records for the only receiver of their flow, by key number.
     kinds: Vec<Kind>,
 }
 
 impl Tracker {
-    /// A tracker for `run`, which was or is to be run on `network`. It keeps the rows of the messages.
+    /// A tracker for `run` on `network`. It collects the rows of messages.
     pub fn new(network: &Network, run: &Run) -> Self {
         Self::of_part(network, run, 0, 1, true)
     }
 
-    /// A tracker for the flows of part `part` of `parts`; rows are kept where asked for. What belongs to no flow of the plan is
-    /// counted in part 0.
+    /// A tracker for the flows of part `part` of `parts`; with `keeps_rows` it collects rows. Records of no planned
+    /// flow are counted in part 0.
     pub fn of_part(network: &Network, run: &Run, part: usize, parts: usize, keeps_rows: bool) -> Self {
         Self::with_window(network, run, part, parts, keeps_rows, window_for(run))
     }
 
-    /// Likewise with a window of so many messages, a power of two.
+    /// As [`of_part`](Self::of_part), with a window of this many messages, a power of two.
     pub fn with_window(
         network: &Network,
         run: &Run,
@@ -166,7 +166,7 @@ impl Tracker {
         }
     }
 
-    /// Keeps the distributions of these measures only; counts and rows stay what they are.
+    /// Restricts the distributions to these measures; counts and rows stay the same.
     pub fn measuring(mut self, measures: &[Measure]) -> Self {
         for flow in self.flows.iter_mut().flatten() {
             flow.keep_only(measures);
@@ -174,7 +174,7 @@ impl Tracker {
         self
     }
 
-    /// Knows of what the instrument may have lost: messages without a trace are then not all lost.
+    /// Sets the gaps in the records: messages without a trace may then be unknown instead of lost.
     pub fn with_gaps(mut self, run: &Run, gaps: &[Gap]) -> Self {
         for flow in self.flows.iter_mut().flatten() {
             flow.doubt(run, gaps);
@@ -182,11 +182,11 @@ impl Tracker {
         self
     }
 
-    /// Takes records in the order of time. Order matters between copies of a message and between messages that
-    /// arrived at the same time, and where a sender began its numbers anew.
+    /// Takes records in the order of time. The order matters between copies of a message, between messages that arrived
+    /// at the same time, and where a sender restarted its numbers.
     ///
-    /// Flows have nothing to do with each other, so they are taken one after the other: what is known of a flow
-    /// is then at hand for all of its records.
+    /// Flows are independent, so they are processed one after the other: the state of a flow is then in cache for all
+    /// of its records.
     pub fn observe_all(&mut self, records: &[Record]) {
         let mut block = std::mem::replace(&mut self.grouped, Block::empty());
         for records in records.chunks(Grouper::MOST) {
@@ -219,7 +219,7 @@ impl Tracker {
         }
     }
 
-    /// Makes sure that `kinds` has those of these manners. Returns whether any is of a switch.
+    /// Ensures that `kinds` has entries for these keys. Returns whether any key is of a switch.
     fn learn(&mut self, manners: &[Manner]) -> bool {
         self.kinds.resize(manners.len().max(self.kinds.len()), Kind::UNKNOWN);
         let mut is_of_switch = false;
@@ -263,7 +263,7 @@ impl Tracker {
         self.unplanned.damaged += disbelieved;
     }
 
-    /// A frame is counted once, where an application got it; its other records are other views of it.
+    /// Counts a frame once, where an application received it; other records show the same frame.
     fn note_stray(&mut self, record: &Record) {
         if self.counts_strays && record.point == Point::ApplicationReceive {
             let counts = &mut self.unplanned;
@@ -292,8 +292,9 @@ impl Tracker {
         Tracked { messages, passages, ..tracked }
     }
 
-    /// Likewise; the rows left are handed over in parts, flow by flow in ascending order, so that those of a run of many
-    /// flows, whose messages may all be open at its end, are never all in memory. Trackers of one run have the same parts.
+    /// As [`finish`](Self::finish), but hands over the remaining rows in parts, flow by flow in ascending order, so
+    /// that those of a run of many flows, whose messages may all be open at its end, are never all in memory. Trackers
+    /// of one run have the same parts.
     pub(crate) fn finish_in_parts(
         mut self,
         mut hand_over: impl FnMut(Vec<Message>, Vec<Passage>),
@@ -324,7 +325,7 @@ impl Tracker {
             }
             let mut rows = rows.unwrap_or_default();
             let mut gone = up_to(&mut passages, last, |passage| passage.flow);
-            // Stable: of a flow, messages that were closed before come before those that were still open.
+            // Stable: messages of a flow that were closed earlier precede those that were still open.
             rows.sort_by_key(|message| message.flow);
             gone.sort_by_key(|passage| passage.flow);
             hand_over(rows, gone);
@@ -344,12 +345,12 @@ impl Tracker {
     }
 }
 
-/// Takes the rows of flows up to `last` from the end of rows in the descending order of their flows.
+/// Takes the rows of flows up to `last` from the end of rows in descending order of flows.
 fn up_to<T>(rows: &mut Vec<T>, last: FlowId, flow: impl Fn(&T) -> FlowId) -> Vec<T> {
     rows.split_off(rows.partition_point(|row| flow(row) > last))
 }
 
-/// Appends without a copy where there was nothing before.
+/// Appends `more`, without a copy if `rows` is empty.
 fn append<T>(rows: &mut Vec<T>, mut more: Vec<T>) {
     if rows.is_empty() {
         *rows = more;
@@ -358,7 +359,7 @@ fn append<T>(rows: &mut Vec<T>, mut more: Vec<T>) {
     }
 }
 
-/// The flows of part `part` of `parts`: parts have about the same number of planned messages.
+/// The flows of part `part` of `parts`, which have about the same number of planned messages.
 pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
     let sends = run.sends_by_flow();
     let weight = |flow: &wg_plan::Flow| -> u64 {
@@ -379,9 +380,9 @@ pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
     mine
 }
 
-/// Notes a record with every receiver whose copy it tells of: one taken at a receiver with that one, one taken before
-/// the ways part with all behind it. What concerns nobody (a frame gone astray) goes to the first, so that
-/// it is counted once. What a relay sends back concerns the receiver that relays, and nobody else.
+/// Notes a record with every receiver whose copy it concerns: one taken at a receiver with that one, one taken before
+/// the paths part with all behind it. A record that concerns none (a misdirected frame) goes to the first, so that it
+/// is counted once. An answer of a relay concerns the receiver that relays, and no other.
 fn observe_multicast(receivers: &mut [FlowState], record: &Record, closed: &mut Closed<'_>) -> bool {
     if record.flags.has(RecordFlags::RETURN)
         && let Some(relayed) = receivers.iter_mut().find(|flow| flow.is_answered_as(record.flow))

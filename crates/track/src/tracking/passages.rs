@@ -1,9 +1,9 @@
 //! Passages of frames through switches.
 //!
-//! A passage is the record of a frame entering a switch together with each record of it leaving, by whatever port.
-//! A frame that enters a switch more than once in one direction (a link duplicated it) is paired in the order in which
-//! it came and left each port. The warm-up is left out. A frame that leaves although nobody remembers that it came is
-//! counted: its residence is in no figure.
+//! A passage is a frame's record of entering a switch together with each record of leaving it, by any port. The entries
+//! and departures of a frame that enters a switch more than once in one direction (duplicated by a link) are paired in
+//! order, for each port. The warm-up is excluded. A departure without a remembered arrival is counted: it has no
+//! residence time.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,58 +12,58 @@ use wg_frame::time::RunTime;
 use wg_record::Sketch;
 use wg_record::{Point, Record, RecordFlags};
 
-/// The least and the most frames in a switch that are remembered of a flow, node and direction; powers of two.
+/// Least and greatest number of frames remembered for a flow, switch and direction; powers of two.
 const REMEMBERED: [usize; 2] = [1 << 6, 1 << 12];
-/// Frames remembered of a flow that entered a switch twice, or gave their place to another while they were in it.
+/// Number of remembered frames of a flow that entered a switch twice, or were displaced while they were in it.
 const REPEATED: usize = 1 << 12;
 
-/// One frame through one switch.
+/// The passage of one frame through one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Its flow.
     pub flow: u16,
     /// Its sequence number.
     pub sequence: u32,
-    /// The switch, index into the plan's nodes.
+    /// Index of the switch in the plan.
     pub node: u16,
-    /// The port it left by, from 1.
+    /// Egress port, from 1.
     pub port: u16,
-    /// On the way back from a relay.
+    /// Whether it is on the way back from a relay.
     pub returning: bool,
-    /// When it came, last bit in or as the switch timestamps it.
+    /// Time of arrival, of the last bit or as the switch timestamps it.
     pub came: RunTime,
-    /// When it left.
+    /// Time of departure.
     pub left: RunTime,
 }
 
-/// Where and in which direction.
+/// Switch and direction.
 type Place = (u16, bool);
 
 /// The frames of one flow in the switches.
 #[derive(Debug)]
 pub(super) struct Passing {
     flow: u16,
-    /// Frames that are remembered of a switch and direction.
+    /// Number of frames remembered for a switch and direction.
     remembered: usize,
     switches: Vec<Switch>,
     repeated: HashMap<(Place, u32), Repeated>,
     oldest: VecDeque<(Place, u32)>,
     hops: Vec<((u16, u16), Sketch)>,
-    /// Departures from a switch that has seen frames of the flow come, but remembers none of this number.
+    /// Number of departures without a remembered arrival, from switches that have seen arrivals of the flow.
     unpaired: u64,
 }
 
 #[derive(Debug)]
 struct Switch {
     place: Place,
-    /// By sequence number modulo its length; grows as needed.
+    /// Frames by sequence number modulo the length; grows as needed.
     frames: Vec<Frame>,
-    /// The ports that frames left by, as they came up: of most flows one.
+    /// Egress ports of frames, in the order of first use; one for most flows.
     ports: Vec<u16>,
-    /// By frame, `words` words: a bit for each of `ports` that it left by.
+    /// For each frame `words` words, with a bit for each entry of `ports` by which it left.
     left: Vec<u64>,
     words: usize,
-    /// Whether any frame was seen to enter; of captures it may be that only the far side was tapped.
+    /// Whether any frame was seen to enter; captures may have tapped the far side only.
     has_entered: bool,
 }
 
@@ -73,22 +73,22 @@ struct Frame {
     came: i64,
     sequence: u32,
     is_known: bool,
-    /// It entered again: see `repeated`.
+    /// Whether it entered again: see `repeated`.
     is_repeated: bool,
 }
 
 const NO_FRAME: Frame = Frame { came: 0, sequence: 0, is_known: false, is_repeated: false };
 
-/// A frame that entered the switch more than once, or gave its place to another.
+/// A frame that entered the switch more than once, or was displaced.
 #[derive(Debug, Default)]
 struct Repeated {
     came: Vec<i64>,
-    /// How often it left by each port.
+    /// Number of departures by each port.
     left: HashMap<u16, usize>,
 }
 
 impl Passing {
-    /// Of flow `flow`; so many frames are remembered of each switch and direction, within limits.
+    /// Passages of flow `flow`, with `remembered` frames for each switch and direction, within limits.
     pub(super) fn new(flow: u16, remembered: usize) -> Self {
         let [least, most] = REMEMBERED;
         let remembered = remembered.clamp(least, most).next_power_of_two();
@@ -163,8 +163,8 @@ impl Passing {
         }
     }
 
-    /// When the frame entered that leaves a switch; `None` where that is not remembered, which is counted unless none was ever
-    /// seen to enter.
+    /// Time at which a leaving frame entered; `None` if that is not remembered, which is counted unless no frame was
+    /// ever seen to enter.
     #[inline]
     fn came(&mut self, place: Place, record: &Record) -> Option<i64> {
         let (switch, slot) = self.slot(place, record.sequence);
@@ -187,7 +187,7 @@ impl Passing {
         None
     }
 
-    /// Frames that left a switch unremembered.
+    /// Number of the flow.
     pub(super) fn flow(&self) -> u16 {
         self.flow
     }
@@ -238,7 +238,7 @@ impl Passing {
         !self.repeated.is_empty() && self.repeated.contains_key(&(place, sequence))
     }
 
-    /// Another frame takes the place of one that is still in the switch: numbers far apart may share a place.
+    /// Stores a frame that is displaced while still in the switch: distant numbers may share a slot.
     #[cold]
     fn put_aside(&mut self, place: Place, frame: Frame) {
         let entry = self.repeated.entry((place, frame.sequence)).or_default();
@@ -268,8 +268,8 @@ impl Passing {
 }
 
 impl Switch {
-    /// The place of `sequence`, which another frame may hold. It grows to `most` for frames that have left by some port, and
-    /// further for those that are still in the switch: they are the ones that wait longest, and none may be missed.
+    /// Slot of `sequence`, which another frame may occupy. The table grows to `most` for frames that have left by some
+    /// port, and further for those still in the switch: they wait longest, and none may be lost.
     #[inline]
     fn slot(&mut self, sequence: u32, most: usize) -> usize {
         let [_, waiting] = REMEMBERED;
@@ -306,7 +306,7 @@ impl Switch {
         self.left[slot * self.words..][..self.words].fill(0);
     }
 
-    /// The frame leaves by `port`; whether for the first time.
+    /// Notes that the frame leaves by `port`; returns whether for the first time.
     #[inline]
     fn leave(&mut self, slot: usize, port: u16) -> bool {
         let at = match self.ports.iter().position(|other| *other == port) {
@@ -331,7 +331,7 @@ impl Switch {
         self.ports.len() - 1
     }
 
-    /// The ports a frame left by.
+    /// The ports by which a frame left.
     fn left_by(&self, slot: usize) -> impl Iterator<Item = u16> {
         let own = &self.left[slot * self.words..][..self.words];
         let ports = self.ports.iter().enumerate();
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
     use wg_record::{Clock, Crc, DropReason};
 
-    /// However few frames are remembered of each flow, a burst that waits in a switch is not forgotten there.
+    /// However few frames are remembered for each flow, a burst that waits in a switch is not forgotten.
     #[test]
     fn frames_that_wait_in_a_switch_are_remembered_however_many_flows_there_are() {
         let mut passing = Passing::new(1, 1);
@@ -373,8 +373,8 @@ mod tests {
         assert_eq!(passing.unpaired_departures(), 0);
     }
 
-    /// Of more frames than are remembered of a switch, those without a residence are counted, each once; where arrivals are not
-    /// recorded at all, no departure is missed.
+    /// With more frames than are remembered for a switch, those without a residence time are counted, each once; if
+    /// arrivals are not recorded at all, no departure counts as unpaired.
     #[test]
     fn departures_whose_arrival_is_forgotten_are_counted() {
         let mut passing = Passing::new(1, 1);

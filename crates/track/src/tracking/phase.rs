@@ -8,28 +8,28 @@ use super::ledger::{Closed, Ledger, Origin};
 use super::window::Window;
 use wg_record::Record;
 
-/// Lives of a sender whose messages can be open at once.
+/// Greatest number of lives of a sender with open messages.
 const MOST_LIVES: usize = 8;
 
-/// Windows by the life of the sender, and the order of arrival across them.
+/// Windows of the sender's lives, and the order of arrival over all of them.
 ///
-/// A sender that hands a number over again has begun its numbers anew: it was restarted, or its 32 bits ran
-/// over. From then on it is in its next life. A frame belongs to the latest life that has handed its number over.
+/// A sender that hands a number over again has restarted its numbers, by a restart or an overflow of 32 bits. From then
+/// on it is in its next life. A frame belongs to the latest life that has handed its number over.
 #[derive(Debug)]
 pub(super) struct Phase {
     is_warm_up: bool,
     planned: u32,
-    /// Of a window, and of the intended sends beyond it.
+    /// Limits of a window, and of the intended sends beyond it.
     limits: [usize; 2],
     lives: VecDeque<Window>,
-    /// Which life the first of `lives` is.
+    /// Number of the life of the first of `lives`.
     first_life: u64,
     arrivals: Arrivals,
     /// Whether a record may be waiting for a window to reach it.
     has_waiting: bool,
 }
 
-/// A life of the sender and what its records change.
+/// A life of the sender, with the state that its records change.
 #[derive(Debug)]
 pub(super) struct Life<'a> {
     pub(super) window: &'a mut Window,
@@ -62,13 +62,13 @@ impl Phase {
         &mut self.lives[life]
     }
 
-    /// The life of the sender while it is its only one, as it nearly always is, and nothing waits for it.
+    /// The only life of the sender, as in nearly every case, if no record waits for it.
     #[inline]
     pub(super) fn only_life(&mut self) -> Option<Life<'_>> {
         if self.lives.len() == 1 && !self.has_waiting { Some(self.life(0)) } else { None }
     }
 
-    /// One of the lives whose messages can be open.
+    /// One of the lives with open messages.
     #[inline]
     pub(super) fn life(&mut self, life: usize) -> Life<'_> {
         Life {
@@ -86,13 +86,13 @@ impl Phase {
         self.has_waiting
     }
 
-    /// Keeps a record of a number ahead for later; true when too many wait, so that the window must go to them.
+    /// Stores a record of a number ahead; true if too many wait, so that the window must advance to them.
     pub(super) fn keep(&mut self, life: usize, record: &Record) -> bool {
         self.has_waiting = true;
         self.lives[life].keep(record)
     }
 
-    /// The life a record is of; one in which the sender's application hands its number over once more begins the next.
+    /// The life of a record; a number that the sender's application hands over again begins the next life.
     #[inline]
     pub(super) fn life_of(&mut self, sequence: u32, is_handover: bool, is_at_source: bool) -> usize {
         let last = self.lives.len() - 1;
@@ -106,13 +106,14 @@ impl Phase {
         self.lives.iter().rposition(|window| window.was_handed_over(sequence)).unwrap_or(last)
     }
 
-    /// Whether there are more lives than can be kept.
+    /// Whether there are more lives than allowed.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.lives.len() > MOST_LIVES
     }
 
-    /// Makes room for `sequence` in `life`, closing what came long before; returns which of the lives that are left it is.
+    /// Makes room for `sequence` in `life`, closing much older messages; returns the index of the life among those
+    /// left.
     #[cold]
     pub(super) fn advance(
         &mut self,
@@ -156,7 +157,7 @@ impl Phase {
         }
     }
 
-    /// The records of the lowest number that waited and is reached now.
+    /// The records of the lowest number that waited and is now reached.
     #[inline]
     pub(super) fn reached(&mut self) -> Option<Vec<Record>> {
         let reached = self.lives.iter_mut().find_map(Window::reached);
@@ -175,7 +176,7 @@ impl Phase {
     }
 }
 
-/// The place of a message in the order of sending.
+/// Position of a message in the order of sending.
 #[inline]
 pub(super) fn ordinal(life: u64, sequence: u32) -> Ordinal {
     life << 32 | u64::from(sequence)

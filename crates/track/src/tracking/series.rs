@@ -11,7 +11,7 @@ macro_rules! measures {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Measure { $($(#[$doc])* $variant),* }
         impl Measure {
-            /// All of them.
+            /// All measures.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
             /// The name in files and reports.
             pub const fn name(self) -> &'static str {
@@ -44,13 +44,13 @@ measures! {
     StackUp = "stack_up",
     /// `tx_app` against the message before, numbers following on each other
     Period = "period",
-    /// Latency against the message before, likewise
+    /// Latency against the message before, numbers following on each other
     Ipdv = "ipdv",
     /// `rx_app` against the arrival before
     ReceivePeriod = "receive_period",
     /// `tx_wire` against the frame before on network A
     BagSpacing = "bag_spacing",
-    /// What a spacing falls short of the BAG
+    /// Shortfall of a spacing against the BAG
     BagJitter = "bag_jitter",
     /// `|rx_wire_b - rx_wire|`
     Skew = "skew",
@@ -58,15 +58,15 @@ measures! {
     WindowError = "window_error",
 }
 
-/// Values added to a sketch at once.
+/// Number of values added to a sketch at once.
 const AT_ONCE: usize = 256;
 
-/// The message before, as far as the next one needs it.
+/// The previous message, as far as the next one needs it.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     life: u64,
     sequence: u32,
-    /// What the next one is compared with, ps.
+    /// Value to compare the next one with, ps.
     value: i64,
 }
 
@@ -74,20 +74,20 @@ struct Before {
 #[derive(Debug, Default)]
 pub struct FlowSeries {
     sketches: Vec<Sketch>,
-    /// Values that are added together, while their sketch is at hand.
+    /// Values that are added together, while their sketch is in cache.
     waiting: Vec<i64>,
-    /// Likewise, of measures whose values come one by one.
+    /// Waiting values of measures whose values come one by one.
     spaced: [Vec<i64>; 3],
     is_relayed: bool,
     is_on_both: bool,
     bag_ps: Option<i64>,
     /// Period and planned reception, ps.
     schedule: Option<(i64, i64)>,
-    /// For the period and for the variation of latency.
+    /// Previous messages for the period and for the variation of latency.
     before: [Option<Before>; 2],
     arrived: Option<i64>,
     left: Option<i64>,
-    /// By measure: whether its values are kept.
+    /// Whether the values of each measure are collected.
     wanted: Vec<bool>,
 }
 
@@ -108,7 +108,7 @@ impl FlowSeries {
         }
     }
 
-    /// Keeps the values of these measures only.
+    /// Restricts collection to these measures.
     pub(super) fn keep_only(&mut self, measures: &[Measure]) {
         self.wanted = Measure::ALL.iter().map(|measure| measures.contains(measure)).collect();
     }
@@ -118,7 +118,7 @@ impl FlowSeries {
         self.wanted.get(measure as usize).is_some_and(|wanted| *wanted)
     }
 
-    /// Its sketches that have values, by name.
+    /// Non-empty sketches, by name.
     pub fn sketches(&self) -> impl Iterator<Item = (&'static str, &Sketch)> {
         let named = Measure::ALL.iter().map(|measure| measure.name()).zip(&self.sketches);
         named.filter(|(_, sketch)| sketch.n() > 0)
@@ -129,7 +129,7 @@ impl FlowSeries {
         self.sketches.get(measure as usize)
     }
 
-    /// Takes the time since the event before, with others of its kind.
+    /// Adds the time since the previous event, together with others of its measure.
     #[inline]
     fn add(&mut self, measure: Measure, ps: i64) {
         let spaced = &mut self.spaced[measure as usize - Measure::ReceivePeriod as usize];
@@ -140,7 +140,7 @@ impl FlowSeries {
         }
     }
 
-    /// Takes what still waits, and needs its memory no longer.
+    /// Adds the waiting values and frees their memory.
     pub(super) fn finish(&mut self) {
         for (measure, spaced) in [Measure::ReceivePeriod, Measure::BagSpacing, Measure::BagJitter]
             .into_iter()
@@ -148,11 +148,11 @@ impl FlowSeries {
         {
             self.sketches[measure as usize].add_all(&std::mem::take(spaced));
         }
-        // What is left is kept until all flows are through.
+        // The rest is kept until all flows are finished.
         self.waiting = Vec::new();
     }
 
-    /// Takes an arrival at the application of the outward leg.
+    /// Takes the arrival time of a message at the application of the outward leg.
     #[inline]
     pub(super) fn arrived(&mut self, ps: i64) {
         if self.wants(Measure::ReceivePeriod)
@@ -162,7 +162,7 @@ impl FlowSeries {
         }
     }
 
-    /// Takes a frame that left on network A.
+    /// Takes the departure time of a frame on network A.
     #[inline]
     pub(super) fn left(&mut self, ps: i64) {
         let Some(bag) = self.bag_ps else { return };
@@ -173,7 +173,7 @@ impl FlowSeries {
         }
     }
 
-    /// Takes messages that are being closed, in the order of numbers; `unsent` are places without a message.
+    /// Takes messages that are being closed, in the order of numbers; `unsent` are positions without a message.
     pub(super) fn close(&mut self, life: u64, stretch: Stretch<'_>, unsent: &[usize]) {
         use Instant::{BackRxApp, BackRxDrv, BackTxApp, BackTxDrv, Intended, RxApp, RxDrv, TxApp, TxDrv};
         let messages = Sent { stretch, unsent };
@@ -210,12 +210,12 @@ impl FlowSeries {
         self.take_steps(life, messages);
     }
 
-    /// Takes the sum of the differences of the pairs (end, start), of messages that have all their times.
+    /// Adds the sums of differences of the pairs (end, start), for messages that have all their times.
     fn take(&mut self, measure: Measure, messages: Sent<'_>, pairs: &[(Instant, Instant)]) {
         self.take_whole(measure, messages, pairs, &[]);
     }
 
-    /// Likewise, of messages that have all of `needed` too.
+    /// As [`take`](Self::take), for messages that have all of `needed` too.
     fn take_whole(
         &mut self,
         measure: Measure,
@@ -237,7 +237,7 @@ impl FlowSeries {
             Some(None) => return,
             Some(second) => second,
         };
-        // There is only one zero, and two copies come in either order.
+        // Zero has no sign here, and two copies come in either order.
         let is_magnitude = measure == Measure::Skew;
         if needed.is_empty() && second.is_none() && messages.unsent.is_empty() && !is_magnitude {
             let both = ends.iter().zip(starts).filter(|&(end, start)| *end != UNSEEN && *start != UNSEEN);
@@ -258,7 +258,7 @@ impl FlowSeries {
         self.settle(measure);
     }
 
-    /// Takes period and latency against the message before.
+    /// Adds period and latency variation against the previous message.
     fn take_steps(&mut self, life: u64, messages: Sent<'_>) {
         let Some(sent) = messages.stretch.column(Instant::TxApp) else {
             self.before = [None; 2];
@@ -275,7 +275,7 @@ impl FlowSeries {
         });
     }
 
-    /// Takes the differences of `value` between messages whose numbers follow on each other.
+    /// Adds the differences of `value` between messages with consecutive numbers.
     fn take_step(&mut self, measure: Measure, life: u64, messages: Sent<'_>, value: impl Fn(usize) -> i64) {
         if !self.wants(measure) {
             return;
@@ -298,7 +298,7 @@ impl FlowSeries {
         self.settle(measure);
     }
 
-    /// Adds what was gathered to a sketch.
+    /// Adds the waiting values to a sketch.
     fn settle(&mut self, measure: Measure) {
         self.sketches[measure as usize].add_all(&self.waiting);
         self.waiting.clear();
@@ -308,7 +308,7 @@ impl FlowSeries {
 /// The parts of a latency or round trip.
 const SPLIT: [Measure; 3] = [Measure::StackDown, Measure::Network, Measure::StackUp];
 
-/// A stretch without the places that hold no message.
+/// A stretch without the positions that hold no message.
 #[derive(Clone, Copy)]
 struct Sent<'a> {
     stretch: Stretch<'a>,
@@ -331,11 +331,11 @@ fn schedule_of(flow: &wg_plan::Flow, to: NodeIndex) -> Option<(i64, i64)> {
     (period > 0).then_some((period, reception.offset.as_picos()))
 }
 
-/// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
+/// Distributions of a run, flow by flow; they merge with those of other runs or parts.
 #[derive(Debug, Default)]
 pub struct Distributions {
-    /// By flow and receiver.
+    /// Distributions of the measures, by flow and receiver.
     pub flows: Vec<(FlowId, NodeIndex, FlowSeries)>,
-    /// Residence times by flow, switch and output port.
+    /// Residence times, by flow, switch and egress port.
     pub hops: Vec<(FlowId, u16, u16, Sketch)>,
 }

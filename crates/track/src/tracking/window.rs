@@ -1,8 +1,8 @@
-//! What the records say about each message that can still change.
+//! Facts from the records about each message that can still change.
 //!
-//! A [`Window`] holds the messages of one flow, phase and receiver whose numbers lie close enough to the newest
-//! one. It is a ring over the sequence number, so that finding a message is an index and memory does not grow
-//! with the run. What falls out at its old end is closed: judged, counted and forgotten.
+//! A [`Window`] holds the messages of one flow, phase and receiver whose numbers are close to the newest one. It is a
+//! ring over the sequence number, so that finding a message is an index and memory does not grow with the run. Messages
+//! that leave it at the old end are closed: judged, counted and removed.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,15 @@ use wg_frame::time::RunTime;
 use super::due::Due;
 use wg_record::{Point, Record};
 
-/// Messages a window begins with; it doubles up to its limit as numbers come that need it.
+/// Initial number of messages of a window; it doubles up to its limit as needed.
 const FIRST: usize = 64;
-/// Numbers far ahead that wait for their sender to get there.
+/// Greatest number of numbers far ahead that wait for their sender.
 const MOST_AHEAD: usize = 1 << 16;
-/// A time nothing was seen at. A run is at most 106 days, so only nonsense has it; it is taken for the one before.
+/// The time of no observation. A run lasts at most 106 days, so only a nonsensical record has it; such a time is
+/// lowered by 1 ps.
 pub(super) const UNSEEN: i64 = i64::MAX;
 
-/// The times of a message that the messages table keeps.
+/// The times of a message in the messages table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Instant {
@@ -40,8 +41,8 @@ pub(super) enum Instant {
 impl Instant {
     pub(super) const COUNT: usize = Self::RxWireB as usize + 1;
 
-    /// The time a record of `point` gives, seen at the source or the destination of its leg; `on_b` where it is of
-    /// the copy on network B of a flow that travels on both.
+    /// The time that a record of `point` gives, at the source or the destination of its leg; `on_b` for the copy on
+    /// network B of a flow on both.
     #[inline]
     pub(super) fn of(
         point: Point,
@@ -72,19 +73,19 @@ impl Instant {
     }
 }
 
-/// A place on the way of a message, ordered as a message passes them: leg, node on the leg, point at the node, node.
-/// A node that is not on the way comes after all that are.
+/// A place on the path of a message, in the order of the path: leg, node on the leg, point at the node, node. A node
+/// off the path comes after all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Way(u32);
 
 impl Way {
-    /// Before every place: nothing was seen.
+    /// Before every place: nothing seen.
     pub(super) const NOWHERE: Self = Self(0);
     /// After every place.
     pub(super) const BEYOND: Self = Self(u32::MAX);
-    /// Places on a leg that can be told apart.
+    /// Number of distinguishable places on a leg.
     pub(super) const PLACES: u16 = 1 << 10;
-    /// Set in every real place.
+    /// Bit set in every real place.
     const SEEN: u32 = 1 << 31;
 
     #[inline]
@@ -106,47 +107,47 @@ impl Way {
     }
 }
 
-/// What is known of one message besides its times.
+/// State of one message besides its times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Nearest place to the sender that an undamaged record is from, and below it the frame length there.
+    /// Nearest place to the sender with an undamaged record, and in the lower bits the frame length there.
     nearest: u64,
-    /// Copies at applications, see [`Copies`].
+    /// Numbers of copies at applications, see [`Copies`].
     copies: Copies,
-    /// Farthest on the way.
+    /// Farthest place on the path.
     pub(super) last: Way,
-    /// Farthest drop.
+    /// Place of the farthest drop.
     pub(super) drop: Way,
     /// Distance in arrivals to the earliest arrival with a higher number; 0: in order.
     pub(super) extent: u32,
-    /// Copies removed because that of the other network came first.
+    /// Number of copies removed as second copies.
     pub(super) redundant_discarded: u16,
     /// Code of the reason of `drop`.
     pub(super) reason: u8,
     flags: u8,
 }
 
-/// How many copies came to applications, by how they came: four counters side by side that stop at their limit.
+/// Numbers of copies at applications, by kind: four adjacent counters that saturate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Copies(u64);
 
 impl Copies {
     pub(super) const NONE: Self = Self(0);
-    /// Intact, at the final destination.
+    /// An intact copy at the final destination.
     pub(super) const INTACT: Self = Self(1);
-    /// Undamaged, at any application.
+    /// An undamaged copy at any application.
     pub(super) const ARRIVED: Self = Self(1 << 16);
-    /// Damaged, at an application on the way.
+    /// A damaged copy at an application on the path.
     pub(super) const CORRUPTED: Self = Self(1 << 32);
-    /// Intact, at an application that was not meant to get it.
+    /// An intact copy at an application off the path.
     pub(super) const MISDIRECTED: Self = Self(1 << 48);
 
-    /// Of both.
+    /// Combination of both kinds.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Counts copies up by at most one each.
+    /// Adds at most one copy of each kind.
     #[inline]
     fn add(&mut self, more: Self) {
         const HALF_FULL: u64 = 0x8000_8000_8000_8000;
@@ -171,7 +172,7 @@ impl Copies {
         (self.0 >> kind.0.trailing_zeros() & 0xffff) as u16
     }
 
-    /// One intact copy and no odd one.
+    /// Exactly one intact copy and no other.
     #[inline]
     fn is_one(self) -> bool {
         self.0 & !(0xffff * Self::ARRIVED.0) == Self::INTACT.0
@@ -189,21 +190,21 @@ impl Seen {
         reason: 0,
         flags: 0,
     };
-    /// The sender has a record of sending it.
+    /// The sender recorded its sending.
     pub(super) const SEND_RECORDED: u8 = 1;
-    /// An application of the sender handed it over.
+    /// The sender's application handed it over.
     pub(super) const HANDED_OVER: u8 = 2;
-    /// Somebody verified its CRC.
+    /// An observer verified its CRC.
     pub(super) const VERIFIED: u8 = 4;
 
-    /// Sent, delivered once and nothing else.
+    /// Whether it was sent, delivered once and nothing else happened.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         let odd = self.extent | u32::from(self.redundant_discarded) | u32::from(self.reason);
         self.copies.is_one() && odd == 0 && self.has(Self::SEND_RECORDED)
     }
 
-    /// Takes an undamaged record from here, of a frame of so many bytes. [`Way::BEYOND`] is no place.
+    /// Notes an undamaged record at this place, of a frame of `length` bytes. [`Way::BEYOND`] is no place.
     #[inline]
     pub(super) fn comes_by(&mut self, way: Way, length: u16) {
         self.nearest = self.nearest.min(u64::from(way.0) << 16 | u64::from(length));
@@ -212,11 +213,11 @@ impl Seen {
     pub(super) fn add(&mut self, copies: Copies) {
         self.copies.add(copies);
     }
-    /// Frame length nearest to the sender; 0 where nothing undamaged was seen.
+    /// Frame length nearest to the sender; 0 if no undamaged record was seen.
     pub(super) fn length(&self) -> u16 {
         if self.nearest >> 16 < u64::from(Way::BEYOND.0) { (self.nearest & 0xffff) as u16 } else { 0 }
     }
-    /// Copies of one kind.
+    /// Number of copies of one kind.
     #[inline]
     pub(super) fn copies(&self, kind: Copies) -> u16 {
         self.copies.of(kind)
@@ -232,24 +233,24 @@ impl Seen {
     }
 }
 
-/// Messages with consecutive numbers that are being closed.
+/// A stretch of messages with consecutive numbers that are being closed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch<'a> {
-    /// Number of the first.
+    /// Number of the first message.
     pub(super) first: u32,
     pub(super) seen: &'a [Seen],
-    /// By instant; empty where no message has such a time.
+    /// Times by instant; empty if no message has such a time.
     times: [&'a [i64]; Instant::COUNT],
 }
 
 impl<'a> Stretch<'a> {
-    /// The times of one kind, [`UNSEEN`] where there is none; `None` where no message has one.
+    /// The times of one instant, [`UNSEEN`] if missing; `None` if no message has one.
     #[inline]
     pub(super) fn column(&self, instant: Instant) -> Option<&'a [i64]> {
         let column = self.times[instant as usize];
         (!column.is_empty()).then_some(column)
     }
-    /// The message at this place of the stretch.
+    /// The message at this position of the stretch.
     #[expect(clippy::cast_possible_truncation, reason = "a stretch is no longer than the window")]
     pub(super) fn at(&self, place: usize) -> Closing<'a> {
         Closing { sequence: self.first + place as u32, seen: &self.seen[place], stretch: *self, place }
@@ -266,7 +267,7 @@ pub(super) struct Closing<'a> {
 }
 
 impl Closing<'_> {
-    /// When, ps.
+    /// The time of an instant, ps.
     #[inline]
     pub(super) fn ps(&self, instant: Instant) -> Option<i64> {
         self.stretch.column(instant).map(|column| column[self.place]).filter(|ps| *ps != UNSEEN)
@@ -276,14 +277,14 @@ impl Closing<'_> {
     }
 }
 
-/// Where a number lies against the window.
+/// Position of a number relative to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Its slot.
+    /// Open, in this slot.
     Open(usize),
-    /// Its message is closed.
+    /// Closed.
     Closed,
-    /// The window does not reach it yet.
+    /// Not yet reached by the window.
     Ahead,
 }
 
@@ -294,16 +295,16 @@ pub(super) struct Window {
     base: u32,
     limit: usize,
     states: Vec<Seen>,
-    /// By instant: the earliest time by slot; empty until the flow has such a time.
+    /// Earliest time by instant and slot; empty until the flow has such a time.
     times: [Vec<i64>; Instant::COUNT],
-    /// Records of numbers that the window does not reach and no record of the sender vouches for.
+    /// Records of numbers beyond the window, unconfirmed by any record of the sender.
     ahead: BTreeMap<u32, Vec<Record>>,
-    /// Intended sends of numbers that the window does not reach.
+    /// Intended sends of numbers beyond the window.
     pub(super) due: Due,
 }
 
 impl Window {
-    /// A window of at most so many messages, a power of two, that keeps so many intended sends beyond them.
+    /// A window of at most `limit` messages, a power of two, with at most `intended` intended sends beyond them.
     pub(super) fn new([limit, intended]: [usize; 2]) -> Self {
         Self {
             base: 0,
@@ -320,15 +321,15 @@ impl Window {
         sequence as usize & self.states.len().wrapping_sub(1)
     }
 
-    /// The slot of `sequence`, if it is open as the window stands.
+    /// Slot of `sequence`, if it is open in the window as it is.
     #[inline]
     pub(super) fn open_slot(&self, sequence: u32) -> Option<usize> {
-        // A number that has run over lies below the base, not a little above it.
+        // A wrapped number lies below the base, not a little above it.
         let distance = sequence.checked_sub(self.base)? as usize;
         (distance < self.states.len()).then(|| self.slot(sequence))
     }
 
-    /// Where `sequence` lies; the window grows to its limit for it, but never closes a message.
+    /// Position of `sequence`; the window grows to its limit for it, but never closes a message.
     #[inline]
     pub(super) fn place(&mut self, sequence: u32) -> Place {
         let Some(distance) = sequence.checked_sub(self.base) else { return Place::Closed };
@@ -347,7 +348,7 @@ impl Window {
     fn grow(&mut self, needed: usize) {
         let (old, new) = (self.states.len(), needed.next_power_of_two().max(FIRST).min(self.limit));
         let moved = |slot: usize| {
-            // The one number at or above `base` that lies in this slot.
+            // The one number at or above `base` that belongs to this slot.
             let ahead = slot.wrapping_sub(self.base as usize) & (old - 1);
             (self.base as usize + ahead) & (new - 1)
         };
@@ -365,7 +366,7 @@ impl Window {
         self.states = states;
     }
 
-    /// Whether `sequence` is within so many windows of the newest open number.
+    /// Whether `sequence` is within a few windows of the newest open number.
     pub(super) fn is_near(&self, sequence: u32) -> bool {
         u64::from(sequence) < u64::from(self.base) + 2 * self.limit as u64
     }
@@ -375,7 +376,7 @@ impl Window {
         &mut self.states[slot]
     }
 
-    /// Notes a time; true when it is earlier than any before.
+    /// Notes a time; true if it is earlier than any before.
     #[inline]
     pub(super) fn note(&mut self, slot: usize, instant: Instant, time: RunTime) -> bool {
         let ps = time.as_picos().min(UNSEEN - 1);
@@ -392,14 +393,15 @@ impl Window {
         is_earliest
     }
 
-    /// The flow has such a time from now on.
+    /// Column of an instant, created when the flow first has such a time.
     #[cold]
     fn begun(column: &mut Vec<i64>, slots: usize, slot: usize) -> &mut i64 {
         column.resize(slots, UNSEEN);
         &mut column[slot]
     }
 
-    /// Whether the sender's application is known to have handed `sequence` over. A closed message was.
+    /// Whether the sender's application is known to have handed `sequence` over. A closed message counts as handed
+    /// over.
     pub(super) fn was_handed_over(&self, sequence: u32) -> bool {
         match sequence.checked_sub(self.base) {
             None => true,
@@ -410,7 +412,7 @@ impl Window {
         }
     }
 
-    /// Keeps a record of a number ahead for later; true when too many wait, so that the window must go to them.
+    /// Stores a record of a number ahead; true if too many wait, so that the window must advance to them.
     pub(super) fn keep(&mut self, record: &Record) -> bool {
         self.ahead.entry(record.sequence).or_default().push(*record);
         self.ahead.len() > MOST_AHEAD
@@ -421,51 +423,52 @@ impl Window {
         self.ahead.first_key_value().map(|(&sequence, _)| sequence)
     }
 
-    /// The records of the lowest number that waits, once the window reaches it.
+    /// The records of the lowest waiting number, once the window reaches it.
     pub(super) fn reached(&mut self) -> Option<Vec<Record>> {
         let reach = u64::from(self.base) + self.limit as u64;
         self.waiting().filter(|&sequence| u64::from(sequence) < reach)?;
         self.ahead.pop_first().map(|(_, records)| records)
     }
 
-    /// The intended send of the lowest number that has one kept, once the window reaches it.
+    /// The intended send of the lowest stored number, once the window reaches it.
     pub(super) fn due_now(&mut self) -> Option<Record> {
         let reach = u64::from(self.base) + self.limit as u64;
         self.due.take_below(reach)
     }
 
-    /// The base that lets `sequence` in and leaves room for some numbers after it, so that closing is done in runs.
+    /// The base that admits `sequence` and leaves room for some numbers after it, so that closing is done in batches.
     pub(super) fn base_for(&self, sequence: u32) -> u32 {
         let room = (self.limit / 8).max(1) as u64;
         let base = (u64::from(sequence) + room).saturating_sub(self.limit as u64);
         u32::try_from(base).unwrap_or(u32::MAX).clamp(self.base, sequence)
     }
 
-    /// The highest number that the window can hold without closing one.
+    /// The highest number that fits without closing a message.
     pub(super) fn farthest(&self) -> u32 {
         u32::try_from(u64::from(self.base) + self.limit as u64 - 1).unwrap_or(u32::MAX)
     }
 
-    /// One more than the highest number that can be open.
+    /// The highest number that can be open, plus one.
     pub(super) fn end(&self) -> u32 {
         u32::try_from(u64::from(self.base) + self.states.len() as u64).unwrap_or(u32::MAX)
     }
 
-    /// Closes every message below `base`, in order of its number.
+    /// Closes every message below `base`, in order of number.
     pub(super) fn close_below(&mut self, base: u32, mut close: impl FnMut(Stretch<'_>)) {
         let count = base.min(self.end()).saturating_sub(self.base) as usize;
         self.close(count, &mut close);
         self.base = self.base.max(base);
     }
 
-    /// Closes what is open. Number 2^32 - 1 would never fall below a base, so it is counted by itself.
+    /// Closes all open messages. Number 2^32 - 1 would never fall below a base, so it is closed separately.
     pub(super) fn close_all(&mut self, mut close: impl FnMut(Stretch<'_>)) {
         let count = (u32::MAX - self.base) as usize + 1;
         self.close(count.min(self.states.len()), &mut close);
         self.base = self.end();
     }
 
-    /// Closes the first `count` messages and makes their slots free, a stretch before and one after the ring's end.
+    /// Closes the first `count` messages and frees their slots, as one stretch before and one after the end of the
+    /// ring.
     #[expect(clippy::cast_possible_truncation, reason = "a stretch is no longer than the window")]
     fn close(&mut self, count: usize, close: &mut impl FnMut(Stretch<'_>)) {
         let begin = self.slot(self.base);

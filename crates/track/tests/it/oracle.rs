@@ -484,7 +484,8 @@ impl Judge<'_> {
         }
     }
 
-    /// By definition: the k-th departure of a number by a port belongs to its k-th coming to the switch, if that was before.
+    /// By definition: the k-th departure of a number by a port belongs to its k-th coming to the switch, if that was
+    /// before.
     fn unpaired_departures(&self) -> u64 {
         if self.flow.receivers().next() != Some(self.to) {
             return 0;

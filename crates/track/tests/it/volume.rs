@@ -221,7 +221,8 @@ fn what_comes_behind_the_window_is_counted_and_changes_nothing() {
     assert_eq!(whole.messages[3].outcome, Outcome::Duplicated);
 }
 
-/// Records of a sender that takes three times as long as planned: message by message as it makes them, with what arrives.
+/// Records of a sender that takes three times as long as planned: message by message as it makes them, with what
+/// arrives.
 fn late_records(count: u32) -> Vec<Record> {
     let of = |k: u32| {
         let (due, sent) = (i64::from(k) * 1_000_000, i64::from(k) * 3_000_000 + 500);

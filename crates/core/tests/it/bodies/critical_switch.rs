@@ -63,7 +63,7 @@ struct Run {
     incoming_free: [RunTime; PORTS],
     free_at: [RunTime; PORTS],
     back_at: RunTime,
-    /// By frame: ports where its copies have not ended.
+    /// Ports where copies have not ended, by frame.
     fates: Vec<BTreeSet<usize>>,
     on_wire: [Option<Frame>; PORTS],
 }

@@ -64,7 +64,7 @@ struct Run {
     free_at: RunTime,
     on_wire: Option<Sent>,
     ended: Vec<bool>,
-    /// By flow: number and length of time-triggered frames that wait.
+    /// Number and length of waiting time-triggered frames, by flow.
     waiting: BTreeMap<u16, Vec<(u32, u16)>>,
     last_of: BTreeMap<(TrafficClass, u16), u32>,
     again: BTreeSet<u32>,

@@ -162,7 +162,7 @@ fn ends_at_a_host(config: HostConfig, arrivals: &[Arrival]) -> BTreeMap<usize, E
 struct Model<'a> {
     config: &'a HostConfig,
     sizes: Vec<ReceiveBuffer>,
-    /// By buffer: numbers of frames in their order. Those behind the slots are in the FIFO.
+    /// Numbers of the frames in each buffer, in order. Those behind the slots are in the FIFO.
     held: Vec<Vec<usize>>,
     ends: BTreeMap<usize, End>,
 }

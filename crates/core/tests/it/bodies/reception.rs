@@ -7,8 +7,8 @@ use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
 
-/// Of any frames on both networks: a dropped second copy has a first one on the other network within SkewMax,
-/// which served for no other; no pair of copies within SkewMax is delivered; integrity is the rule itself.
+/// For any frames on both networks: a dropped second copy has a first one on the other network within SkewMax, which
+/// served for no other; no pair of copies within SkewMax is delivered; integrity is the rule itself.
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let bag = Bag::ALL[usize::from(input.byte() % 8)];

@@ -40,10 +40,10 @@ fn relay(all: &[MacAddress], recovery: RecoveryConfig, individual: Option<Recove
     StreamTable::default().with_relays(vec![junction], relays).expect("addresses differ")
 }
 
-/// Of any frames in any member streams: copies share the number, differ in address and are what the frame was when they
-/// pass; within the history and between resets a number passes once; every frame is passed, discarded or without
-/// number; what is discarded as repeated passed before; latent errors and counts never go back. A system on the way
-/// that joins the same streams decides alike, and keeps number and tag.
+/// For any frames in any member streams: copies share the number, differ in address and equal the original frame when
+/// they pass; within the history and between resets a number passes once; every frame is passed, discarded or without
+/// number; a frame discarded as repeated passed before; latent errors and counts never go back. A relay that joins the
+/// same streams decides alike, and keeps number and tag.
 #[expect(clippy::too_many_lines, reason = "an operation each, over one state")]
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);

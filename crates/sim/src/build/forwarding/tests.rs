@@ -1,4 +1,4 @@
-//! What is looked at when tables are built.
+//! Cost of building forwarding tables.
 
 use wg_core::frame::NetworkId;
 use wg_plan::{HostModel, Link, Node, Receive};
@@ -61,8 +61,8 @@ fn islands(count: u16) -> (Network, Run) {
     (network, run)
 }
 
-/// A node looks at what is listed for it: were all flows listed for each, or each looked through for all, the work of building
-/// would grow with the product of both.
+/// A node looks only at flows listed for it: were all flows listed for each, or each looked through for all, the work
+/// of building would grow with the product of both.
 #[test]
 fn no_node_looks_at_the_flows_of_others() {
     for count in [1, 10, 1_000] {

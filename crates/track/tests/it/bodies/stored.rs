@@ -1,4 +1,5 @@
-//! Stored records with bytes changed, cut off or made up: reading ends, and what comes of it is records or a named damage.
+//! Stored records with bytes changed, cut off or made up: reading ends, and what comes of it is records or a named
+//! damage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
