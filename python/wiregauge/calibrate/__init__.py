@@ -1,6 +1,6 @@
-"""The instrument measures itself: clocks, schedule, generator, constant overhead, linearity; and keeps what it found.
+"""Calibration of the instrument: clocks, schedule, generator, constant overhead, linearity; and its storage.
 
-Modules that measure are imported where they are used; what is here is light enough for every start of the program.
+Modules that measure are imported where they are used, so that importing this package is cheap.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Measuring loops of the agent program: started, listened to line by line, ended in good order.
+"""Runs the measuring loops of the agent program and reads their output line by line.
 
-What was told before Ctrl-C is kept: the loops tell each fact as soon as they know it.
+Facts printed before Ctrl-C are used: the loops print each fact as soon as it is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def listen(arguments: Sequence[str], heard: Callable[[Any], None]) -> bool:
-    """Runs the agent program and hands over each line it prints; returns whether it came to its end.
+    """Runs the agent program and passes on each line it prints; returns whether it ran to its end.
 
     Raises BenchMissingError when it cannot run or fails.
     """
@@ -52,7 +52,7 @@ def listen(arguments: Sequence[str], heard: Callable[[Any], None]) -> bool:
         process.stderr.close()
         code = process.wait()
     if code != 0:
-        # Of bad usage the first line says what is wrong; the last one only points to the help.
+        # After wrong usage the first line has the reason; the last one only points to the help.
         wrong = [line.removeprefix("error:").strip() for line in said if line.startswith("error:")]
         why = wrong[0] if wrong else said[-1] if said else f"it ended with code {code}"
         cure = f"; {program} seems to be of another version: install wiregauge again" if wrong else ""
@@ -63,7 +63,7 @@ def listen(arguments: Sequence[str], heard: Callable[[Any], None]) -> bool:
 def tick(
     period_ns: int, count: int, *, core: int, priority: int, progress: Callable[[float], None]
 ) -> tuple[Floats, list[str], bool]:
-    """A plain timer loop: how late its ticks came, ns, what the host refused it, and whether it came to its end."""
+    """A plain timer loop: lateness of its ticks, ns, what the host refused it, and whether it ran to its end."""
     late: list[int] = []
     refused: list[str] = []
 

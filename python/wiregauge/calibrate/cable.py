@@ -1,8 +1,8 @@
-"""Traversal time over cable length: the constant overhead of the instrument, and whether the rest is a cable.
+"""Traversal time over cable length: the constant overhead of the instrument, and a check of the slope.
 
-t(l) = k + s l by ordinary least squares. The intercept k is everything that is not cable (transmitter, receiver, where
-in the frame the timestamps are taken) and can be subtracted from later measurements with the same; the slope s must be
-one that copper or fibre has, or the points are not what they seem. After "Delay Overhead Estimation" of the
+t(l) = k + s l by ordinary least squares. The intercept k is everything that is not cable (transmitter, receiver, the
+timestamps' position in the frame) and can be subtracted from later measurements with the same; the slope s must be
+plausible for copper or fibre, or the points are wrong. After "Delay Overhead Estimation" of the
 high-precision test bed for switches (section III-B).
 """
 
@@ -23,14 +23,14 @@ from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.files import SMALL, read_text
 
 LIGHT_NS_PER_M: Final = 1 / 0.299792458
-"""One metre of light in vacuum, ns (SI: c = 299 792 458 m/s)."""
+"""Time of light in vacuum per metre, ns (SI: c = 299 792 458 m/s)."""
 PLAUSIBLE: Final = (0.59, 0.80)
-"""Propagation speeds of network cables as fractions of c: from the slowest allowed by ISO/IEC 11801 (570 ns
-per 100 m, 0.585,
-rounded) to foamed coaxial cable (0.8); twisted pair has 0.6 to 0.75, fibre 0.67 to 0.69."""
+"""Propagation speeds of network cables as fractions of c: from the slowest allowed by ISO/IEC 11801 (570 ns per 100 m,
+0.585, rounded) to foamed coaxial cable (0.8); twisted pair has 0.6 to 0.75, fibre 0.67 to 0.69.
+"""
 _MOST_POINTS: Final = 10_000
 _LARGEST: Final = 1e30
-"""Beyond it a figure is no measurement but a division by next to nothing."""
+"""Limit above which a figure results from a division by nearly zero."""
 _COLUMNS: Final = {
     "length_m": "length of the cable, m",
     "time_ns": "traversal time, ns",
@@ -43,7 +43,7 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A measured length. `time_ns` is a mean; `uncertainty_ns` bounds its error, whatever the cause."""
+    """A measured length. `time_ns` is a mean; `uncertainty_ns` bounds its error from any cause."""
 
     length_m: float
     time_ns: float
@@ -54,7 +54,7 @@ class Point:
 
 
 def cable_results(points: Sequence[Point]) -> dict[str, Any]:
-    """The fit through at least two lengths. Raises CalibrationError where there are not."""
+    """The line through at least two lengths. Raises CalibrationError where there are fewer."""
     if len({point.length_m for point in points}) < 2:
         raise CalibrationError(
             "a line needs cables of at least two lengths, better five; the points have "
@@ -116,13 +116,13 @@ def _fraction(slope: float) -> float | None:
 
 
 def _plausible(fraction: float | None, ends: tuple[float | None, float | None] | None) -> dict[str, Any]:
-    """Whether some speed within the interval is one that cables have."""
+    """Whether some speed within the interval is plausible for cables."""
     low, high = PLAUSIBLE
     span = f"{low:g} to {high:g} c"
     if fraction is None:
         return {"holds": False, "text": "a longer cable takes no longer: these points are not from a cable"}
     least = ends[0] if ends and ends[0] is not None else fraction
-    # A slope whose interval reaches zero allows any speed.
+    # A slope whose interval includes zero allows any speed.
     most = (ends[1] if ends[1] is not None else math.inf) if ends else fraction
     if low <= fraction <= high:
         return {"holds": True, "text": f"{fraction:.3f} c lies within {span}, as of cables"}
@@ -139,9 +139,8 @@ def _plausible(fraction: float | None, ends: tuple[float | None, float | None] |
 
 
 def read_points(path: Path) -> list[Point]:
-    """The points of a CSV file with a head line: `length_m`, `time_ns`, and of `uncertainty_ns`, `min_ns`,
-    `max_ns`, `n` what is
-    known. Raises CalibrationError with file and line.
+    """Reads the points of a CSV file with a header: `length_m`, `time_ns`, and optionally `uncertainty_ns`, `min_ns`,
+    `max_ns`, `n`. Raises CalibrationError with file and line.
     """
     try:
         text = read_text(path, SMALL, "utf-8-sig")

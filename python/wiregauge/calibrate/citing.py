@@ -1,7 +1,6 @@
-"""Which calibrations a run may rest on: chosen before it, written into its manifest, each with its use or the
-reason against it.
+"""Chooses the calibrations that a run may use, before it, for its manifest, each with its use or the reason against it.
 
-A run directory then says by itself what was subtracted and why; judging it elsewhere or later needs no other file.
+A run directory then documents by itself what was subtracted and why; judging it elsewhere or later needs no other file.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from wiregauge.plan import Campaign
 from wiregauge.runner import Simulated
 
 LONGEST: Final = datetime.timedelta(days=30)
-"""Age at which a calibration counts as stale. Oscillators age, dust gathers, cables are replugged; a month is
-the interval at
-which working standards are commonly compared, and a loop takes less than a minute."""
+"""Age at which a calibration counts as stale: oscillators age, dust gathers, cables are replugged; a month is the usual
+interval between comparisons of working standards, and a loop takes less than a minute.
+"""
 
 
 def standing(calibration: Calibration, now: datetime.datetime | None = None) -> list[str]:
-    """Why no run on this machine can use it, whatever its link; empty when one can."""
+    """Reasons why no run on this machine can use a calibration, whatever its link; empty when one can."""
     age = (now or datetime.datetime.now(datetime.UTC)) - calibration.made
     found = []
     if calibration.content["state"] != "complete":
@@ -48,10 +47,9 @@ def standing(calibration: Calibration, now: datetime.datetime | None = None) -> 
 def cite(campaign: Campaign, *, driver: str, realtime: bool, store: Store) -> list[dict[str, Any]]:
     """Calibrations of each kind for the manifest of a run about to begin on this machine (see `_chosen`).
 
-    What was measured in the simulator says nothing of this machine and is not cited. `corrections` are
-    constant overheads that may be subtracted, empty where there are none or it is not
-    `used`. A file that
-    cannot be read is left out: what is wrong with it is for `wiregauge calibrate list` to say.
+    Simulated calibrations do not apply to this machine and are not cited. `corrections` are constant overheads that may
+    be subtracted, empty where there are none or the calibration is not `used`. A file that cannot be read is left out:
+    `wiregauge calibrate list` reports its fault.
     """
     found, _ = store.all()
     links = {identity.link_of(campaign.network, run.link_rate_bps) for run in campaign.runs}
@@ -67,9 +65,8 @@ def cite(campaign: Campaign, *, driver: str, realtime: bool, store: Store) -> li
 
 
 def _chosen(newest_first: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The newest that can be used; more than one where older ones correct what newer ones do not. The newest
-    of all, with its
-    reason, where none can be used.
+    """The newest usable calibration; more where older ones correct what newer ones do not. The newest of all, with its
+    reason, where none is usable.
     """
     usable = [one for one in newest_first if one["used"]]
     chosen: list[dict[str, Any]] = []
@@ -114,7 +111,7 @@ def _citation(calibration: Calibration, *, driver: str, links: set[str], realtim
 
 
 def _other_driver(its: str, own: str) -> str:
-    """A driver is named with its interface where it is that of one: `igb eth0`."""
+    """Text for a different driver, with its interface where a driver is that of one: `igb eth0`."""
     same = its.split(" ", maxsplit=1)[0] == own.split(" ", maxsplit=1)[0]
     what = "interface" if same else "driver"
     return f"another {what}: its driver is {its}, that of this run is {own}"

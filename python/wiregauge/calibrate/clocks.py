@@ -1,8 +1,7 @@
-"""What reading each clock costs, in which steps it moves, and how clocks drift apart.
+"""The cost of reading each clock, its step, and the drift between clocks.
 
-The loops are the agent program's (`wiregauge-agent clocks`); here is what follows from them. The table is that
-of Table 1
-of the MAPS study (Verbree and Shvartsman, GVSETS 2015), with the steps beside it.
+The loops are the agent program's (`wiregauge-agent clocks`); their facts are evaluated here. The table is Table 1 of
+the MAPS study (Verbree and Shvartsman, GVSETS 2015), with the steps added.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ REFERENCE = "CLOCK_MONOTONIC_RAW"
 
 
 def clock_results(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The results of the facts that the agent program told, in order; what was not reached is missing.
+    """The results from the agent program's facts, in order; those not reached are missing.
 
-    ValueError when not even the first fact is there.
+    Raises ValueError when not even the first fact is there.
     """
     begun = next((fact for fact in facts if fact["kind"] == "begun"), None)
     if begun is None:
@@ -53,7 +52,7 @@ def _without(fact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cost(cost: Mapping[str, Any], name: str, begun: Mapping[str, Any]) -> dict[str, Any]:
-    """Statistics of the cost, ns. Readings overlap with the ruler's, so up to one of these may be hidden in each."""
+    """Statistics of the cost, ns. Readings overlap with the reference's, so each may hide up to one of these."""
     ruler = name == begun["ruler"]
     return {
         "n": cost["n"],
@@ -77,7 +76,7 @@ def _drift(
     if len(together) < 3 or name == REFERENCE:
         return None
     rows = [fact["readings"][position] for fact in together]
-    # Differences from the first reading are whole numbers far below 2**53; readings since 1970 are not.
+    # Differences from the first reading are integers far below 2**53; readings since 1970 are not.
     at = np.array([row[1] - rows[0][1] for row in rows], dtype=np.float64)
     shown = np.array([row[0] - rows[0][0] for row in rows], dtype=np.float64)
     if name == begun["ruler"] and name != REFERENCE:

@@ -1,4 +1,4 @@
-"""What can go wrong in a calibration, by whose fault it is."""
+"""The errors of a calibration, by whose fault they are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ class CalibrationError(Exception):
 
 
 class BenchMissingError(CalibrationError):
-    """This machine cannot measure what was asked; the text says why and the cure."""
+    """This machine cannot make the measurement; the text says why and the cure."""
 
 
 class StoppedError(CalibrationError):
-    """Asked to stop before anything was measured."""
+    """The user stopped the calibration before anything was measured."""

@@ -1,4 +1,4 @@
-"""Models of hosts from runs: a test that tells most of a host, and how well a model says what other runs found."""
+"""Host models from runs: a test that identifies most of a host, and predictions of other runs for comparison."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from wiregauge.runner import Trials
 
 PAYLOADS = "64B 256B 512B 1024B 1472B"
 _AT_ONCE = "400Gbit/s"
-"""Links between namespaces carry a frame at once: their token buckets bound the rate alone."""
+"""Rate of links between namespaces, which forward a frame at once: their token buckets alone limit the rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A figure of one flow and run as measured and as the simulator gives it with the models, ns."""
+    """A figure of a flow and run as measured and as simulated with the models, ns."""
 
     run: str
     flow: str
@@ -38,7 +38,7 @@ class Prediction:
 
 
 def host_test(*, bench: str, count: int, rate: str, seed: int) -> Test:
-    """Two hosts and what tells most of them: lengths, bursts that keep the receiver busy, and messages turned back."""
+    """A test that identifies most of two hosts: lengths, bursts that keep the receiver busy, and relayed messages."""
     return (
         Test("host model", seed=seed, bench=bench)
         .end_system("one")
@@ -61,7 +61,7 @@ def host_test(*, bench: str, count: int, rate: str, seed: int) -> Test:
 
 
 def write_model(path: Path, fit: HostFit, name: str, source: str) -> None:
-    """Writes the file; never over one that is there. Raises CalibrationError."""
+    """Writes the model file; never over an existing one. Raises CalibrationError."""
     remarks = (
         f"Host {fit.name} as the records of {source} tell, one run: {fit.sent} messages sent, {fit.received} received.",
         *(f"Not told: {sentence}." for sentence in fit.untold),
@@ -76,7 +76,7 @@ def write_model(path: Path, fit: HostFit, name: str, source: str) -> None:
 
 
 def predict(directory: RunDirectory, models: Mapping[str, Path], trials: Trials, place: Path) -> Judgement:
-    """Simulates the test of `directory` with these models of its hosts, into the new folder `place`."""
+    """Simulates the test of `directory` with these models of its hosts, in the new folder `place`."""
     rate = _AT_ONCE if directory.traits.driver == "veth" else None
     text = with_host_models((directory.root / "test.xml").read_bytes(), models, name="prediction", rate=rate)
     place.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def predict(directory: RunDirectory, models: Mapping[str, Path], trials: Trials,
 
 
 def beside(measured: Judgement, predicted: Judgement) -> list[Prediction]:
-    """Median and 99th percentile of the latency of every flow and run."""
+    """Median and 99th percentile of the latency of every flow and run, measured and predicted."""
     found = []
     for run, other in zip(measured.runs, predicted.runs, strict=True):
         point = ", ".join(f"{axis} {value}" for axis, value in run.plan.point.items())

@@ -1,4 +1,6 @@
-"""What `wiregauge calibrate host --json` prints, typed; its schema is made from this. Times in ps, latencies in ns."""
+"""The types of the output of `wiregauge calibrate host --json`; the schema is generated from them. Times in ps,
+latencies in ns.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ INTERVALS = (
     "intervals of parameters are of one run: of chance within it, not of what another start, load or day of the same "
     "host would change; --beside with another run shows whether the model holds there"
 )
-"""What the intervals cover."""
+"""The scope of the intervals, as printed."""
 
 Times = Annotated[
     list[tuple[float, int]], Meta(description="share, %, and time, ps; ascending from 0 to 100 %")
@@ -97,7 +99,7 @@ def host_json(
     *,
     seen: bool,
 ) -> HostModelShown:
-    """The object that is printed."""
+    """The printed object."""
     return HostModelShown(
         schema=1,
         intervals=INTERVALS,
@@ -116,7 +118,7 @@ def schema_path() -> Path:
 
 
 def host_schema() -> dict[str, Any]:
-    """The schema."""
+    """The JSON Schema."""
     return json_schema(
         HostModelShown,
         "`wiregauge calibrate host --json`",

@@ -1,8 +1,7 @@
-"""What a calibration belongs to: the host, its kernel, the driver and the link. Another of these is another instrument.
+"""The identity that a calibration belongs to: host, kernel, driver and link. A change of any is another instrument.
 
-Two identities are compared key by key, and each key that differs is a reason not to use a calibration. The
-host is known
-by a hash of its machine number, so that a calibration can be passed on without telling where it was made.
+Two identities are compared key by key, and each key that differs is a reason not to use a calibration. The host is
+identified by a hash of its machine number, so that a calibration can be passed on without revealing its origin.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Identity = dict[str, str]
 
 
 def here(*, driver: str, link: str, realtime: bool | None = None) -> Identity:
-    """The identity of this machine with a driver and a link; `realtime` None where scheduling plays no part."""
+    """The identity of this machine with a driver and a link; `realtime` None where scheduling does not matter."""
     found = {
         "host": _host(),
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
@@ -35,13 +34,13 @@ def here(*, driver: str, link: str, realtime: bool | None = None) -> Identity:
 
 
 def link_of(network: Network, swept_bps: int | None = None) -> str:
-    """The links of a network as text: their rates, the lowest first, or the one that a sweep gives them all."""
+    """The links of a network as text: their rates, the lowest first, or the one that a sweep sets for all."""
     rates = {swept_bps} if swept_bps else {link.rate_bps for link in network.links}
     return ", ".join(rate_name(rate) for rate in sorted(rates))
 
 
 def differences(made: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """One sentence per key in which the two differ; empty when it is the same instrument."""
+    """A sentence for each key in which the two differ; empty for the same instrument."""
     found = []
     for key in dict.fromkeys((*made, *now)):
         was, is_now = made.get(key, "not known"), now.get(key, "not known")
@@ -65,7 +64,7 @@ def _processor() -> str:
 
 
 def rate_name(bps: int) -> str:
-    """A rate as identities name it."""
+    """A rate as text in identities."""
     for size, unit in ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s")):
         if bps >= size:
             return f"{bps / size:g} {unit}"

@@ -1,6 +1,6 @@
-"""What a run of the instrument says of the instrument: loop, generator, pacing, simulated cables, linearity.
+"""Tests of the instrument by runs of its own: loop, generator, pacing, simulated cables, linearity.
 
-Functions here make the tests and turn their messages into results; whoever calls them runs the tests in between.
+Functions here make the tests and evaluate their messages; the caller runs the tests in between.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wiregauge.config.builder_nodes import Clock, Host
 Floats = NDArray[np.float64]
 
 HEADERS: Final = {"raw": 18, "udp": 46}
-"""Bytes of a frame that are not payload, FCS included."""
+"""Bytes of a frame around its payload, FCS included."""
 OVERHEAD: Final = 20
 """Preamble, start delimiter and inter-packet gap, bytes."""
 LATENCIES: Final = (("latency", "rx_app", "tx_app"), ("driver_latency", "rx_drv", "tx_drv"))
@@ -32,13 +32,13 @@ GRADES: Final = ("VALID", "DEGRADED", "INVALID")
 
 
 def _pair(name: str, protocol: str, *, host: str | None = None, seed: int = 1, rate: str = "1Gbit/s") -> Test:
-    """Two end systems back to back, and a flow from one to the other."""
+    """A test of two end systems back to back, with a flow from one to the other."""
     test = Test(name, seed=seed, host=host).end_system("a").end_system("b").link("a", "b", rate=rate)
     return test.flow(10, protocol=protocol, from_="a", to="b")
 
 
 def _time(ps: int) -> str:
-    """A time as the test language writes it, exact to the picosecond."""
+    """A time in the test language, exact to the picosecond."""
     return f"{ps // 1000}.{ps % 1000:03d}ns"
 
 
@@ -56,8 +56,8 @@ def loop_test(
     rate: str,
     seed: int,
 ) -> Test:
-    """Back to back, idle and under load, repeated. The load comes the other way: it keeps the instrument busy, and
-    what is measured never queues behind it.
+    """A test back to back, idle and under load, repeated. The load goes in the other direction: it keeps the instrument
+    busy, but measured frames never queue behind it.
     """
     test = _pair("loop", protocol, seed=seed, rate=rate).timing(warm_up="200ms", drain="100ms")
     test.send(10, period=period, payload=f"{payloads[0]}B", count=count).receive(10)
@@ -71,7 +71,7 @@ def loop_test(
 
 
 def loop_results(runs: Sequence[Run], protocol: str) -> dict[str, Any]:
-    """Errors of each payload and load, over its repeats."""
+    """Errors for each payload and load, over its repeats."""
     groups: dict[tuple[int, int], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.plan.sends[0].payload, run.plan.most_load_percent), []).append(run)
@@ -104,7 +104,7 @@ def loop_results(runs: Sequence[Run], protocol: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCase:
-    """A frame generation test: so many frames of `frame_bytes` (with FCS), from start to start `gap_ps` apart."""
+    """A generation test: frames of `frame_bytes` (with FCS), `gap_ps` apart from start to start."""
 
     name: str
     frame_bytes: int
@@ -112,7 +112,7 @@ class GeneratorCase:
 
 
 def generator_cases(frame_bytes: int, gap_ns: int, rate_bps: int) -> list[GeneratorCase]:
-    """Line rate, and the gap: the two scenarios of the high-precision test bed (section III-C)."""
+    """Line rate, and the given gap: the two scenarios of the high-precision test bed (section III-C)."""
     bits = (frame_bytes + OVERHEAD) * 8
     line_ps = -(-bits * 10**12 // rate_bps)
     cases = [
@@ -139,9 +139,8 @@ def generator_test(
     mode: str | None = None,
     backend: str | None = None,
 ) -> Test:
-    """Sends the frames of cases of one length, one run each; what arrives is counted, what was timestamped at the
-    sender is judged. `mode` says what is kept when a frame is late, `backend` how frames leave; None for what the test
-    language has.
+    """Sends the frames of cases of one length, one run each; arrivals are counted, the sender's timestamps are judged.
+    `mode` says what is kept when a frame is late, `backend` how frames leave; None for the defaults.
     """
     length = cases[0].frame_bytes
     if length < 64 or length - HEADERS[protocol] < 12:
@@ -157,7 +156,7 @@ def generator_test(
 
 
 def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: int) -> dict[str, Any]:
-    """How far the gaps between frames are from what was asked, by each timestamp the sender has."""
+    """Deviation of the gaps between frames from the intended ones, by each timestamp of the sender."""
     ideal = case.gap_ps / 1e3
     on_line = (case.frame_bytes + OVERHEAD) * 8e9 / rate_bps
     timestamps = {}
@@ -185,11 +184,10 @@ def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: in
 
 
 def _gaps(times: Floats, ideal: float, on_line: float, frame_bytes: int) -> dict[str, Any]:
-    """Figures of the gaps between successive frames.
+    """Statistics of the gaps between successive frames.
 
-    Mean bandwidth = bits of a frame * (n - 1) / (last - first), as the high-precision test bed counts: frames with FCS,
-    without preamble and gap. Burst: a frame that follows within 1.5 times its own time on the line, where that was
-    not asked for.
+    Mean bandwidth = bits of a frame * (n - 1) / (last - first), as in the high-precision test bed: frames with FCS,
+    without preamble and gap. Burst: a frame that follows within 1.5 times its own time on the line unintentionally.
     """
     gaps = np.diff(times)
     off = gaps - ideal
@@ -225,7 +223,7 @@ def _share(count: int, flags: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def _spread(off: Floats) -> dict[str, Any]:
-    """A histogram between p0.5 and p99.5, so that the middle is seen."""
+    """A histogram between p0.5 and p99.5, to show the middle."""
     ascending = np.sort(off)
     low = stats.quantile(ascending, 0.005)
     return histogram(off, ascending[ascending >= low])
@@ -235,7 +233,7 @@ def _spread(off: Floats) -> dict[str, Any]:
 
 
 def pacing_test(*, protocol: str, period: str, count: int, rate: str, seed: int) -> Test:
-    """The sender's schedule as it is in any test."""
+    """A test of the sender's usual schedule."""
     test = _pair("pacing", protocol, seed=seed, rate=rate).timing(warm_up="200ms", drain="50ms")
     return test.send(10, period=period, payload="64B", count=count).receive(10)
 
@@ -262,12 +260,12 @@ def _tail(values: Floats) -> dict[str, Any]:
     return {"one_in": shape.one_in.tolist(), "value_ns": shape.value.tolist()}
 
 
-# -- in the simulator, where the truth is known -------------------------------------------------------------------
+# -- in the simulator, with known true delays ----------------------------------------------------------------------
 
 COARSEST_NS: Final = 100.0
-"""Sends are scattered over ten such steps, so that a mean sees below them; a coarser clock would need more."""
+"""Sends are spread over ten steps of this size, so that a mean resolves less; a coarser clock would need more."""
 _ON_WIRE_64: Final = 576.0
-"""A frame of 64 B with preamble and start delimiter at 1 Gbit/s, ns."""
+"""Time of a frame of 64 B with preamble and start delimiter at 1 Gbit/s, ns."""
 
 
 def cable_test(
@@ -280,16 +278,15 @@ def cable_test(
     repeats: int,
     seed: int,
 ) -> Test:
-    """A cable between two ports of one adapter, in the simulator: both timestamps from clocks of the same coarse
-    step, frames at
-    instants that have nothing to do with that step. Raises CalibrationError for an overhead below that of the frame.
+    """A cable between two ports of one adapter, in the simulator: both timestamps from clocks of the same coarse step,
+    frames at instants unrelated to that step. Raises CalibrationError for an overhead below the frame's time.
     """
     rest = overhead_ns - _ON_WIRE_64
     if rest < 0:
         raise CalibrationError(
             f"an overhead of {overhead_ns:g} ns is less than the {_ON_WIRE_64:g} ns a frame of 64 B takes; give more"
         )
-    # Without scatter every frame would leave at a step of the clock, and the mean could not see below it.
+    # Without spread every frame would leave at a step of the clock, and the mean could not resolve less.
     scatter = Host(interface_delay=_time(round(rest * 1000)), send_wake_up="0%:0ns 100%:1us")
     clock = Clock(granularity=granularity)
     test = Test(f"cable-{length_m:g}m", seed=seed, host="ideal")
@@ -300,12 +297,12 @@ def cable_test(
 
 
 def step_of(outcome: Outcome) -> float:
-    """Step of the clocks of a simulated test, ns; 0 for perfect ones."""
+    """Step of the clocks in a simulated test, ns; 0 for perfect ones."""
     return max(outcome.campaign.network.granularities.values(), default=0)
 
 
 def simulated_point(length_m: float, runs: Sequence[Run]) -> Point:
-    """The mean of the means of the repeats, as the high-precision test bed takes it."""
+    """The mean of the repeats' means, as in the high-precision test bed."""
     repeats = [run.differences("rx_drv", "tx_drv") for run in runs]
     values = np.concatenate(repeats)
     return Point(
@@ -319,7 +316,7 @@ def simulated_point(length_m: float, runs: Sequence[Run]) -> Point:
 
 
 def delay_test(delay_ns: float, *, count: int, host: str, granularity: str | None, seed: int) -> Test:
-    """Back to back through a line of known delay, in the simulator."""
+    """A test back to back over a line of known delay, in the simulator."""
     clock = Clock(granularity=granularity) if granularity else None
     test = Test(f"delay-{delay_ns:g}ns", seed=seed, host=host)
     test.end_system("a", clock=clock).end_system("b", clock=clock)
@@ -334,8 +331,8 @@ def linearity_results(
     """Bias and slope of measured against known delays, ns; the first known delay is the zero that others count from.
 
     y_i = mean_i - mean_0 over x_i = known_i - known_0. The instrument is linear where the interval of the slope
-    has 1 in it and that of the bias 0. What is not known of the zero itself moves all points together and is a
-    bound of the bias. A mean of differences of two clocks with steps of `step_ns` may be off by as much.
+    includes 1 and that of the bias 0. The uncertainty of the zero itself moves all points together and bounds the
+    bias. A mean of differences of two clocks with steps of `step_ns` may be off by that much.
     """
     if len(known) < 3 or len(set(known)) != len(known):
         raise CalibrationError("linearity needs at least three different delays")
@@ -349,7 +346,7 @@ def linearity_results(
     bias_half = None if bias.half_width is None else bias.half_width + common
     holds = None
     if slope.half_width is not None and bias_half is not None:
-        # Exact points leave intervals narrower than the arithmetic.
+        # Exact points give intervals narrower than the arithmetic.
         holds = abs(slope.value - 1) <= slope.half_width + 1e-9 and abs(bias.value) <= bias_half + 1e-6
     return {
         "slope": {"value": slope.value, "half_width": slope.half_width},

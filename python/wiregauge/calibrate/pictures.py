@@ -1,4 +1,4 @@
-"""Calibrations as figures, drawn from what is stored: a kept calibration can be drawn again at any time."""
+"""Figures of calibrations, drawn from their stored content, so they can be drawn again at any time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_LOADS = 5
 
 
 def pictures(calibration: Calibration) -> list[Figure]:
-    """Every figure of a calibration."""
+    """The figures of a calibration."""
     found: list[Figure] = _DRAWN[calibration.kind](calibration.results)
     return found
 
@@ -260,7 +260,7 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
         ("timer_loop", "timer loop", Style(VERMILION, "dash", "square")),
     ]
     there = [(results[key], name, style) for key, name, style in named if results[key] is not None]
-    # Most ticks are within a microsecond, a few milliseconds late; only a sender that is early needs a linear axis.
+    # Most ticks are within a microsecond, a few milliseconds late; only an early sender needs a linear axis.
     log = all(min(one["series"]["value_ns"]) > 0 for one, _, _ in there)
     late = Axis("timestamp - ideal tick (µs)", log=log)
     panels = [

@@ -23,7 +23,7 @@ MEASURES = ("latency", "driver_latency")
 
 @dataclass(frozen=True, slots=True)
 class RunPoints:
-    """The points, and what all of their runs have in common."""
+    """The points, and the settings that their runs share."""
 
     points: list[Point]
     settings: dict[str, Any]
@@ -32,9 +32,8 @@ class RunPoints:
 
 
 def points_of_runs(arguments: Sequence[str], flow: int | None, measure: str) -> RunPoints:
-    """A point for each `LENGTH=DIR`. Raises CalibrationError for what is none, for runs that are INVALID, and
-    for runs that differ in
-    protocol, payload, load, link or bench: a line through them would not be a cable's.
+    """A point for each `LENGTH=DIR`. Raises CalibrationError for invalid arguments, for runs that are INVALID, and for
+    runs that differ in protocol, payload, load, link or bench: a line through them would not be a cable's.
     """
     if measure not in MEASURES:
         raise CalibrationError(f'--measure "{measure}": write {" or ".join(MEASURES)}')

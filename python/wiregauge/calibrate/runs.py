@@ -1,7 +1,6 @@
-"""Tests of a calibration on a bench: the same language, testmaster, agents and judging as of any other test.
+"""Runs the tests of a calibration on a bench, with the same language, testmaster, agents and judging as other tests.
 
-What a calibration says of the instrument then holds for what the instrument does in a run, and not for a loop that was
-written to calibrate.
+A calibration then describes what the instrument does in a run, and not a loop written to calibrate.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a test: its part of the plan, and the messages of its measured part in the order they were sent."""
+    """One run of a test: its part of the plan, and the messages of its measured part in send order."""
 
     plan: RunPlan
     messages: pl.DataFrame
     timestamp_ns: float
-    """What the difference of two timestamps may be off, whatever the cause."""
+    """Bound of the error of the difference of two timestamps, ns, from any cause."""
     stream: StreamReport | None = None
-    """How a stream of its own sent them; None for messages that share a servicing thread."""
+    """Report of the stream that sent them; None for messages that share a servicing thread."""
     grade: str = "VALID"
     reasons: tuple[str, ...] = ()
 
     def differences(self, end: str, start: str) -> Floats:
-        """`end` less `start` of every message that has both, ns."""
+        """`end` minus `start` of every message that has both, ns."""
         return self._ns((pl.col(end) - pl.col(start)).alias("value"))
 
     def times(self, column: str) -> Floats:
-        """Times of a column, ns since the epoch, those that are missing left out."""
+        """Times of a column, ns since the epoch, without missing ones."""
         return self._ns(pl.col(column).alias("value"))
 
     def _ns(self, what: pl.Expr) -> Floats:
@@ -60,14 +59,14 @@ class Run:
 
     @property
     def lost(self) -> int:
-        """Messages that did not arrive, or damaged, or elsewhere."""
+        """The number of messages that were lost, corrupted or misdirected."""
         gone = pl.col("outcome").cast(pl.String).is_in(["lost", "misdirected", "corrupted"])
         return self.messages.select(gone.sum()).item() if self.messages.height else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a test left: whole runs, and how far they can be trusted."""
+    """The result of a test: complete runs, and their validity."""
 
     state: str
     reason: str | None
@@ -79,7 +78,7 @@ class Outcome:
 
 @contextlib.contextmanager
 def workplace(keep: Path | None) -> Iterator[Path]:
-    """A folder for run directories: `keep`, which stays, or one that goes."""
+    """A folder for run directories: `keep`, which stays, or a temporary one."""
     if keep is not None:
         try:
             if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
@@ -99,9 +98,9 @@ def workplace(keep: Path | None) -> Iterator[Path]:
 
 
 def run_test(test: Test, trials: Trials, place: Path) -> Outcome:
-    """Runs a test into a new folder of `place`. Interrupted, it returns the runs that were finished.
+    """Runs a test into a new folder of `place`. If interrupted, it returns the finished runs.
 
-    Raises StoppedError or BenchMissingError when none was, and CalibrationError for a test that cannot be.
+    Raises StoppedError or BenchMissingError when there is none, and CalibrationError for an invalid test.
     """
     try:
         loaded = test.compile()

@@ -1,7 +1,7 @@
-"""Calibrations on disk: one JSON file each, whole or not at all, never changed after it was written.
+"""Calibrations on disk: one JSON file each, written atomically and never changed afterwards.
 
-A file is known by its number, a hash of its content, so that a run can cite what it used and a reader can see that it
-was not altered. Nothing is ever overwritten: a newer calibration takes the place of an older one by its date.
+A file is identified by its number, a hash of its content, so that a run can cite it and a reader can check that it
+was not altered. Nothing is ever overwritten: a newer calibration replaces an older one by its date.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ SCHEMA: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """One calibration: its content, schema 2 of docs/reference/calibrations.md, and its file once it has one."""
+    """A calibration: its content, schema 2 of docs/reference/calibrations.md, and its file once it has one."""
 
     content: Mapping[str, Any]
     file: Path | None = None
 
     @property
     def number(self) -> str:
-        """Its number, `KIND-` and twelve hexadecimal digits."""
+        """The number, `KIND-` and twelve hexadecimal digits."""
         return str(self.content["id"])
 
     @property
     def kind(self) -> str:
-        """Which calibration it is, of `KINDS`."""
+        """The kind, of `KINDS`."""
         return str(self.content["calibration"])
 
     @property
     def made(self) -> datetime.datetime:
-        """When it was finished, UTC."""
+        """The time it was finished, UTC."""
         return datetime.datetime.fromisoformat(self.content["made"])
 
     @property
     def results(self) -> dict[str, Any]:
-        """What was found, in the shape of its kind."""
+        """The results, in the form of its kind."""
         found: dict[str, Any] = self.content["results"]
         return found
 
@@ -68,7 +68,7 @@ def make(
     reasons: list[str] | None = None,
     state: str = "complete",
 ) -> Calibration:
-    """A calibration of what was just measured. `grade` is the validity of the runs behind it."""
+    """Makes a calibration from a measurement. `grade` is the validity of the runs behind it."""
     if kind not in KINDS:
         raise ValueError(f"{kind} is none of {KINDS}")
     content = {
@@ -98,7 +98,7 @@ def schema_path() -> Path:
 
 
 def store_folder(given: Path | None = None) -> Path:
-    """Where calibrations are: the folder given, that of WIREGAUGE_CALIBRATIONS, or the user's own."""
+    """The folder of calibrations: the one given, that of WIREGAUGE_CALIBRATIONS, or the user's own."""
     if given is not None:
         return given
     named = os.environ.get("WIREGAUGE_CALIBRATIONS")
@@ -115,7 +115,7 @@ class Store:
         self.folder = store_folder(folder)
 
     def save(self, calibration: Calibration) -> Calibration:
-        """Writes it beside the others; returns it with its file. Raises CalibrationError where the disk refuses."""
+        """Adds a calibration; returns it with its file. Raises CalibrationError where the disk refuses."""
         timestamp = calibration.made.strftime("%Y%m%dT%H%M%SZ")
         path = self.folder / f"{timestamp}-{calibration.number}.json"
         text = json.dumps(calibration.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -129,7 +129,7 @@ class Store:
         return Calibration(calibration.content, path)
 
     def all(self) -> tuple[list[Calibration], list[str]]:
-        """Every calibration, newest first, and one sentence for each file that is none."""
+        """All calibrations, newest first, and a sentence for each invalid file."""
         found, wrong = [], []
         for path in sorted(self._files()):
             try:
@@ -147,7 +147,7 @@ class Store:
             raise CalibrationError(f"{self.folder}: cannot be read ({error.strerror})") from None
 
     def find(self, name: str) -> Calibration:
-        """The calibration of a number or the beginning of one, of a kind (its newest), or in a file."""
+        """Finds a calibration by its number or the beginning of one, by kind (its newest), or by file."""
         if name.endswith(".json"):
             return read(Path(name))
         found, _ = self.all()
@@ -168,7 +168,7 @@ class Store:
 
 
 def read(path: Path) -> Calibration:
-    """Reads a file. Raises CalibrationError for what is no calibration, or not as it was written."""
+    """Reads a file. Raises CalibrationError where it is no calibration, or was altered."""
     try:
         content = json.loads(read_text(path, _LARGEST), parse_constant=_refuse)
         if not isinstance(content, dict):
@@ -197,7 +197,7 @@ def read(path: Path) -> Calibration:
 
 
 def _fault(content: dict[str, Any]) -> str | None:
-    """What of a content is not of the schema, in a few words; None when all is."""
+    """The violation of the schema by a content, in a few words; None when there is none."""
     error = min(_validator().iter_errors(content), key=lambda error: len(error.instance_path), default=None)
     if error is None:
         return None

@@ -1,4 +1,4 @@
-"""What calibrations say of a sample: plain JSON with n, and percentiles only where n supports them."""
+"""Summary of a sample as JSON, with n, and percentiles only where n supports them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BINS: Final = 40
 
 
 def describe(values: Floats) -> dict[str, Any]:
-    """n, least, mean with the half-width of its 95 % interval, standard deviation, percentiles, greatest; all in ns."""
+    """n, minimum, mean with the half-width of its 95 % interval, deviation, percentiles, maximum; all in ns."""
     if len(values) == 0:
         return {"n": 0}
     ascending = np.sort(values)
@@ -35,12 +35,11 @@ def describe(values: Floats) -> dict[str, Any]:
 
 
 def error_of(repeats: Sequence[Floats], timestamp_ns: float) -> dict[str, Any]:
-    """Systematic and random error of a way whose true time is no more than a constant (RFC 7679, 3.7.3).
+    """Systematic and random error of a path whose true time is a constant (RFC 7679, 3.7.3).
 
-    Systematic: the median m of all values. Random: the 2.5 % and 97.5 % quantiles of x - m; its size is the
-    greater of the
-    two, and with what the timestamps themselves may be off it is the calibration error. Maximum deviation: the greatest
-    |x - m|; half range: (max - min) / 2, the "±" of the high-precision test bed. The systematic error is
+    Systematic: the median m of all values. Random: the 2.5 % and 97.5 % quantiles of x - m; its size is
+    the greater of the two, and with the error of the timestamps it is the calibration error. Maximum deviation: the
+    greatest |x - m|; half range: (max - min) / 2, the "±" of the high-precision test bed. The systematic error is
     uncertain by its interval or the distance of a repeat's own median, whichever is greater, and by the timestamps.
     """
     values = np.concatenate(repeats)
@@ -70,7 +69,7 @@ def error_of(repeats: Sequence[Floats], timestamp_ns: float) -> dict[str, Any]:
 
 
 def histogram(values: Floats, ascending: Floats | None = None) -> dict[str, Any]:
-    """Counts over evenly spaced edges from the least to p99.5 of `ascending` (the values themselves); the rest
+    """Counts over evenly spaced edges from the minimum to p99.5 of `ascending` (by default the values); the rest
     is `above`.
 
     Without a limit one late frame would push all others into a single bar.
@@ -90,6 +89,6 @@ def histogram(values: Floats, ascending: Floats | None = None) -> dict[str, Any]
 
 
 def time_series(t_ns: Floats, values: Floats, most: int = 1200) -> dict[str, Any]:
-    """A series thinned to its extremes, for a picture."""
+    """A series thinned to its extremes, for drawing."""
     shape = stats.envelope(t_ns / 1e9, values, most)
     return {"t_s": shape.t.tolist(), "value_ns": shape.value.tolist(), "per_mark": shape.per_mark}

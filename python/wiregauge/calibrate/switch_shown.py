@@ -1,4 +1,4 @@
-"""What `wiregauge identify --json` prints, typed; its schema is made from this. Times in ps, rates in bit/s."""
+"""The types of `wiregauge identify --json`; the schema is generated from them. Times in ps, rates in bit/s."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SwitchShown(TypedDict):
 
 
 def switch_json(fit: SwitchFit, attributes: dict[str, str], file: Path | None) -> SwitchShown:
-    """The object that is printed."""
+    """The printed object."""
     buffer = fit.buffer
     return SwitchShown(
         schema=1,
@@ -150,7 +150,7 @@ def schema_path() -> Path:
 
 
 def switch_schema() -> dict[str, Any]:
-    """The schema."""
+    """The JSON Schema."""
     return json_schema(
         SwitchShown, "`wiregauge identify --json`", closed=True, **{"$id": "urn:wiregauge:switch-model:1"}
     )

@@ -1,4 +1,4 @@
-"""Calibrations as tables for people, one function per kind; rows of text, so that pages and terminals show the same."""
+"""Calibrations as tables, one function per kind; rows of text, so that pages and terminals show the same."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PM = "±"
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of text; `notes` are sentences below it, the formulas among them. The first `leading` columns tell rows
-    apart.
+    """A table of text; `notes` are sentences below it, including formulas. The first `leading` columns identify a
+    row.
     """
 
     title: str
@@ -26,7 +26,7 @@ class Grid:
 
 
 def headline(calibration: Calibration) -> str:
-    """The finding in one sentence."""
+    """The result in one sentence."""
     return _HEADLINES[calibration.kind](calibration.results)
 
 
@@ -36,7 +36,7 @@ def grids(calibration: Calibration) -> list[Grid]:
 
 
 def _pm(value: float | None, half: float | None, unit: str = "", least: int = 1) -> str:
-    """A value and its half-width to the same number of decimals, `least` of them at least."""
+    """A value and its half-width with the same number of decimals, at least `least`."""
     if value is None:
         return "-"
     if half is None:

@@ -1,6 +1,6 @@
 """Figures as data, and two ways to draw them: `interactive` (plotly.js, for the report) and `printed` (PNG and SVG).
 
-Nothing here computes a statistic: what is drawn comes from the measures.
+Nothing here computes a statistic: the data come from the measures.
 """
 
 from wiregauge.figures.build import build

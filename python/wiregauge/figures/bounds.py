@@ -1,4 +1,4 @@
-"""Bounds beside what was seen: latencies of flows on one axis, hop by hop, and the curves that the bounds rest on."""
+"""Figures of bounds: against observed latencies of flows, hop by hop, and the curves that the bounds rest on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 MOST_FLOWS = 60
-"""Lanes that are drawn."""
+"""The most lanes that are drawn."""
 MOST_HOPS = 12
 MOST_PANELS = 12
 
@@ -52,7 +52,7 @@ class FlowMark:
 
 @dataclass(frozen=True, slots=True)
 class HopMark:
-    """What each server contributes to the bound of a flow, and the longest residence there, us."""
+    """The delay bound of a flow at each server, and the longest residence there, us."""
 
     name: str
     servers: Sequence[str]
@@ -62,19 +62,19 @@ class HopMark:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A flow as it was sent: within so many us at most so many B; the least bucket above it, and that of the test."""
+    """Arrivals of a flow: the most B in each interval length, us; the least token bucket above, and the test's."""
 
     name: str
     time: Floats
     octets: Floats
     fitted: tuple[float, float]
-    """Burst in B and rate in B/us."""
+    """Burst, B, and rate, B/us."""
     promised: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a port served: so many us after a busy period began at least so many B; rate in B/us, latency in us."""
+    """Service of a port: the least B served by a time, us, after a busy period began; rate in B/us, latency in us."""
 
     name: str
     time: Floats
@@ -84,7 +84,7 @@ class Served:
 
 
 def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
-    """Measured and simulated maxima and the bound of each flow on one axis, those that come nearest to it on top."""
+    """Measured and simulated maxima and the bound of each flow on one axis, the nearest to its bound on top."""
     if not marks:
         return None
     drawn = sorted(marks, key=_tightness, reverse=True)[:MOST_FLOWS]
@@ -141,7 +141,7 @@ def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
 
 
 def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
-    """What each hop contributes to a bound, above what was the most there."""
+    """The delay bound of each hop above its longest observed residence."""
     drawn = [mark for mark in marks if mark.servers][:MOST_HOPS]
     if not drawn:
         return None
@@ -195,7 +195,7 @@ def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
 
 
 def arrivals_figure(flows: Sequence[Arrived]) -> Figure | None:
-    """The least arrival curve of each flow as it was sent, with the bucket that was fitted and that of the test."""
+    """The least arrival curve of each flow as it was sent, with the fitted token bucket and that of the test."""
     panels = []
     for flow in flows[:MOST_PANELS]:
         ends = np.array([0.0, float(flow.time[-1])])
@@ -227,7 +227,7 @@ def arrivals_figure(flows: Sequence[Arrived]) -> Figure | None:
 
 
 def service_figure(ports: Sequence[Served]) -> Figure | None:
-    """The least that ports served since they began to be busy, with the rate-latency curve below it."""
+    """The least service of ports from the begin of busy periods, with the rate-latency curve below it."""
     panels = []
     for port in ports[:MOST_PANELS]:
         end = float(port.time[-1])

@@ -46,7 +46,7 @@ from wiregauge.results.views import Views
 S = TypeVar("S")
 MOST_PANELS = 24
 FAR_APART = 50
-"""An axis is logarithmic from this ratio of its ends on."""
+"""Ratio of the ends of an axis from which it is logarithmic."""
 
 PART_TITLES = {
     "stack_down": "stack down",
@@ -87,12 +87,12 @@ def _of_some(figure: Figure, left_out: int) -> Figure:
 
 
 def _name(key: Key) -> str:
-    """Flow and receiver, whatever the protocol."""
+    """A series' name: flow and receiver, without the protocol."""
     return key.label.partition(" · ")[2]
 
 
 def _by_size(keys: Iterable[Key]) -> bool:
-    """Whether the test sweeps the payload; flows that each have their own are no sweep."""
+    """Whether the test sweeps the payload; different payloads of flows alone are no sweep."""
     sizes: dict[tuple[str, str], set[Size]] = {}
     for key in keys:
         sizes.setdefault((key.label, key.rest), set()).add(key.size)
@@ -163,7 +163,7 @@ def _multiples(
 
 
 def _density_lines(data: Mapping[Key, DensityShape]) -> Callable[[Key, DensityShape, Style], list[Trace]]:
-    """How densities are drawn that share an axis: equal values as a line at their place, as high as the tallest."""
+    """A drawer of densities on a shared axis: equal values are a line at their value, as high as the highest one."""
     top = max((float(shape.y.max()) for shape in data.values() if shape.constant is None), default=1.0)
 
     def lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
@@ -176,16 +176,16 @@ def _density_lines(data: Mapping[Key, DensityShape]) -> Callable[[Key, DensitySh
 
 
 def _seen(shape: DensityShape, top: float) -> slice:
-    """From the first to the last point under which any message lies, and one more at either side.
+    """The part of a density that has messages, with one more point on either side.
 
-    One message of a thousand million beside `top` is more than what rounding leaves where none is.
+    The threshold of 1e-9 of `top` is above rounding errors and below one message.
     """
     high = np.flatnonzero(shape.y > 1e-9 * top)
     return slice(max(int(high[0]) - 1, 0), int(high[-1]) + 2) if len(high) else slice(0, 0)
 
 
 def _density_axis(data: Mapping[Key, DensityShape], title: str) -> Axis:
-    """The axis of densities, without numbers where no series has one."""
+    """The axis of densities; without numbers where all series are constant."""
     known = any(shape.constant is None for shape in data.values())
     return Axis(title) if known else Axis(title, ticks=[(0.0, "0")])
 
@@ -196,7 +196,7 @@ def _constants(data: Mapping[Key, DensityShape]) -> list[str]:
 
 
 def _drawable(data: Mapping[Key, DensityShape]) -> dict[Key, DensityShape]:
-    """Densities that have a point: on a logarithmic axis values that are not positive have none."""
+    """Densities with a point: on a logarithmic axis non-positive values have none."""
     return {key: shape for key, shape in data.items() if len(shape.x)}
 
 
@@ -206,7 +206,7 @@ def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
 
 
 def latency_density(shapes: Shapes) -> Figure | None:
-    """Where the latencies lie, per payload and load (as MAPS 2015, Figure 5)."""
+    """Densities of the latencies, per payload and load (as MAPS 2015, Figure 5)."""
     return _densities(
         shapes.latency,
         "latency-density",
@@ -228,7 +228,7 @@ def _densities(
     hidden: str,
     measure: str,
 ) -> Figure | None:
-    """A density per decade over a logarithmic axis; `hidden` says which values have no place on it."""
+    """A density per decade over a logarithmic axis; `hidden` names the values that it cannot show."""
     drawn = _drawable(data)
     if not drawn:
         return None
@@ -247,7 +247,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     main = {
         key: flow.summaries[flow.plan.main]
         for key, flow in shapes.chosen.items()
-        # A replay has no one payload to be drawn at.
+        # A replay has no single payload to be drawn at.
         if key.size.payload and flow.summaries[flow.plan.main].value("p50") is not None
     }
     keys = sorted(main, key=_order)
@@ -258,7 +258,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     boxes = [shapes.main_box[key] for key in keys]
     known = [main[key].value("p99") is not None for key in keys]
     banded_any, banded_all = any(known), all(known)
-    # Where the tails reach that far, medians would lie on the floor of a linear axis.
+    # With long tails the medians would lie on the floor of a linear axis.
     far = FAR_APART * min(box.low_whisker for box in boxes) < max(box.high_whisker for box in boxes)
     y = Axis("time (µs)", log=far and all(box.low_whisker > 0 for box in boxes))
     for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[:MOST_PANELS]:
@@ -267,7 +267,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
         for protocol in dict.fromkeys(k.protocol for k in members):
             chosen = [k for k in members if k.protocol == protocol]
             style = variety(protocol, 0)
-            # Below 299 values neither p1 nor p99 is known.
+            # Below 299 values neither p1 nor p99 is supported.
             banded = [k for k in chosen if main[k].value("p99") is not None]
             low = np.array([shapes.main_box[k].low_whisker for k in banded]) / US
             high = np.array([shapes.main_box[k].high_whisker for k in banded]) / US
@@ -304,7 +304,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
 
 
 def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Figure | None:
-    """The whole distribution against rarity on a logarithmic axis, as HdrHistogram draws it."""
+    """The complementary distribution against rarity on a logarithmic axis, as HdrHistogram draws it."""
     if not tails:
         return None
     most = max(float(shape.one_in[-1]) for shape in tails.values())
@@ -339,11 +339,11 @@ def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Fig
 
 
 def split(shapes: Shapes) -> Figure | None:
-    """Where the time goes: mean parts of the round trip (or of the one-way latency), stacked."""
+    """The mean parts of the round-trip time (or of the one-way latency), stacked."""
     keys = [key for key, flow in shapes.chosen.items() if flow.summaries["network"].n]
     if not keys:
         return None
-    # Of a sweep a panel per flow and a bar per payload; else one panel and a bar per flow.
+    # For a sweep a panel per flow and a bar per payload; else one panel and a bar per flow.
     by_size = _by_size(keys)
     sizes = sorted({key.size for key in keys})
     names = list(dict.fromkeys(key.label for key in sorted(keys, key=_order)))
@@ -391,7 +391,7 @@ def split(shapes: Shapes) -> Figure | None:
 
 
 def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
-    """Latency (round trip for relayed flows) against the time of sending, per run."""
+    """Latency (round trip for relayed flows) against send time, per run."""
     data = shapes.against_time
     if not data:
         return None
@@ -429,7 +429,7 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
 
 
 def period_density(shapes: Shapes) -> Figure | None:
-    """How regular the sender was (as MAPS 2015, Figure 3): a panel per flow and protocol, a line per payload."""
+    """Densities of transmit periods (as MAPS 2015, Figure 3): a panel per flow and protocol, a line per payload."""
     data = shapes.period
     if not data:
         return None
@@ -530,7 +530,7 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Si
 
 
 def send_error(shapes: Shapes) -> Figure | None:
-    """Deviation of the sender from its own schedule."""
+    """Deviation of senders from their schedules."""
     return _densities(
         shapes.send_error,
         "send-error",
@@ -553,7 +553,7 @@ OUTCOME_STYLES = {
 
 
 def outcomes(shapes: Shapes) -> Figure | None:
-    """Messages with another outcome than delivered, by outcome, per flow and payload; None when there are none."""
+    """Messages that were not delivered, by outcome, per flow and payload; None when there are none."""
     results = shapes.results
     if not any(flow.counts["sent"] != flow.outcomes["delivered"] for flow in results.values()):
         return None

@@ -1,4 +1,4 @@
-"""What exchanges found of the clocks: each clock's offset over time, and the band it is known within."""
+"""Clock offsets from exchanges: each clock's offset over time, and its uncertainty band."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from wiregauge.measures.metrics.measured_clock import ClockResult
 
 US = 1e3
 MOST = 12
-"""Clocks that are drawn."""
+"""The most clocks that are drawn."""
 
 
 def clock_figure(judgement: Judgement) -> Figure | None:
-    """Two panels per clock of the run whose clocks are known least: the offset, and what is left without its trend."""
+    """Two panels per clock of the run with the greatest uncertainty: the offset, and the offset without its trend."""
     runs = [run for run in judgement.runs if run.clocks]
     if not runs:
         return None

@@ -1,4 +1,4 @@
-"""The pictures of a comparison: all shifts at a glance, mirrored densities, shift functions, distributions."""
+"""The figures of a comparison: overview of all shifts, mirrored densities, shift functions, distributions."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ MOST_LANES = 48
 MOST_PANELS = 12
 SHOWN = ("p50", "p99")
 GRAVITY = ("worse", "undecided", "better", "same")
-"""Verdicts of flows, those first that are drawn first where not all are."""
+"""Verdicts of flows in the order in which they are drawn where not all fit."""
 
 
 def compare_figures(comparison: Comparison, shapes: Sequence[PairShape]) -> list[Figure]:
-    """Every figure the comparison allows; none where no flow has values on both sides."""
+    """The figures of a comparison; none where no flow has values on both sides."""
     if not shapes:
         return []
     names, drawn = comparison.names, _telling(shapes)
@@ -48,7 +48,7 @@ def compare_figures(comparison: Comparison, shapes: Sequence[PairShape]) -> list
 
 
 def _telling(shapes: Sequence[PairShape]) -> Sequence[PairShape]:
-    """All in their order where they fit on the page, else those first that changed."""
+    """All shapes in their order where they fit on the page, else those with changes first."""
     if len(shapes) <= MOST_PANELS:
         return shapes
     return sorted(shapes, key=lambda shape: GRAVITY.index(shape.flow.verdict))
@@ -74,7 +74,7 @@ def _axis(shape: PairShape) -> str:
 
 
 def overview(shapes: Sequence[PairShape]) -> Figure:
-    """A lane per flow and statistic: the shift and the interval that goes with its verdict, whose colour it has."""
+    """A lane per flow and statistic: the shift and its interval, in the colour of the verdict."""
     panels: list[Panel] = []
     shown = shapes[:MOST_LANES]
     for statistic in SHOWN:
@@ -100,7 +100,7 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
                     name, np.array([shift.shift.value / US]), np.array([float(lane)]), style, 8, hints=[text]
                 )
             )
-        # Lanes are named once, at the first panel.
+        # Lanes are named once, in the first panel.
         ticks = [(float(k), "" if panels else shape.title) for k, (shape, _) in enumerate(reversed(lanes))]
         panels.append(
             Panel(
@@ -148,14 +148,14 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
 
 
 def _ends(shift: Shift) -> tuple[float, float]:
-    """The interval to draw on a lane; without an end there, up to the value, whose mark then tells of no interval."""
+    """The interval to draw on a lane, up to the value where an end is open; its marker then shows that."""
     shown = shift.shown
     low = shown.value if shown.low is None else shown.low
     return low, shown.value if shown.high is None else shown.high
 
 
 def _bands(places: Floats, joints: Sequence[Estimate]) -> list[tuple[Floats, Floats, Floats]]:
-    """Stretches of neighbouring intervals that are closed at both ends: (x, low, high) in µs."""
+    """Runs of neighbouring intervals that are closed at both ends: (x, low, high) in µs."""
     closed = [joint.low is not None and joint.high is not None for joint in joints]
     found = []
     for start in (k for k, good in enumerate(closed) if good and not (k and closed[k - 1])):
@@ -190,7 +190,7 @@ def _multiples(
 
 
 def _around(values: Floats, intervals: Sequence[Estimate], limit: float | None) -> tuple[float, float] | None:
-    """What a panel of shifts shows, in µs: 0, shifts, thresholds, and intervals up to twice as far as these reach."""
+    """The range of a panel of shifts, µs: 0, shifts, thresholds, and intervals up to twice as far as these reach."""
     if not len(values):
         return None
     marks = [0.0, *values.tolist(), *([limit / US, -limit / US] if limit is not None else [])]
@@ -204,7 +204,7 @@ def _around(values: Floats, intervals: Sequence[Estimate], limit: float | None) 
 
 
 def _titled_at_the_edge(panel: Panel, place: int, columns: int, count: int) -> Panel:
-    """Axes with ranges of their own need no titles of their own: one per row and column is enough."""
+    """The panel with axis titles only at the edge: with separate ranges one per row and column is enough."""
     x = panel.x if place + columns >= count else replace(panel.x, title="")
     y = panel.y if place % columns == 0 else replace(panel.y, title="")
     return replace(panel, x=x, y=y)

@@ -17,7 +17,7 @@ US = 1e3
 
 
 def credit_figure(shapes: Sequence[CreditShape], queues: int) -> Figure | None:
-    """Two panels per queue: the whole run, and every corner around the greatest credit; of so many shaped `queues`."""
+    """Two panels per queue: the whole run, and every corner around the greatest credit; `queues`: the number shaped."""
     if not shapes:
         return None
     notes = (

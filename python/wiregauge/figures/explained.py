@@ -1,4 +1,4 @@
-"""The picture of an explanation: the series with its bands shaded, folded, and where the worst spent their time."""
+"""The figure of an explanation: the series with its bands shaded, folded, and the parts of the worst messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wiregauge.figures.traces import US, courses_note
 from wiregauge.results.explaining.shapes import ExplainedShape, FoldedShape, LadderShape
 
 MOST_RULES = 20
-"""Changes that are marked."""
+"""The most changes that are marked."""
 MEASURES = {"latency": "one-way latency", "rtt": "round trip"}
 KINDS = {
     "stack": ("host", ORANGE),
@@ -25,12 +25,12 @@ _BANDS = ("#FBE3C4", "#CFE8DD", "#EFD9E6", "#D5E6F3")
 
 
 def explained_figures(shapes: Sequence[ExplainedShape]) -> list[Figure]:
-    """A figure per flow that is explained."""
+    """A figure for each explained flow."""
     return [_figure(shape) for shape in shapes]
 
 
 def figure_id(run: int, flow: int, receiver: int) -> str:
-    """The id of the figure of a flow at a receiver in a run."""
+    """The HTML id of the figure of a flow at a receiver in a run."""
     return f"explain-{run}-{flow}-{max(receiver, 0)}"
 
 
@@ -142,7 +142,7 @@ def _folded(folded: FoldedShape, number: int, measure: str) -> Panel:
 
 
 def _longer(shape: ExplainedShape) -> bool:
-    """Whether any of the messages took longer than usual: of equals none is the worst."""
+    """Whether any of the messages took longer than usual: with equal ones none is the worst."""
     return any(message.excess > 0 for message in shape.found.worst)
 
 

@@ -1,4 +1,4 @@
-"""A schedule as a Gantt picture: a lane for every port, a bar for every opening of a window in one common period."""
+"""A schedule as a Gantt chart: a lane for every port, a bar for every opening of a window in one common period."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, YELLOW, BLACK)
 
 @dataclass(frozen=True, slots=True)
 class GanttBar:
-    """One opening, us."""
+    """One opening of a window, us."""
 
     port: str
     flow: int
@@ -34,7 +34,7 @@ def gantt_figure(
     until_us: float,
     cycle_us: float,
 ) -> Figure:
-    """Windows by port and flow over a common period, or the beginning of one that has too many; the figure says so."""
+    """Windows by port and flow over a common period, or the beginning of one with too many windows, with a note."""
     lanes = {port: len(ports) - 1 - at for at, port in enumerate(ports)}
     traces: list[Trace] = []
     if guards:

@@ -1,7 +1,7 @@
-"""Draws a figure for the report: the JSON that plotly.js reads, made by hand.
+"""Draws a figure for the report, as the JSON that plotly.js reads.
 
-The Python side of Plotly validates every property of every trace, which costs more than judging the campaign; the
-JSON is plain enough to write directly. The script is the bundle of cartesian charts (`vendor`, decision 27).
+Plotly's Python package validates every property of every trace, which costs more than judging the campaign, so the
+JSON is written directly. The script is the bundle of cartesian charts (`vendor`, decision 27).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _GAP_X, _GAP_Y = 62, 66
 _RIGHT, _TOP, _BOTTOM = 26, 66, 52
 _LETTER = 6.2
-"""Width of a letter at a tick, pixels."""
+"""Width of a letter of tick labels, pixels."""
 _WIDTH = 1040
 _SYMBOLS = {
     "circle": "circle",
@@ -49,13 +49,13 @@ _SYMBOLS = {
 
 
 def script() -> str:
-    """The text of plotly.js, to be put into the page once."""
+    """The text of plotly.js, included in a page once."""
     bundle = resources.files("wiregauge.figures").joinpath("vendor", "plotly-cartesian.min.js")
     return bundle.read_text(encoding="utf-8")
 
 
 def height(figure: Figure, *, legend: bool = True) -> int:
-    """Height of the drawn figure, px, with room for a legend above it or without."""
+    """Height of the drawn figure, px, with a legend above it or without."""
     inner = figure.rows * figure.panel_height + (figure.rows - 1) * _GAP_Y
     return inner + _top(figure, legend=legend) + _below(figure)
 
@@ -70,7 +70,7 @@ def _below(figure: Figure) -> int:
 
 
 def least_width(figure: Figure) -> int:
-    """Pixels below which the texts under the axes would run into each other; a page scrolls then."""
+    """Width, px, below which the texts under the axes would overlap; narrower pages scroll."""
     texts = [[text for _, text in panel.x.ticks] for panel in figure.panels if panel.x.shown]
     widest = max((len(ticks) * (max(map(len, ticks)) * _LETTER + 8) for ticks in texts if ticks), default=0.0)
     between = (figure.columns - 1) * _GAP_X
@@ -81,7 +81,7 @@ def least_width(figure: Figure) -> int:
 def draw(figure: Figure, *, legend: bool = True) -> Json:
     """`{"data": …, "layout": …, "config": …}` of the figure for `Plotly.newPlot`.
 
-    Without `legend` the page has one of its own (`figures.legend`), which wraps where the window is narrow.
+    Without `legend` the page shows its own (`figures.legend`), which wraps in narrow windows.
     """
     top_margin, bottom_margin = _top(figure, legend=legend), _below(figure)
     inner_w = _WIDTH - figure.margin_left - _RIGHT
@@ -90,7 +90,7 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
     wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
     high = figure.panel_height / inner_h
     only_points = all(isinstance(trace, Scatter) for panel in figure.panels for trace in panel.traces)
-    # Small points need a legend larger than they are; lines would only get thicker by it.
+    # Small points need larger ones in the legend; lines would only get thicker.
     sizing = "constant" if only_points else "trace"
     layout: Json = {
         "height": height(figure, legend=legend),
@@ -160,14 +160,14 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
 
 
 def plain(text: str) -> str:
-    """plotly.js reads a little markup in texts; names from files must not be able to use it."""
+    """The text without markup for plotly.js, which names from files must not use."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _axes(
     figure: Figure, panel: Panel, places: tuple[Json, Json], *, first: bool, column: int, below: bool
 ) -> tuple[Json, Json]:
-    """The axes of a panel; `below`: there is another panel under it."""
+    """The axes of a panel; `below`: there is a panel under it."""
     x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x", figure.columns)
     y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y", figure.columns)
     x, y = x | places[0], y | places[1]
@@ -180,7 +180,7 @@ def _axes(
     if figure.share_y and column:
         y["title"] = {"text": ""}
     if not column and panel.y.shown:
-        # Long labels of ticks push the title outwards instead of running over it.
+        # Long tick labels push the title outwards instead of covering it.
         y["automargin"] = "left"
     if figure.range_slider:
         x["rangeslider"] = {"visible": True, "thickness": 0.09, "bgcolor": "#F6F7F9"}
@@ -217,7 +217,7 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
             ticks = list(axis.ticks) or log_ticks(low * 10**-pad, high * 10**pad)
             drawn |= {"tickvals": [v for v, _ in ticks], "ticktext": [text for _, text in ticks]}
         return drawn
-    # Left alone, plotly.js would choose a range per panel and then apply the last one to all that match.
+    # By default plotly.js would choose a range per panel and then apply the last one to all matching axes.
     span = axis.span or linear_range(panels, which)
     if span is not None:
         drawn["range"] = list(span)
@@ -229,26 +229,26 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
     if which == "y":
         drawn |= {"rangemode": "normal", "nticks": 6}
     else:
-        # Labels that do not fit are turned by plotly.js, and then reach into the panel below.
+        # plotly.js would turn labels that do not fit, into the panel below.
         drawn |= {"nticks": 8 if columns < 3 else max(20 // columns, 2), "tickangle": 0}
     return drawn
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    """Six significant digits are more than a screen shows, and half the bytes of the page."""
+    """Values with six significant digits, which a screen cannot exceed: half the size of the page."""
     known = np.isfinite(values)
     shown = _significant(np.where(known, values, 0.0), 6).tolist()
     return shown if known.all() else [v if k else None for v, k in zip(shown, known.tolist(), strict=True)]
 
 
 def _exact(values: Floats) -> list[float]:
-    """Nine significant digits, for places that are close together and far from zero."""
+    """Values with nine significant digits, for positions close together and far from zero."""
     exact: list[float] = _significant(values, 9).tolist()
     return exact
 
 
 def _significant(values: Floats, digits: int) -> Floats:
-    """Values with so many significant digits. Scaled by whole powers of ten, so that each prints with these digits."""
+    """Values with `digits` significant digits, scaled by powers of ten so that each prints with these digits."""
     size = np.abs(values)
     place = digits - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0))).astype(np.int64)
     place = np.clip(place, -22, 22)
@@ -418,7 +418,7 @@ def _box(box: Box, named: set[str]) -> list[Json]:
 
 
 def _rule(rule: Rule, suffix: str) -> Json:
-    # What it means stands in the legend: a text beside a rule lies on the lines that cross it.
+    # The meaning is in the legend: a text next to a rule would lie on the lines that cross it.
     line = {"color": rule.style.colour, "width": rule.style.width, "dash": rule.style.dash}
     if rule.vertical:
         place: Json = {

@@ -1,4 +1,4 @@
-"""The legend of a figure as a page shows it above the drawing, where it wraps instead of running into the panels."""
+"""The legend of a figure, shown by a page above the drawing, where it wraps instead of covering the panels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LegendEntry:
 
 
 def legend(figure: Figure) -> list[LegendEntry]:
-    """Every name of the figure once, in the order of drawing."""
+    """Every name of the figure once, in drawing order."""
     found: dict[tuple[str, str], LegendEntry] = {}
     for panel in figure.panels:
         for trace in panel.traces:
@@ -42,7 +42,7 @@ def legend(figure: Figure) -> list[LegendEntry]:
 
 
 def _sample(trace: Trace) -> str:
-    """A small picture of how the trace is drawn; built from styles alone, so nothing of a file is in it."""
+    """An SVG sample of how the trace is drawn, made from styles alone without any text of a file."""
     style = trace.style
     match trace:
         case Scatter():

@@ -1,7 +1,7 @@
 """A figure as data: panels of traces with titled axes. Renderers draw it; nothing here knows a drawing library.
 
-All coordinates are in the unit the axis title names. A figure built from data can be compared, tested and drawn by any
-renderer; that is why it holds no callbacks and computes no statistic.
+All coordinates are in the unit of the axis title. A figure as data can be compared, tested and drawn by any renderer;
+so it has no callbacks and computes no statistic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Marker = Literal["circle", "square", "diamond", "triangle-up", "x", "cross"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Colour, dash and marker of one variety; each of the three alone tells the varieties apart."""
+    """Colour, dash and marker of a variety; each alone distinguishes the varieties."""
 
     colour: str
     dash: Dash = "solid"
@@ -55,7 +55,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Points on their own, with optional texts above (or below) them; `hints` appear on hover only."""
+    """Separate points, with optional texts above (or below) them; `hints` appear on hover only."""
 
     name: str
     x: Floats
@@ -71,7 +71,7 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box drawn from given quartiles and whiskers at `x`, `width` wide, with the outliers that are shown."""
+    """A box with given quartiles and whiskers at `x`, `width` wide, with the outliers that are shown."""
 
     name: str
     x: float
@@ -141,7 +141,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One set of axes."""
+    """A set of axes with its traces."""
 
     title: str
     x: Axis
@@ -150,7 +150,7 @@ class Panel:
 
 
 def told(*parts: tuple[bool, str]) -> str:
-    """A caption of those sentences whose condition holds: it says of a picture what is in it, and nothing else."""
+    """The caption of those sentences whose condition holds, so that it describes only what is in the figure."""
     return " ".join(text for there, text in parts if there)
 
 
@@ -174,5 +174,5 @@ class Figure:
 
     @property
     def rows(self) -> int:
-        """Rows of panels."""
+        """The number of rows of panels."""
         return -(-len(self.panels) // self.columns)

@@ -1,7 +1,7 @@
-"""A drawing of the network under test, from the plan: switches and hubs in rows, end systems beside them.
+"""A drawing of the network under test, from the plan: switches and hubs in rows, with their end systems.
 
-A redundant network has its two halves above and below the end systems they join. Links tell network, rate and whether
-the test cuts them.
+A redundant network has its two halves above and below the end systems. Links show network, rate and whether the test
+cuts them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan
 from wiregauge.plan import Link, Network, Node, Switch
 
 _MOST_NAMED = 60
-"""Nodes of a network that is drawn with all names and in full size."""
+"""The most nodes for which all names are drawn, in full size."""
 
 _KINDS: dict[str, tuple[str, Marker]] = {
     "end-system": (BLUE, "circle"),
@@ -33,7 +33,7 @@ _NETWORKS: dict[str, tuple[str, Dash]] = {"A": (GREY, "solid"), "B": ("#4C78A8",
 
 
 _WIDE = 1.8
-"""A circle of switches is so much wider than high."""
+"""Ratio of width to height of a circle of switches."""
 
 
 def network_figure(plan: CampaignPlan) -> Figure | None:
@@ -88,7 +88,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
 
 
 def _legend(kinds: Sequence[str]) -> str:
-    """What the markers that are there stand for."""
+    """A legend of the markers that are used."""
     words = [
         "circles are end systems" if "end-system" in kinds else "",
         "squares are switches" if any(kind.endswith("switch") for kind in kinds) else "",
@@ -99,19 +99,19 @@ def _legend(kinds: Sequence[str]) -> str:
 
 
 def kind_of(node: Node) -> str:
-    """What a node is, in the words of the legend."""
+    """The kind of a node in the words of the legend."""
     return f"{node.kind.kind} switch" if isinstance(node.kind, Switch) else node.kind.type
 
 
 def rate_text(rate: int) -> str:
-    """A bit rate with its unit."""
+    """A bit rate as text with its unit."""
     return f"{rate / 1e9:g} Gbit/s" if rate >= 10**9 else f"{rate / 1e6:g} Mbit/s"
 
 
 def _link(
     link: Link, places: list[tuple[float, float]], rates: list[int], *, is_cut: bool, two: bool
 ) -> Line:
-    """A link: colour and dash tell the network, the width the rate."""
+    """A link: colour and dash show the network, the width shows the rate."""
     (ax, ay), (bx, by) = (places[end] for end in link.nodes)
     colour, dash = _NETWORKS.get(link.network, _NETWORKS["A"])
     width = (1.6 + 1.4 * rates.index(link.rate_bps)) * (1 if len(places) <= _MOST_NAMED else 0.3)
@@ -123,8 +123,8 @@ def _link(
 
 
 def _fans(network: Network, lines: list[Line], places: list[tuple[float, float]]) -> list[Line]:
-    """The links of a large network, those that lead from one node to end systems as one line, out and back again: a
-    page with a thousand lines of their own would be slow."""
+    """The links of a large network; those from one node to end systems are joined to one line, out and back again,
+    since a page with a thousand lines would be slow."""
     found: list[Line] = []
     fans: dict[tuple[int, str, Style], list[tuple[float, float]]] = {}
     styles: dict[tuple[int, str, Style], Line] = {}
@@ -143,12 +143,12 @@ def _fans(network: Network, lines: list[Line], places: list[tuple[float, float]]
 
 
 def _size(nodes: int) -> float:
-    """Of a marker where there are so many."""
+    """The marker size for this number of nodes."""
     return max(4.0, 17.0 * min(1.0, _MOST_NAMED / nodes))
 
 
 def _neighbours(network: Network) -> dict[int, list[int]]:
-    """Of each node, in the order of the links."""
+    """The neighbours of each node, in the order of the links."""
     neighbours: dict[int, list[int]] = defaultdict(list)
     for a, b in (link.nodes for link in network.links):
         neighbours[a].append(b)
@@ -164,7 +164,7 @@ def _places(network: Network) -> list[tuple[float, float]]:
 
 
 def _circle(network: Network, switches: list[int]) -> list[tuple[float, float]]:
-    """Switches round a circle in the order a walk along the links meets them, their end systems outside."""
+    """Switches on a circle in the order of a walk along the links, their end systems outside."""
     walked = _one_network(network, switches)
     order = sorted(switches, key=lambda k: walked[k])
     places: dict[int, tuple[float, float]] = {}
@@ -186,7 +186,7 @@ def _at(angle: float, radius: float) -> tuple[float, float]:
 
 
 def _two_networks(network: Network) -> list[tuple[float, float]]:
-    """End systems in the middle row in the order network A has them; A above, B below, each over its end systems."""
+    """End systems in the middle row in network A's order; A above, B below, each over its end systems."""
     inner = {k for k, node in enumerate(network.nodes) if not node.is_end_system}
     of_b = {end for link in network.links if link.network == "B" for end in link.nodes} & inner
     first = sorted(inner - of_b)
@@ -208,7 +208,7 @@ def _two_networks(network: Network) -> list[tuple[float, float]]:
 
 
 def _one_network(network: Network, switches: list[int]) -> list[tuple[float, float]]:
-    """Switches from left to right in the order a walk along the tree meets them, their end systems above and below."""
+    """Switches from left to right in the order of a walk along the tree, their end systems above and below."""
     known = set(switches)
     neighbours = _neighbours(network)
     order: dict[int, None] = {}

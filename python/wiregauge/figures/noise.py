@@ -1,4 +1,4 @@
-"""Host noise beside the messages that took longest: what the hosts did when it happened."""
+"""Host noise at the time of the messages that took longest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ US = 1e3
 
 
 def noise_figure(view: NoiseView | None) -> Figure | None:
-    """The worst messages on top, below them what the hosts counted, over one axis of time."""
+    """The worst messages on top, the hosts' counters below, over one time axis."""
     if view is None or not view.panels:
         return None
     time = Axis("time since the epoch (s)")

@@ -1,4 +1,4 @@
-"""Okabe and Ito's colours, safe for colour-blind readers, with dashes and markers so that a grey print reads too."""
+"""Okabe and Ito's colours, safe for colour-blind readers, with dashes and markers to distinguish grey prints too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, ORANGE, YELLOW, BLACK = "#56B4E9", "#E69F00", "#F0E442", "#222222"
 GREY, PALE, INK = "#8A8F98", "#E6E8EC", "#2B2F36"
 
-# A darker and a lighter tone per protocol: flows of one protocol stay in one family of hue.
+# A darker and a lighter tone per protocol: flows of one protocol have one hue.
 _COLOURS = (
     (BLUE, SKY),
     (VERMILION, ORANGE),
@@ -20,7 +20,7 @@ _COLOURS = (
 _DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
 _MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 
-# Light to dark, for an ordered quantity such as the payload; lightness alone keeps the order in grey.
+# Light to dark, for an ordered quantity such as the payload; the order remains in grey.
 _RAMP = ("#9CCBE8", "#6FB0DA", "#4594C7", "#2577AF", "#115A8E", "#083D66")
 
 PROTOCOLS = ("udp", "raw", "rc", "tt", "be")
@@ -30,14 +30,14 @@ PATTERNS = {"stack_down": "/", "network": "", "stack_up": "\\", "turnaround": "x
 
 
 def protocol_order(protocol: str) -> int:
-    """Place of a protocol in legends and tables; unknown ones come last."""
+    """Rank of a protocol in legends and tables; unknown ones are last."""
     return PROTOCOLS.index(protocol) if protocol in PROTOCOLS else len(PROTOCOLS)
 
 
 def variety(protocol: str, flow_position: int, flows: int = 1) -> Style:
     """The style of a protocol (hue) and flow (tone, dash, marker): the same in every figure of a report.
 
-    With more than four flows the tones are the six shades of the hue: twelve flows look like twelve.
+    With more than four flows the tones are the six shades of the hue, so that twelve flows differ.
     """
     tones: tuple[str, ...] = _COLOURS[protocol_order(protocol)]
     if flows > 4:
@@ -50,7 +50,7 @@ def variety(protocol: str, flow_position: int, flows: int = 1) -> Style:
 
 
 def side(position: int) -> Style:
-    """The style of one of several run directories laid beside each other: hue, dash and marker each tell it."""
+    """The style of one of several compared run directories; hue, dash and marker each distinguish it."""
     return Style(
         _COLOURS[position % len(_COLOURS)][0],
         _DASHES[position % len(_DASHES)],
@@ -59,7 +59,7 @@ def side(position: int) -> Style:
 
 
 def verdict_style(verdict: str | None) -> Style:
-    """The style of a compared figure by its verdict; a marker each, for prints in grey."""
+    """The style of a compared figure by its verdict, with different markers for prints in grey."""
     return {
         "worse": Style(VERMILION, marker="triangle-up"),
         "better": Style(GREEN, marker="diamond"),
@@ -69,11 +69,11 @@ def verdict_style(verdict: str | None) -> Style:
 
 
 _SHADES = (0.0, 0.45, -0.35, 0.2, 0.65, -0.55)
-"""How far a tone goes towards white (or, negative, towards black)."""
+"""Lightening of a tone towards white, 0 to 1, or (negative) darkening towards black."""
 
 
 def shade(protocol: str, place: int) -> Style:
-    """The colour of flow number `place` of a protocol where its flows lie side by side: six shades of one hue."""
+    """The colour of flow number `place` of a protocol whose flows are side by side: six shades of one hue."""
     base = _COLOURS[min(protocol_order(protocol), len(_COLOURS) - 1)][0]
     by = _SHADES[place % len(_SHADES)]
     parts = [int(base[k : k + 2], 16) for k in (1, 3, 5)]

@@ -1,4 +1,4 @@
-"""Draws a figure for paper: PNG and SVG through Matplotlib, without a display."""
+"""Draws a figure as PNG and SVG through Matplotlib, without a display."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x
 _INCH = 100
 _NOTE_POINTS = 7.5
 _NOTE_LINE = 1.3 * _NOTE_POINTS / 72
-"""Inches."""
+"""Line height of notes, inches."""
 _NOTE_CHARACTERS = 72 / (0.62 * _NOTE_POINTS)
-"""In an inch, of letters as wide as letters of text are."""
+"""Characters of notes per inch, for average text."""
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
@@ -66,7 +66,7 @@ _STYLE: dict[Any, Any] = {
 def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
     """Writes `<id>.<format>` for each format into `directory` and returns the paths.
 
-    A figure that this program wrote before is replaced, any other file is not. Raises ForeignFileError for that, and
+    A figure written by this program before is replaced, any other file is not. Raises ForeignFileError for that, and
     ValueError for a format other than png and svg.
     """
     wanted = sorted(set(formats))
@@ -80,11 +80,11 @@ def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
     paths = []
     with mpl.rc_context(_STYLE):
         for name in wanted:
-            # Drawing moves a constrained layout a little each time: only a fresh canvas gives the same file again.
+            # Drawing shifts a constrained layout slightly each time: only a fresh canvas reproduces the file.
             canvas = Canvas(figsize=_size(figure), layout="constrained")
             _draw(figure, canvas)
             path = directory / f"{figure.id}.{name}"
-            # A date in the file would make every export differ.
+            # A date in the file would make every export different.
             metadata = {"Date": None, "Creator": "wiregauge"} if name == "svg" else {"Software": "wiregauge"}
             with whole(path, replacing=b"wiregauge") as beside:
                 canvas.savefig(beside, dpi=200, metadata=metadata)
@@ -103,7 +103,7 @@ def _width(figure: Figure) -> float:
 
 
 def _notes(figure: Figure) -> str:
-    """The notes in lines that fit the figure: what is cut off at its edge may be what a reader must know."""
+    """The notes wrapped to the width of the figure, so that nothing is cut off."""
     return fill(" ".join(figure.notes), int(_width(figure) * _NOTE_CHARACTERS))
 
 
@@ -124,7 +124,7 @@ def _draw(figure: Figure, canvas: Canvas) -> None:
         _finish(figure, axes, panel, k)
     if legend:
         small = all(isinstance(trace, Scatter) for panel in figure.panels for trace in panel.traces)
-        # As the title of the legend the figure's title keeps clear of it; Matplotlib places both outside the axes.
+        # The figure's title avoids the legend's title; Matplotlib places both outside the axes.
         canvas.legend(
             list(legend.values()),
             list(legend),

@@ -13,7 +13,7 @@ Shape = DensityShape | TailShape | CourseShape | BoxShape | HistogramShape
 
 
 def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str) -> Figure:
-    """The figure that suits the shape. Times are drawn in µs; `label` says of which flow and point they are."""
+    """The figure for the type of a shape. Times are drawn in µs; `label` names the flow and point."""
     style = variety(protocol, 0)
     axis = f"{title.lower()} (µs)"
     notes: list[str] = []

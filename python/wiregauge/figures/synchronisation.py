@@ -1,4 +1,4 @@
-"""What devices of AS6802 clusters were at every time, and how far their clocks were apart."""
+"""States of devices in AS6802 clusters over time, and the distance of their clocks."""
 
 from __future__ import annotations
 

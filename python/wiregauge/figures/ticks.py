@@ -1,4 +1,4 @@
-"""Ticks of a logarithmic axis (1, 2, 5 per decade, thinned to fit) and the extent of what a panel draws."""
+"""Ticks of a logarithmic axis (1, 2, 5 per decade, thinned to fit) and the extent of a panel's content."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _coordinates(trace: Trace, axis: str) -> Iterable[Floats]:
 
 
 def logarithmic(axis: Axis, panels: Sequence[Panel], which: str) -> bool:
-    """Whether an axis that should be logarithmic can be: values of 0 and below have no place on one, and are drawn."""
+    """Whether an axis that should be logarithmic can be: values up to 0 cannot be shown on one, and are drawn."""
     if not axis.log:
         return False
     least = extent(panels, which, positive=False)
@@ -40,7 +40,7 @@ def logarithmic(axis: Axis, panels: Sequence[Panel], which: str) -> bool:
 
 
 def extent(panels: Sequence[Panel], axis: str, *, positive: bool) -> tuple[float, float] | None:
-    """Least and greatest coordinate drawn in the panels; None when nothing is. Only positive ones where asked."""
+    """Least and greatest coordinate in the panels, only of positive ones if `positive`; None when nothing is drawn."""
     low, high = float("inf"), float("-inf")
     for panel in panels:
         for trace in panel.traces:
@@ -54,7 +54,7 @@ def extent(panels: Sequence[Panel], axis: str, *, positive: bool) -> tuple[float
 def linear_range(panels: Sequence[Panel], which: str) -> tuple[float, float] | None:
     """The range of a linear axis that all panels share, with a margin; None when nothing is drawn.
 
-    A vertical axis begins at 0 where nothing is below it, except for boxes, whose spread is small against their place.
+    A vertical axis begins at 0 where nothing is below it, except for boxes, whose spread is relatively small.
     """
     span = extent(panels, which, positive=False)
     if span is None:
@@ -70,10 +70,10 @@ def linear_range(panels: Sequence[Panel], which: str) -> tuple[float, float] | N
 
 
 def log_ticks(low: float, high: float, most: int = 7) -> list[tuple[float, str]]:
-    """Round values in [low, high] with their texts, at most `most` and, of any range, at least two.
+    """Round values in [low, high] with their texts, at most `most` and at least two.
 
-    Over several decades 1, 2, 5 of each, 1, 3 or 1, or of every second, third, … decade; within less than one, equal
-    steps, as powers of ten would leave such an axis without a number.
+    Over several decades 1, 2, 5 of each, 1, 3 or 1, or of every second, third, … decade; within less than one,
+    equal steps, as powers of ten would leave such an axis without a number.
     """
     decades = range(floor(log10(low)) - 1, ceil(log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
@@ -94,7 +94,7 @@ def _equal_steps(low: float, high: float, most: int) -> list[float]:
     for step in (m * 10.0**k for k in range(floor(log10(high - low)) - 2, 400) for m in (1, 2, 5)):
         first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
         if last - first < most:
-            # A product of whole numbers and a power of ten, or its quotient: no rounding shows in the text.
+            # An integer times or divided by a power of ten, so that the text shows no rounding.
             values = (float(f"{k * step:.12g}") for k in range(first, last + 1))
             return [value for value in values if low <= value <= high]
     return []
@@ -104,7 +104,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def tick_text(value: float) -> str:
-    """A number beside a tick: digits in groups of three, far from one a power of ten."""
+    """The text of a tick: digits in groups of three, a power of ten for extreme values."""
     if value and not 1e-3 <= abs(value) < 1e7:
         digits, _, power = f"{value:.9e}".partition("e")
         factor = digits.rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Traces of shapes that several figures draw; times in µs."""
+"""Traces that several figures share; times in µs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ US = 1e3
 
 
 def tail_lines(shape: TailShape, label: str, style: Style, *, legend: bool = True) -> list[Trace]:
-    """A distribution against rarity; thin dots where n is too small for the percentile, in the legend or not."""
+    """A distribution against rarity; thin dots where n does not support the percentile, in the legend or not."""
     solid = shape.one_in <= shape.supported_to
     join = int(np.flatnonzero(solid)[-1]) if solid.any() else 0
     faint = Style(style.colour, "dot", style.marker, 1.0)
@@ -43,13 +43,13 @@ def box_of(shape: BoxShape, name: str, x: float, width: float, style: Style) -> 
 
 
 def rarities(most: float, decades: int = 8) -> list[tuple[float, str]]:
-    """Ticks of an axis of rarity up to one in `most`: each ten times rarer than the one before."""
+    """Ticks of a rarity axis up to one in `most`, each ten times rarer than the last."""
     each = ((10.0**k, f"{100 - 100 / 10.0**k:.{max(k - 2, 0)}f} %") for k in range(decades))
     return [tick for tick in each if tick[0] <= most * 1.5]
 
 
 def courses_note(shapes: Sequence[CourseShape], what: str) -> str:
-    """What is in a picture against time: all of it, and how it is put into columns; what has no value has no mark."""
+    """A note for a plot against time: it shows all values, in columns; values that do not exist have no mark."""
     total = sum(shape.values for shape in shapes)
     most = max(shape.most for shape in shapes)
     said = f"All {total} {what} are in the picture: "
@@ -66,7 +66,7 @@ def courses_note(shapes: Sequence[CourseShape], what: str) -> str:
 
 
 def beyond_note(outside: int, drawn: int) -> str:
-    """What a box shows of what lies beyond its whiskers."""
+    """A note on the values beyond the whiskers that a box shows."""
     if drawn >= outside:
         return f"all {outside} values beyond them are drawn." if outside else "nothing lies beyond them."
     return f"of the {outside} values beyond them {drawn} are drawn, evenly by rank, with the least and the greatest."

@@ -1,4 +1,4 @@
-"""The pictures of a trend: each figure over the runs with its intervals, limits and steps."""
+"""The figures of a trend: each statistic over the runs with its intervals, limits and steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TICKS = 8
 
 
 def trend_figures(trend: Trend) -> list[Figure]:
-    """A figure per measure and statistic, a panel per flow and point; shares only where something happened."""
+    """A figure per measure and statistic, a panel per flow and point; shares only where an event occurred."""
     groups: dict[str, list[TrendSeries]] = {}
     for series in trend.series:
         if series.measure in SERIES or any(point.value.value for point in series.points):
@@ -116,7 +116,7 @@ def _panel(trend: Trend, series: TrendSeries, place: int, columns: int, count: i
 
 
 def _span(series: TrendSeries) -> tuple[float, float]:
-    """What a panel shows: every interval, and the limits that are not so far off that they would flatten the rest."""
+    """The range of a panel: all intervals, and the limits unless they would flatten the rest."""
     ends = [
         end
         for point in series.points

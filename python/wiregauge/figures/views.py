@@ -1,4 +1,4 @@
-"""Views of a simulated run: who waited for whom at the ports, how long the queues were, how far the clocks were off."""
+"""Views of a simulated run: waiting of frames at ports, queue lengths, and clock offsets."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from wiregauge.results.views import ClockShape, FrameWindow, Views
 
 US = 1e3
 _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
-"""Heights of a frame and of its wait, and how far below the frame the wait is drawn, in lanes."""
+"""Heights of a frame and of its wait, and the distance of the wait below the frame, in lanes."""
 _GATE, _ABOVE = 0.1, 0.38
-"""Height of the stripe of gates and windows, and how far above the frame it is, in lanes."""
+"""Height of the stripe of gates and windows, and its distance above the frame, in lanes."""
 MOST_STEPS = 20
-"""Times a clock was set that are marked."""
+"""The most settings of a clock that are marked."""
 MOST_CHANGES = 40
-"""Changes of grandmaster that are marked."""
+"""The most changes of grandmaster that are marked."""
 MOST_CLOCKS = 10
-"""Clocks of PTP that are drawn."""
+"""The most PTP clocks that are drawn."""
 _GATE_COLOURS = (GREEN, ORANGE, PURPLE, SKY, YELLOW)
 
 
 def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
-    """The views the records allow, in the order of the report."""
+    """The views that the records allow, in the order of the report."""
     made = [
         _timeline(judgement, views),
         _queues(views),
@@ -69,7 +69,7 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     if not views.windows or views.run is None:
         return None
     protocols = {flow.id: flow.protocol for flow in (*views.run.flows, *views.run.exchanges)}
-    # Neighbours in one lane must differ: the shade goes by the place among the flows of the protocol.
+    # Neighbours in one lane must differ, so the shade is chosen by the index among the protocol's flows.
     places: dict[str, int] = {}
     styles = {}
     for number, name in protocols.items():
@@ -166,7 +166,7 @@ def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, 
 
 
 def _openings(window: FrameWindow, top: int) -> list[Trace]:
-    """Above the frames of a lane: which gates are open, and the windows of time-triggered flows."""
+    """Traces above the frames of a lane: the open gates, and the windows of time-triggered flows."""
     begin, end = window.begin_ns, window.end_ns
     traces: list[Trace] = []
     for classes in sorted({one.classes for one in window.openings if one.flow is None}):
@@ -203,12 +203,12 @@ def _stripe(
 
 
 def _gate_colour(classes: Sequence[int]) -> str:
-    """The same classes have the same colour in every panel."""
+    """The colour of a set of classes, the same in every panel."""
     return GREY if not classes else _GATE_COLOURS[sum(1 << number for number in classes) % len(_GATE_COLOURS)]
 
 
 def _queues(views: Views) -> Figure | None:
-    """Bytes and frames per switch port against time, the greatest marked, and what happened around it."""
+    """Bytes and frames per switch port against time, with the maximum and the events around it."""
     if not views.queues:
         return None
     panels = [panel for shape in views.queues for panel in _queue(shape)]
@@ -288,7 +288,7 @@ def _queue(shape: QueueShape) -> list[Panel]:
 
 
 def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
-    """What each clock showed less the true time, against true time."""
+    """The offset of each clock from true time, against true time."""
     if not clocks:
         return None
     traces: list[Trace] = [
@@ -312,16 +312,16 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
 
 
 def _ptp(clocks: Sequence[PtpShape]) -> Figure | None:
-    """How far each PTP clock was from its grandmaster, against true time."""
+    """The distance of each PTP clock from its grandmaster, against true time."""
     found = [shape for shape in clocks if len(shape.t)]
     if not found:
         return None
-    # The farthest off once the domain has settled, in the order of the plan.
+    # The greatest distances in the second half of the run, in the order of the plan.
     far = sorted(found, key=lambda shape: -float(np.max(shape.distance[len(shape.distance) // 2 :])))[
         :MOST_CLOCKS
     ]
     drawn = [shape for shape in found if any(shape is one for one in far)]
-    # Nothing less than a tenth of a nanosecond: a logarithm has no zero.
+    # At least a tenth of a nanosecond: a logarithm has no zero.
     traces: list[Trace] = [
         Line(f"clock of {shape.node}", shape.t, np.maximum(shape.distance, 0.1), ordered(place, len(drawn)))
         for place, shape in enumerate(drawn)

@@ -1,7 +1,7 @@
-"""From records to models: what a host, as it was measured, is made of.
+"""Identifies models of hosts and switches from measured records.
 
-A model is identified from timestamps alone, by the structure of the simulator (`docs/explanation/simulator.md`). Every
-parameter has an interval; what the records cannot tell apart is named, and taken the pessimistic way.
+A model is identified from timestamps alone, with the structure of the simulator (`docs/explanation/simulator.md`).
+Every parameter has an interval; what the records cannot distinguish is named, and the pessimistic value is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What handing a frame over costs a thread: a fixed time and a time per byte, and what wakes it."""
+"""The cost of handing a frame over: a fixed time and a time per byte, and the wake-up time."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ SHARES = (
     99.9,
     100,
 )
-"""Shares, %, at which a distribution is kept."""
+"""Shares, %, for which a distribution is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A time of the model, ps, with the half-width of its 95 % interval (None: unknown), of `n` messages."""
+    """A time of the model, ps, with the half-width of its 95 % interval (None: unknown), from `n` messages."""
 
     value: int
     half: float | None
@@ -54,11 +54,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Fixed and per byte; the rest of what was seen is `left`, the median of its absolute values, ps."""
+    """A fixed cost and one per byte; `left` is the median of the absolute residuals, ps."""
 
     fixed: Parameter
     per_byte: Parameter | None
-    """None: frames of one length only, so all is in the fixed part."""
+    """The cost per byte; None with frames of one length only, where the fixed part includes it."""
     left: float
 
     def of(self, lengths: Times) -> Times:
@@ -71,7 +71,7 @@ class Cost:
 def cost(lengths: Times, spent: Times, at: float = 0.5) -> Cost:
     """The line through the medians (or the quantile `at`) of the times `spent`, ps, on frames of each of `lengths`.
 
-    A host that is disturbed now and then moves no median. At least one value.
+    Occasional disturbances of a host do not move a median. At least one value is needed.
     """
     sizes = np.unique(lengths)
     per_size = [spent[lengths == size] for size in sizes]
@@ -97,7 +97,7 @@ def cost(lengths: Times, spent: Times, at: float = 0.5) -> Cost:
 
 
 def _half(group: Times) -> float:
-    """Half of the interval of the median of one length, from order statistics (David and Nagaraja 2003, 7.1)."""
+    """Half-width of the median's interval for one length, from order statistics (David and Nagaraja 2003, 7.1)."""
     ascending = np.sort(group)
     n = len(ascending)
     reach = int(np.ceil(0.98 * np.sqrt(n)))
@@ -111,9 +111,9 @@ def _rest(found: Cost, lengths: Times, spent: Times) -> Cost:
 
 
 def quantiles(times: Times) -> tuple[tuple[float, int], ...]:
-    """Share (%) and time (ps) of a distribution, ascending from 0 to 100 %; one entry where all are the same.
+    """Shares (%) and times (ps) of a distribution, ascending from 0 to 100 %; one entry where all are equal.
 
-    A share is left out where fewer than two values lie above it: the maximum stands for them.
+    A share is left out where fewer than two values lie above it: the maximum represents them.
     """
     ascending = np.maximum(np.sort(times), 0)
     n = len(ascending)
@@ -130,7 +130,7 @@ def _at(ascending: Times, share: float) -> int:
 
 
 def shares_text(points: Sequence[tuple[float, int]]) -> str:
-    """The distribution as an attribute of the test language has it."""
+    """The distribution as an attribute of the test language."""
     if len(points) == 1:
         return time_text(points[0][1])
     return " ".join(f"{share:g}%:{time_text(time)}" for share, time in points)

@@ -1,9 +1,9 @@
-"""How a switch forwards and how long a frame takes that waits for no other, where frames can tell.
+"""Identifies the forwarding mode of a switch and its delay without queueing, where the frames allow it.
 
-From its first bit in to its first bit out a frame takes 8 / R more for each octet where it is stored, R being the rate
-of its input, and none where it is cut through. So only frames of several lengths on one way can tell the two apart, and
-only where their first bits are known: a capture has them. The records of a switch are of its own timestamps, of the
-last octet or of the header, and which it is has to be told first (`Passed.stamps`).
+From first bit in to first bit out a frame takes 8 / R more for each octet if it is stored, R being the rate of its
+input, and no more if it is cut through. So only frames of several lengths on one path distinguish the two, and only if
+their first bits are known, as in a capture. The records of a switch have its own timestamps, of the last octet or of
+the header; which of the two is determined first (`Passed.stamps`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Times = NDArray[np.int64]
 Mode = Literal["store-and-forward", "cut-through"]
 MODES: Final[tuple[Mode, ...]] = ("store-and-forward", "cut-through")
 FEWEST: Final = 30
-"""Frames that a parameter needs."""
+"""The fewest frames for a parameter."""
 _PS: Final = 1e12
 _SURE: Final = 3.3
-"""Standard errors of what votes: 99.9 %."""
+"""Standard errors for a vote: 99.9 %."""
 _CLOCKS: Final = 100e-6
-"""An oscillator of Ethernet is at most so far off (IEEE Std 802.3)."""
+"""Greatest relative error of an Ethernet oscillator (IEEE Std 802.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +44,27 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class DelayFit:
-    """What a frame that waits for no other takes."""
+    """The forwarding mode and delay of frames that do not queue."""
 
     mode: Mode | None
-    """None where frames do not tell."""
+    """None where the frames do not determine it."""
     slope: Estimate | None
-    """Time from first bit in to first bit out, more per bit of the frame, ps; None: nothing tells."""
+    """Increase of the time from first bit in to first bit out per bit of the frame, ps; None where unknown."""
     delay: Estimate
-    """Processing delay, ps, as a test names it: the least and the greatest that the frames allow are its interval."""
+    """Processing delay, ps, as in a test; its interval spans the least and the greatest that the frames allow."""
     quantiles: tuple[tuple[float, int], ...]
     bounds: tuple[tuple[Mode, float, float], ...]
-    """Least and greatest delay by each mode that may be the true one, from `from_reference`."""
+    """Least and greatest delay, ps, for each mode that may be the true one, from `from_reference`."""
     mixed: float = 0.0
-    """So much longer frames between ports of different rates took at most, ps."""
+    """The greatest extra delay of frames between ports of different rates, ps."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    """Frames that found their port idle, by way."""
+    """Frames that found their port idle, with their paths."""
 
     latency: Times
-    """First bit in to first bit out."""
+    """Time from first bit in to first bit out, ps."""
     lengths: Times
     in_rate_bps: NDArray[np.float64]
     out_rate_bps: NDArray[np.float64]
@@ -85,14 +85,14 @@ class _Idle:
 
 
 def occupied(lengths: Times, rate_bps: float) -> Times:
-    """How long frames keep a line, ps."""
+    """Time that frames occupy a line, ps."""
     return np.rint(wire_bits(lengths) * _PS / rate_bps).astype(np.int64)
 
 
 def from_reference(
     mode: Mode, lengths: Times, in_rate_bps: NDArray[np.float64], out_rate_bps: NDArray[np.float64] | float
 ) -> NDArray[np.float64]:
-    """From the first bit in to where the processing delay begins, ps: the header, or the last bit.
+    """Time from the first bit in to the begin of the processing delay, ps: after the header, or the last bit.
 
     A frame between lines of different rates is stored under cut-through as well.
     """
@@ -103,7 +103,7 @@ def from_reference(
 
 
 def fit_delay(passed: Passed, untold: list[str]) -> DelayFit:
-    """The delay of frames that found their port idle. Raises IdentifyError where there are too few."""
+    """Fits the delay of frames that found their port idle. Raises IdentifyError where there are too few."""
     idle = _idle_of(passed)
     if len(idle.latency) < FEWEST:
         raise IdentifyError(
@@ -145,7 +145,7 @@ def fit_delay(passed: Passed, untold: list[str]) -> DelayFit:
 
 
 def _mixed(passed: Passed, idle: _Idle, mode: Mode | None, most: float) -> float:
-    """How much longer frames between ports of different rates took than any between ports of one rate, ps."""
+    """The excess of the delay between ports of different rates over the greatest one between equal rates, ps."""
     if not np.any(idle.same_rate) or np.all(idle.same_rate):
         return 0.0
     others = _delays(passed, idle.only(~idle.same_rate), mode or "store-and-forward")
@@ -168,14 +168,14 @@ def _idle_of(passed: Passed) -> _Idle:
 
 
 def _came_idle(port: Port) -> NDArray[np.bool_]:
-    """Frames that came when all before them had left."""
+    """Flags of frames that arrived after all before them had left."""
     before = port.left[:-1] + occupied(port.lengths[:-1], port.rate_bps)
     return np.asarray(port.first_in > np.concatenate(([np.iinfo(np.int64).min], before)))
 
 
 def _delays(passed: Passed, idle: _Idle, mode: Mode) -> NDArray[np.float64]:
     if passed.stamps is None and mode == "cut-through":
-        # First bits were placed as if the switch had stamped last octets; it stamps headers then.
+        # First bits were computed as if the switch had stamped last octets; but it stamps headers then.
         header = from_reference(mode, idle.lengths, idle.in_rate_bps, idle.in_rate_bps)
         reference = from_reference(mode, idle.lengths, idle.in_rate_bps, idle.out_rate_bps)
         whole = from_reference("store-and-forward", idle.lengths, idle.in_rate_bps, 0.0)
@@ -184,7 +184,7 @@ def _delays(passed: Passed, idle: _Idle, mode: Mode) -> NDArray[np.float64]:
 
 
 def _mode(passed: Passed, idle: _Idle) -> tuple[Estimate | None, Mode | None]:
-    """How it forwards: what its timestamps say, else the vote of every way with several lengths, if all agree."""
+    """The forwarding mode from the timestamps, or from paths with several lengths if all agree; and the slope."""
     found = sorted(_slopes(passed, idle), key=lambda one: -one[0].n)
     slope = found[0][0] if found else None
     if passed.stamps in ("header", "whole"):
@@ -193,14 +193,14 @@ def _mode(passed: Passed, idle: _Idle) -> tuple[Estimate | None, Mode | None]:
         return None, None
     whole = 8.0 * (idle.lengths + 8) * _PS / idle.in_rate_bps * (1 - _CLOCKS)
     if np.count_nonzero(idle.latency < whole - passed.step_ps) >= FEWEST:
-        # They left before they had come.
+        # These frames left before they had fully arrived.
         return slope, "cut-through"
     votes = {vote for _, vote in found if vote is not None}
     return slope, votes.pop() if len(votes) == 1 else None
 
 
 def _slopes(passed: Passed, idle: _Idle) -> Iterator[tuple[Estimate, Mode | None]]:
-    """By way that has several lengths: how time grows with them, and what that says."""
+    """The slope of time over length for each path with several lengths, and the mode it implies."""
     for way in np.unique(idle.ways):
         own = idle.only(idle.ways == way)
         bits = 8.0 * (own.lengths + 8)
@@ -211,10 +211,10 @@ def _slopes(passed: Passed, idle: _Idle) -> Iterator[tuple[Estimate, Mode | None
         rest = own.latency - own.latency.mean() - slope * centred
         error = float(np.sqrt(rest @ rest / max(len(bits) - 2, 1) / (centred @ centred)))
         per_bit = _PS / float(own.in_rate_bps[0])
-        # What averaging does not make less: timestamps, and clocks of the lines.
+        # Errors that averaging does not reduce: timestamps, and clocks of the lines.
         certain = 2 * (passed.step_ps + 1.0) / float(np.ptp(bits)) + 2 * _CLOCKS * per_bit
         half = _SURE * error + certain
         found = Estimate(slope, slope - half, slope + half, len(bits))
-        # Between both lies what neither takes; each needs its own side of the middle with all of its interval.
+        # The middle fits neither mode; each needs its side of it with the whole interval.
         stored, cut = found.low > per_bit / 2, found.high < per_bit / 2
         yield found, "store-and-forward" if stored else "cut-through" if cut else None

@@ -1,7 +1,7 @@
-"""What cannot be identified at all."""
+"""The error of records that identify nothing."""
 
 from __future__ import annotations
 
 
 class IdentifyError(Exception):
-    """The records do not hold what the model needs; one sentence with the cure."""
+    """The records lack what the model needs; one sentence with the cure."""

@@ -1,4 +1,4 @@
-"""The parameters of a host from the records of a run."""
+"""Identifies the parameters of a host from the records of a run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Times = NDArray[np.int64]
 Quantiles = tuple[tuple[float, int], ...]
 
 FEWEST = 30
-"""Messages that a parameter needs."""
+"""The fewest messages for a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFit:
-    """A host as its records tell; a part is None where they do not tell it."""
+    """The identified model of a host; a part is None where the records do not determine it."""
 
     name: str
     sent: int
@@ -42,21 +42,21 @@ class HostFit:
     receive_wake_up: Quantiles | None = None
     relay_wake_up: Quantiles | None = None
     passage: Cost | None = None
-    """From the sender's driver to its own, the network's time left out; only where nobody timestamps on the wire."""
+    """Cost from the sender's driver to its own, without the network; only without timestamps on the wire."""
     untold: tuple[str, ...] = field(default=())
-    """What the records do not tell, and what was taken instead; a sentence each."""
+    """Parameters that the records do not determine, and what was used instead; a sentence each."""
 
 
 def hosts_of(campaign: Campaign) -> dict[str, int]:
-    """End systems that send or receive a measured flow, with their index in the plan."""
+    """Indexes in the plan of end systems that send or receive a measured flow, by name."""
     ends = {end for run in campaign.runs for flow in run.flows for end in flow.ends}
     return {campaign.network.names[node]: node for node in sorted(ends)}
 
 
 def fit_host(directory: RunDirectory, name: str) -> HostFit:
-    """The host `name` from all runs of a run directory.
+    """Identifies the host `name` from all runs of a run directory.
 
-    Raises IdentifyError where there is no such host, or nothing to tell it from.
+    Raises IdentifyError where there is no such host, or no useful record.
     """
     campaign = directory.plan
     known = hosts_of(campaign)
@@ -86,13 +86,13 @@ def fit_host(directory: RunDirectory, name: str) -> HostFit:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """Messages of a host; `passed` has those it received beside what their sender's records tell, network left out."""
+    """Messages of a host; `passed` combines those it received with their senders' records, without the network."""
 
     sent: pl.DataFrame
     received: pl.DataFrame
     passed: pl.DataFrame
     turned: frozenset[int]
-    """Flows that a task of it turns back."""
+    """Flows that a task of the host relays back."""
 
 
 def _tables(directory: RunDirectory, node: int) -> _Tables:
@@ -100,7 +100,7 @@ def _tables(directory: RunDirectory, node: int) -> _Tables:
     sent, received, passed = [], [], []
     turned: set[int] = set()
     for run in campaign.runs:
-        # A loopback meets no interface: what it costs is not what a frame does.
+        # A loopback passes no interface, so its cost is not that of a frame.
         flows = {
             flow.id: flow
             for flow in run.flows
@@ -140,7 +140,7 @@ def _passed(
     *,
     at_once: bool,
 ) -> pl.DataFrame:
-    """Messages `node` received, with `called` (by their sender) and `left` (its driver, plus the network)."""
+    """Messages that `node` received, with `called` (by their sender) and `left` (its driver, plus the network)."""
     found = []
     for source in {flow.from_ for flow in flows.values() if flow.from_ != node}:
         own = [flow for flow in flows.values() if flow.from_ == source]
@@ -161,7 +161,7 @@ def _passed(
 
 
 def network_time(campaign: Campaign, flow: Flow) -> tuple[int, int]:
-    """From the first bit out of the sender to the last bit in, over idle links: ps for any frame, and per byte."""
+    """Time from the first bit out of the sender to the last bit in, over idle links, ps: fixed, and per byte."""
     network = campaign.network
     fixed = per_byte = 0
     for place, hop in enumerate(flow.routes[0].hops):
@@ -195,7 +195,7 @@ def _sending(table: pl.DataFrame, rate: int, untold: list[str]) -> dict[str, Any
         )
         return {}
     driver, length, run = _ps(own, "driver"), _ps(own, "length"), _ps(own, "run")
-    # A frame whose line was busy waited; one that came a frame's time behind another may have.
+    # A frame whose line was busy waited; one that came within a frame's time of another may have.
     on_wire = (length + 20) * 8_000_000_000_000 // rate
     after = np.diff(driver, prepend=driver[0]) - np.roll(on_wire, 1)
     idle = (after > on_wire // 20) | (np.diff(run, prepend=-1) != 0)
@@ -281,7 +281,7 @@ def _receiving(tables: _Tables, untold: list[str]) -> dict[str, Any]:
 
 
 def _over_the_network(passed: pl.DataFrame, receive: Cost) -> dict[str, Any]:
-    """Where nobody timestamps on the wire: from driver to driver, and all that varies from the sender's call on."""
+    """Parameters without timestamps on the wire: cost from driver to driver, and all variation from the call on."""
     length = _ps(passed, "length")
     spent = _ps(passed, "driver") - _ps(passed, "left")
     passage = cost(length, spent)
@@ -294,7 +294,7 @@ def _over_the_network(passed: pl.DataFrame, receive: Cost) -> dict[str, Any]:
 
 
 def _relaying(tables: _Tables) -> dict[str, Any]:
-    """From a message with the application to its return by a task; nothing where no task returns any."""
+    """Time from a message's reception by the application to its return by a task; empty where no task returns any."""
     if not tables.turned or not tables.sent.height or not tables.received.height:
         return {}
     key = ["flow", "sequence", "warm_up", "run"]
@@ -307,7 +307,7 @@ def _relaying(tables: _Tables) -> dict[str, Any]:
 
 
 def _behind(own: pl.DataFrame) -> NDArray[np.bool_]:
-    """Frames the driver saw before the one before them was with the application: the receiver was at work."""
+    """Flags of frames that the driver saw before the last one had reached the application: the receiver was busy."""
     driver, done = _ps(own, "driver"), _ps(own, "application")
     same = np.diff(_ps(own, "run"), prepend=-1) == 0
     behind: NDArray[np.bool_] = same & (np.roll(done, 1) > driver)
@@ -315,7 +315,7 @@ def _behind(own: pl.DataFrame) -> NDArray[np.bool_]:
 
 
 def _cost_of_receiving(own: pl.DataFrame) -> tuple[Cost, bool]:
-    """What a frame costs the receiver, and whether that was told apart from its waking up."""
+    """The cost of receiving a frame, and whether it could be separated from the wake-up."""
     driver, done, length = (_ps(own, name) for name in ("driver", "application", "length"))
     behind = _behind(own)
     if int(behind.sum()) >= FEWEST:

@@ -1,4 +1,4 @@
-"""What the records of one host tell of its messages: a row each for what it sent and for what it received."""
+"""Tables of one host's messages from its records: a row for each sent, and for each received."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import polars as pl
 from wiregauge.identify.errors import IdentifyError
 
 MOST = 400_000
-"""Records that are read of a host and run: its first ones."""
+"""The most records read of a host and run: the first ones."""
 _SENT = ("intended-send", "application-send", "driver-send", "wire-send")
 _RECEIVED = ("wire-receive", "driver-receive", "application-receive")
 _KEY = ("flow", "sequence", "returning", "warm_up")
 
 
 def journeys(records: Path, node: int, flows: Sequence[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What `node` sent and what it received of `flows`, each in the order of its driver.
+    """The messages of `flows` that `node` sent, and those it received, each in the order of its driver.
 
     Columns `flow`, `length` (B, DA to FCS), and a time in ps for each point: `intended`, `application`, `driver`,
-    `wire`; null where it was not recorded. A message that a point saw twice is left out: nobody knows which record
-    belongs to which.
+    `wire`; null where it was not recorded. A message seen twice at a point is left out: its records cannot be
+    assigned.
     """
     try:
         rows = (

@@ -1,4 +1,4 @@
-"""A host as a file that a test names: `<host-model name="bench-pc" file="bench-pc.host.xml"/>`."""
+"""Writes a host model to a file for tests: `<host-model name="bench-pc" file="bench-pc.host.xml"/>`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMESPACE = "urn:wiregauge:test:2"
 
 
 def attributes(fit: HostFit, name: str) -> dict[str, str]:
-    """The attributes of `<host-model>`. What the records do not tell takes no time, as in the model `ideal`."""
+    """The attributes of `<host-model>`. Unknown parameters take no time, as in the model `ideal`."""
     said = {"name": name, "like": "ideal"}
     _cost(said, "transmit", fit.transmit)
     if fit.interface_delay is not None:
@@ -29,7 +29,7 @@ def attributes(fit: HostFit, name: str) -> dict[str, str]:
             said["interrupt-frames"] = str(rule.frames)
     elif fit.passage is not None:
         said["interrupt-latency"] = time_text(fit.passage.fixed.value)
-    # A byte that costs something between the drivers costs it before the receiver has the frame.
+    # A cost per byte between the drivers arises before the receiver has the frame.
     passed = fit.passage.per_byte if fit.passage is not None else None
     _cost(said, "receive", fit.receive, passed.value if passed is not None else 0)
     if fit.receive_wake_up is not None:
@@ -48,7 +48,7 @@ def _cost(said: dict[str, str], name: str, cost: Cost | None, more_per_byte: int
 
 
 def model_text(said: dict[str, str], remarks: tuple[str, ...]) -> str:
-    """The file."""
+    """The text of the file."""
     lines = "".join(f"  {remark.replace('--', '- -')}\n" for remark in remarks)
     attributes_text = "\n            ".join(f"{key}={quoteattr(value)}" for key, value in said.items())
     return (

@@ -1,7 +1,7 @@
-"""When an interface told its host of received frames: the rule behind the times at which a driver saw them.
+"""Identifies the interrupt moderation of an interface: the rule for the times at which its driver sees frames.
 
-Each rule that the test language knows is fitted and then replayed on the arrivals; the simplest one that gives the
-times of the driver is taken. A rule is never chosen because its parameters look plausible.
+Each rule of the test language is fitted and then replayed on the arrivals; the simplest one that reproduces the
+driver's times is chosen. A rule is never chosen because its parameters look plausible.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from numpy.typing import NDArray
 Times = NDArray[np.int64]
 
 ENOUGH = 0.98
-"""Share of frames whose time a rule has to give for it to be taken at once; of others the best one is."""
+"""Share of frames whose time a rule must reproduce to be accepted at once; else the best one is used."""
 _FEWEST = 20
-"""Frames from which a rule other than `each` is looked for."""
+"""The fewest frames for a rule other than `each`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moderation:
-    """A rule of interrupts, times in ps; `explains` is the share of frames whose time it gives within `tolerance`."""
+    """A moderation rule, times in ps; `explains` is the share of frames whose time it gives within `tolerance`."""
 
     kind: str
-    """`each`, `coalesced`, `polled`, `burst`, `spaced`, `adaptive`, as the attribute `interrupts` has it."""
+    """The attribute `interrupts`: `each`, `coalesced`, `polled`, `burst`, `spaced` or `adaptive`."""
     latency: int
-    """From the interrupt to the driver's look at the ring."""
+    """Time from the interrupt until the driver reads the ring, ps."""
     wait: int | None
-    """Longest wait of the first frame, or the polling period."""
+    """Longest wait of the first frame, or the polling period, ps."""
     frames: int | None
-    """Frames that raise an interrupt at once; None where no batch was ever full."""
+    """Number of frames that raise an interrupt at once; None where no batch was full."""
     explains: float
     tolerance: int
     n: int
 
 
 def polled(came: Times, period: int) -> Times:
-    """When it looks at the multiples of `period`."""
+    """Times at which a driver that polls at the multiples of `period` sees frames."""
     told: Times = -(-came // period) * period
     return told
 
 
 def coalesced(came: Times, wait: int, frames: int) -> Times:
-    """When so many frames, or the wait of the first, raise the interrupt; `came` ascending."""
+    """Times of interrupts raised by a number of frames or the wait of the first; `came` ascending."""
     told = np.empty_like(came)
     first = 0
     n = len(came)
     while first < n:
         ends = came[first] + wait
         last = min(first + frames, n)
-        # A frame that comes at the instant of the interrupt is in time: inputs go before what is due.
+        # A frame that arrives at the instant of the interrupt is in time: inputs precede due events.
         within = first + int(np.searchsorted(came[first:last], ends, side="right"))
         full = within - first == frames
         told[first:within] = came[within - 1] if full else ends
@@ -61,30 +61,31 @@ def coalesced(came: Times, wait: int, frames: int) -> Times:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Frames that `came` at an interface and were `seen` by its driver, ps, in the order of coming; `starts`: the first
-    frame of each run, whose times have nothing to do with those of another."""
+    """Frames that `came` at an interface and were `seen` by its driver, ps, in arrival order; `starts` has the index of
+    the first frame of each run, whose times are unrelated to those of others.
+    """
 
     came: Times
     seen: Times
     starts: Times
     tolerance: int
-    """What two timestamps may differ by, ps, although nothing does."""
+    """Greatest difference of two timestamps of the same instant, ps."""
     done: Times | None = None
-    """When the application had them, and `sizes` their bytes: for rules of a reader that goes on."""
+    """When the application had them, with their `sizes` in bytes: for rules with a driver that keeps reading."""
     sizes: Times | None = None
 
     @property
     def waits(self) -> Times:
-        """From coming to being seen."""
+        """Time from arrival until seen, ps."""
         return self.seen - self.came
 
     def by_run(self, rule: Callable[[Times], Times]) -> Times:
-        """When frames are seen by a rule, latency left out."""
+        """Times at which a rule lets frames be seen, without latency."""
         return np.concatenate([rule(part) for part in np.split(self.came, self.starts[1:])])
 
 
 def moderation(frames: Seen) -> Moderation:
-    """The rule by which frames were seen."""
+    """The rule that explains the times at which frames were seen."""
     found = [_as("each", frames.came, frames)]
     if found[0].explains < ENOUGH and len(frames.came) >= _FEWEST:
         rules: tuple[Callable[[Seen], Moderation | None], ...] = (
@@ -102,7 +103,7 @@ def moderation(frames: Seen) -> Moderation:
 def _as(
     kind: str, told: Times, frames: Seen, *, wait: int | None = None, full: int | None = None
 ) -> Moderation:
-    """The rule that gave the times `told`, with the latency that suits them best."""
+    """The rule that gives the times `told`, with the best-fitting latency."""
     rest = frames.seen - told
     latency = int(np.median(rest))
     explains = float(np.mean(np.abs(rest - latency) <= frames.tolerance))
@@ -110,7 +111,7 @@ def _as(
 
 
 def _polled(frames: Seen) -> Moderation | None:
-    """Looks lie on a grid, and no frame waits longer than from one to the next."""
+    """The polling rule: times of seeing lie on a grid, and no frame waits longer than a period."""
     least = int(frames.waits.max() - frames.waits.min())
     if least <= frames.tolerance:
         return None
@@ -128,10 +129,10 @@ def _polled(frames: Seen) -> Moderation | None:
 
 
 def _grid(steps: Times, least: int, tolerance: int) -> int:
-    """The longest period from `least` on of which all `steps` are multiples within `tolerance`; 0 where none is."""
+    """The longest period, at least `least`, of which all `steps` are multiples within `tolerance`; 0 without one."""
     for parts in range(1, 1 + int(steps.min()) // max(least - tolerance, 1)):
         period = float(steps.min()) / parts
-        # From step to step the period is known better: errors of a long one are divided by more.
+        # Each step improves the period: errors of a longer one are divided by a greater number.
         for step in np.sort(steps)[:2_000]:
             period = float(step) / max(round(float(step) / period), 1)
         off = np.abs(steps - np.round(steps / period) * period)
@@ -141,7 +142,7 @@ def _grid(steps: Times, least: int, tolerance: int) -> int:
 
 
 def _coalesced(frames: Seen) -> Moderation | None:
-    """Frames seen together are a batch: full ones tell the number and the latency, others the wait."""
+    """The coalescing rule: frames seen together are a batch; full ones give number and latency, others the wait."""
     is_first = np.diff(frames.seen, prepend=frames.seen[0]) > frames.tolerance
     is_first[frames.starts] = True
     begins = np.flatnonzero(is_first)
@@ -164,15 +165,15 @@ def _coalesced(frames: Seen) -> Moderation | None:
 
 
 Spacing = Callable[[int, int, int], int]
-"""The least time to the next interrupt, from the last one, and the frames and bytes read after it."""
+"""Least time from the last interrupt to the next, given its time, and the frames and bytes read after it."""
 _SPACINGS = (14_285_714, 50_000_000, 250_000_000)
-"""Of the levels of an adaptive interface, as `crates/core/src/end_system/moderation.rs` has them, ps."""
+"""Spacings of an adaptive interface's levels, as in `crates/core/src/end_system/moderation.rs`, ps."""
 
 
 def reading(frames: Seen, latency: int, spacing: Callable[[], Spacing]) -> Times:
-    """When a driver sees frames that, once interrupted, reads until there are none; `spacing` is made for each run.
+    """Times at which a driver sees frames if it reads after an interrupt until none is left; `spacing` is made per run.
 
-    It sees what came before as it looks, and what comes while it reads as that comes.
+    It sees earlier frames as it starts to read, and those that arrive while it reads on their arrival.
     """
     assert frames.done is not None
     assert frames.sizes is not None
@@ -200,7 +201,7 @@ def _turns(came: list[int], done: list[int], sizes: list[int], latency: int, spa
 
 
 def _openers(frames: Seen) -> NDArray[np.bool_]:
-    """Frames that came when the driver had read all before them."""
+    """Flags of frames that arrived when the driver had read all before them."""
     assert frames.done is not None
     first = frames.came > np.roll(frames.done, 1)
     first[frames.starts] = True
@@ -215,14 +216,14 @@ def _read_on(frames: Seen, kind: str, spacing: Callable[[], Spacing], wait: int 
 
 
 def _burst(frames: Seen) -> Moderation | None:
-    """At once if the driver is idle."""
+    """The burst rule: an immediate interrupt if the driver is idle."""
     if frames.done is None:
         return None
     return _read_on(frames, "burst", lambda: lambda _last, _number, _read: 0)
 
 
 def _spaced(frames: Seen) -> Moderation | None:
-    """No sooner than some time after the last interrupt: what frames waited for that came too early tells it."""
+    """The spacing rule: a least time after the last interrupt, known from the waits of early frames."""
     if frames.done is None:
         return None
     first = _openers(frames)
@@ -241,12 +242,12 @@ def _spaced(frames: Seen) -> Moderation | None:
 
 
 def _adaptive(frames: Seen) -> Moderation | None:
-    """As spaced, by levels."""
+    """The adaptive rule: spacing by levels."""
     return _read_on(frames, "adaptive", _Levels) if frames.done is not None else None
 
 
 class _Levels:
-    """The levels of an adaptive interface: from the frames and bytes of each turn to the next spacing."""
+    """The levels of an adaptive interface: the next spacing from the frames and bytes of each turn."""
 
     def __init__(self) -> None:
         self._level = 1

@@ -19,42 +19,43 @@ from wiregauge.records.reported import RunEntry
 __all__ = ["HEADER", "Passed", "Port", "passed_by", "switches_of", "wire_bits"]
 
 TAP = "tap"
-"""The point of a record that a capture made."""
+"""The point name of records made from captures."""
 
 Times = NDArray[np.int64]
 HEADER: Final = 14
-"""Octets that a switch must have to know where a frame goes."""
+"""Octets that a switch needs to know where a frame goes."""
 MOST: Final = 4_000_000
-"""Records that are read of a switch."""
+"""The most records read of a switch."""
 _FEW: Final = 3
-"""Frames of a length that vote."""
+"""The fewest frames of a length for a vote."""
 _AROUND: Final = PREAMBLE + GAP
 _PS: Final = 10**12
 _NEAR: Final = 0.05
-"""Share of the time that more octets take by which their time may differ from it, or from none, to be either."""
+"""Tolerance, as a share of the expected time for more octets, for a vote."""
 
 Stamps = Literal["first", "whole", "header"] | None
-"""Which octet times of frames that came are of: the first, known of captures; the last; the last of the header. None:
-the switch's own timestamps, of which nothing tells whether they are of the last octet or of the header."""
+"""The octet that arrival times refer to: the first, known from captures; the last; the last of the header. None: the
+switch's own timestamps, of either the last octet or the header.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Frames by an output port in the order in which they left; times in ps, lengths in octets, DA to FCS."""
+    """Frames of an output port in the order in which they left; times in ps, lengths in octets, DA to FCS."""
 
     name: str
     rate_bps: int
     first_in: Times
-    """First bit of the preamble, at the input."""
+    """Time of the first bit of the preamble at the input."""
     last_in: Times
     left: Times
-    """First bit of the preamble, at the output."""
+    """Time of the first bit of the preamble at the output."""
     lengths: Times
     in_rate_bps: NDArray[np.float64]
     in_ports: Times
     priorities: Times
     lost_in: Times
-    """Last bit of frames that came and did not leave."""
+    """Time of the last bit of frames that arrived and did not leave."""
     lost_lengths: Times
     lost_priorities: Times
     lost_in_rate_bps: NDArray[np.float64]
@@ -62,34 +63,34 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What passed a switch. `doubtful` frames came and may have left unseen."""
+    """Frames that passed a switch. `doubtful` counts frames that arrived and may have left unseen."""
 
     name: str
     ports: tuple[Port, ...]
     arrivals: Mapping[int, tuple[Times, Times]]
-    """By flow: times and lengths as they came."""
+    """Times and lengths of arrivals, by flow."""
     doubtful: int
     step_ps: int
     untold: tuple[str, ...]
     stamps: Stamps = "first"
     unseen: str = ""
-    """Frames of which there are no records and that may have kept others waiting; empty: there are none."""
+    """A name for unrecorded frames that may have delayed others; empty: there are none."""
 
 
 def wire_bits(lengths: Times) -> NDArray[np.float64]:
-    """Bits that frames take on a line, preamble and gap included."""
+    """Bits that frames occupy on a line, preamble and gap included."""
     return np.asarray(8.0 * (lengths + _AROUND))
 
 
 def switches_of(directory: RunDirectory) -> tuple[str, ...]:
-    """What can be identified: the switches of the test, or the device between two captures."""
+    """The switches of the test, or the device between two captures."""
     if _is_compared(directory):
         return ("device",)
     return tuple(node.name for node in directory.plan.network.nodes if isinstance(node.kind, Switch))
 
 
 def passed_by(directory: RunDirectory, name: str | None = None, run: int = 0) -> Passed:
-    """What passed switch `name` (None: the only one) in a run. Raises IdentifyError."""
+    """The frames that passed switch `name` (None: the only one) in a run. Raises IdentifyError."""
     known = switches_of(directory)
     if not known:
         raise IdentifyError(f"{directory.root}: its network has no switch")
@@ -131,7 +132,7 @@ _KEY: Final = ["flow", "sequence", "returning", "warm_up"]
 
 
 def _through(campaign: Campaign, run: Run, rows: pl.DataFrame, name: str) -> Passed:
-    """By the records of the switch itself, whose times are those of preamble out and last octet in."""
+    """Frames from the records of the switch itself, whose times are those of preamble out and last octet in."""
     node = campaign.network.names.index(name)
     at = rows.filter(pl.col("node") == node)
     came = at.filter(pl.col("point") == "switch-in").select(*_KEY, "length", came="time", in_port="port")
@@ -172,7 +173,7 @@ def _through(campaign: Campaign, run: Run, rows: pl.DataFrame, name: str) -> Pas
 
 
 def _unseen(campaign: Campaign, run: Run, node: int) -> str:
-    """What else may have passed the switch, of which there are no records."""
+    """Traffic without records that may have passed the switch too, as text; empty for none."""
     kind = campaign.network.nodes[node].kind
     found = [
         "background load" if any(node in inject.route.nodes for inject in run.injects) else "",
@@ -184,11 +185,11 @@ def _unseen(campaign: Campaign, run: Run, node: int) -> str:
 
 
 def _stamps(rows: pl.DataFrame, came: pl.DataFrame, rates: Mapping[int, int]) -> Stamps:
-    """Whether the switch timestamps the header, as one that cuts through does, or the last octet.
+    """Whether the switch timestamps the header, as in cut-through, or the last octet.
 
     From the sender's driver to the last octet a frame that found its sender idle takes 8 / R more for each octet, to
-    its header it does not. Lengths vote that came by one port, and only where they are near to one of both; None where
-    none does, or some say this and some that.
+    its header no more. Lengths that came by one port vote if they are near one of the two; None without votes, or if
+    they disagree.
     """
     sent = rows.filter((pl.col("point") == "driver-send") & ~pl.col("returning"))
     sent = sent.unique(_KEY, keep="none").select(*_KEY, "node", "length", sent="time")
@@ -218,7 +219,7 @@ def _stamps(rows: pl.DataFrame, came: pl.DataFrame, rates: Mapping[int, int]) ->
 
 
 def _found_idle(part: pl.DataFrame, rate: int) -> pl.DataFrame:
-    """Frames of a port, in the order in which they were sent, that found their sender idle; `took` ps to the switch."""
+    """Frames of a port, in send order, that found their sender idle; `took`: the time to the switch, ps."""
     sent = part["sent"].to_numpy().astype(np.int64)
     own = np.rint(wire_bits(part["length"].to_numpy().astype(np.int64)) * _PS / rate).astype(np.int64)
     done = np.cumsum(own)
@@ -281,7 +282,7 @@ def _series(part: pl.DataFrame, column: str) -> tuple[Times, Times]:
 
 
 def _between_taps(directory: RunDirectory, run: Run, rows: pl.DataFrame) -> Passed:
-    """By two captures: times are those of the first octet, so that the lines' rates place preambles."""
+    """Frames between two captures: times refer to the first octet, so the lines' rates give the preambles."""
     entry = _entry(directory)
     taps, compared = {tap.node: tap for tap in entry.taps}, entry.passive or {}
     rates = {name: tap.rate_bps for name, tap in taps.items() if tap.rate_bps}

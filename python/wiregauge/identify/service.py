@@ -1,4 +1,4 @@
-"""What traffic asks of a port and what the port gives it: arrival curves and latencies of rate servers.
+"""Traffic and service of a port: arrival curves, and latencies of rate servers.
 
 Lengths are in bits of the line, preamble and gap included (IEEE Std 802.3: 20 octets a frame), times in ps, rates in
 bit/s.
@@ -17,25 +17,25 @@ Bits = NDArray[np.float64]
 Times = NDArray[np.int64]
 _PS = 1e12
 _CLASSES = 40
-"""Amounts of service that are told apart."""
+"""The most amounts of service that are distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The least arrival curve of what was seen: no stretch of time has more."""
+    """The least arrival curve of the observed frames: no interval has more."""
 
     frames: int
     rate_bps: float
-    """Mean rate: bits but for the last frame over the time between the first and the last."""
+    """Mean rate, bit/s: the bits without the last frame over the time from the first to the last."""
     burst_bits: float
-    """Least bucket of that rate that all frames pass."""
+    """Least token bucket of that rate that all frames pass, bits."""
     spans: tuple[tuple[int, int, float], ...]
-    """Frames, ps and bits: so many in a row came within so little time at least, with so many bits at most."""
+    """For a number of successive frames: the shortest time from first to last, ps, and the most bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The least latency with which a server of a rate explains all departures."""
+    """The least latency, ps, with which a server of a rate explains all departures."""
 
     rate_bps: float
     latency_ps: float
@@ -43,17 +43,17 @@ class Latency:
 
     @property
     def exceeded(self) -> float | None:
-        """Share of frames that may take longer, with 95 % confidence, were frames independent; None below 3 frames.
+        """Share of frames that may take longer, with 95 % confidence, if frames were independent; None below 3 frames.
 
-        Of n independent frames none of which took longer, 1 - 0.05^(1/n) (Hanley and Lippman-Hand 1983).
+        For n independent frames of which none took longer, 1 - 0.05^(1/n) (Hanley and Lippman-Hand 1983).
         """
         return 1 - 0.05 ** (1 / self.n) if self.n else None
 
 
 def least_burst(times: Times, bits: Bits, rate_bps: float) -> float:
-    """The least bucket, bits, so that frames at `times` (ascending) conform to it at a rate.
+    """The least token bucket, bits, that frames at `times` (ascending) conform to at a rate.
 
-    The greatest of the bits of frames i to j less what the rate lets through between them, over all i and j
+    The greatest value, over all i and j, of the bits of frames i to j minus what the rate passes between them
     (Le Boudec and Thiran, Network Calculus, 1.2.4).
     """
     seconds = (times - times[0]) / _PS
@@ -63,7 +63,7 @@ def least_burst(times: Times, bits: Bits, rate_bps: float) -> float:
 
 
 def arrival_curve(times: Times, bits: Bits) -> Arrivals | None:
-    """The least arrival curve of frames at `times`; None of fewer than two."""
+    """The least arrival curve of frames at `times`; None for fewer than two."""
     order = np.argsort(times, kind="stable")
     times, bits = times[order], bits[order]
     if len(times) < 2 or times[-1] == times[0]:
@@ -96,16 +96,16 @@ def guaranteed_rate(came: Times, left: Times, bits: Bits, rate_bps: float) -> La
 
 
 def served(came: Times, left: Times, bits: Bits, rate_bps: float) -> tuple[tuple[int, float], ...]:
-    """Of each amount of service the slowest: ps since a busy period began, and bits that had left by then.
+    """The slowest service of each amount: ps since a busy period began, and bits that had left by then.
 
-    A busy period is one of a server of that rate that serves at once: it begins with a frame that comes when all before
-    it would have been served. Below these points lies the curve of `guaranteed_rate`, which touches one of them.
+    The busy periods are those of a server of that rate without latency: each begins with a frame that arrives when all
+    before it would have been served. Below these points lies the curve of `guaranteed_rate`, which touches one of them.
     """
     own = bits / rate_bps * _PS
     done = np.cumsum(own)
     begin = came - (done - own)
     latest = np.maximum.accumulate(begin)
-    # Where the greatest beginning is a frame's own, nothing was left to be served when it came.
+    # Where the greatest begin is the frame's own arrival, the server was idle.
     first = np.maximum.accumulate(np.where(begin >= latest, np.arange(len(came)), 0))
     passed = np.concatenate(([0.0], np.cumsum(bits)))
     amounts = passed[1:] - passed[first]
@@ -124,8 +124,8 @@ def served(came: Times, left: Times, bits: Bits, rate_bps: float) -> tuple[tuple
 def scale_rate(came: Times, left: Times, bits: Bits, rate_bps: float) -> Latency:
     """Packet-scale rate guarantee: frame k leaves by F(k) + E, F(k) = max(a(k), min(d(k - 1), F(k - 1))) + l(k) / r.
 
-    d(k) is when it left. RFC 3246, 2.2, and RFC 3247; stronger than a guaranteed rate, as a frame that left early helps
-    none behind it.
+    d(k) is its departure. RFC 3246, 2.2, and RFC 3247; stronger than a guaranteed rate, as an early departure does not
+    excuse later frames.
     """
     own = bits / rate_bps * _PS
     virtual, before, worst = -np.inf, -np.inf, -np.inf

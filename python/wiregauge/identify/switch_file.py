@@ -1,4 +1,4 @@
-"""A switch as a file that a test names: `<switch name="sw1" file="sw1.switch.xml"/>`."""
+"""Writes a switch model to a file for tests: `<switch name="sw1" file="sw1.switch.xml"/>`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from wiregauge.identify.switches import SwitchFit
 __all__ = ["switch_attributes", "switch_remarks", "switch_text"]
 
 _CONSTANT: Final = 0.01
-"""Share of a delay within which it is taken to be constant."""
+"""Relative variation below which a delay is taken as constant."""
 _SMALLEST: Final = 2048
-"""Bytes of the smallest buffer that a test can name."""
+"""Size of the smallest buffer that a test can specify, B."""
 _MOST_DRIFT_PPB: Final = 1_000_000
 
 
 def switch_attributes(fit: SwitchFit, name: str) -> dict[str, str]:
-    """The attributes of `<switch>`. Where the records leave an interval, the end that makes a bound larger."""
+    """The attributes of `<switch>`. Of an interval in the fit, the end that gives larger bounds."""
     said = {"name": name}
     if fit.delay.mode == "cut-through":
         said["forwarding-mode"] = "cut-through"
@@ -44,7 +44,7 @@ def switch_attributes(fit: SwitchFit, name: str) -> dict[str, str]:
 
 
 def _drift_ppb(fit: SwitchFit) -> int:
-    """What its lines run too fast, where all ports that tell say so beyond their intervals."""
+    """Excess of its line rates, ppb, where all known ports agree beyond their intervals."""
     told = [(port.rate, port.planned_bps) for port in fit.ports if port.rate is not None]
     if not told or any(rate.low <= planned <= rate.high for rate, planned in told):
         return 0
@@ -54,7 +54,7 @@ def _drift_ppb(fit: SwitchFit) -> int:
 
 
 def switch_remarks(fit: SwitchFit, source: str) -> tuple[str, ...]:
-    """What a reader of the file must know: what it rests on, and what it does not say."""
+    """Remarks for the file: its evidence, and what it leaves open."""
     buffer = fit.buffer
     size = (
         f"at least {buffer.least} {buffer.unit}"
@@ -76,7 +76,7 @@ def switch_remarks(fit: SwitchFit, source: str) -> tuple[str, ...]:
 
 
 def switch_text(said: dict[str, str], remarks: tuple[str, ...]) -> str:
-    """The file."""
+    """The text of the file."""
     lines = "".join(f"  {remark.replace('--', '- -')}\n" for remark in remarks)
     attributes = "\n        ".join(f"{key}={quoteattr(value)}" for key, value in said.items())
     return (

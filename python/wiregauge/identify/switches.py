@@ -1,4 +1,4 @@
-"""What a switch is made of, from when frames came and left: forwarding, delay, rates and buffers."""
+"""Identifies a switch from frames' arrivals and departures: forwarding, delay, rates and buffers."""
 
 from __future__ import annotations
 
@@ -17,66 +17,66 @@ __all__ = ["BufferFit", "DelayFit", "Estimate", "PortFit", "SwitchFit", "fit_swi
 
 Times = NDArray[np.int64]
 _ALIKE: Final = 1e-5
-"""Share by which gaps of one rate may differ."""
+"""Greatest relative difference between gaps of one rate."""
 _MOST_ALIKE: Final = 0.75
-"""Share of the frames that waited whose gaps are those of one rate."""
+"""Least share of queued frames whose gaps must have one rate."""
 _PS: Final = 1e12
 _NORMAL: Final = 1.96
 _POLICIES: Final[tuple[Literal["buffer", "queue", "shared"], ...]] = ("buffer", "queue", "shared")
 _UNITS: Final[tuple[Literal["B", "frames"], ...]] = ("B", "frames")
 _RATES: Final = (0.25, 0.5, 0.75, 0.9, 1.0)
-"""Shares of a port's rate for which its least service curve is given."""
+"""Shares of a port's rate for which its service curve is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferFit:
-    """The most that waits, and what decides over a frame that finds no room."""
+    """The largest buffer occupancy, and the drop policy."""
 
     policy: Literal["buffer", "queue", "shared"]
-    """`buffer`, `queue` or `shared`: tail drop by port, by priority, or by all ports together."""
+    """Tail drop by port (`buffer`), by priority (`queue`), or over all ports (`shared`)."""
     unit: Literal["B", "frames"]
-    """`B` or `frames`."""
+    """Bytes (`B`) or `frames`."""
     least: int
-    """So much waited, the frame that came included."""
+    """Greatest occupancy that was seen, with the arriving frame."""
     below: int | None
-    """So much did not find room; None: nothing was lost, or nobody knows."""
+    """Least occupancy, with the arriving frame, at which it was dropped; None: no loss, or unknown."""
     lost: int
     also: tuple[str, ...] = ()
-    """Other policies that explain the same."""
+    """Other policies that explain the data as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortFit:
-    """An output port."""
+    """The identified parameters of an output port."""
 
     port: str
     frames: int
     rate: Estimate | None
-    """Line rate, bit/s, from frames that followed one another at once; None where too few did."""
+    """Line rate, bit/s, from back-to-back frames; None where there are too few."""
     planned_bps: int
     guaranteed: service.Latency
     scale: service.Latency
     curves: tuple[service.Latency, ...]
-    """Least latency for smaller rates: together the least service curve."""
+    """Least latency for smaller rates: together they form the least service curve."""
     served: tuple[tuple[int, float], ...] = ()
-    """Time since a busy period began, ps, and bits that had left by then: the slowest of each amount."""
+    """The slowest service of each amount: ps since a busy period began, and bits that had left by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchFit:
-    """A switch as its records tell."""
+    """The identified model of a switch."""
 
     name: str
     delay: DelayFit
     ports: tuple[PortFit, ...]
     buffer: BufferFit
     arrivals: Mapping[int, service.Arrivals]
-    """By flow, as they came to the switch."""
+    """Arrival curves of flows at the switch."""
     untold: tuple[str, ...] = ()
 
 
 def fit_switch(passed: Passed) -> SwitchFit:
-    """The switch that frames passed so. Raises IdentifyError where they tell nothing."""
+    """Identifies the switch that frames passed. Raises IdentifyError where they determine nothing."""
     untold = list(passed.untold)
     delay = fit_delay(passed, untold)
     ports = tuple(_port(port, delay, passed, untold) for port in passed.ports)
@@ -86,7 +86,7 @@ def fit_switch(passed: Passed) -> SwitchFit:
 
 
 def _entered(port: Port, delay: DelayFit, passed: Passed) -> tuple[Times, Times]:
-    """When frames may first leave, at the earliest and at the latest that the delay allows."""
+    """The earliest and the latest time at which frames may leave, given the delay."""
     return _ready(port.first_in, port.lengths, port.in_rate_bps, port, delay, passed)
 
 
@@ -104,10 +104,10 @@ def _ready(
         stored = from_reference("store-and-forward", lengths, in_rate_bps, 0.0)
         mixed = np.where(in_rate_bps == port.rate_bps, 0.0, delay.mixed)
         least = 0.0 if passed.unseen else low
-        # A frame that is not cut through, because its port was busy, is stored: in the buffer it may be with its end.
+        # If its port is busy a frame is not cut through but stored: its end may then enter the buffer.
         latest = np.maximum(reference, stored) if mode == "cut-through" else reference
         if passed.stamps is None and mode == "cut-through":
-            # First bits were placed as if the switch had stamped last octets.
+            # First bits were computed as if the switch had stamped last octets.
             later = stored - from_reference(mode, lengths, in_rate_bps, in_rate_bps)
             reference, latest = reference + later, latest + later
         found.append((first_in + reference + least, first_in + latest + high + mixed))
@@ -143,10 +143,10 @@ def _port(port: Port, delay: DelayFit, passed: Passed, untold: list[str]) -> Por
 
 
 def _line_rate(port: Port, delay: DelayFit, passed: Passed) -> tuple[Estimate | None, int]:
-    """The rate by frames that waited for the one before them, and how many did.
+    """The line rate from frames that queued behind another, and the number of these.
 
-    They follow one another as the line lets them: gaps that are not all those of one rate have another cause, and tell
-    none; nor do any that are longer than another gap of the port allows.
+    They follow one another at the line rate: if their gaps do not have one rate, or another gap of the port is shorter,
+    the cause is another, and there is no estimate.
     """
     _, late = _entered(port, delay, passed)
     last = np.maximum(late, port.last_in + round(delay.delay.high))
@@ -167,7 +167,7 @@ def _line_rate(port: Port, delay: DelayFit, passed: Passed) -> tuple[Estimate | 
 
 
 def _rate(bits: NDArray[np.float64], gaps: NDArray[np.float64], step: float) -> Estimate:
-    """Bits over time, with a jackknife over twenty groups in the order of time, and what a timestamp leaves open."""
+    """Bits over time, with a jackknife over twenty groups in time order, and the error of a timestamp."""
     groups = np.array_split(np.arange(len(gaps)), 20)
     whole = float(bits.sum() / gaps.sum() * _PS)
     without = np.array([(bits.sum() - bits[g].sum()) / (gaps.sum() - gaps[g].sum()) * _PS for g in groups])
@@ -177,10 +177,10 @@ def _rate(bits: NDArray[np.float64], gaps: NDArray[np.float64], step: float) -> 
 
 
 def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
-    """The policy and size that let in what left and keep out what was lost.
+    """The drop policy and buffer size that explain which frames left and which were lost.
 
-    A buffer holds what may leave and has not begun to. Of every policy the fullest buffer that took a frame and the
-    emptiest that did not bound its size; a policy where these cross is none.
+    A buffer holds frames that are ready and have not begun to leave. For each policy the fullest buffer that took a
+    frame and the emptiest that did not bound the size; a policy where these cross is excluded.
     """
     lost = sum(len(port.lost_in) for port in passed.ports)
     if passed.doubtful:
@@ -204,7 +204,7 @@ def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
         )
         least, _ = _bounds(_sets(passed, delay, "buffer"), "B")
         return BufferFit("buffer", "B", least, None, lost)
-    # Of several that explain it the one that is pinned down best, relative to its size.
+    # If several explain it, the one with the tightest bounds, relative to its size.
     found.sort(key=lambda fit: ((fit.below or 0) - fit.least) / max(fit.least, 1))
     best = found[0]
     if len(found) > 1:
@@ -221,16 +221,16 @@ def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
 
 @dataclass(frozen=True, slots=True)
 class _Buffer:
-    """Frames of one buffer: when they entered or found no room, their lengths, and when they began to leave."""
+    """Frames of one buffer: when they entered or were dropped, their lengths, and when they began to leave."""
 
     entered: Times
-    """At the latest."""
+    """Latest time of entry."""
     early: Times
-    """At the earliest."""
+    """Earliest time of entry."""
     lengths: Times
     left: Times
     refused: Times
-    """At the earliest."""
+    """Earliest time of the drop."""
     refused_late: Times
     refused_lengths: Times
 
@@ -264,7 +264,7 @@ def _sets(passed: Passed, delay: DelayFit, policy: str) -> list[_Buffer]:
 
 
 def _bounds(sets: list[_Buffer], unit: str) -> tuple[int, int | None]:
-    """The most that a buffer held with the frame it took, and the least with one it did not."""
+    """The greatest occupancy with an accepted frame, and the least with a dropped one; None without drops."""
     most, least = 0, None
     for one in sets:
         sizes = one.lengths if unit == "B" else np.ones_like(one.lengths)
@@ -274,7 +274,7 @@ def _bounds(sets: list[_Buffer], unit: str) -> tuple[int, int | None]:
         leaving = np.argsort(one.left, kind="stable")
         left, outside = one.left[leaving], np.concatenate(([0], np.cumsum(sizes[leaving])))
         if len(entered):
-            # Behind those that entered before it; what leaves at that very instant still has its place.
+            # Frames that entered before it are ahead; one that leaves at that very instant still occupies the buffer.
             held = inside[1:] - outside[np.searchsorted(left, entered, "right")]
             most = max(most, int(held.max()))
         if len(one.refused):
