@@ -32,6 +32,7 @@ mod config;
 mod moderation;
 mod output;
 mod reader;
+mod transmit;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -47,12 +48,13 @@ use crate::fifo::{Fifo, RareFifo};
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::frer::{Handled, StreamTable};
 use crate::line::LineRate;
-use crate::port::{Effect, Life, NodeShared, Port, Transmission};
+use crate::port::{NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill, Full};
 use crate::selection::{CreditCourse, TransmissionSelection};
-use crate::virtual_link_layer::{Departure, Networks, VirtualLinkLayer};
+use crate::virtual_link_layer::{Networks, VirtualLinkLayer};
 pub use config::{Cost, HostConfig, Interrupts, ReceiveBuffer, StackCosts};
 pub use moderation::ADAPTIVE_SPACINGS;
+use output::carry_out;
 pub use output::{Handed, Output};
 use reader::{Read, Reader};
 
@@ -211,7 +213,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let numbered = self.layer.as_mut().and_then(|layer| layer.number(frame));
         match numbered {
             None if self.streams.is_some() => self.send_stream(now, frame, more),
-            None => self.send_on(now, &frame, networks_of(&frame), now, more),
+            None => self.send_on(now, &frame, Networks::of(&frame), now, more),
             Some((frame, networks)) => {
                 let unscheduled = frame.class == TrafficClass::TimeTriggered;
                 self.copies(&frame, networks, |host, port, frame| {
@@ -503,173 +505,6 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         (self.handed.len(), self.arriving.len() + self.unnoticed.len() + unread)
     }
 
-    /// Hands a message that leaves the lane at `queued` to the virtual link layer now, if that holds it longer, which
-    /// saves an event. No message of its virtual link may precede it in the lane.
-    #[inline]
-    fn hand_ahead(&mut self, queued: RunTime, frame: Frame) -> Result<(), Frame> {
-        let Some(layer) = self.layer.as_mut() else { return Err(frame) };
-        let follows = |(_, other): &(RunTime, Frame)| other.virtual_link == frame.virtual_link;
-        if frame.class != TrafficClass::RateConstrained || self.handed.iter().any(follows) {
-            return Err(frame);
-        }
-        layer.handle_ahead(queued, frame)?;
-        self.ahead.push_back(queued);
-        Ok(())
-    }
-
-    /// Whether other messages join the queues at `now`, from the lane or from the virtual link layer.
-    #[inline]
-    fn has_due(&self, now: RunTime) -> bool {
-        self.handed.front().is_some_and(|(at, _)| *at <= now)
-            || self.layer.as_ref().is_some_and(|layer| layer.next_deadline().is_due(now))
-    }
-
-    /// Submits a message that leaves the lane.
-    #[inline]
-    fn submit(&mut self, now: RunTime, frame: Frame, more: bool) {
-        if frame.class == TrafficClass::BestEffort && frame.destination == frame.source {
-            self.outputs.push_back(Output::Loopback { frame });
-            return;
-        }
-        let Some(layer) = self.layer.as_mut().filter(|_| frame.class != TrafficClass::BestEffort) else {
-            if self.streams.is_some() {
-                self.send_stream(now, frame, more);
-                return;
-            }
-            self.send_on(now, &frame, networks_of(&frame), now, more);
-            return;
-        };
-        let outputs = &mut self.outputs;
-        let departure = layer.handle_message(now, &self.device.clock, frame, |frame, cause| {
-            outputs.push_back(Output::lost_before_ports(frame, cause));
-        });
-        if let Some(Departure { frame, networks, due }) = departure {
-            self.send_on(now, &frame, networks, due, more);
-        }
-    }
-
-    /// Sends a frame, or its copies where it is of a stream.
-    #[inline(never)]
-    fn send_stream(&mut self, now: RunTime, frame: Frame, more: bool) {
-        let handled = self.streams.as_mut().map(|streams| streams.handle_frame(now, &frame));
-        let Some(Handled::Copies(copies)) = handled else {
-            self.send_on(now, &frame, networks_of(&frame), now, more);
-            return;
-        };
-        self.follow_copied(&frame, copies.count());
-        for at in 0..copies.count() {
-            let Some(streams) = &self.streams else { break };
-            let copy = streams.copy(copies, at, &frame);
-            self.send_on(now, &copy, networks_of(&copy), now, more || at + 1 < copies.count());
-        }
-    }
-
-    /// Sends what the virtual link layer has due.
-    fn depart(&mut self, now: RunTime) {
-        while let Some(departure) = self
-            .layer
-            .as_mut()
-            .filter(|layer| layer.next_deadline().is_due(now))
-            .and_then(|layer| layer.poll_departure(now, &self.device.clock))
-        {
-            self.send_on(now, &departure.frame, departure.networks, departure.due, false);
-        }
-    }
-
-    /// Puts a frame, or a copy on each network, into the queues.
-    #[inline]
-    fn send_on(&mut self, now: RunTime, frame: &Frame, networks: Networks, due: RunTime, more: bool) {
-        if !more
-            && networks.has(self.networks[0])
-            && (self.layer.is_none() || frame.network == self.networks[0])
-            && self.contenders.is_empty()
-            && !self.has_due(now)
-            && let [egress] = &mut self.ports[..]
-        {
-            // Most hosts by far have one port, and most frames find it idle.
-            if let Some(transmission) = egress.begin_at_once(now, frame, &self.device) {
-                if let Some(layer) = &mut self.layer {
-                    layer.passes(0, frame, due, now);
-                }
-                self.outputs.push_back(Output::Transmit { frame: *frame, port: 0, transmission });
-            } else {
-                self.enqueue(now, 0, Contender { frame: *frame, due, unscheduled: false });
-            }
-            return;
-        }
-        self.copies(frame, networks, |host, port, frame| {
-            host.join(now, port, Contender { frame, due, unscheduled: false }, more);
-        });
-    }
-
-    /// Hands a frame to its port, or holds it while other frames of this instant could still be more urgent.
-    fn join(&mut self, now: RunTime, port: usize, contender: Contender, more: bool) {
-        if self.contenders.is_overdue(now) {
-            self.settle(now);
-        }
-        let alone = !more && self.contenders.is_empty() && !self.has_due(now);
-        let egress = &self.ports[port];
-        if !alone && egress.is_idle(now) && urgency(egress, &contender).is_some() {
-            self.contenders.push(now, port, contender);
-        } else {
-            self.enqueue(now, port, contender);
-        }
-    }
-
-    fn enqueue(&mut self, now: RunTime, port: usize, contender: Contender) {
-        let Contender { frame, due, unscheduled } = contender;
-        let (outputs, layer) = (&mut self.outputs, &mut self.layer);
-        if unscheduled {
-            let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
-            self.ports[port].handle_unscheduled(now, frame, &mut self.device, effect);
-            return;
-        }
-        if let Some(layer) = layer {
-            layer.joins(port, &frame, due);
-        }
-        let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
-        self.ports[port].handle_frame(now, frame, &mut self.device, effect);
-    }
-
-    /// All messages of an instant are in: idle ports choose among them.
-    #[cold]
-    fn settle(&mut self, now: RunTime) {
-        let ports = &self.ports;
-        let all = self.contenders.settle(|port, contender| urgency(&ports[port], contender).unwrap_or(0));
-        for (port, contender) in all {
-            self.enqueue(now, port, contender);
-        }
-    }
-
-    /// Reports the number of copies of a frame, if more than one.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "two ports, and as many copies as a stream has members"
-    )]
-    fn follow_copied(&mut self, frame: &Frame, copies: usize) {
-        if self.device.follows && copies > 1 {
-            let life = Life::Copied(copies as u32);
-            self.outputs.push_back(Output::Follow { port: 0, frame: *frame, life });
-        }
-    }
-
-    fn copies(&mut self, frame: &Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
-        let own = &self.networks[..self.ports.len()];
-        let copies = own.iter().filter(|network| networks.has(**network)).count();
-        self.follow_copied(frame, copies);
-        let mut sent = false;
-        for port in 0..self.ports.len() {
-            let network = self.networks[port];
-            if networks.has(network) {
-                sent = true;
-                send(self, port, Frame { network, ..*frame });
-            }
-        }
-        if !sent {
-            self.outputs.push_back(Output::lost_before_ports(*frame, Cause::NoEgress));
-        }
-    }
-
     fn interrupt(&mut self, now: RunTime) {
         self.interrupt_at = Deadline::NEVER;
         while let Some(Unnoticed { port, frame, wake_up }) = self.unnoticed.pop_front() {
@@ -685,32 +520,4 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.leaving.push_back(application);
         self.outputs.push_back(Output::Deliver { port, frame, driver, application });
     }
-}
-
-fn urgency(port: &Port<impl TransmissionSelection>, contender: &Contender) -> Option<usize> {
-    port.urgency(&contender.frame, contender.unscheduled)
-}
-
-/// Carries out an effect of a port, and accounts for the output jitter.
-#[inline]
-fn carry_out(
-    outputs: &mut Fifo<Output>,
-    layer: &mut Option<Box<VirtualLinkLayer>>,
-    now: RunTime,
-    port: usize,
-    effect: Effect,
-) {
-    if let Some(layer) = layer {
-        match &effect {
-            Effect::Transmit { frame, .. } => layer.begins(port, frame, now),
-            Effect::Abort { frame, .. } => layer.waits_again(port, frame),
-            Effect::Drop { frame, .. } => layer.leaves(port, frame),
-            Effect::Fragment { .. } | Effect::Follow { .. } => {}
-        }
-    }
-    outputs.push_back(Output::of(port, effect));
-}
-
-fn networks_of(frame: &Frame) -> Networks {
-    if frame.marks.has(Marks::BOTH_NETWORKS) { Networks::Both } else { Networks::One(frame.network) }
 }

@@ -10,6 +10,9 @@
 //! [`Transmission`]. A simulator knows the end beforehand and answers at once; a live driver answers when the interface
 //! reports it. Until then the port sends nothing else.
 
+mod config;
+mod effect;
+
 use wg_frame::time::RunTime;
 
 use crate::cause::Cause;
@@ -19,72 +22,8 @@ use crate::frame::{Frame, TrafficClass};
 use crate::line::{GAP, LineRate};
 use crate::queue::{Capacity, Fill, PRIORITIES, QUEUES, QueuePosition, Queues, SharedBuffer};
 use crate::selection::{Admission, CreditCourse, Moment, Newcomer, TransmissionSelection};
-
-/// Configuration of a port.
-#[derive(Clone, Copy, Debug)]
-pub struct PortConfig {
-    /// Line that the port feeds.
-    pub line: LineRate,
-    /// Capacity of each queue.
-    pub queue_limits: [Capacity; QUEUES],
-    /// Capacity of all queues together, or where rate-constrained frames have a separate buffer, of each buffer.
-    pub limit: Capacity,
-    /// Whether rate-constrained frames have a separate buffer.
-    pub own_buffer: bool,
-    /// Queue of each priority (IEEE Std 802.1Q-2022, table 8-5); if all are equal, there is one FIFO queue.
-    pub queue_of_priority: [u8; PRIORITIES],
-    /// Queue of each priority of rate-constrained frames.
-    pub queue_of_rate_constrained: [u8; PRIORITIES],
-}
-
-impl PortConfig {
-    /// One queue for every priority, each as large as the port; rate-constrained frames are not distinguished.
-    pub const fn strict_priority(line: LineRate, limit: Capacity) -> Self {
-        let own = [0, 1, 2, 3, 4, 5, 6, 7];
-        Self::new(line, limit, own, own)
-    }
-    /// One queue for everything.
-    pub const fn first_in_first_out(line: LineRate, limit: Capacity) -> Self {
-        Self::new(line, limit, [0; PRIORITIES], [0; PRIORITIES])
-    }
-    /// A queue for each traffic class, each as large as the port; `classes` gives the class of each priority.
-    pub const fn traffic_classes(line: LineRate, limit: Capacity, classes: [u8; PRIORITIES]) -> Self {
-        Self::new(line, limit, classes, classes)
-    }
-    /// As [`strict_priority`](Self::strict_priority), with two queues above all others for rate-constrained frames: the
-    /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities). They have a
-    /// separate buffer, as large as that of the others.
-    pub const fn critical(line: LineRate, limit: Capacity) -> Self {
-        let config = Self::new(line, limit, [0, 1, 2, 3, 4, 5, 6, 7], [8, 8, 8, 8, 9, 9, 9, 9]);
-        Self { own_buffer: true, ..config }
-    }
-
-    /// A queue for each traffic class, and two above them for rate-constrained frames whose priority has no class in
-    /// `critical`. Only these two have a separate buffer.
-    pub fn converged(
-        line: LineRate,
-        limit: Capacity,
-        classes: [u8; PRIORITIES],
-        critical: [Option<u8>; PRIORITIES],
-    ) -> Self {
-        let Self { queue_of_rate_constrained: above, .. } = Self::critical(line, limit);
-        let rc: [u8; PRIORITIES] =
-            core::array::from_fn(|priority| critical[priority].unwrap_or(above[priority]));
-        let own_buffer = rc.iter().any(|queue| usize::from(*queue) >= PRIORITIES);
-        Self { own_buffer, ..Self::new(line, limit, classes, rc) }
-    }
-
-    const fn new(line: LineRate, limit: Capacity, others: [u8; PRIORITIES], rc: [u8; PRIORITIES]) -> Self {
-        Self {
-            line,
-            queue_limits: [limit; QUEUES],
-            limit,
-            own_buffer: false,
-            queue_of_priority: others,
-            queue_of_rate_constrained: rc,
-        }
-    }
-}
+pub use config::PortConfig;
+pub use effect::{Effect, FragmentEdge, Life, Transmission};
 
 /// State that the ports of a device share.
 #[derive(Clone, Debug)]
@@ -103,88 +42,6 @@ impl<C> NodeShared<C> {
         Self { buffer: SharedBuffer::new(limit), clock, follows: false }
     }
 }
-
-/// What becomes of a frame inside a device, reported if it [follows](NodeShared::follows) copies: a driver that keeps
-/// the bytes of a frame in a buffer then knows when the buffer is free.
-///
-/// A frame that is handed in is one copy. Each copy has one end: [`Sent`](Self::Sent), or a drop, or at a host the
-/// delivery. An aborted one waits again and has not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// This copy became this many, more than one. Reported before anything else about any of them; for a stream's frame
-    /// first the number of member streams, then what becomes of each copy.
-    Copied(u32),
-    /// Waits in a queue.
-    Waits,
-    /// Was sent, and its transmission has ended.
-    Sent,
-}
-
-/// An effect of a port, for the driver to carry out or record.
-#[derive(Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Effect {
-    /// The first bit of the preamble leaves now. The driver owes [`Port::handle_line_free`].
-    Transmit {
-        /// The frame.
-        frame: Frame,
-        /// Token to hand back with the end of the transmission.
-        transmission: Transmission,
-    },
-    /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
-    /// owes [`Port::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
-    Abort {
-        /// The frame.
-        frame: Frame,
-        /// Token to hand back with the end of the transmission.
-        transmission: Transmission,
-    },
-    /// The frame on the wire is sent in fragments (IEEE Std 802.3-2022, clause 99), and one of them ends or begins.
-    Fragment {
-        /// The frame.
-        frame: Frame,
-        /// Which edge of the fragment.
-        edge: FragmentEdge,
-    },
-    /// A frame ended here.
-    Drop {
-        /// The frame.
-        frame: Frame,
-        /// The reason.
-        cause: Cause,
-    },
-    /// What became of a copy, where copies are followed.
-    Follow {
-        /// The frame.
-        frame: Frame,
-        /// What became of it.
-        life: Life,
-    },
-}
-
-/// The end or the beginning of a fragment.
-#[derive(Debug, PartialEq, Eq)]
-pub enum FragmentEdge {
-    /// The fragment in progress is not the last, so the frame ends later than stated. The port itself knows when the
-    /// line is free.
-    Cut {
-        /// The end of transmission stated before.
-        instead_of: RunTime,
-    },
-    /// The frame continues: the first bit of a preamble leaves now. The driver owes [`Port::handle_line_free`].
-    Continue {
-        /// Remaining bytes of the frame, FCS included.
-        left: u16,
-        /// Token to hand back with the end of the transmission.
-        transmission: Transmission,
-    },
-}
-
-/// The obligation to report when the line is free after a transmission: hand it to [`Port::handle_line_free`]. It
-/// cannot be copied, so no transmission is answered twice.
-#[must_use = "a port stays silent until its transmission is answered"]
-#[derive(Debug, PartialEq, Eq)]
-pub struct Transmission(());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {

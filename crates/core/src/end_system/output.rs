@@ -1,10 +1,14 @@
 //! Effects of a host.
 
+use alloc::boxed::Box;
+
 use wg_frame::time::RunTime;
 
 use crate::cause::Cause;
+use crate::fifo::Fifo;
 use crate::frame::Frame;
 use crate::port::{Effect, FragmentEdge, Life, Transmission};
+use crate::virtual_link_layer::VirtualLinkLayer;
 
 /// Instants of handing a message down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,4 +126,24 @@ impl Output {
             Effect::Follow { frame, life } => Self::Follow { port, frame, life },
         }
     }
+}
+
+/// Carries out an effect of a port, and accounts for the output jitter.
+#[inline]
+pub(super) fn carry_out(
+    outputs: &mut Fifo<Output>,
+    layer: &mut Option<Box<VirtualLinkLayer>>,
+    now: RunTime,
+    port: usize,
+    effect: Effect,
+) {
+    if let Some(layer) = layer {
+        match &effect {
+            Effect::Transmit { frame, .. } => layer.begins(port, frame, now),
+            Effect::Abort { frame, .. } => layer.waits_again(port, frame),
+            Effect::Drop { frame, .. } => layer.leaves(port, frame),
+            Effect::Fragment { .. } | Effect::Follow { .. } => {}
+        }
+    }
+    outputs.push_back(Output::of(port, effect));
 }

@@ -9,6 +9,7 @@ use wg_frame::time::{RunTime, Span};
 use super::*;
 use crate::clock::TrueTime;
 use crate::forwarding::{Learning, PortSet};
+use crate::frame::Marks;
 use crate::frame::{Handle, NetworkId, TrafficClass};
 use crate::line::{GAP, LineRate};
 use crate::port::{Port, PortConfig};

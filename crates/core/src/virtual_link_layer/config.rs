@@ -7,7 +7,7 @@ use wg_frame::time::Span;
 use crate::arinc664::redundancy::{Redundancy, SkewError};
 use crate::arinc664::regulator::RegulatorError;
 use crate::arinc664::{Bag, Contract};
-use crate::frame::NetworkId;
+use crate::frame::{Frame, Marks, NetworkId};
 use crate::tte::dispatch::{AcceptanceWindow, Instants, InstantsError, PortMode};
 
 /// The networks on which a frame is sent.
@@ -20,6 +20,12 @@ pub enum Networks {
 }
 
 impl Networks {
+    /// The networks of a frame that no virtual link sends: both where it is marked so, else its own.
+    #[inline]
+    pub(crate) const fn of(frame: &Frame) -> Self {
+        if frame.marks.has(Marks::BOTH_NETWORKS) { Self::Both } else { Self::One(frame.network) }
+    }
+
     /// Whether a copy is sent on `network`.
     pub fn has(self, network: NetworkId) -> bool {
         self == Self::Both || self == Self::One(network)
