@@ -14,7 +14,9 @@ use crate::line::LineRate;
 use crate::oscillator::{FrequencyOffset, Oscillator};
 use crate::port::{Effect, FragmentEdge, NodeShared, Port, PortConfig, Transmission};
 use crate::queue::Capacity;
-use crate::selection::{AsynchronousConfig, GateEntry, GateList, SchedulerConfig};
+use crate::selection::{
+    AsynchronousConfig, GateEntry, GateList, HoldAdvances, MacOperation, SchedulerConfig,
+};
 
 /// Transmission time of a byte at 1 Gbit/s, ps.
 const BYTE: i64 = 8_000;
