@@ -1,15 +1,15 @@
-//! Where a capture says nothing of frames of another: near its beginning and its end.
+//! Edges of a capture: frames of another capture near its beginning and end are unknown.
 //!
-//! A frame that leaves when the other capture has not begun or has ended is not in it, whatever became of it. It is
-//! unknown, and not lost; captures of anyone's traffic and those of our own messages go by this one rule.
+//! A frame that leaves before the other capture begins or after it ends is not in it, whatever became of it. It is
+//! unknown, not lost; captures of any traffic and those of Wiregauge's messages follow this one rule.
 
-/// Since and until when a frame came whose leaving, between `window[0]` and `window[1]` later, lies within a capture's
-/// `span`; ps.
+/// Arrival times, ps, of frames whose departure, between `window[0]` and `window[1]` later, lies within a capture's
+/// `span`.
 pub(crate) fn inside([earliest, latest]: [i64; 2], [begin, end]: [i64; 2]) -> [i64; 2] {
     [begin.saturating_sub(earliest), end.saturating_sub(latest)]
 }
 
-/// Whether what became of a frame at that time is beyond what is known `inside`.
+/// Whether the fate of a frame at `time` is unknown, because the time is not `inside`.
 pub(crate) fn is_at(time: i64, inside: [i64; 2]) -> bool {
     time < inside[0] || time > inside[1]
 }
@@ -20,7 +20,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the words: some leaving that the window allows lies outside the span.
+        /// Against the definition: some departure that the window allows lies outside the span.
         #[test]
         fn a_frame_is_at_an_edge_where_it_could_leave_outside(
             came in -50_i64..150,

@@ -1,21 +1,21 @@
-//! A capture on a disk that may fill up.
+//! A capture file on a disk that may fill up.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes gathered before they are written.
+/// Number of bytes gathered before they are written.
 const GATHERED: usize = 256 << 10;
 
-/// A pcapng file being written, block by block. When the disk refuses, the file ends with its last whole block and what
-/// comes after is counted; the measurement beside it goes on.
+/// A pcapng file being written, block by block. When the disk refuses, the file ends with its last complete block and
+/// later frames are counted; the measurement goes on.
 #[derive(Debug)]
 pub struct CaptureFile {
     path: PathBuf,
     /// `None` once the disk has refused.
     file: Option<File>,
     gathered: Vec<u8>,
-    /// Bytes of whole blocks in the file.
+    /// Length of the complete blocks in the file, bytes.
     whole: u64,
     frames: u64,
     frames_gathered: u64,
@@ -23,16 +23,16 @@ pub struct CaptureFile {
     failure: Option<io::Error>,
 }
 
-/// Whether there is something under this name that is neither a file nor leads to one.
+/// Whether the path leads to something that is no regular file.
 fn is_no_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file())
 }
 
 impl CaptureFile {
-    /// Begins a new file, or writes to what is no file (a pipe, a device). A file that is there is somebody's.
+    /// Creates a new file, or opens a pipe or a device. An existing file is not overwritten.
     ///
     /// # Errors
-    /// It cannot be made, or is there already.
+    /// The file cannot be created, or exists already.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut options = File::options();
         let file = match options.write(true).create_new(true).open(path) {
@@ -53,12 +53,12 @@ impl CaptureFile {
         })
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds one block of a frame; `put` appends it.
+    /// Appends one block of a frame, written by `put`.
     pub fn frame(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         if self.file.is_none() {
             self.lost += 1;
@@ -71,7 +71,7 @@ impl CaptureFile {
         }
     }
 
-    /// Adds whole blocks of `frames` frames.
+    /// Appends complete blocks of `frames` frames.
     pub fn frames_of(&mut self, blocks: &[u8], frames: u64) {
         if self.file.is_none() {
             self.lost += frames;
@@ -84,14 +84,14 @@ impl CaptureFile {
         }
     }
 
-    /// Adds whole blocks that are no frames.
+    /// Appends complete blocks that are no frames.
     pub fn other(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         if self.file.is_some() {
             put(&mut self.gathered);
         }
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered bytes.
     pub fn flush(&mut self) {
         let Some(file) = &mut self.file else { return };
         let mut written = 0;
@@ -114,7 +114,7 @@ impl CaptureFile {
                 self.whole += bytes as u64;
                 self.frames += frames;
                 self.lost += self.frames_gathered - frames;
-                // A part of a block behind the last whole one is not worth a second error.
+                // A partial block after the last complete one is not worth a second error.
                 let _ = file.set_len(self.whole);
                 self.failure = Some(error);
                 self.file = None;
@@ -124,7 +124,8 @@ impl CaptureFile {
         self.gathered.clear();
     }
 
-    /// Ends the file with what was gathered, for the reason `why`: further frames are counted as if the disk had refused.
+    /// Ends the file after the gathered bytes, for the reason `why`: further frames are counted as if the disk had
+    /// refused.
     pub fn end_early(&mut self, why: String) {
         self.flush();
         if self.file.take().is_some() {
@@ -132,12 +133,12 @@ impl CaptureFile {
         }
     }
 
-    /// Frames in the file, those only gathered so far included.
+    /// Number of frames in the file, gathered ones included.
     pub fn frames(&self) -> u64 {
         self.frames + self.frames_gathered
     }
 
-    /// Frames that came after the disk had refused, or were lost as it did.
+    /// Number of frames that came after the disk had refused, or were lost with it.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -147,7 +148,7 @@ impl CaptureFile {
         self.file.is_some()
     }
 
-    /// Why the file ends early, as a clause about it: whoever tells it knows under what name it is found.
+    /// Why the file ends early, as a clause without the file's name; `None`: it does not.
     pub fn failure(&self) -> Option<String> {
         let error = self.failure.as_ref()?;
         Some(format!(
@@ -163,7 +164,7 @@ impl CaptureFile {
     }
 }
 
-/// Bytes and frames of the whole blocks that `blocks`, which may be cut, begins with.
+/// Bytes and frames of the complete blocks at the beginning of `blocks`, which may be truncated.
 fn whole_blocks(blocks: &[u8]) -> (usize, u64) {
     let word = |at: usize| blocks.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
     let (mut at, mut frames) = (0, 0);

@@ -1,4 +1,4 @@
-//! Capture files, both ways.
+//! Capture files, read and written.
 //!
 //! - [`pcapng`] makes the blocks of a file. The simulator and the agents write with it, so their captures are alike.
 //! - [`CaptureFile`] puts blocks on a disk that may fill up: what is there stays readable.
@@ -9,8 +9,8 @@
 //! - [`printable`] is how names of others are shown.
 //! - [`Timestamps`] says by what a frame was timestamped and which octet of it the timestamp belongs to.
 //!
-//! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
-//! are quicker said than converted, and nothing may be allocated per frame.
+//! Reading parses with `pcap-parser`, which is maintained and fuzzed for this purpose. Writing is our own code: the few
+//! blocks needed are simple, and nothing may be allocated per frame.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -35,10 +35,10 @@ pub use read::{Interface, Packet, ReadError, Reader, Trouble};
 pub use timestamps::{Octet, TimestampKind, Timestamps};
 pub use trace::{Files, trace};
 
-/// Which way a frame passed the interface, as pcapng's `epb_flags` says it.
+/// Direction of a frame at the interface, as in pcapng's `epb_flags`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// The file does not say: a passive tap does not know.
+    /// Unknown: the file does not state it, as for a passive tap.
     #[default]
     Unknown,
     /// The interface received it.

@@ -1,21 +1,22 @@
-//! Link types by the names that <https://www.tcpdump.org/linktypes.html> gives them.
+//! Link types with their names at <https://www.tcpdump.org/linktypes.html>.
 
 use std::fmt;
 
-/// `LINKTYPE_` number of an interface that is no Ethernet: by its name where it has one here, with how to capture instead.
+/// `LINKTYPE_` number of an interface without Ethernet frames; displays its name, if known here, and how to capture
+/// instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkType(pub i32);
 
-/// What a link type is of, which decides what to do about it.
+/// Group of a link type, which determines the cure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// `-i any`: the kernel leaves the header of each frame out.
+    /// `-i any`: the kernel omits the header of each frame.
     AnyInterface,
     /// Packets without a frame, as of a tunnel or a loopback interface.
     NoFrame,
-    /// The air.
+    /// A wireless link.
     Wireless,
-    /// Frames of Ethernet behind something that a card, a switch or a program puts in front of them.
+    /// Ethernet frames after a header of a card, a switch or a program.
     Wrapped,
     /// Another bus or protocol.
     Other,
@@ -75,7 +76,7 @@ impl LinkType {
         NAMES.iter().find(|(number, ..)| *number == self.0)
     }
 
-    /// How frames of Ethernet are captured instead.
+    /// How to capture Ethernet frames instead.
     pub fn cure(self) -> &'static str {
         match self.known().map(|(.., of)| *of) {
             Some(Of::AnyInterface) => {

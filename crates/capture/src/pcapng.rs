@@ -1,14 +1,14 @@
 //! Blocks of a pcapng file (IETF draft-ietf-opsawg-pcapng): section, interfaces, packets, statistics.
 //!
-//! Only what a capture here needs, little endian throughout. Each function appends one whole block, so a file cut
-//! between two calls is a good file.
+//! Only the blocks that a capture here needs, little endian throughout. Each function appends one complete block, so a
+//! file cut between two calls is valid.
 
 use crate::{Direction, Timestamps};
 
 /// `LINKTYPE_ETHERNET`.
 const ETHERNET: u16 = 1;
 
-/// The type of a section header block; it reads alike in both byte orders.
+/// Type of a section header block; a palindrome, so it reads alike in both byte orders.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const STATISTICS: u32 = 5;
@@ -28,50 +28,50 @@ const ISB_IFRECV: u16 = 4;
 const ISB_OSDROP: u16 = 7;
 const ISB_USRDELIV: u16 = 8;
 
-/// The unit of the times of an interface.
+/// Time unit of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// Kernel and hardware timestamps.
+    /// Nanoseconds, for kernel and hardware timestamps.
     Nanoseconds,
-    /// Simulated time, which loses nothing so.
+    /// Picoseconds, for simulated time, without loss.
     Picoseconds,
 }
 
-/// An interface as its block describes it.
+/// An interface, for its description block.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'a> {
-    /// Its name, or node and port.
+    /// Name of the interface, or node and port.
     pub name: &'a str,
-    /// Bytes kept of each frame.
+    /// Snap length: bytes stored of each frame.
     pub snap: u32,
-    /// Unit of the times.
+    /// Time unit.
     pub resolution: Resolution,
-    /// Seconds since 1970 from which times are counted: picoseconds since then have no room in a time.
+    /// Offset of the times, seconds since 1970: picoseconds since 1970 exceed the time field.
     pub offset_seconds: i64,
-    /// Bytes of FCS at the end of each frame; a socket sees none.
+    /// Length of the FCS at the end of each frame, bytes; 0 for a socket, which sees none.
     pub fcs: u8,
-    /// Line rate in bit/s, where it is known.
+    /// Line rate in bit/s, if known.
     pub rate_bps: Option<u64>,
-    /// By what its frames are timestamped.
+    /// Kind and octet of the timestamps.
     pub timestamps: Timestamps,
 }
 
-/// What is known of an interface at the end of a capture.
+/// Counters of an interface at the end of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Frames that came to the capture, those dropped among them.
+    /// Number of frames that reached the capture, dropped ones included.
     pub received: u64,
-    /// Frames dropped because the capture did not keep up.
+    /// Number of frames dropped because the capture was too slow.
     pub dropped: u64,
-    /// Frames in the file; `None`: whoever counts does not know.
+    /// Number of frames in the file; `None`: unknown.
     pub written: Option<u64>,
 }
 
-/// Begins a file.
+/// Appends a section header block, which begins a file.
 pub fn section(out: &mut Vec<u8>) {
     block(out, SECTION, |body| {
         body.extend(0x1a2b_3c4d_u32.to_le_bytes());
-        // Version 1.0, section length not given.
+        // Version 1.0, section length not specified.
         body.extend([1, 0, 0, 0]);
         body.extend(u64::MAX.to_le_bytes());
         option(body, SHB_USERAPPL, concat!("wiregauge ", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -79,7 +79,7 @@ pub fn section(out: &mut Vec<u8>) {
     });
 }
 
-/// The next interface, numbered from 0 in the order of calls.
+/// Appends an interface description block; interfaces are numbered from 0 in the order of calls.
 pub fn interface(out: &mut Vec<u8>, facts: &Interface<'_>) {
     block(out, INTERFACE, |body| {
         body.extend(ETHERNET.to_le_bytes());
@@ -105,8 +105,8 @@ pub fn interface(out: &mut Vec<u8>, facts: &Interface<'_>) {
     });
 }
 
-/// A frame seen by `interface` at `ticks` of its resolution. `parts` together are the bytes seen, of which at most `snap`
-/// are kept; `seen` is how long the frame was, if more than was handed over.
+/// Appends a frame seen by `interface` at `ticks` of its resolution. `parts` together are the bytes seen, of which at
+/// most `snap` are stored; `seen` is the original length, if greater.
 #[expect(clippy::cast_possible_truncation, reason = "a frame has less than 4 GiB")]
 pub fn packet(
     out: &mut Vec<u8>,
@@ -141,7 +141,7 @@ pub fn packet(
     });
 }
 
-/// What `interface` has counted between two times, in ticks of its resolution.
+/// Appends the counters of `interface` between two times, in ticks of its resolution.
 pub fn statistics(out: &mut Vec<u8>, interface: u32, between: [u64; 2], counted: Statistics) {
     let [start, end] = between;
     block(out, STATISTICS, |body| {
@@ -161,7 +161,7 @@ pub fn statistics(out: &mut Vec<u8>, interface: u32, between: [u64; 2], counted:
     });
 }
 
-/// High word first: the one field of the format that is not of one byte order.
+/// High word first, in either byte order.
 #[expect(clippy::cast_possible_truncation, reason = "its two halves")]
 fn time(body: &mut Vec<u8>, ticks: u64) {
     body.extend(((ticks >> 32) as u32).to_le_bytes());
@@ -187,7 +187,7 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(body);
 }
 
-/// To 32 bits; everything before is a multiple of them, so the length of the whole tells.
+/// Pads to 32 bits; everything before is a multiple, so the total length suffices.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }

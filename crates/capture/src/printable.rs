@@ -1,9 +1,9 @@
-//! Texts of others on a terminal and in names.
+//! Untrusted texts on a terminal and in names.
 
 use std::borrow::Cow;
 
-/// The text with everything escaped that a terminal would obey, or a reader not see: control characters, line ends, marks of
-/// direction, characters of no width. The rest, quotation marks and backslashes with it, stays as it is.
+/// The text with all characters escaped that control a terminal or are invisible: control characters, line ends,
+/// direction marks, characters of no width. All others, quotation marks and backslashes included, stay.
 ///
 /// ```
 /// # use wg_capture::printable;

@@ -1,8 +1,8 @@
-//! Captures of any origin, read as frames with times.
+//! Reader of captures of any origin, as frames with times.
 //!
 //! Pcapng and classic pcap, either byte order, any resolution, several sections and interfaces. Whatever a file holds,
-//! reading ends: with its end, or where it is cut or damaged. What cannot be used is named and counted, never skipped in
-//! silence. Memory: one buffer of the longest block, 16 MiB at most.
+//! reading ends: with its end, or where it is cut or damaged. What cannot be used is named and counted, never skipped
+//! in silence. Memory: one buffer of the longest block, 16 MiB at most.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,13 +18,13 @@ use wg_record::open_regular;
 use crate::link_types::LinkType;
 use crate::{Direction, Timestamps, printable};
 
-/// Bytes of the buffer at the beginning, and the most it may grow to.
+/// Initial and greatest length of the buffer, bytes.
 const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
-/// Interfaces of a file beyond which it is taken for damaged.
+/// Greatest number of interfaces of a file; with more it counts as damaged.
 const MOST_INTERFACES: usize = 1 << 16;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// `if_tsresol` where the file has none.
+/// Default of `if_tsresol`.
 const MICROSECONDS: u8 = 6;
 const IF_SPEED: OptionCode = OptionCode(8);
 const IF_FCSLEN: OptionCode = OptionCode(13);
@@ -36,52 +36,52 @@ const ISB_IFDROP: OptionCode = OptionCode(5);
 /// Why a file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file system's.
+    /// An error of the file system.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// A directory.
+    /// The path is a directory.
     #[error("is a directory; name a pcapng or pcap file in it")]
     Directory,
-    /// Something else.
+    /// The file is no capture.
     #[error("is neither pcapng nor pcap; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read")]
     Unknown,
-    /// Nothing in it.
+    /// The file is empty.
     #[error("is empty")]
     Empty,
-    /// Frames of another link only.
+    /// All frames are of another link type.
     #[error("has no Ethernet frame, but {count} of {link_type}; {}", link_type.cure())]
     NoEthernet {
-        /// Theirs.
+        /// Their link type.
         link_type: LinkType,
-        /// How many.
+        /// Number of frames.
         count: u64,
     },
-    /// Frames of which none can be used.
+    /// No frame is usable.
     #[error("has no frame that can be used, but {count} {what}")]
     NothingUsable {
-        /// Of most of them, why.
+        /// The reason for most of them.
         what: String,
-        /// How many.
+        /// Number of frames.
         count: u64,
     },
 }
 
-/// What of a file could not be used, or only in part.
+/// A part of a file that could not be used, or only partly.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// The file ends within a block.
     Truncated {
-        /// Bytes of whole blocks before.
+        /// Length of the complete blocks before, bytes.
         at: u64,
     },
-    /// A block that contradicts itself; nothing behind it was read.
+    /// A block that contradicts itself; nothing after it was read.
     Damaged {
-        /// Bytes of whole blocks before.
+        /// Length of the complete blocks before, bytes.
         at: u64,
     },
-    /// The disk refused in the middle of the file.
+    /// A read error in the middle of the file.
     Unread {
-        /// Bytes of whole blocks before.
+        /// Length of the complete blocks before, bytes.
         at: u64,
     },
     /// A frame of an interface that is no Ethernet; see [`LinkType`](crate::link_types::LinkType).
@@ -93,16 +93,16 @@ pub enum Trouble {
     NoInterface,
     /// A frame without a time.
     NoTime,
-    /// A frame whose interface has a resolution of time that nothing can have, or a time beyond year 9999.
+    /// A frame whose interface has an impossible time resolution, or a time beyond year 9999.
     NoSuchTime,
     /// A frame longer than any Ethernet frame.
     TooLong,
-    /// A frame of which the capture kept the beginning only.
+    /// A frame that was captured in part.
     Snapped,
 }
 
 impl Trouble {
-    /// Whether frames may be missing because of it.
+    /// Whether frames after it may be missing.
     pub fn ends_the_file(&self) -> bool {
         matches!(self, Self::Truncated { .. } | Self::Damaged { .. } | Self::Unread { .. })
     }
@@ -129,23 +129,23 @@ impl fmt::Display for Trouble {
 /// An interface of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name in the file, fit to be printed; empty in classic pcap, which has none.
+    /// Name in the file, made printable; empty for classic pcap, which has none.
     pub name: String,
-    /// Length of its FCS at the end of frames, where the file says that there is one.
+    /// Length of the FCS at the end of frames, if the file states one; otherwise 0.
     pub fcs: u8,
     /// Line rate in bit/s.
     pub rate_bps: Option<u64>,
-    /// By what its frames are timestamped, where the file says so as our own do.
+    /// Kind and octet of the timestamps, if the file states them as Wiregauge does.
     pub timestamps: Option<Timestamps>,
     /// Smallest step of its times in picoseconds, at least 1.
     pub step_picos: u64,
-    /// Frames it says that it or the host dropped.
+    /// Number of frames that it reports as dropped by itself or the host.
     pub dropped: u64,
-    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    /// Greatest amount by which a time precedes an earlier frame's in the file, ps.
     pub back_picos: u64,
-    /// How often a time lies before that of the frame in front of it.
+    /// Number of times that precede the previous frame's.
     pub turns: u64,
-    /// Of `dropped`, what packet blocks say.
+    /// Part of `dropped` that packet blocks report.
     dropped_between: u64,
     latest: Option<i128>,
     before: Option<i128>,
@@ -174,7 +174,7 @@ impl Unit {
     fn of(code: u8) -> Option<Self> {
         let power = u32::from(code & 0x7f);
         let base: u128 = if code & 0x80 == 0 { 10 } else { 2 };
-        // 2^64 ticks must make at least a nanosecond's worth of sense in 128 bits.
+        // 2^64 ticks must fit 128 bits in picoseconds.
         let limit = if code & 0x80 == 0 { 18 } else { 60 };
         (power <= limit).then(|| Self { per_second: base.pow(power) })
     }
@@ -183,7 +183,7 @@ impl Unit {
         u64::try_from((PICOS_PER_SECOND / self.per_second).max(1)).unwrap_or(u64::MAX)
     }
 
-    /// Ticks and whole seconds since 1970 as picoseconds; `None` beyond year 9999.
+    /// Time in picoseconds from ticks and an offset in whole seconds since 1970; `None` beyond year 9999.
     fn picos(self, ticks: u64, offset: i64) -> Option<i128> {
         const END: i128 = 253_402_300_800 * PICOS_PER_SECOND.cast_signed();
         let ticks = u128::from(ticks);
@@ -199,15 +199,15 @@ impl Unit {
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Its interface, index into [`Reader::interfaces`].
+    /// Index of its interface in [`Reader::interfaces`].
     pub interface: usize,
-    /// When, in picoseconds since 1970.
+    /// Time in picoseconds since 1970.
     pub picos: i128,
-    /// Which way.
+    /// Direction at the interface.
     pub direction: Direction,
-    /// Its bytes as far as they were kept, FCS included where the interface has one.
+    /// Captured bytes, FCS included if the interface has one.
     pub bytes: &'a [u8],
-    /// How many bytes it had.
+    /// Original length in bytes.
     pub length: usize,
 }
 
@@ -215,7 +215,7 @@ pub struct Packet<'a> {
 pub struct Reader {
     inner: Box<dyn PcapReaderIterator + Send>,
     interfaces: Vec<Interface>,
-    /// Where the interfaces of the section begin.
+    /// Index of the first interface of the current section.
     section: usize,
     big_endian: bool,
     bytes: Vec<u8>,
@@ -228,7 +228,7 @@ impl Reader {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be opened, is no regular file or empty, or is no capture.
+    /// The file cannot be opened, is no regular file, is empty or no capture.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         match open_regular(path) {
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(ReadError::Directory),
@@ -236,7 +236,7 @@ impl Reader {
         }
     }
 
-    /// Reads from anywhere.
+    /// Reads a capture from any source.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -258,17 +258,17 @@ impl Reader {
         })
     }
 
-    /// The interfaces met so far, those of all sections.
+    /// The interfaces found so far, those of all sections.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
 
-    /// What could not be used so far, and how often.
+    /// Unusable parts found so far, with their numbers.
     pub fn troubles(&self) -> &BTreeMap<Trouble, u64> {
         &self.troubles
     }
 
-    /// Why a file of which not one frame could be used is refused; `None` where no frame was met at all.
+    /// Why a file without a single usable frame is refused; `None` if it had no frame at all.
     pub fn nothing_usable(&self) -> Option<ReadError> {
         let (trouble, &count) =
             self.troubles.iter().filter(|(what, _)| !what.ends_the_file()).max_by_key(|(_, n)| **n)?;
@@ -295,7 +295,7 @@ impl Reader {
     fn advance(&mut self) -> Option<Found> {
         while !self.ended {
             let before = self.inner.data().len();
-            // What is borrowed from the buffer must be gone before the buffer moves.
+            // Borrows of the buffer must end before the buffer moves.
             let step = match self.inner.next() {
                 Ok((taken, block)) => {
                     let mut state = State {
@@ -332,7 +332,7 @@ impl Reader {
                     if self.inner.refill().is_err() {
                         self.end_with(Trouble::Unread { at: self.at });
                     } else if self.inner.data().len() == before && !self.inner.reader_exhausted() {
-                        // Full, and what is in it is no whole block.
+                        // The buffer is full without a complete block.
                         self.grow();
                     }
                 }
@@ -371,10 +371,10 @@ enum Step {
     Trouble(Trouble),
 }
 
-/// A block that cannot be: the file is damaged.
+/// An impossible block: the file is damaged.
 struct Contradiction;
 
-/// A frame whose bytes lie in the reader's buffer.
+/// A frame whose bytes are in the reader's buffer.
 struct Found {
     interface: usize,
     picos: i128,
@@ -382,7 +382,7 @@ struct Found {
     length: usize,
 }
 
-/// All of the reader but the source, which the block borrows.
+/// The reader without its source, which the block borrows.
 struct State<'a> {
     interfaces: &'a mut Vec<Interface>,
     section: &'a mut usize,
@@ -427,7 +427,7 @@ impl State<'_> {
                 let at = *self.section + counted.if_id as usize;
                 let dropped = [ISB_OSDROP, ISB_IFDROP].map(|code| self.number(&counted.options, code));
                 if let Some(interface) = self.interfaces.get_mut(at) {
-                    // Statistics are totals so far: the last block has the last word.
+                    // Statistics are totals so far: the last block counts.
                     let so_far = dropped.into_iter().flatten().fold(0, u64::saturating_add);
                     interface.dropped = so_far.max(interface.dropped_between);
                 }
@@ -439,8 +439,8 @@ impl State<'_> {
                     2 => Direction::Outbound,
                     _ => Direction::Unknown,
                 };
-                // Since the frame before of the same interface; whoever writes these may write no statistics, and either
-                // may know of more.
+                // Drops since the previous frame of the interface; writers of these may write no statistics, and either
+                // may count more.
                 let between = self.number(&packet.options, EPB_DROPCOUNT).unwrap_or(0);
                 let at = self.section.saturating_add(packet.if_id as usize);
                 if let Some(interface) = self.interfaces.get_mut(at).filter(|_| between > 0) {
@@ -526,12 +526,12 @@ impl State<'_> {
             latest: None,
             link_type: block.linktype.0,
             resolution,
-            // The parser's own field takes every section for a little-endian one.
+            // The parser's own field assumes a little-endian section.
             offset_seconds: self.number(&block.options, OptionCode::IfTsoffset).map_or(0, u64::cast_signed),
         }
     }
 
-    /// An option that is an unsigned number of four or eight bytes.
+    /// Value of an option that is an unsigned number of four or eight bytes.
     fn number(&self, options: &[PcapNGOption<'_>], code: OptionCode) -> Option<u64> {
         let bytes = value(options, code)?;
         let big = *self.big_endian;
@@ -552,7 +552,7 @@ fn value<'a>(options: &'a [PcapNGOption<'_>], code: OptionCode) -> Option<&'a [u
     options.iter().find(|option| option.code == code)?.as_bytes().ok()
 }
 
-/// Classic pcap: one interface, and in the highest bits of the link type perhaps the length of the FCS
+/// The interface of classic pcap; the highest bits of the link type may state the length of the FCS
 /// (draft-ietf-opsawg-pcap, LinkType and additional information).
 fn of_header(header: &PcapHeader) -> Interface {
     let field = header.network.0.cast_unsigned();
@@ -573,7 +573,7 @@ fn of_header(header: &PcapHeader) -> Interface {
         latest: None,
         link_type: (field & 0xffff).cast_signed(),
         resolution,
-        // The header's time zone is always written as 0 and to be ignored (the draft calls it reserved).
+        // The header's time zone is always 0 and must be ignored (the draft calls it reserved).
         offset_seconds: 0,
     }
 }

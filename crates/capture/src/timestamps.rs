@@ -1,9 +1,9 @@
-//! By what a frame was timestamped, and which octet of it the timestamp belongs to.
+//! Kinds of frame timestamps, and the octet of the frame to which they belong.
 //!
-//! Two timestamps can be laid side by side only when both belong to the same octet. IEEE Std 1588-2019, 7.3.4.1, puts the
-//! timestamp at the beginning of the frame, right after its start delimiter; RFC 1242, 3.8, measures a store-and-forward
-//! device from the last bit in to the first bit out; capture cards let the user choose. So every capture says which
-//! octet its timestamps belong to, and whoever compares moves them by the frame's own length on the line.
+//! Two timestamps can be compared only when both belong to the same octet. IEEE Std 1588-2019, 7.3.4.1, puts the
+//! timestamp at the beginning of the frame, right after its start delimiter; RFC 1242, 3.8, measures a
+//! store-and-forward device from the last bit in to the first bit out; capture cards let the user choose. So every
+//! capture states the octet of its timestamps, and comparisons convert them by the frame's own length on the line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,21 +14,21 @@ use serde::{Deserialize, Serialize};
 const PREAMBLE_BITS: u64 = 64;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// The octet of a frame that a timestamp belongs to.
+/// Octet of a frame to which a timestamp belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Octet {
-    /// The first of the preamble: where the frame begins to occupy the line, as the records of a sender count.
+    /// The first octet of the preamble: where the frame begins to occupy the line, as in the records of a sender.
     Preamble,
-    /// The first of the destination address, right behind the start delimiter.
+    /// The first octet of the destination address, right after the start delimiter.
     First,
-    /// The last of the frame check sequence.
+    /// The last octet of the frame check sequence.
     Last,
 }
 
 impl Octet {
-    /// By how many picoseconds this octet of a frame of `length` bytes (DA to FCS) passes a point of a line of `rate_bps`
-    /// later than the first one; negative for the preamble. Of the last octet it is the end that counts. `None` without a rate.
+    /// Time, ps, by which this octet of a frame of `length` bytes (DA to FCS) passes a point of a line of `rate_bps`
+    /// later than the first one; negative for the preamble. The last octet counts at its end. `None` without a rate.
     ///
     /// ```
     /// use wg_capture::Octet;
@@ -45,7 +45,8 @@ impl Octet {
         i64::try_from(picos).ok().map(|picos| sign * picos)
     }
 
-    /// A time of this octet as the time of `other` of the same frame, in picoseconds. `None` without a rate, unless they are the same.
+    /// The time of `other` of the same frame, given the time `picos` of this octet, in ps. `None` without a rate,
+    /// unless they are the same.
     pub fn moved_to(self, other: Self, picos: i64, length: u64, rate_bps: Option<u64>) -> Option<i64> {
         if self == other {
             return Some(picos);
@@ -55,7 +56,7 @@ impl Octet {
     }
 }
 
-/// What took a timestamp.
+/// Origin of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimestampKind {
@@ -67,9 +68,9 @@ pub enum TimestampKind {
     Simulated,
 }
 
-/// By what the frames of an interface are timestamped, and which octet the timestamp belongs to in each direction.
+/// Origin of an interface's timestamps, and the octet to which they belong in each direction.
 ///
-/// Written into a capture as a comment of the interface, for pcapng has no field for it:
+/// Written into a capture as a comment of the interface, because pcapng has no field for it:
 ///
 /// ```
 /// use wg_capture::{Octet, TimestampKind, Timestamps};
@@ -79,22 +80,23 @@ pub enum TimestampKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timestamps {
-    /// What takes them.
+    /// Origin of the timestamps.
     pub kind: TimestampKind,
-    /// Of frames the interface sent.
+    /// Octet for frames that the interface sent.
     pub sent: Octet,
-    /// Of frames it received.
+    /// Octet for frames that it received.
     pub received: Octet,
 }
 
 impl Timestamps {
-    /// The kernel's own: as the driver takes a frame, none of it is on the line; as it hands one over, all of it is in.
+    /// Kernel timestamps: when the driver takes a frame, none of it is on the line; when it hands one over, all of it
+    /// has arrived.
     pub const SOFTWARE: Self =
         Self { kind: TimestampKind::Software, sent: Octet::Preamble, received: Octet::Last };
-    /// Of an interface that timestamps as IEEE Std 1588 wants it.
+    /// Hardware timestamps according to IEEE Std 1588.
     pub const HARDWARE: Self =
         Self { kind: TimestampKind::Hardware, sent: Octet::First, received: Octet::First };
-    /// Of the simulator.
+    /// Timestamps of the simulator.
     pub const SIMULATED: Self =
         Self { kind: TimestampKind::Simulated, sent: Octet::Preamble, received: Octet::Last };
 }

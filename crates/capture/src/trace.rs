@@ -1,7 +1,7 @@
-//! Captures as traces: how long frames were and when they came, for a replay.
+//! Captures as traces for a replay: frame lengths and times.
 //!
-//! A replay is of one interface and one order of times. What a capture leaves open is asked for rather than guessed: of
-//! several interfaces one must be named, and times that go back are refused, because nobody can say which order was meant.
+//! A replay uses one interface and ascending times. Ambiguities are errors, not guesses: of several interfaces one must
+//! be named, and times that go back are refused, because the intended order is unknown.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use wg_plan::{Captures, MOST_TRACED, NoTrace, Trace, TraceRead, Traced, Wanted};
 
 use crate::{Direction, Interface, ReadError, Reader};
 
-/// Bytes of an Ethernet FCS.
+/// Length of an Ethernet FCS, in bytes.
 const FCS: usize = 4;
 
-/// Captures by their paths, those that are not absolute below a directory.
+/// Captures by path; relative paths start at a directory.
 #[derive(Clone, Debug)]
 pub struct Files {
     /// The directory.
@@ -56,11 +56,10 @@ fn no(problem: &str, limit: &str, cure: &str) -> NoTrace {
     NoTrace { problem: problem.into(), limit: limit.into(), cure: cure.into() }
 }
 
-/// Times and lengths of the frames of a capture, with clauses about what of it could not be used.
+/// Times and lengths of the frames of a capture, with clauses about unusable parts.
 ///
 /// # Errors
-/// The capture is damaged, its times go back, it has too many frames or none of those wanted, or the interface is not
-/// clear.
+/// The capture is damaged, its times go back, it has too many frames or none that match, or the interface is ambiguous.
 pub fn trace(mut reader: Reader, wanted: Wanted<'_>) -> Result<TraceRead, NoTrace> {
     let mut taken = Taken::default();
     while let Some(packet) = reader.next_packet() {
@@ -99,15 +98,15 @@ pub fn trace(mut reader: Reader, wanted: Wanted<'_>) -> Result<TraceRead, NoTrac
 #[derive(Default)]
 struct Taken {
     frames: Vec<Traced>,
-    /// Of the file, from 1.
+    /// Number of the frame in the file, from 1.
     number: u64,
     /// Interface of the frames taken.
     interface: Option<usize>,
     first: i128,
     last: i128,
-    /// How often times go back; the first frame that does, and by how much.
+    /// Number of times that go back; the first such frame, and by how much.
     back: (u64, u64, Span),
-    /// Frames of the right interface whose direction is not the one wanted; of these, of no known direction.
+    /// Number of frames on the right interface in another direction; of these, in an unknown direction.
     otherwise: (u64, u64),
 }
 
@@ -162,7 +161,7 @@ impl Taken {
             self.back.0 += 1;
         }
         self.last = picos;
-        // What goes back is refused in the end; until then it only has to be countable.
+        // A time that goes back is refused in the end; until then it only has to be countable.
         let after = picos.saturating_sub(self.first).max(0);
         let Ok(after) = i64::try_from(after) else {
             let cure = "replay a part of it: editcap -A FROM -B TO IN OUT";

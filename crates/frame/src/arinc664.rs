@@ -1,8 +1,8 @@
 //! Frames of virtual links (ARINC Specification 664 part 7): what they have beside Ethernet, IPv4 and UDP.
 //!
-//! The destination address names the virtual link, the source address the end system and the network it sends on, and the
-//! last byte before the FCS is the sequence number. The standard's text is not free; fields are those of public dissectors and
-//! captures (redlab-i/wireshark-plugin-afdx), the constant `02:00:00` and the zero bits common practice.
+//! The destination address names the virtual link, the source address the end system and the network it sends on, and
+//! the last byte before the FCS is the sequence number. The standard's text is not free; fields are those of public
+//! dissectors and captures (redlab-i/wireshark-plugin-afdx), the constant `02:00:00` and the zero bits common practice.
 
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use core::net::Ipv4Addr;
 use crate::bytes::{put, put_u16, u16_at};
 use crate::ethernet::{EtherType, MIN_FRAME_LEN_WITHOUT_FCS, MacAddress};
 
-/// Bytes of the sequence number, behind the padding.
+/// Length of the sequence number, behind the padding, in bytes.
 pub const SEQUENCE_LEN: usize = 1;
 
 /// Number of a virtual link: the last two bytes of the destination address, big endian.
@@ -28,14 +28,14 @@ impl VirtualLinkId {
         let [high, low] = self.0.to_be_bytes();
         MacAddress([a, b, c, d, high, low])
     }
-    /// The virtual link an address names; `None` where the constant field differs.
+    /// The virtual link of an address; `None` if the constant field differs.
     pub const fn from_destination(address: MacAddress) -> Option<Self> {
         match address.0 {
             [3, 0, 0, 0, high, low] => Some(Self(u16::from_be_bytes([high, low]))),
             _ => None,
         }
     }
-    /// The IPv4 group of its frames.
+    /// The IPv4 group address of its frames.
     pub const fn group(self) -> Ipv4Addr {
         let [high, low] = self.0.to_be_bytes();
         Ipv4Addr::new(224, 224, high, low)
@@ -48,7 +48,7 @@ impl fmt::Display for VirtualLinkId {
     }
 }
 
-/// The interface an end system sends by, as its addresses name it.
+/// The interface from which an end system sends, as encoded in its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     /// Network identifier.
@@ -60,7 +60,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// That of end system `station` of a test, from 0, by its interface on network A (1) or B (2).
+    /// The sender of end system `station` of a test, from 0, with its interface on network A (1) or B (2).
     pub const fn of_station(station: u16, interface: u8) -> Self {
         let [network, device] = station.wrapping_add(1).to_be_bytes();
         Self { network, device, interface }
@@ -69,7 +69,7 @@ impl Sender {
     pub const fn address(self) -> MacAddress {
         MacAddress([0x02, 0x00, 0x00, self.network, self.device, self.interface << 5])
     }
-    /// The interface an address names; `None` where the constant field or the zero bits differ.
+    /// The interface of an address; `None` if the constant field or the zero bits differ.
     pub const fn from_address(address: MacAddress) -> Option<Self> {
         match address.0 {
             [0x02, 0x00, 0x00, network, device, last] if last & 0x1F == 0 => {
@@ -95,10 +95,10 @@ pub enum VirtualLinkError {
         /// Length of the frame without FCS, in bytes.
         len: usize,
     },
-    /// Another destination.
+    /// A destination that is no virtual link.
     #[error("destination {0} does not begin with 03:00:00:00: no virtual link")]
     Destination(MacAddress),
-    /// Another source.
+    /// A source that is no end system.
     #[error("source {0} is not 02:00:00, network, device and interface: no end system of virtual links")]
     Source(MacAddress),
     /// Not IPv4.
@@ -109,8 +109,8 @@ pub enum VirtualLinkError {
     },
 }
 
-/// A view of a frame of a virtual link without FCS. See [`ethernet::Frame`](crate::ethernet::Frame) about `T`, and for the
-/// headers, which this view shares with it.
+/// A view of a frame of a virtual link without FCS. See [`ethernet::Frame`](crate::ethernet::Frame) about `T`, and for
+/// the headers, which this view shares with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<T>(T);
 
@@ -127,18 +127,18 @@ impl<T: AsRef<[u8]>> Frame<T> {
             Ok(Self(bytes))
         }
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
     fn address(&self, at: usize) -> MacAddress {
         MacAddress(crate::bytes::array_at(self.0.as_ref(), at))
     }
-    /// The virtual link its destination names.
+    /// The virtual link of its destination address.
     pub fn virtual_link(&self) -> Option<VirtualLinkId> {
         VirtualLinkId::from_destination(self.address(0))
     }
-    /// The interface its source names.
+    /// The interface of its source address.
     pub fn sender(&self) -> Option<Sender> {
         Sender::from_address(self.address(6))
     }
@@ -151,29 +151,30 @@ impl<T: AsRef<[u8]>> Frame<T> {
         let bytes = self.0.as_ref();
         bytes[bytes.len() - SEQUENCE_LEN]
     }
-    /// What lies between type and sequence number: the IPv4 packet and padding.
+    /// The IPv4 packet and padding, between type and sequence number.
     pub fn packet(&self) -> &[u8] {
         let bytes = self.0.as_ref();
         &bytes[crate::ethernet::HEADER_LEN..bytes.len() - SEQUENCE_LEN]
     }
 }
 
-/// What a frame says of its virtual link.
+/// The virtual-link fields of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// The virtual link.
     pub virtual_link: VirtualLinkId,
-    /// Who sends it, and by which interface.
+    /// Sending end system and interface.
     pub sender: Sender,
     /// Sequence number.
     pub sequence: u8,
 }
 
 impl Repr {
-    /// What `frame` says.
+    /// Parses the fields of `frame`.
     ///
     /// # Errors
-    /// [`VirtualLinkError`] for addresses that name no virtual link or no end system, and for another type than IPv4.
+    /// [`VirtualLinkError`] for addresses that belong to no virtual link or no end system, and for another type than
+    /// IPv4.
     pub fn parse<T: AsRef<[u8]>>(frame: &Frame<T>) -> Result<Self, VirtualLinkError> {
         let virtual_link = frame.virtual_link().ok_or(VirtualLinkError::Destination(frame.address(0)))?;
         let sender = frame.sender().ok_or(VirtualLinkError::Source(frame.address(6)))?;

@@ -5,19 +5,19 @@ use crate::ethernet::{HEADER_LEN, MacAddress};
 
 /// EtherType of a message.
 pub const ETHER_TYPE: u16 = 0x0806;
-/// Bytes of a message.
+/// Length of a message in bytes.
 pub const LEN: usize = 28;
-/// Bytes of the shortest frame with one, without FCS.
+/// Length of the shortest frame with a message, without FCS, in bytes.
 pub const SMALLEST: usize = 60;
-/// Ethernet, IPv4, and the lengths of their addresses.
+/// Hardware type, protocol type and address lengths: Ethernet and IPv4.
 const KINDS: [u8; 6] = [0, 1, 8, 0, 6, 4];
 
-/// What a message asks or tells.
+/// Operation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Who has the target's address?
+    /// Request: who has the target's address?
     Request,
-    /// The sender has its address.
+    /// Reply: the sender has its address.
     Reply,
 }
 
@@ -30,19 +30,19 @@ impl Operation {
     }
 }
 
-/// A message.
+/// An ARP message for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What.
+    /// Request or reply.
     pub operation: Operation,
-    /// Who sends it.
+    /// Addresses of the sender.
     pub sender: (MacAddress, [u8; 4]),
-    /// Whom it is about; of a request without the hardware, which is asked for.
+    /// Addresses of the target; in a request without the hardware address.
     pub target: (MacAddress, [u8; 4]),
 }
 
 impl Message {
-    /// The message in an untagged frame. `None`: there is none.
+    /// The message in an untagged frame; `None`: there is none.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let message = frame.get(HEADER_LEN..HEADER_LEN + LEN)?;
         if frame[12..14] != ETHER_TYPE.to_be_bytes() || message[..6] != KINDS {
@@ -54,7 +54,8 @@ impl Message {
         Some(Self { operation, sender: at(8), target: at(18) })
     }
 
-    /// Writes it as a frame, zeros behind it: a request to everybody, a reply to its target. What does not fit is left out.
+    /// Writes the message as a frame, padded with zeros: a request to the broadcast address, a reply to its target.
+    /// Bytes that do not fit are omitted.
     pub fn write(&self, frame: &mut [u8]) {
         let to = match self.operation {
             Operation::Request => MacAddress([0xff; 6]),

@@ -1,4 +1,4 @@
-//! Network byte order at fixed places. Callers have checked the length; a view's constructor is where.
+//! Network byte order at fixed offsets. Callers must have checked the length, as constructors of views do.
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array_at(bytes, at))

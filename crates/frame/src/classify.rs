@@ -1,4 +1,4 @@
-//! What a frame carries, told from its bytes: one pass over addresses, tags and types, nothing copied.
+//! Classification of frames from their bytes: one pass over addresses, tags and types, without copies.
 
 use crate::arinc664::{self, VirtualLinkError};
 use crate::ethernet::{self, EtherType, EthernetError, MacAddress};
@@ -13,81 +13,81 @@ use crate::vlan::{self, VlanError};
 /// A frame by layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classified<'a> {
-    /// Where it goes.
+    /// Destination address.
     pub destination: MacAddress,
-    /// Where it comes from.
+    /// Source address.
     pub source: MacAddress,
-    /// Its VLAN tag.
+    /// VLAN tag; `None`: untagged.
     pub vlan: Option<Tag>,
-    /// Sequence number of its redundancy tag.
+    /// Sequence number of the redundancy tag; `None`: no such tag.
     pub redundancy: Option<u16>,
-    /// What it carries.
+    /// Content of the frame.
     pub content: Content<'a>,
 }
 
-/// What a frame carries. Views lie over its bytes.
+/// Content of a frame, as views of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
     /// A frame of a virtual link.
     VirtualLink(arinc664::Frame<&'a [u8]>),
     /// A protocol control frame of TTEthernet.
     ProtocolControl(tte::ControlFrame<&'a [u8]>),
-    /// Critical traffic of TTEthernet: what follows the last type, padding included.
+    /// Critical traffic of TTEthernet: the bytes after the last type, padding included.
     CriticalTraffic {
-        /// The flow.
+        /// Identifier of the flow.
         id: CriticalTrafficId,
-        /// The type of what it carries.
+        /// EtherType of the payload.
         ethertype: EtherType,
-        /// What that is, padding included.
+        /// The payload, padding included.
         payload: &'a [u8],
     },
     /// A message of the Precision Time Protocol, by Ethernet or by UDP.
     Ptp(ptp::Message<&'a [u8]>),
-    /// Another IPv4 packet.
+    /// Any other IPv4 packet.
     Ipv4(ipv4::Packet<&'a [u8]>),
-    /// Anything else: what follows the last type, padding included.
+    /// Any other content: the bytes after the last type, padding included.
     Other {
-        /// The type.
+        /// EtherType of the payload.
         ethertype: EtherType,
-        /// What that is, padding included.
+        /// The payload, padding included.
         payload: &'a [u8],
     },
 }
 
-/// Why a frame goes no further, by layer.
+/// Why a frame cannot be classified, by layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
-    /// In the Ethernet header.
+    /// An error in the Ethernet header.
     #[error(transparent)]
     Ethernet(#[from] EthernetError),
-    /// In the VLAN tag.
+    /// An error in the VLAN tag.
     #[error(transparent)]
     Vlan(#[from] VlanError),
-    /// In the redundancy tag.
+    /// An error in the redundancy tag.
     #[error(transparent)]
     Redundancy(#[from] RTagError),
-    /// In a frame of a virtual link.
+    /// An error in a frame of a virtual link.
     #[error(transparent)]
     VirtualLink(#[from] VirtualLinkError),
-    /// In a protocol control frame.
+    /// An error in a protocol control frame.
     #[error(transparent)]
     ProtocolControl(#[from] ControlError),
-    /// In a PTP message.
+    /// An error in a PTP message.
     #[error(transparent)]
     Ptp(#[from] PtpError),
-    /// In the IPv4 header.
+    /// An error in the IPv4 header.
     #[error(transparent)]
     Ipv4(#[from] Ipv4Error),
 }
 
-/// Says what a frame without FCS carries.
+/// Classifies a frame without FCS.
 ///
-/// A virtual link or critical traffic is known by the destination alone, as switches know it; a protocol control frame by its
-/// type. VLAN and redundancy tags may come in this order, each once (IEEE Std 802.1CB-2017, 7.8, note); a second one of a
-/// kind ends the way as [`Content::Other`]. UDP that is damaged is just IPv4.
+/// A virtual link or critical traffic is recognised by the destination alone, as switches do; a protocol control frame
+/// by its type. VLAN and redundancy tags may come in this order, each once (IEEE Std 802.1CB-2017, 7.8, note); a second
+/// tag of a kind is [`Content::Other`]. Damaged UDP is classified as IPv4.
 ///
 /// # Errors
-/// [`ClassifyError`] where a header is cut short or contradicts itself.
+/// [`ClassifyError`] if a header is truncated or contradicts itself.
 pub fn classify(frame: &[u8]) -> Result<Classified<'_>, ClassifyError> {
     let header = ethernet::Repr::parse(&ethernet::Frame::new_checked(frame)?)?;
     let (mut ethertype, mut rest) = (header.ethertype, &frame[ethernet::HEADER_LEN..]);
@@ -130,7 +130,7 @@ fn content<'a>(
 
 fn in_ipv4(bytes: &[u8]) -> Result<Content<'_>, ClassifyError> {
     let packet = ipv4::Packet::new_checked(bytes)?;
-    // More fragments, or not the first (RFC 791, 3.1).
+    // A fragment: more fragments follow, or it is not the first (RFC 791, 3.1).
     let fragment = packet.fragment_field() & 0x3FFF != 0;
     if packet.protocol() == ipv4::PROTOCOL_UDP
         && !fragment

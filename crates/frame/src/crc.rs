@@ -1,8 +1,8 @@
-//! CRC-32 of IEEE 802.3 (2022), 3.2.9, and what its linearity is good for.
+//! CRC-32 of IEEE 802.3 (2022), 3.2.9, and changes of it by linearity.
 //!
-//! The polynomial is reflected, the register starts as all ones and is inverted at the end: the check value
-//! of `123456789` is 0xCBF43926. The sum itself is computed by `crc32fast`; here is only the step it does not
-//! offer at constant cost: by how much the sum of a long message changes when one early byte changes.
+//! The polynomial is reflected, the register starts as all ones and is inverted at the end: the check value of
+//! `123456789` is 0xCBF43926. The sum itself is computed by `crc32fast`; this module adds the step that it lacks at
+//! constant cost: the change of the sum of a long message when one early byte changes.
 //!
 //! Start value and final inversion cancel in the difference of two sums of equal length, so
 //! `crc(a ^ d) = crc(a) ^ linear(d)`, and trailing zeros of `d` multiply its remainder by a power of x.
@@ -63,8 +63,8 @@ const fn multiply(mut a: u32, mut b: u32) -> u32 {
     product
 }
 
-/// What a byte's change by `difference` adds (exclusive or) to the sum of a message in which `following`
-/// bytes come after it. Constant cost: two look-ups and at most 40 steps.
+/// Change (exclusive or) of the sum of a message when a byte with `following` bytes after it changes by `difference`.
+/// Constant cost: two look-ups and at most 40 steps.
 pub(crate) fn difference(difference: u8, following: u16) -> u32 {
     let [high, low] = following.to_be_bytes();
     let shift = multiply(SHIFT_BY_256[usize::from(high)], SHIFT_BY_ONES[usize::from(low)]);

@@ -1,34 +1,34 @@
 //! Ethernet II frames (IEEE 802.3-2022, clause 3) as software sees them: destination address to the end of
 //! the payload, without preamble and FCS.
 //!
-//! Two lengths are easily confused, so each has its name: the *frame length* counts DA to FCS (RFC 1242, 3.5)
-//! and is what records and reports give; the *wire length* adds preamble, start delimiter and the least gap
-//! and is what occupies the line.
+//! Two lengths are easily confused, so each has its name: the *frame length* counts DA to FCS (RFC 1242, 3.5) and is
+//! the one in records and reports; the *wire length* adds preamble, start delimiter and the least gap and is what
+//! occupies the line.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::bytes::{array_at, put_u16, u16_at};
 
-/// Destination, source and type, in bytes.
+/// Length of destination, source and type, in bytes.
 pub const HEADER_LEN: usize = 14;
-/// Frame check sequence, in bytes (802.3, 3.2.9).
+/// Length of the frame check sequence, in bytes (802.3, 3.2.9).
 pub const FCS_LEN: usize = 4;
 /// Shortest frame, DA to FCS, in bytes (802.3, 4A.4.2: minFrameSize 512 bits).
 pub const MIN_FRAME_LEN: usize = 64;
-/// Shortest frame without its FCS, in bytes: what a sender hands over, padded if need be (802.3, 3.2.8).
+/// Shortest frame without its FCS, in bytes: the least that a sender hands over, padded if need be (802.3, 3.2.8).
 pub const MIN_FRAME_LEN_WITHOUT_FCS: usize = MIN_FRAME_LEN - FCS_LEN;
-/// Preamble 7 and start delimiter 1 (802.3, 3.2.1 and 3.2.2), in bytes.
+/// Length of preamble (7) and start delimiter (1), in bytes (802.3, 3.2.1 and 3.2.2).
 pub const PREAMBLE_LEN: usize = 8;
 /// Interpacket gap (802.3, 4A.4.2), in bytes.
 pub const GAP_LEN: usize = 12;
-/// What a frame occupies the line with beside itself, in bytes.
+/// Preamble and gap of a frame on the line, in bytes.
 pub const WIRE_OVERHEAD: usize = PREAMBLE_LEN + GAP_LEN;
-/// What the shortest frame occupies on the line, in bytes.
+/// Wire length of the shortest frame, in bytes.
 pub const MIN_WIRE_LEN: usize = MIN_FRAME_LEN + WIRE_OVERHEAD;
 
-/// Bytes a frame of `frame_len` (DA to FCS) occupies on the line: shorter frames are padded first, so no
-/// frame costs less than [`MIN_WIRE_LEN`].
+/// Wire length in bytes of a frame of `frame_len` (DA to FCS): shorter frames are padded first, so no frame takes less
+/// than [`MIN_WIRE_LEN`].
 pub const fn wire_len(frame_len: usize) -> usize {
     let padded = if frame_len < MIN_FRAME_LEN { MIN_FRAME_LEN } else { frame_len };
     padded.saturating_add(WIRE_OVERHEAD)
@@ -40,19 +40,19 @@ pub const fn wire_len(frame_len: usize) -> usize {
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// Every station.
+    /// The broadcast address.
     pub const BROADCAST: Self = Self([0xFF; 6]);
 
-    /// Whether it names a group of stations (I/G bit; broadcast is a group).
+    /// Whether it is a group address (I/G bit; broadcast is a group).
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
-    /// The 48 bits as a number.
+    /// The 48 bits of the address as a number.
     pub const fn bits(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
-    /// The address so many behind it.
+    /// The address `by` numbers higher.
     #[must_use]
     pub const fn offset_by(self, by: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = self.bits().wrapping_add(by).to_be_bytes();
@@ -72,7 +72,7 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// Text that is no MAC address.
+/// A text that is no MAC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a MAC address is six pairs of hexadecimal digits with colons or hyphens, like 02:00:00:00:00:01")]
 pub struct MacAddressError;
@@ -106,7 +106,7 @@ fn nibble(digit: u8) -> Result<u8, MacAddressError> {
     }
 }
 
-/// What an Ethernet II frame carries; never a length (802.3, 3.2.6: types begin at 1536).
+/// Type of the content of an Ethernet II frame; never a length (802.3, 3.2.6: types begin at 1536).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EtherType(u16);
 
@@ -121,7 +121,7 @@ impl EtherType {
     pub const PTP: Self = Self(0x88F7);
     /// A redundancy tag follows (IEEE Std 802.1CB-2017, 7.8).
     pub const REDUNDANCY: Self = Self(0xF1C1);
-    /// Local Experimental Ethertype 1 (IEEE 802a-2003, 3.2): a message of ours straight behind the header.
+    /// Local Experimental Ethertype 1 (IEEE 802a-2003, 3.2): a message of Wiregauge directly after the header.
     pub const PROBE: Self = Self(0x88B5);
 
     /// The type of this number.
@@ -131,7 +131,7 @@ impl EtherType {
     pub const fn new(number: u16) -> Result<Self, EthernetError> {
         if number < 0x0600 { Err(EthernetError::Length { found: number }) } else { Ok(Self(number)) }
     }
-    /// Its number.
+    /// Number of the type.
     pub const fn get(self) -> u16 {
         self.0
     }
@@ -140,7 +140,7 @@ impl EtherType {
 /// Why bytes are no Ethernet II frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EthernetError {
-    /// No room for the header.
+    /// Too short for the header.
     #[error("{len} B cannot hold the 14 B of an Ethernet header")]
     TooShort {
         /// Length of the frame without FCS, in bytes.
@@ -169,15 +169,15 @@ impl<T: AsRef<[u8]>> Frame<T> {
         let len = bytes.as_ref().len();
         if len < HEADER_LEN { Err(EthernetError::TooShort { len }) } else { Ok(Self(bytes)) }
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
-    /// Where it goes.
+    /// Destination address.
     pub fn destination(&self) -> MacAddress {
         MacAddress(array_at(self.0.as_ref(), 0))
     }
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> MacAddress {
         MacAddress(array_at(self.0.as_ref(), 6))
     }
@@ -185,45 +185,44 @@ impl<T: AsRef<[u8]>> Frame<T> {
     pub fn type_field(&self) -> u16 {
         u16_at(self.0.as_ref(), 12)
     }
-    /// Everything behind the header, padding included: Ethernet II cannot tell them apart.
+    /// The bytes after the header, padding included: Ethernet II cannot tell them apart.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LEN..]
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Frame<T> {
-    /// Sets where it goes.
+    /// Sets the destination address.
     pub fn set_destination(&mut self, address: MacAddress) {
         self.0.as_mut()[..6].copy_from_slice(&address.0);
     }
-    /// Sets where it comes from.
+    /// Sets the source address.
     pub fn set_source(&mut self, address: MacAddress) {
         self.0.as_mut()[6..12].copy_from_slice(&address.0);
     }
-    /// Sets what it carries.
+    /// Sets the type.
     pub fn set_ethertype(&mut self, ethertype: EtherType) {
         put_u16(self.0.as_mut(), 12, ethertype.get());
     }
-    /// Everything behind the header.
+    /// The bytes after the header.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.0.as_mut()[HEADER_LEN..]
     }
 }
 
-/// The content of an Ethernet II header. A group address as source is kept as found, because a receiver that
-/// met one must be able to say so.
+/// The content of an Ethernet II header. A group address as source is accepted, so that a receiver can report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Where it goes.
+    /// Destination address.
     pub destination: MacAddress,
-    /// Where it comes from.
+    /// Source address.
     pub source: MacAddress,
-    /// What it carries.
+    /// Type of the content.
     pub ethertype: EtherType,
 }
 
 impl Repr {
-    /// The header of `frame`.
+    /// Parses the header of `frame`.
     ///
     /// # Errors
     /// [`EthernetError::Length`] when the frame is not Ethernet II.
@@ -232,7 +231,7 @@ impl Repr {
         Ok(Self { destination: frame.destination(), source: frame.source(), ethertype })
     }
 
-    /// Writes the header; what lies behind it stays.
+    /// Writes the header; the bytes after it stay.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, frame: &mut Frame<T>) {
         frame.set_destination(self.destination);
         frame.set_source(self.source);

@@ -1,4 +1,4 @@
-//! What a message holds behind the probe header.
+//! Payload content after the probe header.
 //!
 //! The content is a pure function of its arguments, the same on every platform and in every version of the
 //! program, so a receiver that knows the test can say which byte was damaged, and a run can be repeated to
@@ -7,7 +7,7 @@
 
 use crate::probe;
 
-/// What content a message was given.
+/// Content pattern of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// See [`sequential`].
@@ -16,9 +16,9 @@ pub enum Pattern {
     Random {
         /// Seed of the run.
         seed: u64,
-        /// The message's flow.
+        /// Flow number of the message.
         flow: u16,
-        /// The message's number.
+        /// Sequence number of the message.
         sequence: u32,
     },
 }
@@ -32,8 +32,8 @@ impl Pattern {
         }
     }
 
-    /// Offset from the start of the payload of the first byte that is not what [`Pattern::write`] writes, or
-    /// `None`. The transmit time, if the message has one at `tx_time`, is skipped, since it is not content.
+    /// Offset, from the start of the payload, of the first byte that differs from the output of [`Pattern::write`];
+    /// `None`: no damage. The transmit time, if the message has one at `tx_time`, is skipped, since it is not content.
     pub fn first_damage(self, payload: &[u8], tx_time: Option<usize>) -> Option<usize> {
         let skipped = tx_time.map_or(0..0, |at| at..at.saturating_add(probe::TX_TIME_LEN));
         let content = payload.get(probe::LEN..)?;
@@ -85,8 +85,8 @@ fn lay_down(payload: &mut [u8], mut next: impl FnMut() -> [u8; 8]) {
 }
 
 fn sequential_word(word: usize) -> [u8; 8] {
-    // Only the low byte counts, so losing the rest of the index is the meaning. It is a multiple of 8 and so
-    // at most 248: adding 0 to 7 carries from no byte into the next.
+    // Only the low byte counts, so losing the rest of the index is intended. It is a multiple of 8 and so at most 248:
+    // adding 0 to 7 carries from no byte into the next.
     let [first, ..] = word.wrapping_mul(8).to_le_bytes();
     (u64::from(first) * 0x0101_0101_0101_0101 + 0x0706_0504_0302_0100).to_le_bytes()
 }
@@ -100,8 +100,8 @@ impl SplitMix64 {
     /// An odd number near 2^64 divided by the golden ratio.
     const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-    /// Flow and sequence are put beside each other, so no two messages of a run share a start, and the result
-    /// is mixed, so neighbours are not one step apart on the generator's single orbit.
+    /// Flow and sequence number are concatenated, so no two messages of a run share a start, and the result is mixed,
+    /// so neighbours are not one step apart on the generator's single orbit.
     fn of_message(seed: u64, flow: u16, sequence: u32) -> Self {
         let message = u64::from(flow) << 32 | u64::from(sequence);
         Self(mix(mix(seed.wrapping_add(Self::GAMMA)) ^ message))

@@ -1,8 +1,8 @@
-//! A whole frame as it is on the wire, FCS included, from what is known of it: for whoever has descriptors of frames and is
-//! asked for their bytes, as a simulator's capture is.
+//! The complete bytes of a frame on the wire, FCS included, for programs that have only descriptors of frames, as a
+//! simulator's capture does.
 //!
-//! Damage shows as it would: an inverted bit leaves the FCS wrong, an altered payload leaves the FCS right and the sum of
-//! the message wrong.
+//! Damage shows as in reality: an inverted bit makes the FCS wrong, an altered payload leaves the FCS right and makes
+//! the message's CRC wrong.
 
 use crate::ethernet::FCS_LEN;
 use crate::fill::Pattern;
@@ -14,44 +14,44 @@ use crate::time::RunTime;
 /// The message in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What its header says. The transmit time adds its own flag.
+    /// Content of its header. The transmit time sets its own flag.
     pub probe: Probe,
-    /// Content behind the header.
+    /// Content after the header.
     pub fill: Pattern,
-    /// Where in the payload the transmit time lies, and which it is.
+    /// Offset in the payload and value of the transmit time.
     pub transmit_time: Option<(usize, RunTime)>,
-    /// Altered after its sum was made.
+    /// Whether it was altered after its CRC was computed.
     pub damaged: bool,
 }
 
-/// A frame.
+/// Description of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Everything round the payload.
+    /// Headers around the payload.
     pub envelope: Envelope,
-    /// Bytes of payload.
+    /// Length of the payload in bytes.
     pub payload: usize,
-    /// The message that is the payload; without, that is zeros.
+    /// The message in the payload; `None`: zeros.
     pub message: Option<Message>,
-    /// Sequence number of a virtual link, the last byte before the FCS.
+    /// Sequence number of a virtual link, in the last byte before the FCS.
     pub sequence: Option<u8>,
-    /// Sequence number of the redundancy tag behind the addresses and the 802.1Q tag, where the frame has one.
+    /// Sequence number of the redundancy tag after the addresses and the 802.1Q tag; `None`: no such tag.
     pub redundancy: Option<u16>,
-    /// A bit was inverted behind the FCS.
+    /// Whether a bit was inverted after the FCS was computed.
     pub fcs_error: bool,
 }
 
 impl Image {
-    /// Length of the frame, DA to FCS, padding included, of a payload of `payload` bytes, with or without the sequence number
+    /// Frame length, DA to FCS, padding included, for a payload of `payload` bytes, with or without the sequence number
     /// of a virtual link.
     pub const fn length(envelope: &Envelope, payload: usize, numbered: bool) -> usize {
         if numbered { envelope.numbered_frame_len(payload) } else { envelope.frame_len(payload) }
     }
 
-    /// Writes the frame at the beginning of `bytes`, which are zero, and returns it.
+    /// Writes the frame at the beginning of `bytes`, which must be zero, and returns it.
     ///
     /// # Errors
-    /// [`LayoutError::Buffer`] where it does not fit, [`LayoutError::Ipv4`] where it is too long.
+    /// [`LayoutError::Buffer`] if it does not fit, [`LayoutError::Ipv4`] if it is too long.
     pub fn write<'a>(&self, bytes: &'a mut [u8]) -> Result<&'a [u8], LayoutError> {
         let untagged = Self::length(&self.envelope, self.payload, self.sequence.is_some());
         let length = untagged + if self.redundancy.is_some() { rtag::TAG_LEN } else { 0 };
@@ -79,8 +79,8 @@ impl Image {
     }
 }
 
-/// Makes of the frame in the first `was` bytes one as long as `bytes`: cut short, or run on with zeros, with an FCS of its
-/// own, which is wrong with `fcs_error`.
+/// Changes the length of the frame in the first `was` bytes to that of `bytes`: truncated, or extended with zeros, with
+/// a new FCS, which is wrong with `fcs_error`.
 pub fn change_length(bytes: &mut [u8], was: usize, fcs_error: bool) {
     let end = bytes.len().saturating_sub(FCS_LEN);
     bytes[was.saturating_sub(FCS_LEN).min(end)..].fill(0);
@@ -98,7 +98,7 @@ impl Message {
         {
             flags = flags.with(ProbeFlags::TX_TIME);
         }
-        // Too short a payload, which the plan refuses, stays without a header.
+        // A payload that is too short, which the plan refuses, has no header.
         if probe::seal(payload, Probe { flags, ..self.probe }).is_ok() && self.damaged {
             payload.iter_mut().next_back().into_iter().for_each(|last| *last ^= 1);
         }

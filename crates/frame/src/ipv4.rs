@@ -1,14 +1,14 @@
 //! IPv4 packets (RFC 791, 3.1).
 //!
-//! The representation covers whole packets without options only: a fragment does not hold the message it
-//! belongs to, and no message of ours has options. Both are refused by name rather than misread.
+//! The representation covers complete packets without options only: a fragment does not hold the message it belongs to,
+//! and no message of Wiregauge has options. Both are refused by name rather than misread.
 
 use core::net::Ipv4Addr;
 
 use crate::bytes::{array_at, put_u16, u16_at};
 use crate::checksum::Sum;
 
-/// Header without options, in bytes.
+/// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 /// Longest packet, in bytes.
 pub const MAX_LEN: usize = u16::MAX as usize;
@@ -20,16 +20,16 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// Why bytes are no IPv4 packet of the kind [`Repr`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ipv4Error {
-    /// No room for the header.
+    /// Too short for the header.
     #[error("{len} B cannot hold the 20 B of an IPv4 header")]
     TooShort {
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
-    /// Longer than the length field can say.
+    /// Too long for the length field.
     #[error("{len} B are more than an IPv4 packet can hold; it ends at 65535 B")]
     TooLong {
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
     /// Not version 4.
@@ -46,21 +46,21 @@ pub enum Ipv4Error {
         /// Total length found, in bytes.
         total: usize,
     },
-    /// Cut short on the way or by the capture.
+    /// Truncated on the way or by the capture.
     #[error("IPv4 total length {total} B, but only {len} B are there: the packet was cut")]
     Truncated {
         /// Total length found, in bytes.
         total: usize,
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
-    /// Damaged header.
+    /// A wrong header checksum: the header is damaged.
     #[error("the IPv4 header checksum is wrong: the header was damaged")]
     Checksum,
-    /// Part of a packet.
+    /// A fragment.
     #[error("the IPv4 packet is a fragment; messages must fit the MTU whole")]
     Fragment,
-    /// Options present.
+    /// A header with options.
     #[error("IPv4 options are not supported")]
     Options,
     /// The reserved flag is set, which RFC 791 forbids.
@@ -68,14 +68,14 @@ pub enum Ipv4Error {
     ReservedFlag,
 }
 
-/// A view of an IPv4 packet; bytes behind its total length (Ethernet padding) are ignored. See
-/// [`ethernet::Frame`](crate::ethernet::Frame) about `T`. No setter touches a length, so what the constructor
-/// checked stays true.
+/// A view of an IPv4 packet; bytes after its total length (Ethernet padding) are ignored. See
+/// [`ethernet::Frame`](crate::ethernet::Frame) about `T`. No setter changes a length, so the checks of the constructor
+/// stay valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<T>(T);
 
 impl<T: AsRef<[u8]>> Packet<T> {
-    /// A view of `bytes`, of which version and both lengths must make sense.
+    /// A view of `bytes`, whose version and lengths must be valid.
     ///
     /// # Errors
     /// [`Ipv4Error::TooShort`], [`Ipv4Error::Version`], [`Ipv4Error::HeaderLength`] and
@@ -100,7 +100,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         }
         Ok(packet)
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -108,7 +108,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn header_len(&self) -> usize {
         usize::from(self.0.as_ref()[0] & 0x0F) * 4
     }
-    /// Header and payload, in bytes.
+    /// Length of header and payload, in bytes.
     pub fn total_len(&self) -> usize {
         usize::from(u16_at(self.0.as_ref(), 2))
     }
@@ -128,7 +128,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn ttl(&self) -> u8 {
         self.0.as_ref()[8]
     }
-    /// Number of the protocol above.
+    /// Protocol number of the payload.
     pub fn protocol(&self) -> u8 {
         self.0.as_ref()[9]
     }
@@ -136,11 +136,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn checksum_field(&self) -> u16 {
         u16_at(self.0.as_ref(), 10)
     }
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::from(array_at(self.0.as_ref(), 12))
     }
-    /// Where it goes.
+    /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::from(array_at(self.0.as_ref(), 16))
     }
@@ -148,7 +148,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn checksum_ok(&self) -> bool {
         Sum::default().add(self.header()).folded() == 0xFFFF
     }
-    /// What it carries.
+    /// The payload.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[self.header_len()..self.total_len()]
     }
@@ -166,55 +166,54 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Packet<T> {
     pub fn set_identification(&mut self, identification: u16) {
         put_u16(self.0.as_mut(), 4, identification);
     }
-    /// Sets where it comes from; [`fill_checksum`](Self::fill_checksum) must follow.
+    /// Sets the source address; [`fill_checksum`](Self::fill_checksum) must follow.
     pub fn set_source(&mut self, address: Ipv4Addr) {
         self.0.as_mut()[12..16].copy_from_slice(&address.octets());
     }
-    /// Sets where it goes; [`fill_checksum`](Self::fill_checksum) must follow.
+    /// Sets the destination address; [`fill_checksum`](Self::fill_checksum) must follow.
     pub fn set_destination(&mut self, address: Ipv4Addr) {
         self.0.as_mut()[16..20].copy_from_slice(&address.octets());
     }
-    /// Makes the header checksum right.
+    /// Computes and sets the header checksum.
     pub fn fill_checksum(&mut self) {
         put_u16(self.0.as_mut(), 10, 0);
         let checksum = Sum::default().add(self.header()).checksum();
         put_u16(self.0.as_mut(), 10, checksum);
     }
-    /// What it carries.
+    /// The payload.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let (from, to) = (self.header_len(), self.total_len());
         &mut self.0.as_mut()[from..to]
     }
 }
 
-/// The content of the header of a whole packet without options. Its length is not part of it: it is that of
-/// the bytes it is written to.
+/// Header of a complete packet without options. The length is not part of it: it is that of the bytes it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Where it comes from.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// Number of the protocol above.
+    /// Protocol number of the payload.
     pub protocol: u8,
     /// DSCP and ECN.
     pub traffic_class: u8,
     /// Identification; without meaning for a packet that may not be fragmented (RFC 6864, 4).
     pub identification: u16,
-    /// Routers may not fragment it.
+    /// Whether routers may not fragment it.
     pub dont_fragment: bool,
     /// Time to live in hops.
     pub ttl: u8,
 }
 
 impl Repr {
-    /// The header of `packet`.
+    /// Parses the header of `packet`.
     ///
     /// # Errors
     /// [`Ipv4Error::Checksum`], [`Ipv4Error::Options`], [`Ipv4Error::Fragment`] and
     /// [`Ipv4Error::ReservedFlag`].
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self, Ipv4Error> {
-        // First of all: what a damaged header says is no reason to refuse it for anything else.
+        // First of all: the other fields of a damaged header are no reason to refuse it.
         if !packet.checksum_ok() {
             return Err(Ipv4Error::Checksum);
         }
@@ -240,8 +239,8 @@ impl Repr {
         })
     }
 
-    /// Writes the header with its checksum to the start of `packet`, which must be exactly as long as the
-    /// packet is to be; what lies behind the header stays.
+    /// Writes the header with its checksum to the start of `packet`, whose length must be the total length; the bytes
+    /// after the header stay.
     ///
     /// # Errors
     /// [`Ipv4Error::TooShort`] and [`Ipv4Error::TooLong`]; nothing is written then.

@@ -1,5 +1,4 @@
-//! Whole frames: how long a message makes its frame, how its headers are laid round it, and how it is found
-//! in a frame again.
+//! Complete frames: the frame length of a message, its headers, and finding a message in a frame.
 //!
 //! Frames come without FCS, as sockets and captures give them. A message travels tagged or not, in a raw
 //! frame of type 0x88B5 or in UDP over IPv4.
@@ -13,7 +12,7 @@ use crate::probe::{self, Probe, ProbeError};
 use crate::udp::{self, UdpError};
 use crate::vlan::{self, VlanError};
 
-/// Bytes of the headers of a datagram: IPv4 without options, and UDP.
+/// Length of the headers of a datagram, in bytes: IPv4 without options, and UDP.
 pub const DATAGRAM_HEADER_LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
 
 /// Length of the frame (DA to FCS, padding included) that carries a UDP payload, in bytes.
@@ -26,9 +25,8 @@ pub const fn raw_frame_len(payload: usize, tagged: bool) -> usize {
     frame_len(payload, tagged)
 }
 
-/// Shortest raw payload that needs no padding, in bytes. A raw frame has no length field: of a shorter
-/// message the receiver gets the padding too and must cut it off, knowing the length from the test, before it
-/// looks at the CRC.
+/// Shortest raw payload that needs no padding, in bytes. A raw frame has no length field: the receiver of a shorter
+/// message gets the padding too and must cut it off, knowing the length from the test, before it checks the CRC.
 pub const fn raw_payload_without_padding(tagged: bool) -> usize {
     ethernet::MIN_FRAME_LEN_WITHOUT_FCS - header_len(tagged)
 }
@@ -37,40 +35,39 @@ const fn header_len(tagged: bool) -> usize {
     ethernet::HEADER_LEN + if tagged { vlan::TAG_LEN } else { 0 }
 }
 
-// The minimum holds with the tag counted in: 802.1Q bridges may pad a tagged frame to 68 B, but need not
-// (802.1Q-2022, 6.7.1).
+// The minimum includes the tag: 802.1Q bridges may pad a tagged frame to 68 B, but need not (802.1Q-2022, 6.7.1).
 const fn frame_len(ethernet_payload: usize, tagged: bool) -> usize {
     let len = ethernet_payload.saturating_add(header_len(tagged) + ethernet::FCS_LEN);
     if len < ethernet::MIN_FRAME_LEN { ethernet::MIN_FRAME_LEN } else { len }
 }
 
-/// The tag of a frame, without the type of what it carries, which the [`Carrier`] decides.
+/// The tag of a frame, without the type of the content, which follows from the [`Carrier`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tag {
     /// Priority code point.
     pub priority: vlan::Priority,
-    /// May be dropped first.
+    /// Drop eligible indicator.
     pub drop_eligible: bool,
-    /// The VLAN.
+    /// VLAN identifier.
     pub id: vlan::VlanId,
 }
 
-/// What carries the message inside the frame.
+/// Carrier of the message in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// The frame itself, EtherType 0x88B5.
     Raw,
     /// UDP over IPv4; the protocol number is not free and so not here.
     Udp {
-        /// Where the packet comes from, and its port.
+        /// Source address and port.
         source: SocketAddrV4,
-        /// Where it goes, and its port.
+        /// Destination address and port.
         destination: SocketAddrV4,
         /// DSCP and ECN.
         traffic_class: u8,
         /// Identification.
         identification: u16,
-        /// Routers may not fragment it.
+        /// Whether routers may not fragment it.
         dont_fragment: bool,
         /// Time to live in hops.
         ttl: u8,
@@ -80,7 +77,7 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// UDP as a Linux socket sends it unless told otherwise: no class, 64 hops, whole, checksummed.
+    /// UDP as a Linux socket sends it by default: no class, 64 hops, not fragmented, with checksum.
     pub const fn udp(source: SocketAddrV4, destination: SocketAddrV4) -> Self {
         Self::Udp {
             source,
@@ -94,26 +91,26 @@ impl Carrier {
     }
 }
 
-/// Everything round a message.
+/// Headers around a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Where the frame goes.
+    /// Destination address.
     pub destination: MacAddress,
-    /// Where it comes from.
+    /// Source address.
     pub source: MacAddress,
-    /// Its tag.
+    /// VLAN tag; `None`: untagged.
     pub tag: Option<Tag>,
-    /// What carries the message inside.
+    /// Carrier of the message.
     pub carrier: Carrier,
 }
 
-/// Why a frame holds no message of ours, by layer; or cannot be built.
+/// Why a frame holds no message of Wiregauge, by layer; or cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// In the Ethernet header.
+    /// An error in the Ethernet header.
     #[error(transparent)]
     Ethernet(#[from] EthernetError),
-    /// In the VLAN tag.
+    /// An error in the VLAN tag.
     #[error(transparent)]
     Vlan(#[from] VlanError),
     /// Neither IPv4 nor a raw message.
@@ -122,27 +119,27 @@ pub enum LayoutError {
         /// The type behind the tag, if there is one.
         found: u16,
     },
-    /// In the IPv4 header.
+    /// An error in the IPv4 header.
     #[error(transparent)]
     Ipv4(#[from] Ipv4Error),
-    /// IPv4 with something else in it.
+    /// IPv4 with another protocol than UDP.
     #[error("IPv4 protocol {found} is not 17 (UDP)")]
     Protocol {
         /// The protocol number.
         found: u8,
     },
-    /// In the UDP header.
+    /// An error in the UDP header.
     #[error(transparent)]
     Udp(#[from] UdpError),
-    /// Everything fits, but what it carries is not a message.
+    /// Valid headers, but the payload is no message.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The buffer given cannot hold the frame.
+    /// The given buffer is too small for the frame.
     #[error("a frame of {needed} B without FCS does not fit into a buffer of {len} B")]
     Buffer {
-        /// Bytes needed.
+        /// Number of bytes needed.
         needed: usize,
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
 }
@@ -150,24 +147,24 @@ pub enum LayoutError {
 /// A message found in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Everything round it.
+    /// Headers around the message.
     pub envelope: Envelope,
-    /// The message's payload, beginning with the probe header. Of a raw frame this includes padding, see
+    /// The message's payload, beginning with the probe header. In a raw frame it includes padding, see
     /// [`raw_payload_without_padding`].
     pub payload: &'a [u8],
-    /// The probe header. Its CRC was not looked at: [`probe::read`] does, once padding is cut off.
+    /// The probe header. Its CRC is not checked here: [`probe::read`] does that, once padding is cut off.
     pub probe: Probe,
-    /// What the UDP checksum says; [`udp::Checksum::Absent`] in a raw frame.
+    /// State of the UDP checksum; [`udp::Checksum::Absent`] in a raw frame.
     pub udp_checksum: udp::Checksum,
 }
 
 /// Finds the message in a frame without FCS.
 ///
-/// A wrong UDP checksum is reported and no reason to refuse the frame: on virtual interfaces, frames are seen
-/// before their checksum is made, and the message has its own.
+/// A wrong UDP checksum is reported but no reason to refuse the frame: on virtual interfaces, frames are seen before
+/// their checksum is computed, and the message has its own CRC.
 ///
 /// # Errors
-/// A [`LayoutError`] that names the layer and why it goes no further. Double tags end at the second one.
+/// A [`LayoutError`] with the layer and the reason. A second VLAN tag is an error.
 pub fn find(frame: &[u8]) -> Result<Found<'_>, LayoutError> {
     let view = ethernet::Frame::new_checked(frame)?;
     let header = ethernet::Repr::parse(&view)?;
@@ -213,7 +210,7 @@ fn find_in_ipv4(bytes: &[u8]) -> Result<(Carrier, &[u8], udp::Checksum), LayoutE
 }
 
 impl Envelope {
-    /// Bytes before the message's payload.
+    /// Length of the headers before the message's payload, in bytes.
     pub const fn header_len(&self) -> usize {
         header_len(self.tag.is_some())
             + match self.carrier {
@@ -237,8 +234,9 @@ impl Envelope {
         if length < ethernet::MIN_FRAME_LEN { ethernet::MIN_FRAME_LEN } else { length }
     }
 
-    /// That of messages on a virtual link (ARINC 664 part 7): the destination address names the link, the source address
-    /// the sender and its interface; from and to UDP port `port` of the sender's first partition, whose checksum is not used.
+    /// Headers of messages on a virtual link (ARINC 664 part 7): the destination address names the link, the source
+    /// address the sender and its interface; from and to UDP port `port` of the sender's first partition, without UDP
+    /// checksum.
     pub const fn of_virtual_link(link: VirtualLinkId, sender: Sender, port: u16) -> Self {
         let source = SocketAddrV4::new(sender.partition(1), port);
         let carrier = Carrier::Udp {
@@ -253,10 +251,11 @@ impl Envelope {
         Self { destination: link.destination(), source: sender.address(), tag: None, carrier }
     }
 
-    /// As [`close`](Self::close), for the frame of a virtual link: its last byte, behind the padding, is the sequence number.
+    /// As [`close`](Self::close), for the frame of a virtual link: its last byte, behind the padding, is the sequence
+    /// number.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`close`](Self::close).
     pub fn close_numbered<'a>(
         &self,
         buffer: &'a mut [u8],
@@ -272,13 +271,12 @@ impl Envelope {
         Ok(frame)
     }
 
-    /// Lays the headers round a payload of `payload` bytes that already lies at
-    /// [`header_len`](Self::header_len) in `buffer`, pads with zeros, and returns the frame without FCS.
-    /// Nothing behind the frame is touched.
+    /// Writes the headers around a payload of `payload` bytes that is already at [`header_len`](Self::header_len) in
+    /// `buffer`, pads with zeros, and returns the frame without FCS. Bytes after the frame stay.
     ///
     /// # Errors
-    /// [`LayoutError::Buffer`], and [`LayoutError::Ipv4`] for more than 65 535 bytes; the buffer is then of
-    /// no use.
+    /// [`LayoutError::Buffer`], and [`LayoutError::Ipv4`] for more than 65 535 bytes; the content of the buffer is then
+    /// undefined.
     pub fn close<'a>(&self, buffer: &'a mut [u8], payload: usize) -> Result<&'a mut [u8], LayoutError> {
         let needed = self.frame_len(payload) - ethernet::FCS_LEN;
         let len = buffer.len();

@@ -1,8 +1,8 @@
-//! Time types and frames: everything that has a byte or a picosecond in it.
+//! Time types and frames: everything measured in bytes or picoseconds.
 //!
-//! Two layers per frame, as the field's best stacks do it: a *view* over bytes that judges nothing but
-//! length, and a *representation* that can hold only sense. No accessor of a view panics once the view was
-//! made by its checked constructor, because the constructor checked the length every accessor needs.
+//! Two layers per frame, as in the best protocol stacks: a *view* of bytes that checks nothing but length, and a
+//! *representation* that can hold only valid values. No accessor of a view panics once the view was made by its checked
+//! constructor, because that checked the length every accessor needs.
 //!
 //! The crate is `no_std` and owns no clock, socket or random source, so whatever is built on it can be
 //! driven in virtual time as well as in real time.

@@ -1,4 +1,4 @@
-//! Link layer discovery (IEEE Std 802.1AB-2016, clause 8): what a neighbour says of itself and of the port that a cable is in.
+//! Link layer discovery (IEEE Std 802.1AB-2016, clause 8): what a neighbour announces about itself and its port.
 
 use core::fmt;
 
@@ -17,14 +17,14 @@ pub enum LldpError {
     /// It ends within an element.
     #[error("the element at byte {at} of the discovery message has {len} B, and {left} B are left")]
     CutShort {
-        /// Where the element begins.
+        /// Offset of the element.
         at: usize,
-        /// The length that it states.
+        /// Length stated in the element.
         len: usize,
-        /// Bytes behind its header.
+        /// Number of bytes after its header.
         left: usize,
     },
-    /// An element that has to be there is missing, empty, or not where it has to be.
+    /// A mandatory element is missing, empty, or out of order.
     #[error("a discovery message begins with {0}")]
     Order(&'static str),
 }
@@ -32,9 +32,9 @@ pub enum LldpError {
 /// An element: type and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// 0 to 127.
+    /// Type, 0 to 127.
     pub kind: u8,
-    /// At most 511 B.
+    /// Value, at most 511 B.
     pub value: &'a [u8],
 }
 
@@ -46,7 +46,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Those behind the EtherType.
+    /// The elements after the EtherType, from `bytes`.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -68,7 +68,7 @@ impl<'a> Iterator for Elements<'a> {
         }
         let begin = at + HEADER_LEN;
         self.at = begin + len;
-        // The end of the message; what follows is padding.
+        // The end of the message; padding follows.
         if kind == 0 {
             self.at = self.bytes.len();
             return None;
@@ -77,19 +77,19 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// A name that a neighbour gives itself or its port: what kind of name, and the name.
+/// A name of a neighbour or its port, with its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identifier<'a> {
-    /// 802.1AB, tables 8-2 and 8-3.
+    /// Subtype (802.1AB, tables 8-2 and 8-3).
     pub subtype: u8,
-    /// As it was sent.
+    /// The name as sent.
     pub bytes: &'a [u8],
     /// Subtype of a MAC address, which differs between chassis and ports.
     mac_subtype: u8,
 }
 
 impl fmt::Display for Identifier<'_> {
-    /// A MAC address as one, everything else as text.
+    /// A MAC address in its usual notation, any other name as text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.subtype == self.mac_subtype && self.bytes.len() == 6 {
             for (i, byte) in self.bytes.iter().enumerate() {
@@ -101,7 +101,7 @@ impl fmt::Display for Identifier<'_> {
     }
 }
 
-/// Text of a stranger: what cannot be shown becomes a question mark.
+/// Writes untrusted text: unprintable characters become question marks.
 fn text(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
         for one in chunk.valid().chars() {
@@ -114,7 +114,7 @@ fn text(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     Ok(())
 }
 
-/// Text that a neighbour sent.
+/// Text sent by a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Text<'a>(pub &'a [u8]);
 
@@ -124,25 +124,25 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// What a neighbour says.
+/// Content of a neighbour's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr<'a> {
-    /// The device.
+    /// Identifier of the device.
     pub chassis: Identifier<'a>,
-    /// Its port.
+    /// Identifier of its port.
     pub port: Identifier<'a>,
-    /// How long this holds, s; 0: the neighbour goes.
+    /// Time to live in s; 0: the neighbour leaves.
     pub time_to_live_s: u16,
-    /// Empty where it does not say.
+    /// Port description; empty if not sent.
     pub port_description: Text<'a>,
-    /// Empty where it does not say.
+    /// System name; empty if not sent.
     pub system_name: Text<'a>,
-    /// The VLAN of untagged frames; `None` where it does not say, or has none.
+    /// VLAN of untagged frames; `None` if not sent, or if there is none.
     pub port_vlan: Option<u16>,
 }
 
 impl<'a> Repr<'a> {
-    /// The content of a message, which begins behind the EtherType.
+    /// Parses a message, which begins after the EtherType.
     ///
     /// # Errors
     /// See [`LldpError`].

@@ -1,4 +1,4 @@
-//! The probe header: what makes a message of ours recognisable, numbered and checkable.
+//! The probe header: makes a message of Wiregauge recognisable, numbered and checkable.
 //!
 //! Twelve bytes at the start of the message's payload, whatever carries it, in network byte order:
 //!
@@ -14,12 +14,11 @@
 //! is stored most significant byte first. It is ours and not the frame's FCS: network interfaces, kernels and
 //! switches rewrite the FCS, so only a sum made and checked in the application sees damage done in between.
 //!
-//! An optional transmit time (8 bytes, picoseconds of run time) lies anywhere behind the header; both ends
-//! know where from the test. Header and transmit time are too much for the 18 bytes of UDP payload in a
-//! 64-byte frame, but the header alone fits with room for content.
+//! An optional transmit time (8 bytes, picoseconds of run time) lies anywhere after the header; both ends know its
+//! offset from the test. Header and transmit time do not fit the 18 bytes of UDP payload in a 64-byte frame, but the
+//! header alone does, with room for content.
 //!
-//! A header is read even when the sum is wrong, because a damaged message must still be attributed to its
-//! flow.
+//! A header is read even if the CRC is wrong, because a damaged message must still be attributed to its flow.
 
 use crate::crc;
 use crate::time::RunTime;
@@ -32,13 +31,12 @@ pub const TX_TIME_LEN: usize = 8;
 pub const MAX_LEN: usize = u16::MAX as usize;
 /// First byte of every message (`W`).
 pub const MAGIC: u8 = 0x57;
-/// The version written, and the only one read.
+/// Version written, and the only one read.
 pub const VERSION: u8 = 1;
 
 const CRC_AT: usize = 8;
 
-/// What a message says about itself besides its number. The fourth bit is reserved: sent as zero, ignored on
-/// receipt.
+/// Flags of a message. The fourth bit is reserved: sent as zero, ignored on receipt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProbeFlags(u8);
 
@@ -60,7 +58,7 @@ impl ProbeFlags {
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// Both sets.
+    /// The union of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -74,27 +72,27 @@ impl ProbeFlags {
     }
 }
 
-/// The header's content.
+/// Content of the probe header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Probe {
-    /// The flow the message belongs to.
+    /// Flow of the message.
     pub flow: u16,
-    /// Its number within the flow and phase, from 0.
+    /// Sequence number within the flow and phase, from 0.
     pub sequence: u32,
     /// Leg, phase and options.
     pub flags: ProbeFlags,
 }
 
-/// Why a payload is no message of ours, or cannot become one.
+/// Why a payload is no message of Wiregauge, or cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// Shorter than the header. The sender's fault when sealing; when reading, a foreign or cut frame.
+    /// Shorter than the header. The sender's fault when sealing; when reading, a foreign or truncated frame.
     #[error("a payload of {len} B cannot hold the probe header; a message needs at least 12 B")]
     TooShort {
         /// Length of the payload in bytes.
         len: usize,
     },
-    /// Longer than any length field can say.
+    /// Too long for any length field.
     #[error("a payload of {len} B is longer than a message can be; it holds at most 65535 B")]
     TooLong {
         /// Length of the payload in bytes.
@@ -116,7 +114,7 @@ pub enum ProbeError {
         /// The version found.
         found: u8,
     },
-    /// The transmit time does not fit where it should be.
+    /// The transmit time does not fit at its offset.
     #[error(
         "a transmit time at byte {offset} does not fit into a payload of {len} B; \
          it takes 8 B behind the 12 B of the probe header"
@@ -129,8 +127,8 @@ pub enum ProbeError {
     },
 }
 
-/// Makes a message of `payload`: writes the header over its first [`LEN`] bytes and the CRC over whatever
-/// content it holds. Content and transmit time must be in place before.
+/// Makes a message of `payload`: writes the header into its first [`LEN`] bytes, with the CRC over the whole content.
+/// Content and transmit time must be in place before.
 ///
 /// # Errors
 /// [`ProbeError::TooShort`] and [`ProbeError::TooLong`]; the payload is then untouched.
@@ -152,8 +150,7 @@ pub fn seal(payload: &mut [u8], probe: Probe) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// The header, and whether the CRC over the whole payload is right. With a wrong CRC any field may be what
-/// was damaged.
+/// Reads the header, and whether the CRC over the whole payload is right. With a wrong CRC any field may be damaged.
 ///
 /// # Errors
 /// Everything but [`ProbeError::TxTimeOutside`]; foreign frames are an expected case, not a fault.
@@ -164,7 +161,8 @@ pub fn read(payload: &[u8]) -> Result<(Probe, bool), ProbeError> {
     Ok((decode(header), sum(zeroed, content) == stored_sum(header)))
 }
 
-/// The header without a look at the CRC, for the servicing thread's hot path; `None` where [`read`] errs.
+/// Reads the header without checking the CRC, for the servicing thread's hot path; `None` where [`read`] returns an
+/// error.
 #[inline]
 pub fn peek(payload: &[u8]) -> Option<Probe> {
     read_header(payload).ok()
@@ -181,8 +179,8 @@ pub fn read_header(payload: &[u8]) -> Result<Probe, ProbeError> {
 
 /// Replaces the flags of a message at constant cost, without a pass over its content.
 ///
-/// The CRC is corrected by the difference the flags make rather than computed anew, so a message that was
-/// damaged stays recognisably damaged: a relay can never launder it.
+/// The CRC is corrected by the difference of the flags rather than computed anew, so a damaged message keeps a wrong
+/// CRC: a relay can never hide damage.
 ///
 /// # Errors
 /// As [`read`]; the payload is then untouched.
@@ -215,8 +213,7 @@ pub fn write_tx_time(payload: &mut [u8], offset: usize, time: RunTime) -> Result
     Ok(())
 }
 
-/// The transmit time at `offset`. Means something only if [`ProbeFlags::TX_TIME`] is set and the CRC is
-/// right.
+/// Reads the transmit time at `offset`. Valid only if [`ProbeFlags::TX_TIME`] is set and the CRC is right.
 ///
 /// # Errors
 /// As [`write_tx_time`].

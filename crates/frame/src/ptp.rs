@@ -1,18 +1,18 @@
 //! Messages of the Precision Time Protocol (IEEE Std 1588-2019, clause 13): the common header, and the timestamps and
 //! identities of event messages, their answers and announcements.
 //!
-//! They come behind EtherType 0x88F7 (annex E) or in UDP to the ports 319 and 320 (annex C). What lies behind a message's own
-//! length (padding, FCS) is ignored; suffix TLVs count as part of the message and are not looked into.
+//! They follow EtherType 0x88F7 (annex E) or UDP ports 319 and 320 (annex C). Bytes beyond a message's own length
+//! (padding, FCS) are ignored; suffix TLVs count as part of the message and are not parsed.
 
 use crate::bytes::{array_at, put, put_u16, u16_at, u32_at, u64_at};
 
-/// Common header, in bytes (13.3).
+/// Length of the common header, in bytes (13.3).
 pub const HEADER_LEN: usize = 34;
 /// UDP port of event messages (annex C.2).
 pub const EVENT_PORT: u16 = 319;
 /// UDP port of general messages (annex C.2).
 pub const GENERAL_PORT: u16 = 320;
-/// The version of the protocol read and written (13.3.2.4).
+/// Version of the protocol that is read and written (13.3.2.4).
 pub const VERSION: u8 = 2;
 
 const BODY: usize = HEADER_LEN;
@@ -45,7 +45,7 @@ pub enum MessageType {
 }
 
 impl MessageType {
-    /// The kind of this number; none for reserved ones.
+    /// The kind with this number; `None` for reserved numbers.
     pub const fn from_number(number: u8) -> Option<Self> {
         Some(match number {
             0x0 => Self::Sync,
@@ -62,7 +62,7 @@ impl MessageType {
         })
     }
 
-    /// Whether its time of sending and of receipt is taken (6.4).
+    /// Whether it is an event message, which is timestamped (6.4).
     pub const fn is_event(self) -> bool {
         (self as u8) < 8
     }
@@ -95,59 +95,59 @@ pub struct PortIdentity {
 pub struct Timestamp {
     /// Seconds since the epoch, 48 bits.
     pub seconds: u64,
-    /// And so many nanoseconds.
+    /// Nanoseconds after the whole seconds.
     pub nanoseconds: u32,
 }
 
-/// What an Announce says of the grandmaster (13.5).
+/// Grandmaster fields of an Announce message (13.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grandmaster {
     /// Seconds TAI is ahead of UTC.
     pub utc_offset: i16,
     /// Priority 1.
     pub priority1: u8,
-    /// Class of its clock.
+    /// Clock class.
     pub clock_class: u8,
-    /// Accuracy of its clock.
+    /// Clock accuracy.
     pub clock_accuracy: u8,
     /// Offset scaled logarithmic variance.
     pub variance: u16,
     /// Priority 2.
     pub priority2: u8,
-    /// Its identity.
+    /// Clock identity.
     pub identity: [u8; 8],
-    /// Communication paths between it and the sender.
+    /// Number of communication paths between the grandmaster and the sender.
     pub steps_removed: u16,
-    /// Where its time comes from.
+    /// Time source.
     pub time_source: u8,
 }
 
-/// Why bytes are no message.
+/// Why bytes are no PTP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PtpError {
-    /// No room for the header.
+    /// Too short for the header.
     #[error("{len} B cannot hold the 34 B of a PTP header")]
     TooShort {
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
-    /// A length field shorter than the kind of message, or longer than what there is.
+    /// A length field below the minimum of the message type, or beyond the bytes available.
     #[error("PTP message length {found} B does not lie between {shortest} B and the {len} B there are")]
     Length {
         /// The field.
         found: usize,
-        /// The least it may be.
+        /// Least length of the message type.
         shortest: usize,
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
-    /// Another version.
+    /// An unsupported version.
     #[error("PTP version {found} is not 2")]
     Version {
         /// The version.
         found: u8,
     },
-    /// A reserved kind of message.
+    /// A reserved message type.
     #[error("PTP message type {found:#x} is reserved")]
     Type {
         /// The type.
@@ -160,7 +160,7 @@ pub enum PtpError {
 pub struct Message<T>(T);
 
 impl<T: AsRef<[u8]>> Message<T> {
-    /// A view of `bytes`, whose length field must make sense for its kind of message.
+    /// A view of `bytes`, whose length field must be valid for the message type.
     ///
     /// # Errors
     /// [`PtpError::TooShort`] and [`PtpError::Length`].
@@ -177,7 +177,7 @@ impl<T: AsRef<[u8]>> Message<T> {
         }
         Ok(view)
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -209,7 +209,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     pub fn correction(&self) -> i64 {
         u64_at(self.0.as_ref(), 8).cast_signed()
     }
-    /// The port that sent it.
+    /// Port identity of the sender.
     pub fn source_port(&self) -> PortIdentity {
         self.port_identity(20)
     }
@@ -217,12 +217,12 @@ impl<T: AsRef<[u8]>> Message<T> {
     pub fn sequence_id(&self) -> u16 {
         u16_at(self.0.as_ref(), 30)
     }
-    /// Logarithm of the mean interval between messages of its kind.
+    /// Logarithm (base 2) of the mean interval between messages of its kind.
     pub fn log_interval(&self) -> i8 {
         self.0.as_ref()[33].cast_signed()
     }
-    /// The timestamp behind the header, of all kinds but Signaling and Management: when it, or the message it answers or
-    /// follows, was sent or received.
+    /// The timestamp after the header, in all kinds but Signaling and Management: when the message, or the one that it
+    /// answers or follows, was sent or received.
     pub fn timestamp(&self) -> Option<Timestamp> {
         use MessageType::{Management, Signaling};
         let kind = MessageType::from_number(self.type_field())?;
@@ -231,14 +231,14 @@ impl<T: AsRef<[u8]>> Message<T> {
         let nanoseconds = u32_at(bytes, BODY + 6);
         (!matches!(kind, Signaling | Management)).then_some(Timestamp { seconds, nanoseconds })
     }
-    /// The port an answer is for: of Delay_Resp, Pdelay_Resp and Pdelay_Resp_Follow_Up.
+    /// The requesting port, in Delay_Resp, Pdelay_Resp and Pdelay_Resp_Follow_Up.
     pub fn requesting_port(&self) -> Option<PortIdentity> {
         use MessageType::{DelayResp, PdelayResp, PdelayRespFollowUp};
         let kind = MessageType::from_number(self.type_field())?;
         let answers = matches!(kind, DelayResp | PdelayResp | PdelayRespFollowUp);
         answers.then(|| self.port_identity(BODY + TIMESTAMP_LEN))
     }
-    /// What an Announce says.
+    /// Grandmaster fields of an Announce message; `None` for other messages.
     pub fn grandmaster(&self) -> Option<Grandmaster> {
         let bytes = self.0.as_ref();
         (self.type_field() == MessageType::Announce as u8).then(|| Grandmaster {
@@ -253,7 +253,7 @@ impl<T: AsRef<[u8]>> Message<T> {
             time_source: bytes[63],
         })
     }
-    /// What follows the header, up to the length of the message.
+    /// The bytes after the header, up to the length of the message.
     pub fn body(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LEN..self.message_length()]
     }
@@ -269,7 +269,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Message<T> {
     pub fn set_correction(&mut self, correction: i64) {
         put(self.0.as_mut(), 8, correction.to_be_bytes());
     }
-    /// Sets the timestamp behind the header; nothing where the kind of message has none.
+    /// Sets the timestamp after the header; no effect if the kind of message has none.
     pub fn set_timestamp(&mut self, timestamp: Timestamp) {
         if self.timestamp().is_some() {
             let [_, _, seconds @ ..] = timestamp.seconds.to_be_bytes();
@@ -277,14 +277,14 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Message<T> {
             put(self.0.as_mut(), BODY + 6, timestamp.nanoseconds.to_be_bytes());
         }
     }
-    /// Sets the port an answer is for; nothing where the message is none.
+    /// Sets the requesting port; no effect if the kind of message has none.
     pub fn set_requesting_port(&mut self, port: PortIdentity) {
         if self.requesting_port().is_some() {
             put(self.0.as_mut(), BODY + TIMESTAMP_LEN, port.clock);
             put_u16(self.0.as_mut(), BODY + TIMESTAMP_LEN + 8, port.port);
         }
     }
-    /// Sets what an Announce says; nothing in other messages.
+    /// Sets the grandmaster fields of an Announce message; no effect on other messages.
     pub fn set_grandmaster(&mut self, of: Grandmaster) {
         if self.grandmaster().is_some() {
             let bytes = self.0.as_mut();
@@ -318,20 +318,20 @@ pub struct Repr {
     pub flags: u16,
     /// Correction, in 2⁻¹⁶ ns.
     pub correction: i64,
-    /// What the kind of message has this field for.
+    /// Field whose meaning depends on the message type.
     pub type_specific: [u8; 4],
-    /// The port that sent it.
+    /// Port identity of the sender.
     pub source_port: PortIdentity,
     /// Sequence number.
     pub sequence_id: u16,
-    /// Control field, of no use since 2008.
+    /// Control field, obsolete since 2008.
     pub control: u8,
-    /// Logarithm of the mean interval between messages of its kind.
+    /// Logarithm (base 2) of the mean interval between messages of its kind.
     pub log_interval: i8,
 }
 
 impl Repr {
-    /// The header of `message`.
+    /// Parses the header of `message`.
     ///
     /// # Errors
     /// [`PtpError::Version`] and [`PtpError::Type`].
@@ -358,7 +358,7 @@ impl Repr {
         })
     }
 
-    /// Writes the header into `bytes`, which hold the message; what lies behind it stays.
+    /// Writes the header into `bytes`, which hold the message; the bytes after the header stay.
     ///
     /// # Errors
     /// As [`Message::new_checked`] for what was written.

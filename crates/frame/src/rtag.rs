@@ -1,16 +1,16 @@
-//! The redundancy tag (IEEE Std 802.1CB-2017, 7.8): a sequence number behind EtherType 0xF1C1, then the type of what the
-//! frame carries.
+//! The redundancy tag (IEEE Std 802.1CB-2017, 7.8): a sequence number after EtherType 0xF1C1, then the type of the
+//! content.
 
 use crate::bytes::{put_u16, u16_at};
 use crate::ethernet::{EtherType, EthernetError};
 
-/// What a tag adds to a frame, in bytes.
+/// Length of the tag in a frame, in bytes.
 pub const TAG_LEN: usize = 6;
 
-/// Makes room for a tag behind the addresses of a frame and behind its 802.1Q tag, if it has one, and writes it: the last
-/// [`TAG_LEN`] bytes of `frame` are lost.
+/// Inserts a tag after the addresses of a frame and after its 802.1Q tag, if it has one: the last [`TAG_LEN`] bytes of
+/// `frame` are lost.
 ///
-/// Panics when the frame is shorter than its headers and the tag.
+/// Panics if the frame is shorter than its headers and the tag.
 pub fn insert(frame: &mut [u8], behind_vlan_tag: bool, sequence: u16) {
     let at = if behind_vlan_tag { 16 } else { 12 };
     let end = frame.len() - TAG_LEN;
@@ -23,18 +23,18 @@ pub fn insert(frame: &mut [u8], behind_vlan_tag: bool, sequence: u16) {
 /// Why bytes are no redundancy tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RTagError {
-    /// The frame ends in the tag.
+    /// The frame ends within the tag.
     #[error("{len} B behind the type 0xf1c1 cannot hold the 6 B of a redundancy tag")]
     TooShort {
-        /// Bytes behind the type field.
+        /// Number of bytes after the type field.
         len: usize,
     },
-    /// No type behind the tag.
+    /// No valid type after the tag.
     #[error("behind the redundancy tag: {0}")]
     Type(EthernetError),
 }
 
-/// A view of what follows EtherType 0xF1C1: reserved field, sequence number, type, payload. See
+/// A view of the bytes after EtherType 0xF1C1: reserved field, sequence number, type, payload. See
 /// [`ethernet::Frame`](crate::ethernet::Frame) about `T`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RTag<T>(T);
@@ -48,7 +48,7 @@ impl<T: AsRef<[u8]>> RTag<T> {
         let len = bytes.as_ref().len();
         if len < TAG_LEN { Err(RTagError::TooShort { len }) } else { Ok(Self(bytes)) }
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -64,7 +64,7 @@ impl<T: AsRef<[u8]>> RTag<T> {
     pub fn type_field(&self) -> u16 {
         u16_at(self.0.as_ref(), 4)
     }
-    /// Everything behind it, padding included.
+    /// The bytes after the tag, padding included.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[TAG_LEN..]
     }
@@ -75,21 +75,21 @@ impl<T: AsRef<[u8]>> RTag<T> {
 pub struct Repr {
     /// Sequence number.
     pub sequence: u16,
-    /// What the frame carries.
+    /// Type of the content.
     pub ethertype: EtherType,
 }
 
 impl Repr {
-    /// The content of `tag`.
+    /// Parses `tag`.
     ///
     /// # Errors
-    /// [`RTagError::Type`] when a length follows.
+    /// [`RTagError::Type`] if a length follows.
     pub fn parse<T: AsRef<[u8]>>(tag: &RTag<T>) -> Result<Self, RTagError> {
         let ethertype = EtherType::new(tag.type_field()).map_err(RTagError::Type)?;
         Ok(Self { sequence: tag.sequence(), ethertype })
     }
 
-    /// Writes the tag; what lies behind it stays.
+    /// Writes the tag; the bytes after it stay.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, tag: &mut RTag<T>) {
         let bytes = tag.0.as_mut();
         for (at, field) in [(0, 0), (2, self.sequence), (4, self.ethertype.get())] {

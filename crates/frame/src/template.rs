@@ -1,12 +1,12 @@
-//! Frames made ahead: a template whose number, flags and transmit time are changed in place, at constant cost.
+//! Frame templates, whose number, flags and transmit time are changed in place at constant cost.
 //!
-//! A generator at line rate has some hundred nanoseconds for a frame. A pass over the payload for its CRC-32 is
-//! too much of them, and so is laying headers round it. Everything that stays is therefore laid out once; per send
-//! only the probe header's flags, number and CRC, the transmit time and the UDP checksum change. Both sums are
-//! linear: what a changed byte adds to the CRC depends on the byte and its place alone (see `crc`), and the
-//! checksum of RFC 1071 is a sum of words.
+//! A generator at line rate has some hundred nanoseconds for a frame: too little for a pass over the payload for its
+//! CRC-32, and for writing all headers. Everything constant is therefore written once; for each message only the probe
+//! header's flags, number and CRC, the transmit time and the UDP checksum change. Both sums are linear: the
+//! contribution of a byte to the CRC depends on its value and position alone (see `crc`), and the checksum of RFC 1071
+//! is a sum of words.
 //!
-//! Road not taken: sending the same frame again and again, as packet blasters do. Nobody could say which of them
+//! Road not taken: sending the same frame again and again, as packet blasters do, which leaves unknown which of them
 //! arrived.
 
 use crate::checksum::Sum;
@@ -14,28 +14,28 @@ use crate::crc;
 use crate::probe::{self, Probe, ProbeError, ProbeFlags, TX_TIME_LEN};
 use crate::time::RunTime;
 
-/// Where the parts of a template lie, in bytes from the start of what is sent.
+/// Offsets of the parts of a template, in bytes from the start of the bytes sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The payload, beginning with the probe header.
+    /// Offset of the payload, beginning with the probe header.
     pub payload: usize,
-    /// Its length.
+    /// Length of the payload.
     pub payload_len: usize,
-    /// The transmit time, from the start of the payload; `None`: the message carries none.
+    /// Offset of the transmit time in the payload; `None`: the message carries none.
     pub transmit_time: Option<usize>,
-    /// The UDP checksum, where this side makes it; it must be two bytes at an even distance from the payload.
+    /// Offset of the UDP checksum, if this side computes it; it must be two bytes at an even distance from the payload.
     pub checksum: Option<usize>,
 }
 
-/// What has to be changed in a frame to make it another message of the same flow.
+/// Precomputed sums that turn a frame into another message of the same flow.
 #[derive(Clone, Debug)]
 pub struct Template {
     places: Places,
     /// CRC of the payload with flags, number and transmit time of zero.
     crc: u32,
-    /// What the value of each changing byte adds to the CRC: flags, four of the number, eight of the time.
+    /// Contribution to the CRC of each value of each changing byte: flags, four of the number, eight of the time.
     tables: [[u32; 256]; 13],
-    /// One's complement sum of everything the checksum covers, with all that changes taken as zero.
+    /// One's complement sum of all bytes under the checksum, with the changing ones taken as zero.
     sum: u16,
 }
 
@@ -45,12 +45,12 @@ const SEQUENCE_AT: usize = 4;
 const CRC_AT: usize = 8;
 
 impl Template {
-    /// Learns a frame. Its headers and content are in place; what the probe header and the transmit time hold is
-    /// overwritten, the header's flow is `flow`. The checksum, where there is one, is right for the frame as it
-    /// leaves this call, which is message 0 sent at time 0.
+    /// Makes a template of a frame. Its headers and content must be in place; probe header and transmit time are
+    /// overwritten, with `flow` in the header. The checksum, if there is one, must be right before, and is right after
+    /// this call, which leaves message 0 sent at time 0.
     ///
     /// # Errors
-    /// Where the payload does not lie in the frame or is too short for the header or the transmit time.
+    /// An error if the payload does not lie in the frame or is too short for the header or the transmit time.
     pub fn new(frame: &mut [u8], places: Places, flow: u16) -> Result<Self, ProbeError> {
         let Places { payload: start, payload_len: len, transmit_time, checksum } = places;
         let too_short = ProbeError::TooShort { len: frame.len().saturating_sub(start) };
@@ -89,8 +89,8 @@ impl Template {
         let crc = sealed ^ tables[0][usize::from(version_and_flags)];
         let mut template = Self { places, crc, tables, sum: 0 };
         if let Some(at) = checksum {
-            // The frame's checksum was right for its old payload: take that out, and the new payload without what
-            // changes in.
+            // The frame's checksum was right for its old payload: subtract that, and add the new payload without its
+            // changing bytes.
             let held = u16::from_be_bytes([frame[at], frame[at + 1]]);
             let fixed = Sum::default().add_word(!held).add_word(!old);
             let mut plain = Sum::default();
@@ -109,21 +109,21 @@ impl Template {
         Ok(template)
     }
 
-    /// Where its parts lie.
+    /// Offsets of its parts.
     pub const fn places(&self) -> Places {
         self.places
     }
 
-    /// The CRC with number and transmit time of zero and these flags, and what each byte of number and time adds to
-    /// it: for whoever patches elsewhere than in this program.
+    /// The CRC with number and transmit time of zero and these flags, and the contributions of each byte of number and
+    /// time: for code outside this program that changes frames.
     pub fn crc_parts(&self, flags: ProbeFlags) -> (u32, &[[u32; 256]]) {
         let flags = if self.places.transmit_time.is_some() { flags.with(ProbeFlags::TX_TIME) } else { flags };
         let second = probe::VERSION << 4 | flags.bits();
         (self.crc ^ self.tables[0][usize::from(second)], &self.tables[1..])
     }
 
-    /// Makes `frame`, a copy of the template or an earlier message of it, message `sequence` sent at `time`.
-    /// [`ProbeFlags::TX_TIME`] is set where the template has a transmit time.
+    /// Turns `frame`, a copy of the template or an earlier message of it, into message `sequence` sent at `time`.
+    /// [`ProbeFlags::TX_TIME`] is set if the template has a transmit time.
     ///
     /// # Panics
     /// If `frame` is shorter than the template.
@@ -147,7 +147,7 @@ impl Template {
             payload[at..at + TX_TIME_LEN].copy_from_slice(&stamp);
             for (word, pair) in words.iter_mut().zip(stamp.as_chunks::<2>().0) {
                 *word = u16::from_be_bytes(*pair);
-                // At an odd place every byte counts for the other half of a word (RFC 1071, 2 (B)).
+                // At an odd offset every byte belongs to the other half of a word (RFC 1071, 2 (B)).
                 *word = if at % 2 == 1 { word.swap_bytes() } else { *word };
             }
         }

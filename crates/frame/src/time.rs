@@ -1,4 +1,4 @@
-//! Time in integer picoseconds.
+//! Time types in integer picoseconds.
 //!
 //! A byte lasts 80 000 ps at 100 Mbit/s, 8 000 ps at 1 Gbit/s and 320 ps at 25 Gbit/s: picoseconds make every
 //! byte time of the supported rates exact, and an `i64` of them lasts 106 days, longer than any run. Absolute
@@ -47,7 +47,7 @@ pub struct WallNanos(i64);
 pub struct Epoch(WallNanos);
 
 impl Span {
-    /// No time at all.
+    /// A span of length zero.
     pub const ZERO: Self = Self(0);
 
     /// A span of `ps` picoseconds.
@@ -66,8 +66,8 @@ impl Span {
     pub const fn from_millis(ms: i64) -> Self {
         Self(mul(ms, 1_000_000_000))
     }
-    /// The time `bits` take on a line of `rate` bit/s, rounded up to a picosecond; `None` for a zero rate
-    /// or a result beyond 106 days.
+    /// Transmission time of `bits` on a line of `rate` bit/s, rounded up to a picosecond; `None` for a zero rate or a
+    /// result beyond 106 days.
     #[expect(clippy::cast_possible_truncation, reason = "looked at before")]
     pub const fn of_bits(bits: u64, rate: u64) -> Option<Self> {
         if rate == 0 {
@@ -125,11 +125,11 @@ impl WallNanos {
 }
 
 impl Epoch {
-    /// The run begins at `wall`.
+    /// An epoch at `wall`.
     pub const fn new(wall: WallNanos) -> Self {
         Self(wall)
     }
-    /// Where the run begins on the wall clock.
+    /// The epoch on the wall clock.
     pub const fn wall(self) -> WallNanos {
         self.0
     }

@@ -1,9 +1,9 @@
 //! TTEthernet frames: critical traffic, and the protocol control frames of SAE AS6802.
 //!
-//! A frame of critical traffic is known by its destination address: a marker of four bytes and the identifier of its flow.
-//! The layout of protocol control frames is that of Wireshark's `packet-tte-pcf.c`, whose authors are TTTech's. Their
-//! integration cycle, membership and clock are the inputs of the permanence, compression and clique functions
-//! (ECSS-E-ST-50-16C, the free text of the standard's space profile).
+//! A frame of critical traffic is recognised by its destination address: a marker of four bytes and the identifier of
+//! its flow. The layout of protocol control frames is that of Wireshark's `packet-tte-pcf.c`, whose authors are
+//! TTTech's. Their integration cycle, membership and clock are the inputs of the permanence, compression and clique
+//! functions (ECSS-E-ST-50-16C, the free text of the standard's space profile).
 
 use crate::bytes::{put, u32_at, u64_at};
 use crate::ethernet::MacAddress;
@@ -24,7 +24,7 @@ impl CriticalTrafficId {
         let [high, low] = self.0.to_be_bytes();
         MacAddress([a, b, c, d, high, low])
     }
-    /// The flow an address names; `None` without the marker.
+    /// The flow of an address; `None` without the marker.
     pub const fn from_destination(address: MacAddress) -> Option<Self> {
         match address.0 {
             [0xAB, 0xAD, 0xBA, 0xBE, high, low] => Some(Self(u16::from_be_bytes([high, low]))),
@@ -39,46 +39,46 @@ impl CriticalTrafficId {
 pub struct TransparentClock(pub u64);
 
 impl TransparentClock {
-    /// A delay, rounded up to a unit, so that [`delay`](Self::delay) gives it back exactly; `None` if negative.
+    /// A delay, rounded up to a unit, so that [`delay`](Self::delay) returns it exactly; `None` if negative.
     pub fn from_delay(delay: Span) -> Option<Self> {
         let ps = u128::try_from(delay.as_picos()).ok()?;
         u64::try_from((ps * 8_192).div_ceil(125)).ok().map(Self)
     }
-    /// The delay, rounded down to a picosecond: 125/8192 ps a unit. The greatest value is 3 days, which fits.
+    /// The delay, rounded down to a picosecond: 125/8192 ps a unit. The greatest value is 3 days.
     pub fn delay(self) -> Span {
         let ps = u128::from(self.0) * 125 / 8_192;
         Span::from_picos(i64::try_from(ps).unwrap_or(i64::MAX))
     }
-    /// With another device's delay added; `None` beyond 64 bits or for a negative delay.
+    /// The sum with another device's delay; `None` beyond 64 bits or for a negative delay.
     pub fn plus(self, delay: Span) -> Option<Self> {
         self.0.checked_add(Self::from_delay(delay)?.0).map(Self)
     }
 }
 
-/// Fields of a protocol control frame, in bytes; the frame is padded behind them.
+/// Length of the fields of a protocol control frame, in bytes; padding follows.
 pub const CONTROL_LEN: usize = 28;
 
-/// What a protocol control frame is for.
+/// Type of a protocol control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlType {
-    /// Integration.
+    /// Integration frame.
     Integration = 0x2,
-    /// Coldstart.
+    /// Coldstart frame.
     Coldstart = 0x4,
-    /// Coldstart acknowledgement.
+    /// Coldstart acknowledgement frame.
     ColdstartAcknowledge = 0x8,
 }
 
 /// Why bytes are no protocol control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
-    /// The frame ends in the fields.
+    /// The frame ends within the fields.
     #[error("{len} B behind the type 0x891d cannot hold the 28 B of a protocol control frame")]
     TooShort {
-        /// Bytes behind the type field.
+        /// Number of bytes after the type field.
         len: usize,
     },
-    /// No such type.
+    /// An undefined type.
     #[error(
         "type {found:#x} of a protocol control frame is none of 2 (integration), 4 (coldstart) and 8 (acknowledgement)"
     )]
@@ -101,7 +101,7 @@ impl<T: AsRef<[u8]>> ControlFrame<T> {
         let len = bytes.as_ref().len();
         if len < CONTROL_LEN { Err(ControlError::TooShort { len }) } else { Ok(Self(bytes)) }
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -125,14 +125,14 @@ impl<T: AsRef<[u8]>> ControlFrame<T> {
     pub fn type_field(&self) -> u8 {
         self.0.as_ref()[14] & 0x0F
     }
-    /// Delay collected on the way.
+    /// Transparent clock: delay collected on the way.
     pub fn transparent_clock(&self) -> TransparentClock {
         TransparentClock(u64_at(self.0.as_ref(), 20))
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> ControlFrame<T> {
-    /// Sets the delay collected, as every device on the way does.
+    /// Sets the transparent clock, as every device on the way does.
     pub fn set_transparent_clock(&mut self, clock: TransparentClock) {
         put(self.0.as_mut(), 20, clock.0.to_be_bytes());
     }
@@ -149,14 +149,14 @@ pub struct ControlRepr {
     pub sync_priority: u8,
     /// Synchronisation domain.
     pub sync_domain: u8,
-    /// What it is for.
+    /// Type of the frame.
     pub control_type: ControlType,
-    /// Delay collected on the way.
+    /// Transparent clock: delay collected on the way.
     pub transparent_clock: TransparentClock,
 }
 
 impl ControlRepr {
-    /// The content of `frame`; reserved fields are ignored.
+    /// Parses `frame`; reserved fields are ignored.
     ///
     /// # Errors
     /// [`ControlError::Type`].
@@ -177,7 +177,7 @@ impl ControlRepr {
         })
     }
 
-    /// Writes the fields, reserved ones as zero; the padding behind them stays.
+    /// Writes the fields, reserved ones as zero; the padding after them stays.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, frame: &mut ControlFrame<T>) {
         let bytes = frame.0.as_mut();
         bytes[..CONTROL_LEN].fill(0);

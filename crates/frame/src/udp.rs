@@ -6,22 +6,22 @@ use crate::bytes::{put_u16, u16_at};
 use crate::checksum::Sum;
 use crate::ipv4::PROTOCOL_UDP;
 
-/// Header, in bytes.
+/// Length of the header, in bytes.
 pub const HEADER_LEN: usize = 8;
 
 /// Why bytes are no UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UdpError {
-    /// No room for the header.
+    /// Too short for the header.
     #[error("{len} B cannot hold the 8 B of a UDP header")]
     TooShort {
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
-    /// Longer than the length field can say.
+    /// Too long for the length field.
     #[error("{len} B are more than a UDP datagram can hold; it ends at 65535 B")]
     TooLong {
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
     /// A length field shorter than the header or longer than the packet.
@@ -29,7 +29,7 @@ pub enum UdpError {
     Length {
         /// The field.
         found: usize,
-        /// Bytes there are.
+        /// Number of bytes available.
         len: usize,
     },
 }
@@ -37,31 +37,31 @@ pub enum UdpError {
 /// The addresses the checksum covers besides the datagram (RFC 768, "pseudo header").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PseudoHeader {
-    /// Where the packet comes from.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: Ipv4Addr,
 }
 
-/// What the checksum of a datagram says.
+/// State of the checksum of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// The sender made none (an all-zero field).
+    /// Not computed by the sender (an all-zero field).
     Absent,
     /// Right.
     Right,
-    /// Wrong: damaged, or not yet made, as on frames captured before a sending interface that makes it.
+    /// Wrong: the datagram is damaged, or the sending interface has yet to compute it.
     Wrong,
 }
 
-/// A view of a UDP datagram; bytes behind its length are ignored. See
-/// [`ethernet::Frame`](crate::ethernet::Frame) about `T`. No setter touches the length.
+/// A view of a UDP datagram; bytes after its length are ignored. See [`ethernet::Frame`](crate::ethernet::Frame) about
+/// `T`. No setter changes the length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<T>(T);
 
 impl<T: AsRef<[u8]>> Datagram<T> {
-    /// A view of `bytes`, of which the length must make sense. The length 0 of IPv6 jumbograms (RFC 2675) is
-    /// refused like any other below 8.
+    /// A view of `bytes`, whose length field must be valid. The length 0 of IPv6 jumbograms (RFC 2675) is refused like
+    /// any other below 8.
     ///
     /// # Errors
     /// [`UdpError::TooShort`] and [`UdpError::Length`].
@@ -77,19 +77,19 @@ impl<T: AsRef<[u8]>> Datagram<T> {
         }
         Ok(datagram)
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
-    /// Port it comes from; 0: no reply expected.
+    /// Source port; 0: no reply expected.
     pub fn source_port(&self) -> u16 {
         u16_at(self.0.as_ref(), 0)
     }
-    /// Port it goes to.
+    /// Destination port.
     pub fn destination_port(&self) -> u16 {
         u16_at(self.0.as_ref(), 2)
     }
-    /// Header and payload, in bytes.
+    /// Length of header and payload, in bytes.
     pub fn total_len(&self) -> usize {
         usize::from(u16_at(self.0.as_ref(), 4))
     }
@@ -97,7 +97,7 @@ impl<T: AsRef<[u8]>> Datagram<T> {
     pub fn checksum_field(&self) -> u16 {
         u16_at(self.0.as_ref(), 6)
     }
-    /// What the checksum says.
+    /// State of the checksum.
     pub fn checksum(&self, pseudo: &PseudoHeader) -> Checksum {
         // RFC 768: "An all zero transmitted checksum value means that the transmitter generated no checksum".
         if self.checksum_field() == 0 {
@@ -105,7 +105,7 @@ impl<T: AsRef<[u8]>> Datagram<T> {
         }
         if sum(self.datagram(), pseudo).folded() == 0xFFFF { Checksum::Right } else { Checksum::Wrong }
     }
-    /// What it carries.
+    /// The payload.
     pub fn payload(&self) -> &[u8] {
         &self.datagram()[HEADER_LEN..]
     }
@@ -115,15 +115,15 @@ impl<T: AsRef<[u8]>> Datagram<T> {
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Datagram<T> {
-    /// Sets the port it comes from; the checksum must follow.
+    /// Sets the source port; the checksum must follow.
     pub fn set_source_port(&mut self, port: u16) {
         put_u16(self.0.as_mut(), 0, port);
     }
-    /// Sets the port it goes to; the checksum must follow.
+    /// Sets the destination port; the checksum must follow.
     pub fn set_destination_port(&mut self, port: u16) {
         put_u16(self.0.as_mut(), 2, port);
     }
-    /// Makes the checksum right.
+    /// Computes and sets the checksum.
     pub fn fill_checksum(&mut self, pseudo: &PseudoHeader) {
         put_u16(self.0.as_mut(), 6, 0);
         let checksum = match sum(self.datagram(), pseudo).checksum() {
@@ -133,11 +133,11 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Datagram<T> {
         };
         put_u16(self.0.as_mut(), 6, checksum);
     }
-    /// Says that there is no checksum.
+    /// Marks the checksum as absent.
     pub fn clear_checksum(&mut self) {
         put_u16(self.0.as_mut(), 6, 0);
     }
-    /// What it carries.
+    /// The payload.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let len = self.total_len();
         &mut self.0.as_mut()[HEADER_LEN..len]
@@ -154,19 +154,19 @@ fn sum(datagram: &[u8], pseudo: &PseudoHeader) -> Sum {
         .add(datagram)
 }
 
-/// The content of a UDP header. Its length is not part of it: it is that of the bytes it is written to.
+/// Content of a UDP header. The length is not part of it: it is that of the bytes it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Port it comes from.
+    /// Source port.
     pub source_port: u16,
-    /// Port it goes to.
+    /// Destination port.
     pub destination_port: u16,
-    /// Whether it has a checksum. Whether that is right, [`Datagram::checksum`] says.
+    /// Whether it has a checksum; [`Datagram::checksum`] checks it.
     pub checksummed: bool,
 }
 
 impl Repr {
-    /// The header of `datagram`; every length the view admits makes sense, so this cannot fail.
+    /// Parses the header of `datagram`; it cannot fail, because the view checked the length.
     pub fn parse<T: AsRef<[u8]>>(datagram: &Datagram<T>) -> Self {
         Self {
             source_port: datagram.source_port(),
@@ -175,8 +175,8 @@ impl Repr {
         }
     }
 
-    /// Writes the header to the start of `datagram`, which must be exactly as long as the datagram is to be
-    /// and hold its payload already, because the checksum covers it.
+    /// Writes the header to the start of `datagram`, whose length must be that of the datagram; the payload must be in
+    /// place, because the checksum covers it.
     ///
     /// # Errors
     /// [`UdpError::TooShort`] and [`UdpError::TooLong`]; nothing is written then.

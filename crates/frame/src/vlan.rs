@@ -1,10 +1,10 @@
-//! The customer VLAN tag (IEEE 802.1Q-2022, 9.6): two bytes of control information behind EtherType 0x8100,
-//! then the type of what the frame carries.
+//! The customer VLAN tag (IEEE 802.1Q-2022, 9.6): two bytes of control information after EtherType 0x8100, then the
+//! type of the content.
 
 use crate::bytes::{put_u16, u16_at};
 use crate::ethernet::{EtherType, EthernetError};
 
-/// What a tag adds to a frame, in bytes.
+/// Length of the tag in a frame, in bytes.
 pub const TAG_LEN: usize = 4;
 
 /// A VLAN identifier, 0 to 4094. 0 makes the frame priority-tagged: it has a priority but no VLAN.
@@ -19,7 +19,7 @@ impl VlanId {
     pub const fn new(id: u16) -> Result<Self, VlanError> {
         if id > 4094 { Err(VlanError::Id { found: id }) } else { Ok(Self(id)) }
     }
-    /// Its number.
+    /// Number of the VLAN.
     pub const fn get(self) -> u16 {
         self.0
     }
@@ -37,7 +37,7 @@ impl Priority {
     pub const fn new(pcp: u8) -> Result<Self, VlanError> {
         if pcp > 7 { Err(VlanError::Priority { found: pcp }) } else { Ok(Self(pcp)) }
     }
-    /// Its number.
+    /// Number of the priority.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -46,30 +46,30 @@ impl Priority {
 /// Why bytes are no VLAN tag, or a number cannot be put into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VlanError {
-    /// The frame ends in the tag.
+    /// The frame ends within the tag.
     #[error("{len} B behind the type 0x8100 cannot hold the 4 B of control information and type")]
     TooShort {
-        /// Bytes behind the type field.
+        /// Number of bytes after the type field.
         len: usize,
     },
-    /// No such VLAN.
+    /// An invalid VLAN identifier.
     #[error("VLAN identifier {found} is out of range; it is 0 to 4094")]
     Id {
         /// The identifier.
         found: u16,
     },
-    /// No such priority.
+    /// An invalid priority.
     #[error("priority code point {found} is out of range; it is 0 to 7")]
     Priority {
         /// The priority.
         found: u8,
     },
-    /// No type behind the tag.
+    /// No valid type after the tag.
     #[error("behind the tag: {0}")]
     Type(EthernetError),
 }
 
-/// A view of what follows EtherType 0x8100: control information, type, payload. See
+/// A view of the bytes after EtherType 0x8100: control information, type, payload. See
 /// [`ethernet::Frame`](crate::ethernet::Frame) about `T`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag<T>(T);
@@ -83,7 +83,7 @@ impl<T: AsRef<[u8]>> Tag<T> {
         let len = bytes.as_ref().len();
         if len < TAG_LEN { Err(VlanError::TooShort { len }) } else { Ok(Self(bytes)) }
     }
-    /// The bytes back.
+    /// Returns the bytes.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -103,7 +103,7 @@ impl<T: AsRef<[u8]>> Tag<T> {
     pub fn type_field(&self) -> u16 {
         u16_at(self.0.as_ref(), 2)
     }
-    /// Everything behind it, padding included.
+    /// The bytes after the tag, padding included.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[TAG_LEN..]
     }
@@ -115,11 +115,11 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tag<T> {
         let control = u16::from(priority.0) << 13 | u16::from(drop_eligible) << 12 | id.0;
         put_u16(self.0.as_mut(), 0, control);
     }
-    /// Sets what the frame carries.
+    /// Sets the type of the content.
     pub fn set_ethertype(&mut self, ethertype: EtherType) {
         put_u16(self.0.as_mut(), 2, ethertype.get());
     }
-    /// Everything behind it.
+    /// The bytes after the tag.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.0.as_mut()[TAG_LEN..]
     }
@@ -130,19 +130,19 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tag<T> {
 pub struct Repr {
     /// Priority code point.
     pub priority: Priority,
-    /// May be dropped first.
+    /// Drop eligible indicator.
     pub drop_eligible: bool,
-    /// The VLAN.
+    /// VLAN identifier.
     pub id: VlanId,
-    /// What the frame carries.
+    /// Type of the content.
     pub ethertype: EtherType,
 }
 
 impl Repr {
-    /// The content of `tag`.
+    /// Parses `tag`.
     ///
     /// # Errors
-    /// [`VlanError::Id`] for the reserved identifier, [`VlanError::Type`] when a length follows.
+    /// [`VlanError::Id`] for the reserved identifier, [`VlanError::Type`] if a length follows.
     pub fn parse<T: AsRef<[u8]>>(tag: &Tag<T>) -> Result<Self, VlanError> {
         Ok(Self {
             priority: tag.priority(),
@@ -152,7 +152,7 @@ impl Repr {
         })
     }
 
-    /// Writes the tag; what lies behind it stays.
+    /// Writes the tag; the bytes after it stay.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, tag: &mut Tag<T>) {
         tag.set_control(self.priority, self.drop_eligible, self.id);
         tag.set_ethertype(self.ethertype);

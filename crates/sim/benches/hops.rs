@@ -228,7 +228,7 @@ fn route(network: &Network, neighbours: &[Vec<NodeIndex>], from: NodeIndex, to: 
     network.route(NetworkId::A, &nodes).expect("neighbours")
 }
 
-/// By node, in the order of the links.
+/// Neighbours of each node, in the order of the links.
 fn neighbours(network: &Network) -> Vec<Vec<NodeIndex>> {
     let mut neighbours = vec![Vec::new(); network.nodes.len()];
     for [one, other] in network.links.iter().map(|link| link.ends.map(|end| end.node)) {

@@ -53,7 +53,7 @@ fn peak_rss_kib() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
-/// Of an end system the switch it is at; of any other switch the first one.
+/// Switch of an end system; the first switch for any other.
 fn uplink(node: u16) -> u16 {
     if node < END_SYSTEMS { END_SYSTEMS + node % SWITCHES } else { END_SYSTEMS }
 }

@@ -1,4 +1,5 @@
-//! What identifies a frame on both sides of a device: its content but for what a device may change, and its flow.
+//! Identification of a frame on both sides of a device: its content without the fields that a device may change, and
+//! its flow.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,12 +7,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
-/// Bytes of a frame without its FCS up to which a line pads it (IEEE Std 802.3, 3.2.8).
+/// Length without FCS to which a line pads a frame, in bytes (IEEE Std 802.3, 3.2.8).
 const PADDED: usize = 60;
 const TAG: usize = 4;
 const R_TAG: usize = 6;
 const MACS: usize = 12;
-/// Tags that are looked through; more make no sense on a line.
+/// Greatest number of tags that are skipped; more are implausible.
 const MOST_TAGS: usize = 4;
 
 /// Fields that a device between the captures changes, and that are therefore not compared.
@@ -22,7 +23,8 @@ pub enum Field {
     Vlan,
     /// Priority and drop eligibility in a VLAN tag.
     Pcp,
-    /// Time to live of IPv4 with the header's checksum, or hop limit of IPv6: a router counts it down (RFC 1812, 5.3.1).
+    /// Time to live of IPv4 with the header's checksum, or hop limit of IPv6: a router counts it down (RFC 1812,
+    /// 5.3.1).
     Ttl,
     /// Differentiated services code point (RFC 2474) with the checksum of an IPv4 header.
     Dscp,
@@ -32,7 +34,7 @@ pub enum Field {
     Mac,
 }
 
-/// The fields left out.
+/// The fields that are not compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ignored {
     vlan: bool,
@@ -56,27 +58,27 @@ impl Ignored {
         }
     }
 
-    /// Most bytes that one side of the device may have and the other has not.
+    /// Greatest number of bytes that only one side of the device may have.
     fn removed(self) -> usize {
         2 * TAG * usize::from(self.vlan) + R_TAG * usize::from(self.r_tag)
     }
 }
 
-/// What is compared of a frame, and where its parts are.
+/// The compared content of a frame, with the offsets of its parts.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     bytes: Vec<u8>,
     /// Innermost EtherType.
     kind: u16,
-    /// Where its payload begins in `bytes`.
+    /// Offset of its payload in `bytes`.
     payload: usize,
     vlan: Option<u16>,
-    /// Length of the frame without FCS and without what is left out.
+    /// Length of the frame without FCS and without ignored bytes.
     length: usize,
 }
 
 impl Content {
-    /// Takes a frame of `length` bytes without FCS, of which `kept` are there.
+    /// Takes a frame of `length` bytes without FCS, of which `kept` were captured.
     pub(super) fn take(&mut self, kept: &[u8], length: usize, ignored: Ignored) {
         self.bytes.clear();
         (self.kind, self.vlan, self.payload, self.length) = (0, None, 0, length);
@@ -124,7 +126,7 @@ impl Content {
                 mask(packet, ignored.ttl || ignored.dscp, 11, 0);
             }
             0x86dd => {
-                // The traffic class lies across two bytes; its last two bits are not the code point.
+                // The traffic class spans two bytes; its last two bits are not part of the code point.
                 mask(packet, ignored.dscp, 0, 0xf0);
                 mask(packet, ignored.dscp, 1, 0x3f);
                 mask(packet, ignored.ttl, 7, 0);
@@ -133,8 +135,8 @@ impl Content {
         }
     }
 
-    /// A number that frames of the same content have in common, and, but for a chance of 2^-128, no others. Frames longer than
-    /// `limit`, where there is one, are compared by their beginning and their length.
+    /// Hash that is equal for frames of the same content, and different otherwise but for a chance of 2^-128. With a
+    /// `limit`, longer frames are compared by their beginning and their length.
     pub(super) fn hash(&self, limit: Option<usize>, ignored: Ignored) -> u128 {
         let mut bytes = self.bytes.as_slice();
         if let Some(limit) = limit
@@ -142,14 +144,14 @@ impl Content {
         {
             bytes = &bytes[..bytes.len().min(limit.saturating_sub(ignored.removed()))];
         } else if self.length <= PADDED + ignored.removed() {
-            // Whether padding is there yet depends on where the capture was made, and a removed tag leaves some more.
+            // Whether padding is present depends on the place of the capture, and removing a tag leaves more of it.
             let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             return XxHash3_128::oneshot_with_seed(0, &bytes[..used]);
         }
         XxHash3_128::oneshot_with_seed(self.length as u64, bytes)
     }
 
-    /// The flow: what a network analyser would tell conversations apart by, and in one direction.
+    /// The flow: the key by which network analysers distinguish conversations, in one direction.
     pub(super) fn flow(&self, ignored: Ignored) -> FlowKey {
         let mut key = FlowKey { kind: self.kind, vlan: self.vlan, ..FlowKey::default() };
         if !ignored.mac
@@ -161,7 +163,7 @@ impl Content {
         match self.kind {
             0x0800 => ipv4(payload, &mut key),
             0x86dd => ipv6(payload, &mut key),
-            // IEEE Std 1722, 4.4.4: a stream id is there where the bit sv says so.
+            // IEEE Std 1722, 4.4.4: a stream ID is present if the bit sv is set.
             0x22f0 if payload.get(1).is_some_and(|byte| byte & 0x80 != 0) => {
                 key.stream = be64(payload, 4);
             }
@@ -173,19 +175,19 @@ impl Content {
     }
 }
 
-/// What frames of a flow have in common.
+/// Key of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FlowKey {
     pub(super) macs: [u8; MACS],
     pub(super) vlan: Option<u16>,
     pub(super) kind: u16,
-    /// Source, destination; IPv4 in its mapped form.
+    /// Source and destination address; IPv4 in mapped form.
     addresses: Option<[u128; 2]>,
     protocol: Option<u8>,
     ports: Option<[u16; 2]>,
     /// SOME/IP service and method.
     service: Option<[u16; 2]>,
-    /// Stream, frame or application id of what needs no IP.
+    /// Stream, frame or application ID of protocols without IP.
     stream: Option<u64>,
     is_rtps: bool,
 }
@@ -196,12 +198,12 @@ impl FlowKey {
         self.protocol == Some(17)
     }
 
-    /// MAC address of the source, where it is known: a station is on one side of the device.
+    /// MAC address of the source, if known: a station is on one side of the device.
     pub(super) fn source(&self) -> Option<[u8; 6]> {
         self.macs[6..].try_into().ok().filter(|mac| *mac != [0; 6])
     }
 
-    /// As people read it.
+    /// Name of the flow for people.
     pub(super) fn name(&self) -> String {
         let mut name = String::new();
         let said = match (self.addresses, self.macs) {
@@ -278,11 +280,11 @@ fn transport(segment: &[u8], protocol: u8, key: &mut FlowKey) {
     }
 }
 
-/// Service and method of a SOME/IP message (AUTOSAR PRS_SOMEIP_00030 and following): what has none of its fixed values is none.
+/// Service and method of a SOME/IP message (AUTOSAR PRS_SOMEIP_00030 and following); `None` if a fixed value differs.
 fn some_ip(message: &[u8], datagram: u16) -> Option<[u16; 2]> {
     let (service, method, length) = (be16(message, 0)?, be16(message, 2)?, be32(message, 4)?);
     let (version, kind, code) = (*message.get(12)?, *message.get(14)?, *message.get(15)?);
-    // From the request id on; several messages may share a datagram.
+    // The length counts from the request ID; several messages may share a datagram.
     let fits = length >= 8 && length.checked_add(16)? <= u32::from(datagram);
     let is_kind = matches!(kind & !0x20, 0x00..=0x02 | 0x40..=0x42 | 0x80 | 0x81 | 0xc0 | 0xc1);
     (fits && version == 1 && is_kind && code <= 0x5e).then_some([service, method])

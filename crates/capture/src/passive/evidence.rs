@@ -1,8 +1,8 @@
-//! What speaks against the captures being of one frame before and behind a device, as their clocks were said to be.
+//! Evidence against two captures showing the same frames before and behind a device with the stated clocks.
 //!
-//! Content that both sides have is seen on both, whatever its times say. Where it lies farther apart than frames were looked
-//! for, nothing was lost: the window is too short, a clock was set or is further off than was said, or the sides are no
-//! before and behind. Nobody can tell which from here, so that these frames become unknown, counted and named.
+//! Content on both sides was seen on both, whatever its times say. If its times differ by more than the search window,
+//! nothing was lost: the window is too short, a clock was set or has a greater error than stated, or the sides are not
+//! before and behind. The captures cannot tell which, so these frames become unknown, counted and named.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,35 @@ use serde::Serialize;
 use super::reading::Captures;
 use super::through::{End, Fates, Origin, Relation};
 
-/// Contents of which a share tells something.
+/// Least number of contents for a statement about shares.
 const ENOUGH: u64 = 10;
 
-/// Frames of a content that both captures have, farther apart than frames were looked for.
+/// Frames of a content in both captures, farther apart than the search window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outside {
-    /// Of contents that both have equally often, and of which nothing is where it was looked for.
+    /// Frames of contents that both captures have equally often, none within the window.
     pub unique: u64,
-    /// Of contents of which others are, as many as are missing behind the device and too many there.
+    /// Frames of contents with others within the window: as many as are missing behind the device and in excess there.
     pub recurring: u64,
-    /// Of the first: how many left before they came.
+    /// Number of `unique` frames whose departure time precedes their arrival time.
     pub before: u64,
-    /// The least and the greatest time from before to behind of these, ps.
+    /// Least and greatest time from before to behind of `unique` frames, ps.
     pub apart_ps: Option<[i64; 2]>,
-    /// When the first and the last of all came, ps after the first frame of the first capture.
+    /// Arrival times of the first and the last of all, ps after the first frame of the first capture.
     pub came_ps: Option<[i64; 2]>,
 }
 
-/// What else speaks against it.
+/// Further evidence against the assumption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Against {
-    /// Flows whose frames, and the answers to them, both cross in the same direction: one of the two cannot.
+    /// Number of flows whose frames and answers both seem to cross in the same direction, which is impossible.
     pub one_way_conversations: u64,
-    /// Whether all frames were seen first in the capture that was named second, although two were named.
+    /// Whether all frames were seen first in the capture that was named second, of two.
     pub all_backwards: bool,
-    /// Contents that the capture before the device has exactly twice as often as the one behind it, in most flows.
+    /// Number of contents that the capture before the device has exactly twice as often as the one behind it, in most
+    /// flows.
     pub doubled: u64,
-    /// Contents that both have.
+    /// Number of contents in both captures.
     pub contents: u64,
 }
 
@@ -56,7 +57,7 @@ impl Outside {
     }
 }
 
-/// Takes frames out of the lost, and out of those that appeared, whose content is on the other side after all.
+/// Moves frames whose content is on the other side after all out of the lost and the appeared ones.
 pub(super) fn outside(read: &Captures, relation: &Relation, fates: &mut Fates) -> Outside {
     let mut all = Outside::default();
     for (flow, places) in relation.contents(read) {
@@ -74,7 +75,7 @@ pub(super) fn outside(read: &Captures, relation: &Relation, fates: &mut Fates) -
         let as_often = before.len() == behind.len();
         let is_alone = as_often && missing.len() == before.len() && strangers.len() == behind.len();
         if !is_alone {
-            // Near an end of a capture a frame of this content may be one that the other has not.
+            // Near an end of a capture a frame of this content may be one that the other capture missed.
             missing = ends(|end| end == End::Lost);
             if !as_often {
                 strangers = origins(|origin| origin == Origin::Appeared);
@@ -104,11 +105,11 @@ pub(super) fn outside(read: &Captures, relation: &Relation, fates: &mut Fates) -
     all
 }
 
-/// What contradicts that frames pass a device from one capture to the other.
+/// Evidence against frames passing a device from one capture to the other.
 pub(super) fn against(read: &Captures, relation: &Relation, fates: &Fates) -> Against {
     let mut found = Against::default();
     let crossed: Vec<usize> = (0..read.flows.len()).filter(|&flow| fates.stemming[flow] > 0).collect();
-    // By sender and receiver: the sides that their frames come from.
+    // Sides from which frames come, by sender and receiver.
     let mut stations: BTreeMap<[u8; 12], [bool; 2]> = BTreeMap::new();
     let told: Vec<usize> = crossed.iter().copied().filter(|&flow| relation.told[flow]).collect();
     for &flow in &told {

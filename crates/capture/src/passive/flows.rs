@@ -1,4 +1,4 @@
-//! The plan that the captures themselves make, and what is known of each flow.
+//! The plan that the captures imply, and the report of each flow.
 
 use std::collections::BTreeMap;
 
@@ -14,100 +14,101 @@ use super::order::Order;
 use super::reading::Captures;
 use super::through::{End, Fates, Origin, Relation};
 
-/// Flows that are followed each by itself; those with the fewest frames beyond it are taken together.
+/// Greatest number of flows reported separately; those with the fewest frames beyond it are combined.
 const MOST_FLOWS: usize = 1_024;
-/// Flows that did not cross which are named.
+/// Greatest number of uncrossed flows that are named.
 const NAMED: usize = 50;
-/// Stretches of unknown fate that are kept apart.
+/// Greatest number of separate intervals of unknown fate.
 const MOST_GAPS: usize = 20_000;
-/// Bytes of a frame that are no payload: header and FCS.
+/// Length of header and FCS of a frame, in bytes.
 const OVERHEAD: u32 = 18;
 
-/// Least and greatest value that a figure may have.
+/// Least and greatest possible value of a figure.
 pub type Interval = [i64; 2];
 
-/// A flow, as far as it is known.
+/// Report of a flow.
 #[derive(Debug, Serialize)]
 pub struct FlowReport {
-    /// Its number in the records.
+    /// Flow number in the records.
     pub flow: u16,
-    /// As analysers name it.
+    /// Name as in network analysers.
     pub name: String,
-    /// The capture before the device.
+    /// Name of the capture before the device.
     pub from: String,
-    /// The capture behind it.
+    /// Name of the capture behind it.
     pub to: String,
-    /// Frames before the device.
+    /// Number of frames before the device.
     pub frames: u64,
-    /// Those that certainly came through, each with its time.
+    /// Number of frames that certainly came through, each with a residence time.
     pub matched: u64,
-    /// Those that may have been any of several of the same content.
+    /// Number of frames that may match any of several frames of the same content.
     pub ambiguous: u64,
-    /// Those that may have come through when the other capture had not begun or had ended.
+    /// Number of frames that may have come through before the other capture began or after it ended.
     pub at_edge: u64,
-    /// Those that are on the other side as well, earlier or later than was looked for.
+    /// Number of frames that are on the other side too, outside the search window.
     pub outside: u64,
-    /// Frames lost, those at an edge and outside left out.
+    /// Least and greatest number of frames lost, those at an edge and outside excluded.
     pub lost: [u64; 2],
-    /// Frames that came through, certainly and at most.
+    /// Least and greatest number of frames that came through.
     pub through: [u64; 2],
-    /// Longest residence looked for among its frames of a content that recurs, ps; longer than that of all where none of its
-    /// own frames tells how long it stays.
+    /// Longest residence searched for its frames of recurring content, ps; longer than that of all flows if none of its
+    /// own frames shows its residence.
     pub recurring_ps: i64,
-    /// Copies behind the device beyond the first.
+    /// Least and greatest number of copies behind the device beyond the first.
     pub copies: [u64; 2],
-    /// Frames behind the device that came from nowhere …
+    /// Number of frames behind the device without a frame before it.
     pub appeared: u64,
-    /// … and, near the edge of the capture before it, perhaps from before that.
+    /// Number of such frames near the edge of the capture before the device, which may have missed their origin.
     pub appeared_at_edge: u64,
-    /// Lost frames for which one of the same flow and length, but of another content, appeared in time: perhaps changed.
+    /// Number of lost frames for which one of the same flow and length, but of another content, appeared in time:
+    /// possibly changed.
     pub perhaps_changed: u64,
-    /// Frames of certain residence that left after one that came later.
+    /// Number of frames of certain residence that left after one that came later.
     pub overtaken: u64,
-    /// Residence times, ps; `null` where nothing came through, or the offset of the clocks is not known.
+    /// Residence times, ps; `null` if nothing came through, or if the offset of the clocks is unknown.
     pub residence: Option<Residence>,
-    /// By how much they differ at most, ps; `null` where nothing came through.
+    /// Greatest difference of its residence times, ps; `null` if nothing came through.
     pub varies_ps: Option<i64>,
 }
 
-/// Residence times of a flow, first octet in to first octet out, ps: each the least and the greatest that it may be.
+/// Residence times of a flow, first octet in to first octet out, ps: each as least and greatest possible value.
 #[derive(Debug, Serialize)]
 pub struct Residence {
-    /// Certain ones.
+    /// Number of certain residence times.
     pub n: u64,
-    /// The least.
+    /// The minimum.
     pub least: Interval,
     /// The median.
     pub median: Interval,
     /// The 99th percentile.
     pub p99: Interval,
-    /// The greatest.
+    /// The maximum.
     pub greatest: Interval,
 }
 
-/// A flow of which nothing was seen on the other side.
+/// A flow that was not seen on the other side.
 #[derive(Debug, Serialize)]
 pub struct Uncrossed {
-    /// As analysers name it.
+    /// Name as in network analysers.
     pub name: String,
-    /// The only capture that has it, or the one it comes from.
+    /// Name of the only capture that has it, or of the one it comes from.
     pub seen: String,
-    /// Its frames.
+    /// Number of its frames.
     pub frames: u64,
 }
 
-/// Number of a frame in the records.
+/// Flow and sequence number of a frame in the records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) flow: u16,
     pub(super) sequence: u32,
 }
 
-/// All of it.
+/// Plan, numbers and reports of all flows.
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) campaign: Campaign,
-    /// By side and frame that comes from there.
+    /// Number of each frame that comes from a side, by side and frame.
     pub(super) numbers: [Vec<Option<Number>>; 2],
     pub(super) flows: Vec<FlowReport>,
     pub(super) uncrossed: Vec<Uncrossed>,
@@ -115,13 +116,13 @@ pub(super) struct Summary {
     pub(super) gaps: Vec<Gap>,
 }
 
-/// What is counted of a flow of the records.
+/// Counters of a flow in the records.
 #[derive(Debug, Default)]
 struct Tally {
     frames: u64,
     ambiguous: u64,
     at_edge: u64,
-    /// Of a content of their own, and the least number of others.
+    /// Frames outside the window: those of unique content, and the least number of others.
     outside: [u64; 2],
     through: [u64; 2],
     stemming: u64,
@@ -131,7 +132,7 @@ struct Tally {
     certain: Vec<i64>,
     uncertain: Vec<(Interval, bool)>,
     latest: Option<i64>,
-    /// Time, length of frames that were lost, and of those that appeared.
+    /// Time and length of lost frames, and of appeared ones.
     lost: Vec<(i64, u16)>,
     strangers: Vec<(i64, u16)>,
     span: Option<[i64; 2]>,
@@ -141,7 +142,7 @@ struct Tally {
     was_doubtful: bool,
 }
 
-/// Where the capture before the device has frames `doubled`, nobody can tell what was lost.
+/// Summarises all flows. If the capture before the device has frames `doubled`, losses are unknown.
 pub(super) fn summarise(
     order: &Order,
     read: &Captures,
@@ -178,7 +179,7 @@ pub(super) fn summarise(
     let names = [0, 1].map(|side: usize| read.sides[side].name.clone());
     let flows = tallies.iter_mut().zip(&tallied).enumerate().map(|(at, (tally, of))| {
         let flow = tally.report(number(at), of, &names, relation);
-        // What the capture behind the device dropped came through it.
+        // Frames that the capture behind the device dropped did come through.
         let surely = if doubled { 0 } else { flow.lost[0].saturating_sub(read.sides[1 - of.from].dropped) };
         FlowReport { lost: [surely, flow.lost[1]], ..flow }
     });
@@ -194,13 +195,13 @@ pub(super) fn summarise(
     }
 }
 
-/// Flows count from 1.
+/// Flow number in the records, from 1.
 #[expect(clippy::cast_possible_truncation, reason = "there are at most `MOST_FLOWS` and two more")]
 fn number(at: usize) -> u16 {
     at as u16 + 1
 }
 
-/// By flow: frames before the device.
+/// Number of frames before the device, by flow.
 fn frames_of(read: &Captures, relation: &Relation) -> Vec<u64> {
     let mut counts = vec![0; read.flows.len()];
     for (side, captured) in read.sides.iter().enumerate() {
@@ -211,7 +212,7 @@ fn frames_of(read: &Captures, relation: &Relation) -> Vec<u64> {
     counts
 }
 
-/// A flow of the records.
+/// Flow of the records with its number of frames.
 #[derive(Debug)]
 struct Tallied {
     name: String,
@@ -219,7 +220,7 @@ struct Tallied {
     in_udp: bool,
 }
 
-/// By flow of the captures: its place among those of the records, which come with the most frames first.
+/// Index in the records' flows of each flow of the captures; flows with the most frames come first.
 fn places(
     read: &Captures,
     relation: &Relation,
@@ -324,7 +325,7 @@ impl Tally {
         }
     }
 
-    /// Lost frames beside which one of the same length appeared; each is taken once, the earliest first.
+    /// Number of lost frames for which one of the same length appeared; each is used once, the earliest first.
     fn perhaps_changed(&self, greatest: i64) -> u64 {
         let mut free: BTreeMap<u16, Vec<i64>> = BTreeMap::new();
         for &(time, length) in self.strangers.iter().rev() {
@@ -345,13 +346,13 @@ impl Tally {
     }
 }
 
-/// Quantiles of residence times of which some are known to lie between two values only, and some may not be at all.
+/// Quantiles of residence times, of which some are only known to lie in an interval, and some may not exist.
 fn residence(certain: &mut [i64], uncertain: &[(Interval, bool)]) -> Option<Residence> {
     certain.sort_unstable();
     let ends =
         |end: usize| certain.iter().copied().chain(uncertain.iter().map(move |(between, _)| between[end]));
     let (least, greatest) = (ends(0).min()?, ends(1).max()?);
-    // One that may be lost is put where it harms most: so no choice of those that are not leads beyond.
+    // A frame that may be lost is counted at its worst value: so no choice of the actual ones leads beyond the bounds.
     let side = |end: usize, worst: i64| {
         let put = uncertain
             .iter()
@@ -408,7 +409,8 @@ fn uncrossed(read: &Captures, relation: &Relation, fates: &Fates) -> (Vec<Uncros
     (found, all)
 }
 
-/// When frames came whose end nobody knows; of a capture that dropped frames, nobody knows the end of any that is missing.
+/// Arrival times of frames with unknown fate; for a capture that dropped frames, the fate of any missing frame is
+/// unknown.
 fn gaps(read: &Captures, tallies: &mut [Tally], tallied: &[Tallied]) -> Vec<Gap> {
     let below = i64::try_from(read.sides[0].base_picos % 1_000).unwrap_or_default();
     let mut gaps: Vec<Gap> = (0_u16..)
@@ -438,7 +440,7 @@ fn gaps(read: &Captures, tallies: &mut [Tally], tallied: &[Tallied]) -> Vec<Gap>
     gaps
 }
 
-/// Joins neighbours until so many are left; what lies between them is then in doubt as well.
+/// Joins neighbouring intervals until `most` are left; the time between them is then unknown as well.
 fn merge(stretches: &mut Vec<[i64; 2]>, most: usize) {
     let together = stretches.len().div_ceil(most.max(1));
     let joined = stretches.chunks(together.max(1)).map(|some| [some[0][0], some[some.len() - 1][1]]);

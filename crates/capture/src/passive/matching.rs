@@ -1,53 +1,53 @@
-//! Which frame behind a device is which one before it, where only their content tells.
+//! Matching of frames before and behind a device by content and time.
 //!
-//! Frames of one content are compared by time alone: a frame behind the device may stem from each one before it that came
-//! at most the greatest residence earlier. Both lists are in the order of time, so that what a frame may be is a stretch of the
-//! other list, and both ends of the stretch only ever move on. A device may lose, copy and overtake: nothing but the
-//! window, and the order of certain pairs where somebody vouches for it, rules a pair out.
+//! Frames of one content are compared by time alone: a frame behind the device may stem from each one before it that
+//! came at most the greatest residence earlier. Both lists are in the order of time, so that the candidates of a frame
+//! are a range of the other list, and both ends of the range only ever advance. A device may lose, copy and overtake:
+//! nothing but the window, and the order of certain pairs if order is stated to be kept, excludes a pair.
 
 use std::ops::Range;
 
-/// The certain pairs around a frame that nothing overtakes: it left the device in this stretch of time, ps.
+/// Interval, ps, in which a frame left the device, from the certain pairs around it, if nothing overtakes.
 pub(super) type Limits = [i64; 2];
 
-/// What became of a frame before the device.
+/// Fate of a frame before the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// This is it behind the device, and there are so many copies that cannot be of any other.
+    /// Matched with a frame behind the device, with a number of copies that can stem from no other.
     Matched {
-        /// Place in the list behind.
+        /// Index of the frame in the list behind.
         first: usize,
-        /// Copies of it after the first.
+        /// Number of copies after the first.
         copies: usize,
     },
-    /// It may be any of these, or, where `may_be_lost`, none.
+    /// It may be any of a range of frames, or, with `may_be_lost`, none.
     Ambiguous {
-        /// Places of the first and the last that it may be.
+        /// Indices of the first and the last candidate.
         range: [usize; 2],
         /// Whether it may have been lost.
         may_be_lost: bool,
     },
-    /// Nothing of its content came behind the device in time.
+    /// No frame of its content came behind the device in time.
     Lost,
 }
 
-/// What is known of the frames of one content.
+/// Matching of the frames of one content.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Matching {
-    /// By frame before the device.
+    /// Fate of each frame before the device.
     pub(super) fates: Vec<Fate>,
-    /// By frame behind it: whether it may stem from none of those before.
+    /// Whether each frame behind the device may stem from none before.
     pub(super) strays: Vec<bool>,
-    /// By frame behind it: the only one before it that it may stem from.
+    /// The only frame before the device from which each frame behind may stem; `None`: none or several.
     pub(super) only: Vec<Option<usize>>,
-    /// Least and most frames that came through.
+    /// Least and greatest number of frames that came through.
     pub(super) through: [usize; 2],
-    /// Frames behind the device that stem from some before it.
+    /// Number of frames behind the device that stem from one before it.
     pub(super) stemming: usize,
 }
 
-/// Matches frames of one content by their times in ps. A frame leaves between `window[0]` and `window[1]` after it came, and
-/// within its `limits`, which only ever move on with it.
+/// Matches frames of one content by their times in ps. A frame leaves between `window[0]` and `window[1]` after its
+/// arrival, and within its `limits`, which ascend with it.
 pub(super) fn matched(
     before: &[i64],
     behind: &[i64],
@@ -70,7 +70,7 @@ pub(super) fn matched(
         candidates.push(begin..end);
     }
     let origins = origins(&candidates, behind.len());
-    // By frame behind: how many up to here stem from exactly one frame.
+    // Number of frames behind, up to here, that stem from exactly one frame.
     let exclusive = |place: usize| origins[place].len() == 1;
     let mut following = behind.len();
     let mut next_exclusive = vec![following; behind.len() + 1];
@@ -106,7 +106,7 @@ pub(super) fn matched(
     }
 }
 
-/// By frame behind: the frames before it that it may be.
+/// Candidate origins of each frame behind.
 fn origins(candidates: &[Range<usize>], behind: usize) -> Vec<Range<usize>> {
     let (mut begin, mut end) = (0, 0);
     (0..behind)
@@ -123,7 +123,8 @@ fn origins(candidates: &[Range<usize>], behind: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The most frames that can have come through: a greatest matching, which taking the earliest finds in lists so ordered.
+/// Greatest number of frames that can have come through: a maximum matching, which a greedy choice of the earliest
+/// finds in such ordered lists.
 fn most(candidates: &[Range<usize>]) -> usize {
     let (mut free, mut count) = (0, 0);
     for range in candidates {
@@ -136,7 +137,8 @@ fn most(candidates: &[Range<usize>]) -> usize {
     count
 }
 
-/// The fewest that must have: every frame behind that stems from one before needs one of its origins.
+/// Least number of frames that must have come through: every frame behind that stems from one before needs one of its
+/// origins.
 fn fewest(origins: &[Range<usize>]) -> usize {
     let (mut last, mut count) = (None, 0);
     for range in origins.iter().filter(|range| !range.is_empty()) {
@@ -183,7 +185,7 @@ mod tests {
         assert_eq!((found.through, found.stemming), ([1, 1], 2));
     }
 
-    /// Every way in which frames behind may stem from frames before, by trying.
+    /// All ways in which frames behind may stem from frames before, by enumeration.
     fn every_way(before: &[i64], behind: &[i64], window: [i64; 2]) -> Vec<Vec<usize>> {
         let mut ways: Vec<Vec<usize>> = vec![Vec::new()];
         for &left in behind {
@@ -202,8 +204,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the device did, what is called certain is so in every way it can have happened, and what is called
-        /// ambiguous happened differently in some two ways.
+        /// Whatever the device did, a certain match holds in every possible history, and an ambiguous one differs
+        /// between some two.
         #[test]
         fn certain_means_in_every_way_and_ambiguous_in_some(
             mut before in prop::collection::vec(0_i64..40, 0..5),

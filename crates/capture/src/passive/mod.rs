@@ -1,12 +1,11 @@
-//! Two captures of anyone's traffic, before and after a device: what of it came through, when, and how often.
+//! Two captures of any traffic, before and after a device: which frames came through, when, and how often.
 //!
-//! Nothing of ours is in the frames. They are told apart by a hash of their content, without the fields that the device is
-//! said to change, and grouped into flows as a network analyser would. Frames of the same content are compared by time, and
-//! where several could be one another, they are ambiguous: they enter the records as seen before the device only, as what
-//! nobody knows the end of, and every figure has the least and the greatest value it may have.
+//! The frames need not be Wiregauge's. They are identified by a hash of their content, without the fields that the
+//! device is said to change, and grouped into flows as in a network analyser. Frames of the same content are compared
+//! by time, and where several could match, they are ambiguous: they enter the records as seen before the device only,
+//! with an unknown fate, and every figure has its least and greatest possible value.
 //!
-//! The captures are read twice: for the shortest beginning to which a frame was cut, and for the frames. Memory: some 60 B a
-//! frame.
+//! The captures are read twice: for the least snap length, and for the frames. Memory: some 60 B a frame.
 
 mod content;
 mod evidence;
@@ -33,7 +32,7 @@ pub use order::{Order, PassiveError};
 use reading::Side;
 use through::{Fates, Followed};
 
-/// What came of it.
+/// Result of a comparison.
 #[derive(Debug, Serialize)]
 pub struct Compared {
     /// The captures as end systems, the flows between them.
@@ -42,58 +41,59 @@ pub struct Compared {
     pub epoch_realtime_ns: i64,
     /// Records written.
     pub records: u64,
-    /// The captures.
+    /// The two captures.
     pub taps: Vec<TapReport>,
-    /// What of the files could not be used.
+    /// Unusable parts of the files.
     pub troubles: Vec<TroubleReport>,
-    /// How frames were matched, and what that leaves open.
+    /// The matching of frames and its open questions.
     pub passive: Passive,
 }
 
-/// How frames were matched, and what that leaves open.
+/// The matching of frames and its open questions.
 #[derive(Debug, Serialize)]
 pub struct Passive {
-    /// Fields left out.
+    /// Fields that were not compared.
     pub ignored: Vec<Field>,
-    /// Longest residence looked for, ps.
+    /// Longest residence searched, ps.
     pub greatest_ps: i64,
-    /// Whether that was said, rather than taken from frames of a content of their own.
+    /// Whether that was given, rather than derived from frames of unique content.
     pub greatest_is_said: bool,
-    /// Whether it is the longest that is looked for unasked, 1 s.
+    /// Whether it is the default maximum, 1 s.
     pub greatest_is_most: bool,
-    /// Frames that are on both sides, but farther apart than that or in the wrong order.
+    /// Frames on both sides outside the search window, or in the wrong order.
     pub outside: Outside,
-    /// What else speaks against the captures being of before and behind a device.
+    /// Further evidence against the captures being before and behind a device.
     pub against: Against,
-    /// Whether both are in one file.
+    /// Whether both captures are in one file.
     pub one_file: bool,
-    /// Frames of a content that each capture has once.
+    /// Number of frames of a content that each capture has exactly once.
     pub unique: u64,
-    /// Bytes by which longer frames were compared; `null` where all were captured whole.
+    /// Number of bytes by which longer frames were compared; `null` if all were captured completely.
     pub compared_bytes: Option<usize>,
-    /// What the second clock was taken to show less the first, ps.
+    /// Assumed reading of the second clock minus the first, ps.
     pub offset_ps: i64,
-    /// Uncertainty of it, ps; `null` where it was estimated from traffic of one direction, so that only differences between
-    /// residence times are known.
+    /// Uncertainty of the offset, ps; `null` if it was estimated from traffic of one direction, so that only
+    /// differences between residence times are known.
     pub offset_uncertainty_ps: Option<i64>,
-    /// Whether that was said, or follows from both being in one file, rather than from traffic of both directions.
+    /// Whether the uncertainty was given, or follows from both captures being in one file, rather than from traffic of
+    /// both directions.
     pub offset_is_said: bool,
-    /// Whether frames of a flow were taken to stay in order.
+    /// Whether frames of a flow were assumed to stay in order.
     pub in_order: bool,
-    /// The flows.
+    /// Reports of the flows.
     pub flows: Vec<FlowReport>,
-    /// Flows of which nothing came behind the device, those with most frames.
+    /// Flows without any frame behind the device, those with most frames.
     pub uncrossed: Vec<Uncrossed>,
-    /// How many of those there are, and how many frames they have.
+    /// Number of all such flows, and of their frames.
     pub uncrossed_all: [u64; 2],
-    /// Stretches of time in which the fate of frames is not known.
+    /// Intervals in which the fate of frames is unknown.
     pub gaps: Vec<Gap>,
 }
 
-/// Compares the captures of `order` and writes records of what is certain as segments below `spool`.
+/// Compares the captures of `order` and writes records of the certain matches as segments below `spool`.
 ///
 /// # Errors
-/// See [`PassiveError`]; what is wrong within a file is in the answer instead.
+/// See [`PassiveError`]; problems within a file are in the result instead.
 pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
     let mut read = reading::read(order)?;
     let relation = through::relate(order, &mut read)?;
@@ -104,7 +104,7 @@ pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
     let epoch_realtime_ns = i64::try_from(read.sides[0].base_picos / 1_000).unwrap_or(i64::MAX);
     let info = SegmentInfo { end_system: "taps".into(), node: ALL_NODES, run_index: 0, epoch_realtime_ns };
     let mut writer = SegmentWriter::create(&spool.join("taps"), info)?;
-    // Below a nanosecond the epoch has no digits.
+    // The epoch has no digits below a nanosecond.
     let below = i64::try_from(read.sides[0].base_picos % 1_000).unwrap_or_default();
     for record in records(&read.sides, &fates, &summary.numbers, below) {
         writer.push(&record)?;
@@ -138,7 +138,7 @@ pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
     })
 }
 
-/// Records of the frames before the device, and of those behind it whose origin is certain; in the order of time.
+/// Records of the frames before the device, and of those behind it with a certain origin; in the order of time.
 fn records(
     sides: &[Side; 2],
     fates: &Fates,

@@ -1,4 +1,4 @@
-//! What is asked for, and why it cannot be had.
+//! Parameters of a comparison, and its errors.
 
 use std::path::PathBuf;
 
@@ -9,33 +9,33 @@ use super::content::Field;
 use crate::read::ReadError;
 use crate::timestamps::Octet;
 
-/// Longest time that a frame may stay in a device, where neither the user nor the frames say; ps.
+/// Longest residence of a frame in a device, ps, if neither the user nor the frames show it.
 pub(super) const LONGEST: i64 = 1_000_000_000_000;
 
-/// What to compare.
+/// Parameters of a comparison.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Order {
     /// The capture before the device and the one after it, or one with two interfaces in this order.
     pub files: Vec<PathBuf>,
-    /// The octet timestamps belong to, for interfaces that do not say; the first of the frame where nobody does.
+    /// Octet of the timestamps, for interfaces that do not state it; default: the first of the frame.
     #[serde(default)]
     pub octet: Option<Octet>,
-    /// Line rate in bit/s, for interfaces that do not say.
+    /// Line rate in bit/s, for interfaces that do not state it.
     #[serde(default)]
     pub rate_bps: Option<u64>,
-    /// What the device changes in frames.
+    /// Fields that the device changes.
     #[serde(default)]
     pub ignored: Vec<Field>,
-    /// The greatest residence time in ps; of what is not said, twice the greatest among frames of a content of their own.
+    /// Greatest residence time in ps; `None`: twice the greatest among frames of unique content.
     #[serde(default)]
     pub greatest_ps: Option<i64>,
-    /// What the second capture's clock shows less the first's, in ps.
+    /// Reading of the second capture's clock minus the first's, ps.
     #[serde(default)]
     pub offset_ps: i64,
-    /// By how much that may be wrong; nobody knows the offset where it is not said, unless both are in one file.
+    /// Uncertainty of that offset, ps; `None`: unknown, unless both are in one file.
     #[serde(default)]
     pub agree_ps: Option<i64>,
-    /// No frame overtakes another of its flow.
+    /// Whether no frame overtakes another of its flow.
     #[serde(default)]
     pub in_order: bool,
 }
@@ -48,10 +48,10 @@ pub enum PassiveError {
     Read {
         /// The file.
         file: String,
-        /// Why.
+        /// The error.
         source: ReadError,
     },
-    /// Not two places.
+    /// Not exactly two interfaces.
     #[error(
         "{files}: {interfaces} with Ethernet frames; traffic is compared before and after a device: name two captures, the one \
          before it first, or one capture of exactly two interfaces"
@@ -59,7 +59,7 @@ pub enum PassiveError {
     Sides {
         /// The files.
         files: String,
-        /// How many interfaces have frames.
+        /// Number of interfaces with frames.
         interfaces: String,
     },
     /// A capture without any frame.
@@ -68,7 +68,7 @@ pub enum PassiveError {
         /// The file.
         file: String,
     },
-    /// No frame is in both.
+    /// No content is in both captures.
     #[error(
         "{files}: no frame of the first has the same content in the second ({frames} frames in all); say what the device changes, \
          for example --ignore vlan,ttl,mac, or name captures of the same traffic"
@@ -76,10 +76,10 @@ pub enum PassiveError {
     NothingInCommon {
         /// The files.
         files: String,
-        /// Frames in them.
+        /// Number of frames in them.
         frames: usize,
     },
-    /// Clocks that were said to agree and do not.
+    /// Clocks that were said to agree but do not.
     #[error(
         "{files}: frames of the same content are {apart_s:.6} s apart or more, which is longer than {limit_s} s, the longest that was looked for, and \
          the clocks' uncertainty; leave --max-clock-offset out to have the offset estimated, give it with --clock-offset, or a longer --max-residence"
@@ -87,12 +87,12 @@ pub enum PassiveError {
     Apart {
         /// The files.
         files: String,
-        /// The least distance.
+        /// The least distance, s.
         apart_s: f64,
-        /// The longest residence looked for.
+        /// The longest residence searched, s.
         limit_s: f64,
     },
-    /// Clocks unknown, and nothing to align them by.
+    /// Unknown clock offset, without frames to estimate it.
     #[error(
         "{files}: no content is in each capture exactly once, so that the offset of their clocks cannot be estimated; \
          give --max-clock-offset, for example 1us for clocks that are synchronised"
@@ -101,18 +101,18 @@ pub enum PassiveError {
         /// The files.
         files: String,
     },
-    /// Said to stay in order, and not so.
+    /// Frames overtake although order was said to be kept.
     #[error(
         "{pairs} frames of a content of their own overtook others of their flow, first in {flow}: the device does not keep the \
          order; leave --in-order out"
     )]
     Overtaken {
-        /// How many.
+        /// Number of overtaking frames.
         pairs: u64,
-        /// The first flow.
+        /// Flow of the first one.
         flow: String,
     },
-    /// A timestamp that cannot be moved.
+    /// A timestamp that cannot be converted to another octet.
     #[error(
         "{file}: its timestamps belong to another octet than the first of the frame, and without its line rate they cannot be moved; \
          give --rate, for example --rate 1Gbit/s"
@@ -126,7 +126,7 @@ pub enum PassiveError {
     TooMany {
         /// The file.
         file: String,
-        /// The most.
+        /// Greatest number.
         limit: u32,
     },
     /// The spool cannot be written.

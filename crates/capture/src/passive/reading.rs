@@ -1,4 +1,4 @@
-//! The frames of both captures: when, how long, of which content and flow.
+//! The frames of both captures: time, length, content and flow.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,42 +10,42 @@ use crate::taps::TapReport;
 use crate::timestamps::{Octet, Timestamps};
 use crate::{Direction, Trouble, printable};
 
-/// Bytes of an Ethernet FCS, and the shortest frame with it.
+/// Length of an Ethernet FCS, in bytes.
 const FCS: usize = 4;
 const SHORTEST: usize = 64;
 
-/// A frame.
+/// A captured frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// Of its content.
+    /// Hash of its content.
     pub(super) key: u128,
-    /// Of its first octet, ps after the first frame of the first capture, by that capture's clock.
+    /// Time of its first octet, ps after the first frame of the first capture, by that capture's clock.
     pub(super) time: i64,
     /// Index into the flows.
     pub(super) flow: u32,
-    /// With FCS.
+    /// Length with FCS.
     pub(super) length: u16,
 }
 
-/// A place where frames were captured.
+/// One of the two captures.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) file: String,
     pub(super) name: String,
-    /// In the order of time.
+    /// Frames in the order of time.
     pub(super) frames: Vec<Frame>,
     /// Time of the first frame, ps since 1970.
     pub(super) base_picos: i128,
-    /// Frames of which the beginning only was kept.
+    /// Number of frames that were captured in part.
     pub(super) cut: u64,
-    /// Frames that the capture says it dropped.
+    /// Number of frames that the capture reports as dropped.
     pub(super) dropped: u64,
     pub(super) step_picos: u64,
     pub(super) rate_bps: Option<u64>,
     pub(super) timestamps: Option<Timestamps>,
-    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    /// Greatest amount by which a time precedes an earlier frame's in the file, ps.
     pub(super) back_picos: u64,
-    /// How often one lies before the one in front of it.
+    /// Number of times that precede the previous frame's.
     pub(super) turns: u64,
 }
 
@@ -53,15 +53,15 @@ pub(super) struct Side {
 #[derive(Debug)]
 pub(super) struct Captures {
     pub(super) sides: [Side; 2],
-    /// In the order in which they were first seen.
+    /// Flows in the order of first appearance.
     pub(super) flows: Vec<FlowKey>,
-    /// Bytes by which longer frames are compared.
+    /// Number of bytes by which longer frames are compared.
     pub(super) limit: Option<usize>,
     pub(super) troubles: Vec<(String, Trouble, u64)>,
     pub(super) one_file: bool,
 }
 
-/// Which interfaces have frames, and to how little a frame was cut.
+/// Interfaces with frames, and the least captured length of a truncated frame.
 #[derive(Default)]
 struct Looked {
     interfaces: Vec<bool>,
@@ -78,7 +78,7 @@ pub(super) fn read(order: &Order) -> Result<Captures, PassiveError> {
     for source in &sources {
         sides.push(side(order, *source, limit, &mut known, &mut troubles)?);
     }
-    // A file that was read twice has its troubles once.
+    // A file that was read twice has each trouble once.
     troubles.sort();
     troubles.dedup();
     let [mut before, mut after] = <[Side; 2]>::try_from(sides).map_err(|_| not_two(order, sources.len()))?;
@@ -120,7 +120,7 @@ fn look(path: &Path) -> Result<Looked, PassiveError> {
     Ok(looked)
 }
 
-/// File and, of one file, interface of each side.
+/// File and, if there is only one, interface of each side.
 fn sources(order: &Order, looked: &[Looked]) -> Result<Vec<(usize, Option<usize>)>, PassiveError> {
     if let [only] = looked {
         let with: Vec<usize> =
@@ -146,7 +146,7 @@ fn not_two(order: &Order, interfaces: usize) -> PassiveError {
     }
 }
 
-/// The files, for a message.
+/// Names of the files, for a message.
 pub(super) fn files(order: &Order) -> String {
     order.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -213,7 +213,7 @@ fn side(
         }
         let (picos, direction, length) = (packet.picos, packet.direction, packet.length);
         let kept = packet.bytes.len();
-        // What is looked up by interface borrows the reader, as the packet does.
+        // A look-up by interface borrows the reader, as the packet does.
         bytes.clear();
         bytes.extend_from_slice(packet.bytes);
         let interface = match &used {
@@ -262,7 +262,7 @@ fn side(
     Ok(side)
 }
 
-/// The octet that the timestamp of a frame belongs to.
+/// The octet to which the timestamp of a frame belongs.
 fn octet(order: &Order, interface: &Interface, direction: Direction) -> Octet {
     match (interface.timestamps, direction) {
         (Some(timestamps), Direction::Outbound) => timestamps.sent,

@@ -1,4 +1,4 @@
-//! What became of every frame before the device.
+//! Fates of all frames before the device.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,39 @@ use super::matching::{Fate, Limits, Matching, matched};
 use super::order::{LONGEST, Order, PassiveError};
 use super::reading::{Captures, Side, files};
 
-/// Frames of a content of their own from which a greatest residence is taken.
+/// Least number of frames of unique content from which a greatest residence is derived.
 const ENOUGH: u64 = 30;
-/// Times that the order of certain pairs is used to make more pairs certain.
+/// Greatest number of rounds in which the order of certain pairs makes further pairs certain.
 const MOST_ROUNDS: usize = 8;
 
-/// How times, directions and flows of the two captures relate.
+/// Clock offset, directions and residence limits of the two captures.
 #[derive(Debug)]
 pub(super) struct Relation {
-    /// What the second clock shows less the first, ps.
+    /// Reading of the second clock minus the first, ps.
     pub(super) offset: i64,
-    /// Of that; `None` where it was estimated.
+    /// Uncertainty of the offset, ps; `None` if it was estimated.
     pub(super) uncertainty: Option<i64>,
-    /// Longest residence looked for, ps.
+    /// Longest residence searched, ps.
     pub(super) greatest: i64,
-    /// Whether it is the greatest that is looked for unasked, rather than twice what was seen.
+    /// Whether it is the default maximum, rather than twice the greatest seen.
     pub(super) is_most: bool,
-    /// Longest residence looked for where nothing tells it, ps.
+    /// Longest residence searched where no frame shows it, ps.
     most: i64,
-    /// When a frame may leave after it came, ps; below 0 by what the clocks may be apart.
+    /// Interval from arrival to departure of a frame, ps; it may begin below 0 by the uncertainty of the clocks.
     window: [i64; 2],
-    /// By flow: the side it comes from.
+    /// Side from which each flow comes.
     pub(super) from: Vec<usize>,
-    /// By flow: whether times of its own frames told that.
+    /// Whether the times of a flow's own frames show its side.
     pub(super) told: Vec<bool>,
-    /// By flow: longest residence looked for among frames of a content that recurs, ps. Of a flow without enough frames of
-    /// a content of their own nobody knows how long it stays: that of another flow may be a whole cycle of its content.
+    /// Longest residence searched for frames of recurring content, ps, by flow. The residence of a flow without enough
+    /// frames of unique content is unknown: that of another flow may be a whole cycle of its content.
     pub(super) recurring: Vec<i64>,
-    /// The same by flow and size of frames, of sizes of which there are enough with a content of their own: what is small
-    /// may be of another kind than what is large, and stay for another time.
+    /// The same by flow and frame size, for sizes with enough frames of unique content: small frames may be of another
+    /// kind than large ones, with another residence.
     by_size: BTreeMap<(usize, u32), i64>,
-    /// Frames of a content that each capture has once.
+    /// Number of frames of a content that each capture has exactly once.
     pub(super) unique: u64,
-    /// By content: the frames of each side.
+    /// Frames of each side, by content.
     groups: Groups,
 }
 
@@ -48,70 +48,70 @@ pub(super) struct Relation {
 #[derive(Debug)]
 struct Groups {
     sorted: [Vec<u32>; 2],
-    /// Where each content begins and ends on each side.
+    /// Range of each content on each side.
     ranges: Vec<[[u32; 2]; 2]>,
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is not followed from here: it came out of the device, or its flow is not one of this side.
+    /// Not followed from here: it came out of the device, or its flow does not come from this side.
     Elsewhere,
-    /// It came through, after so long, ps.
+    /// Came through, with this residence time, ps.
     Through(i64),
-    /// It may have, after so long at least and at most.
+    /// May have come through, with a residence time in an interval.
     Ambiguous {
         /// Least and greatest residence, ps.
         residence: [i64; 2],
         /// Whether it may have been lost.
         may_be_lost: bool,
     },
-    /// It did not.
+    /// Did not come through.
     Lost,
-    /// It could have come through when the other capture had not begun or had ended.
+    /// May have come through before the other capture began or after it ended.
     Edge,
-    /// Its content is on the other side, earlier or later than was looked for.
+    /// Its content is on the other side, outside the search window.
     Outside,
 }
 
-/// What became of a frame behind the device.
+/// Origin of a frame behind the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It came before the device, or from a known one.
+    /// It was seen before the device, or has a known origin.
     Known,
-    /// Of none before the device.
+    /// No origin.
     Appeared,
-    /// Of none, at the edge of the capture before the device.
+    /// No origin, at the edge of the capture before the device.
     Edge,
-    /// Of one whose content came before the device, earlier or later than was looked for.
+    /// The same content came before the device, outside the search window.
     Outside,
 }
 
-/// A frame behind the device that is certainly one before it, or a copy of it.
+/// A certain match: a frame behind the device, or a copy, with its frame before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Followed {
-    /// The side it came from.
+    /// Side from which it came.
     pub(super) side: usize,
-    /// Its place there.
+    /// Index of the frame on that side.
     pub(super) from: u32,
-    /// Its place on the other side.
+    /// Index of the frame on the other side.
     pub(super) to: u32,
 }
 
-/// What became of all frames.
+/// Fates of all frames.
 #[derive(Debug)]
 pub(super) struct Fates {
-    /// By side and frame.
+    /// Fate of each frame, by side.
     pub(super) ends: [Vec<End>; 2],
-    /// By side and frame, as one that came out there.
+    /// Origin of each frame as one that came out there, by side.
     pub(super) origins: [Vec<Origin>; 2],
     pub(super) followed: Vec<Followed>,
-    /// By flow: least and most frames that came through.
+    /// Least and greatest number of frames that came through, by flow.
     pub(super) through: Vec<[u64; 2]>,
-    /// By flow: frames behind the device that stem from one before it.
+    /// Number of frames behind the device that stem from one before it, by flow.
     pub(super) stemming: Vec<u64>,
-    /// By flow: frames that are on both sides, but farther apart than was looked for: those of a content of their own, and the
-    /// least number of the others.
+    /// Number of frames on both sides outside the search window, by flow: those of unique content, and the least number
+    /// of the others.
     pub(super) outside: Vec<[u64; 2]>,
 }
 
@@ -127,7 +127,7 @@ fn groups(sides: &[Side; 2]) -> Groups {
     let sorted = [0, 1].map(|side: usize| {
         let frames = &sides[side].frames;
         let mut places: Vec<u32> = (0..frames.len() as u32).collect();
-        // Frames lie in the order of time, and so do their places.
+        // Frames are in the order of time, and so are their indices.
         places.sort_unstable_by_key(|&place| (frames[place as usize].key, place));
         places
     });
@@ -154,7 +154,7 @@ impl Groups {
         &self.sorted[side][begin as usize..end as usize]
     }
 
-    /// The first frames of each content that both sides have, and the last.
+    /// The first frames of each content that both sides have, and the last ones.
     fn ends(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
         let common = self.ranges.iter().filter(|range| range.iter().all(|[begin, end]| begin < end));
         common.flat_map(|range| {
@@ -163,7 +163,7 @@ impl Groups {
         })
     }
 
-    /// Frames of a content that each side has once.
+    /// Frames of a content that each side has exactly once.
     fn unique(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
         self.ranges
             .iter()
@@ -173,19 +173,20 @@ impl Groups {
 }
 
 impl Relation {
-    /// When a frame of a flow may leave after it came, ps, of a content that a capture has so many times.
+    /// Interval from arrival to departure of a frame of this flow and length, ps, if a capture has its content `times`
+    /// times.
     fn window_of(&self, (flow, length): (usize, u16), times: usize) -> [i64; 2] {
         if times <= 1 {
             return self.window;
         }
         let longest = self.by_size.get(&(flow, size(length))).copied().unwrap_or(self.most);
         let longer = longest.saturating_sub(self.greatest);
-        // Between clocks of which nothing is known a frame may seem to leave as much before.
+        // Between unsynchronised clocks a frame may seem to leave that much before its arrival.
         let earlier = if self.uncertainty.is_some() { 0 } else { longer };
         [self.window[0].saturating_sub(earlier), self.window[1].saturating_add(longer)]
     }
 
-    /// By content, its flow and the places of its frames on each side.
+    /// Flow, and indices of the frames on each side, by content.
     pub(super) fn contents<'a>(
         &'a self,
         read: &'a Captures,
@@ -200,8 +201,8 @@ impl Relation {
     }
 }
 
-/// Lays the clocks side by side, and tells from frames of a content of their own how long the device keeps them and where
-/// flows come from. Times of the second capture are moved to the clock of the first.
+/// Estimates the clock offset, and from frames of unique content the residence times and the directions of flows. Times
+/// of the second capture are converted to the clock of the first.
 pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, PassiveError> {
     let groups = groups(&read.sides);
     let bases = read.sides[1].base_picos - read.sides[0].base_picos;
@@ -229,7 +230,8 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
     let mut from = estimate.votes.unwrap_or_else(|| Votes::new(read));
     let Alone { unique, greatest, nearest, own } = alone(read, &groups, limit.saturating_add(slack));
     if said.is_some() {
-        // Content is first seen, and last, where it comes from, whatever the device loses or copies.
+        // The first and the last frame of a content are on the side from which it comes, whatever the device loses or
+        // copies.
         for pair in groups.ends() {
             let apart = difference(read, pair);
             if apart.abs() > slack && apart.abs() <= limit.saturating_add(slack) {
@@ -266,24 +268,24 @@ pub(super) fn relate(order: &Order, read: &mut Captures) -> Result<Relation, Pas
     })
 }
 
-/// What frames of a content of their own tell of the device.
+/// Residence times of frames of unique content.
 struct Alone {
-    /// Of them those that are no further apart than is looked for.
+    /// Number of them within the search limit.
     unique: u64,
-    /// The longest residence of these, ps.
+    /// Longest residence of these, ps.
     greatest: i64,
-    /// The shortest of all, ps.
+    /// Shortest residence of all, ps.
     nearest: i64,
-    /// The number of these and the longest of their residences, by flow and size.
+    /// Number of these and their longest residence, by flow and size.
     own: BTreeMap<(usize, u32), (u64, i64)>,
 }
 
-/// Frames of about one length: up to twice the shortest.
+/// Size class of a frame length: lengths up to twice the shortest are one class.
 const fn size(length: u16) -> u32 {
     u16::BITS - length.leading_zeros()
 }
 
-/// By flow: the longest residence looked for among its frames of a content that recurs; 0 of a flow without any.
+/// Longest residence searched for frames of recurring content, by flow; 0 for a flow without any.
 fn recurring(read: &Captures, groups: &Groups, by_size: &BTreeMap<(usize, u32), i64>, most: i64) -> Vec<i64> {
     let mut longest = vec![0; read.flows.len()];
     for range in &groups.ranges {
@@ -320,28 +322,28 @@ fn alone(read: &Captures, groups: &Groups, most: i64) -> Alone {
     found
 }
 
-/// What the second capture's time of a frame is less the first's, ps.
+/// Time of a frame in the second capture minus its time in the first, ps.
 fn difference(read: &Captures, pair: [u32; 2]) -> i64 {
     let [before, after] = [0, 1].map(|side| read.sides[side].frames[pair[side] as usize].time);
     after - before
 }
 
-/// Where the second capture is to be moved to.
+/// Estimated clock offset of the second capture.
 struct Estimate {
-    /// By so many ps.
+    /// Offset to apply, ps.
     shift: i128,
-    /// As well as so many ps; `None` where only that no residence is below 0 is known.
+    /// Uncertainty of it, ps; `None` if only a residence of at least 0 is known.
     within: Option<i64>,
-    /// Where flows come from, as their times told.
+    /// Sides from which flows come, as their times show.
     votes: Option<Votes>,
 }
 
-/// The offset of clocks of which nothing is said.
+/// Estimates the unknown offset between the clocks.
 ///
-/// No frame leaves before it came. Of flows between two stations, those whose times lie farther apart therefore go from the first
-/// capture to the second, and the offset lies between the least difference of these and the greatest of those that go
-/// back (as in Cristian's exchange). Traffic of one direction bounds it on one side only. Clocks that drift by more than the
-/// residence leave nothing between: then no more is known than of one direction.
+/// No frame leaves before it came. Of flows between two stations, those with the greater time differences therefore go
+/// from the first capture to the second, and the offset lies between their least difference and the greatest difference
+/// of those that go back (as in Cristian's exchange). Traffic of one direction bounds it on one side only. Clocks that
+/// drift by more than the residence leave an empty interval: then no more is known than from one direction.
 fn estimated(order: &Order, read: &Captures, groups: &Groups, limit: i64) -> Result<Estimate, PassiveError> {
     let mut all: Vec<(i64, u32)> = groups
         .unique()
@@ -393,13 +395,13 @@ fn apart(order: &Order, picos: i128) -> PassiveError {
     PassiveError::Apart { files: files(order), apart_s: picos.abs() as f64 / 1e12, limit_s }
 }
 
-/// What the timestamps' resolution may hide.
+/// Resolution of the timestamps of both captures, ps.
 fn steps(read: &Captures) -> i64 {
     let steps = read.sides.iter().map(|side| if side.step_picos > 1 { side.step_picos } else { 0 });
     i64::try_from(steps.sum::<u64>()).unwrap_or(i64::MAX)
 }
 
-/// Which side a flow comes from: as most of its frames say, or else as those of other flows of its station do.
+/// Side from which a flow comes: by the majority of its frames, or else by other flows of its station.
 struct Votes {
     flows: Vec<[u32; 2]>,
 }
@@ -433,7 +435,7 @@ impl Votes {
     }
 }
 
-/// Follows every frame through the device.
+/// Determines the fate of every frame.
 pub(super) fn follow(order: &Order, read: &Captures, relation: &Relation) -> Result<Fates, PassiveError> {
     let mut fates = round(read, relation, None);
     if !order.in_order {
@@ -457,13 +459,13 @@ pub(super) fn follow(order: &Order, read: &Captures, relation: &Relation) -> Res
 }
 
 struct InOrder {
-    /// By side and frame.
+    /// Limits of each frame, by side.
     limits: [Vec<Limits>; 2],
-    /// How many certain pairs are not in order, and the flow of the first.
+    /// Number of certain pairs out of order, and the flow of the first.
     overtaken: Option<(u64, u32)>,
 }
 
-/// When a frame may have left, by when those left that came before and after it.
+/// Interval in which each frame may have left, from the departures of frames that came before and after it.
 fn limits(read: &Captures, relation: &Relation, fates: &Fates) -> InOrder {
     let mut overtaken: Option<(u64, u32)> = None;
     let limits = [0, 1].map(|side: usize| {
@@ -548,7 +550,7 @@ fn note(
     let inside = edges::inside(window, read.sides[1 - from].span());
     let back = [window[1], window[0]].map(i64::saturating_neg);
     let captured = edges::inside(back, read.sides[from].span());
-    // Of a content that recurs, a frame behind the device may be one that came when the capture before it had not begun.
+    // With recurring content, a frame behind the device may be one that came before the other capture began.
     let is_open = |left: i64| before.len().max(behind.len()) > 1 && edges::is_at(left, captured);
     let mut first_known = vec![false; behind.len()];
     for (at, fate) in found.fates.iter().enumerate() {
@@ -570,7 +572,7 @@ fn note(
             Fate::Lost => End::Lost,
         };
     }
-    // Copies that can be of one frame only.
+    // Copies that can stem from one frame only.
     for (at, &origin) in found.only.iter().enumerate() {
         if let Some(origin) = origin
             && !first_known[at]

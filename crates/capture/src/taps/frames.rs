@@ -1,4 +1,4 @@
-//! A message of ours in a captured frame, whole or cut.
+//! Messages of Wiregauge in captured frames, complete or truncated.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use wg_frame::layout::{self, Carrier, raw_payload_without_padding};
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_record::Crc;
 
-/// Bytes of an FCS.
+/// Length of an FCS, in bytes.
 const FCS: usize = 4;
-/// The shortest frame, FCS included.
+/// Length of the shortest frame, FCS included, in bytes.
 const SHORTEST: usize = 64;
 const ETHER_TYPE_AT: usize = 12;
 const VLAN: [u8; 2] = [0x81, 0x00];
@@ -16,17 +16,17 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const RAW: [u8; 2] = [0x88, 0xb5];
 const PROTOCOL_UDP: u8 = 17;
 
-/// A message, as its frame shows it.
+/// A message found in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) probe: Probe,
-    /// What the CRC of the message and, where there is one, that of the frame say.
+    /// Verdict on the CRC of the message and the FCS of the frame, if there is one.
     pub(super) crc: Crc,
     /// Frame length, DA to FCS.
     pub(super) length: u16,
-    /// Payload in bytes, where it is known.
+    /// Length of the payload in bytes, if known.
     pub(super) payload: Option<u16>,
-    /// Carried in UDP; otherwise in the frame itself.
+    /// Whether it is in UDP, or directly in the frame.
     pub(super) in_udp: bool,
 }
 
@@ -42,8 +42,8 @@ impl Message {
     }
 }
 
-/// The message in a frame of `length` bytes of which `bytes` were kept, the last `fcs` of the frame being its FCS.
-/// `payloads` has the payloads of flows that travel in raw frames, as far as they are known.
+/// The message in a frame of `length` bytes of which `bytes` were captured, the last `fcs` of the frame being its FCS.
+/// `payloads` has the payload lengths of flows in raw frames, as far as known.
 pub(super) fn message(
     bytes: &[u8],
     length: usize,
@@ -87,8 +87,8 @@ fn is_intact(payload: &[u8]) -> bool {
     probe::read(payload).is_ok_and(|(_, intact)| intact)
 }
 
-/// Length of the message in the payload of a short raw frame, which does not say how much of it is padding: that which is
-/// known, or the one whose CRC matches.
+/// Length of the message in the payload of a short raw frame, which does not state its padding: the known length, or
+/// the one with a matching CRC.
 fn unpadded(payload: &[u8], known: Option<u16>) -> Option<usize> {
     let fits = |length: &usize| payload.get(..*length).is_some_and(is_intact);
     match known {
@@ -97,7 +97,7 @@ fn unpadded(payload: &[u8], known: Option<u16>) -> Option<usize> {
     }
 }
 
-/// Where a message begins in a frame that was cut, and whether in UDP: lengths and sums cannot be looked at.
+/// Payload of a message in a truncated frame, and whether it is in UDP: lengths and sums cannot be checked.
 fn cut(frame: &[u8]) -> Option<(&[u8], bool)> {
     let kind_at =
         if frame.get(ETHER_TYPE_AT..ETHER_TYPE_AT + 2)? == VLAN { ETHER_TYPE_AT + 4 } else { ETHER_TYPE_AT };

@@ -1,4 +1,4 @@
-//! When nobody knows what became of a message: near the ends of a capture, and where one dropped frames.
+//! Intervals with unknown fate of messages: near the ends of a capture, and where one dropped frames.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::mapping::Map;
 use super::scan::{Contents, Passing};
 use crate::edges;
 
-/// Longest time between two taps, where no message tells; ps.
+/// Longest time between two taps, ps, if no message shows it.
 const LONGEST: i64 = 1_000_000_000_000;
 
-/// The gaps of all flows and taps. Only what did not arrive falls into one.
+/// The gaps of all flows and taps. They only concern messages that did not arrive.
 pub(super) fn of(contents: &Contents, map: &Map, epoch_picos: i128) -> Vec<Gap> {
     let dropping = contents.taps.iter().enumerate().filter(|(_, tap)| tap.dropped > 0);
     let mut gaps: Vec<Gap> = dropping
@@ -56,7 +56,8 @@ fn run_time(picos: i128, epoch_picos: i128) -> i64 {
     i64::try_from(picos - epoch_picos).unwrap_or(i64::MAX)
 }
 
-/// When a message may come to a tap after it came to the first: from what both saw, and as much again.
+/// Interval after its time at the first tap in which a message may come to another, ps: as seen in both, and as much
+/// again.
 fn window(sent: &Passing, came: &Passing, step: u64) -> [i64; 2] {
     let apart = sent
         .times
@@ -67,7 +68,7 @@ fn window(sent: &Passing, came: &Passing, step: u64) -> [i64; 2] {
     });
     let Some([least, most]) = ends else { return [0, LONGEST] };
     let step = i64::try_from(step).unwrap_or(i64::MAX);
-    // Where clocks differ, what is said of the least and the greatest holds of how they vary.
+    // With unsynchronised clocks, least and greatest only show the variation.
     let more = if least < 0 { most.saturating_sub(least) } else { most };
     let earliest = if least < 0 { least.saturating_sub(more) } else { 0 };
     [earliest.saturating_sub(step), most.saturating_add(more).saturating_add(step)]

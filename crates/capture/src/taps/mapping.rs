@@ -1,4 +1,4 @@
-//! Where in the plan a tap is, and what a frame seen there is a record of.
+//! Places of taps in the plan, and the observation points of frames seen there.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::taps::order::{Order, TapError};
 use crate::taps::scan::Contents;
 use crate::timestamps::Octet;
 
-/// Node, port and what is known of the place, by tap.
+/// Node, port and further facts about the place of each tap.
 #[derive(Debug)]
 pub(super) struct Map {
     places: Vec<Place>,
-    /// With a test, times are those of its points; without one, of the first octet everywhere.
+    /// Whether times are those of a test's points, or of the first octet everywhere.
     of_test: bool,
 }
 
@@ -28,13 +28,13 @@ struct Place {
 }
 
 impl Map {
-    /// Taps that are the network themselves.
+    /// Places for taps that are the network themselves.
     pub(super) fn of_taps(network: &Network, contents: &Contents) -> Self {
         let places = (0..).zip(&contents.taps).map(|(node, _)| place(network, node, 1)).collect();
         Self { places, of_test: false }
     }
 
-    /// Taps at nodes of a test, by their own names (`node:port` or `node`) or as the order says.
+    /// Places at nodes of a test, by the taps' own names (`node:port` or `node`) or as given in the order.
     pub(super) fn of_test(
         order: &Order,
         contents: &Contents,
@@ -76,12 +76,12 @@ impl Map {
         self.places.get(tap).map_or((0, 1), |place| (place.node, place.port))
     }
 
-    /// Line rate there, where the test says it.
+    /// Line rate at a tap, if the test states it.
     pub(super) fn rate(&self, tap: usize) -> Option<u64> {
         self.places.get(tap).filter(|_| self.of_test).and_then(|place| place.rate_bps)
     }
 
-    /// What a frame seen at a tap is a record of, and the octet its time is to belong to.
+    /// Observation points of a frame seen at a tap, and the octet to which its time has to be converted.
     pub(super) fn points(
         &self,
         tap: usize,
@@ -99,7 +99,7 @@ impl Map {
     }
 }
 
-/// At an end of the flow's leg a frame is one on the wire, and stands for what the application did, which no tap sees.
+/// At an end of the flow's leg a frame is on the wire, and also stands for the application, which no tap sees.
 fn at_end_system(
     place: &Place,
     flow: &Flow,
@@ -118,7 +118,7 @@ fn at_end_system(
     [Some((Point::Tap, Octet::First)), None]
 }
 
-/// Into the switch or out of it: as the capture says, or by whether the link leads back to where the flow comes from.
+/// Into or out of the switch: as the capture states, or depending on whether the link leads towards the flow's source.
 fn at_switch(place: &Place, flow: &Flow, message: &Message, direction: Direction) -> Option<(Point, Octet)> {
     let into = match direction {
         Direction::Inbound => true,

@@ -1,13 +1,13 @@
-//! Records from captures: a bus tap, or any file that holds messages of ours, judged like a run.
+//! Records from captures of a bus tap, or of any file with messages of Wiregauge, judged like a run.
 //!
-//! A capture is read twice, in bounded memory. The first pass learns what is there: taps (interfaces), flows, where each
-//! flow comes by first and last. The second writes a record of each message at each tap. Without a test the taps
-//! themselves become the network: latency is the time between the first and the last tap of a flow, the receive period
-//! that between arrivals at the last. With a test the taps are ports of its nodes.
+//! A capture is read twice, in bounded memory. The first pass finds taps (interfaces), flows, and the first and last
+//! tap of each flow. The second writes a record of each message at each tap. Without a test the taps themselves become
+//! the network: latency is the time between the first and the last tap of a flow, the receive period that between
+//! arrivals at the last. With a test the taps are ports of its nodes.
 //!
-//! Timestamps are moved to one octet before they become times, so that no figure mixes two: without a test to the first
-//! octet at every tap (first octet to first octet; a store-and-forward device takes 8 L / R less from its last bit in to its
-//! first bit out); with one as the simulator's records are, from the preamble out to the last octet in.
+//! Timestamps are converted to one octet before they become times, so that no figure mixes two: without a test to the
+//! first octet at every tap (first octet to first octet; a store-and-forward device takes 8 L / R less from its last
+//! bit in to its first bit out); with one as in the simulator's records, from the preamble out to the last octet in.
 
 mod frames;
 mod gaps;
@@ -33,82 +33,82 @@ use mapping::Map;
 pub use order::{Order, TapError, Test};
 use scan::{Contents, Tap};
 
-/// What was made of them.
+/// Result of importing captures.
 #[derive(Debug, Serialize)]
 pub struct Taken {
-    /// The campaign that the taps themselves make; absent with a test.
+    /// Campaign that the taps themselves imply; absent with a test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub campaign: Option<Campaign>,
     /// Time of the first frame, ns since 1970; times in the records count from it.
     pub epoch_realtime_ns: i64,
     /// Records written.
     pub records: u64,
-    /// The taps.
+    /// Reports of the taps.
     pub taps: Vec<TapReport>,
-    /// What of the files could not be used.
+    /// Unusable parts of the files.
     pub troubles: Vec<TroubleReport>,
-    /// By flow that the test does not have: messages left out.
+    /// Number of messages left out, by flow that the test does not have.
     pub unknown_flows: BTreeMap<u16, u64>,
-    /// Stretches of time in which the fate of messages is not known.
+    /// Intervals in which the fate of messages is unknown.
     pub gaps: Vec<Gap>,
 }
 
-/// A tap and what came by it.
+/// Report of a tap.
 #[derive(Debug, Serialize)]
 pub struct TapReport {
-    /// Its name.
+    /// Name of the tap.
     pub name: String,
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// The node of the plan it is at.
+    /// Name of its node in the plan.
     pub node: String,
-    /// The port there, from 1.
+    /// Port of that node, from 1.
     pub port: u16,
-    /// By what it timestamps, and which octet; `null` where the file does not say.
+    /// Kind and octet of its timestamps; `null` if the file does not state them.
     pub timestamps: Option<Timestamps>,
-    /// The octet its timestamps were taken to belong to, where the file does not say.
+    /// Octet assumed for its timestamps, if the file does not state it.
     pub octet: Octet,
-    /// The octet its times were moved to, where that is one.
+    /// Octet to which its times were converted, if it is the same for all.
     pub reference: &'static str,
     /// Line rate, bit/s.
     pub rate_bps: Option<u64>,
     /// Smallest step of its timestamps, ns.
     pub step_ns: f64,
-    /// Frames in the file.
+    /// Number of frames in the file.
     pub frames: u64,
-    /// Messages of ours among them.
+    /// Number of messages of Wiregauge.
     pub messages: u64,
-    /// Those whose CRC, or whose frame check sequence, does not match.
+    /// Number of messages with a wrong CRC or frame check sequence.
     pub damaged: u64,
-    /// Those captured in part, whose CRC nobody can check.
+    /// Number of messages captured in part, whose CRC cannot be checked.
     pub unchecked: u64,
-    /// Frames that are no messages of ours.
+    /// Number of other frames.
     pub foreign: u64,
-    /// Frames the capture itself says it dropped.
+    /// Number of frames that the capture reports as dropped.
     pub dropped: u64,
-    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    /// Greatest amount by which a time precedes an earlier frame's in the file, ps.
     pub back_ps: u64,
-    /// How often a time lies before that of the frame in front of it: a clock that is set back does so once.
+    /// Number of times that precede the previous frame's: one for each step back of a clock.
     pub turns: u64,
 }
 
-/// Frames, or a rest of a file, that could not be used.
+/// Unusable frames, or an unusable rest of a file.
 #[derive(Debug, Serialize)]
 pub struct TroubleReport {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// What.
+    /// The problem.
     pub what: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Whether frames behind it are missing.
+    /// Whether frames after it are missing.
     pub ends_the_file: bool,
 }
 
 /// Reads the captures of `order` and writes the records of their messages as segments below `spool`.
 ///
 /// # Errors
-/// See [`TapError`]; what is wrong within a file is in the answer instead.
+/// See [`TapError`]; problems within a file are in the result instead.
 pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
     let contents = scan::scan(order)?;
     let mut made = None;
@@ -149,7 +149,7 @@ pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
     })
 }
 
-/// What the second pass knows.
+/// State of the second pass.
 struct Writing<'a> {
     order: &'a Order,
     contents: &'a Contents,
@@ -160,14 +160,14 @@ struct Writing<'a> {
     firsts: Firsts,
 }
 
-/// The messages whose first copy came, as far back as copies can be late.
+/// Messages whose first copy has arrived, as far back as copies can be late.
 #[derive(Default)]
 struct Firsts {
     seen: BTreeMap<(u16, bool, bool), BTreeSet<u32>>,
 }
 
 impl Firsts {
-    /// Numbers remembered of a flow, phase and direction.
+    /// Number of sequence numbers remembered for a flow, phase and direction.
     const MOST: usize = 1 << 16;
 
     fn is_first(&mut self, flow: u16, message: &Message) -> bool {
@@ -183,13 +183,13 @@ impl Firsts {
     }
 }
 
-/// Whether a message seen at `node` has come where it should.
+/// Whether a message seen at `node` has reached its destination.
 fn point_is_arrival(flow: &Flow, node: NodeIndex, message: &Message) -> bool {
     if message.is_returning() { node == flow.from } else { flow.receivers().any(|to| to == node) }
 }
 
 impl Writing<'_> {
-    /// Writes the records of all files, side by side, so that they come in the order of time.
+    /// Writes the records of all files, merged in the order of time.
     fn all(&mut self, writer: &mut SegmentWriter) -> Result<(), TapError> {
         let mut files = Vec::new();
         for path in &self.order.files {
@@ -221,7 +221,7 @@ impl Writing<'_> {
         };
         let timestamped = octet(self.order, tap, frame.direction);
         let Ok(time) = i64::try_from(frame.picos - self.epoch_picos) else { return Ok(()) };
-        // The receiver removes the second copy of a flow on both networks; of both there are timestamps of the wire.
+        // The receiver removes the second copy of a flow on both networks; both copies have wire timestamps.
         let is_second = flow.network.is_none()
             && point_is_arrival(flow, node, &message)
             && !self.firsts.is_first(flow.id, &message);
@@ -251,7 +251,7 @@ impl Writing<'_> {
     }
 }
 
-/// A frame that left its reader's buffer.
+/// A frame copied out of its reader's buffer.
 struct Frame {
     interface: usize,
     picos: i128,
@@ -273,7 +273,7 @@ impl Ahead {
         ahead
     }
 
-    /// The next frame, and the one behind it in its place.
+    /// Takes the next frame, and reads the one after it.
     fn take(&mut self) -> Option<Frame> {
         let next = self.reader.next_packet().map(|packet| Frame {
             interface: packet.interface,
@@ -297,7 +297,7 @@ fn flags(message: &Message) -> RecordFlags {
     flags
 }
 
-/// The octet that timestamps of `tap` belong to.
+/// Octet of the timestamps of `tap`.
 fn octet(order: &Order, tap: &Tap, direction: crate::Direction) -> Octet {
     match (tap.timestamps, direction) {
         (Some(timestamps), crate::Direction::Outbound) => timestamps.sent,
@@ -306,12 +306,12 @@ fn octet(order: &Order, tap: &Tap, direction: crate::Direction) -> Octet {
     }
 }
 
-/// A tap of which nothing is known has a clock of its own.
+/// Clock of a tap's records; one with unknown timestamps has its own clock.
 fn clock(tap: &Tap) -> Clock {
     clock_of(tap.timestamps.map(|timestamps| timestamps.kind))
 }
 
-/// The clock that records of a tap with such timestamps are of.
+/// Clock of records with such timestamps.
 pub(crate) fn clock_of(kind: Option<TimestampKind>) -> Clock {
     match kind {
         Some(TimestampKind::Software) => Clock::KernelRealtime,

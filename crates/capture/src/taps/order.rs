@@ -1,4 +1,4 @@
-//! What is asked for, and why it cannot be had.
+//! Parameters of an import, and its errors.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ use wg_record::RecordError;
 use crate::read::ReadError;
 use crate::timestamps::Octet;
 
-/// What to make of which files.
+/// Parameters of an import.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Order {
     /// The captures.
     pub files: Vec<PathBuf>,
-    /// The octet timestamps belong to, for taps that do not say; the first of the frame where nobody does.
+    /// Octet of the timestamps, for taps that do not state it; default: the first of the frame.
     #[serde(default)]
     pub octet: Option<Octet>,
-    /// Line rate in bit/s, for taps that do not say.
+    /// Line rate in bit/s, for taps that do not state it.
     #[serde(default)]
     pub rate_bps: Option<u64>,
-    /// By name of a tap: the node, or `node:port`, of the test it is at.
+    /// Place in the test, a node or `node:port`, by name of the tap.
     #[serde(default)]
     pub places: BTreeMap<String, String>,
     /// The test and the run of it that was captured.
@@ -29,10 +29,10 @@ pub struct Order {
     pub test: Option<Test>,
 }
 
-/// Interfaces that can be imported at once: each may become a node, and one more lies beyond them.
+/// Greatest number of interfaces imported at once: each may become a node, and one more lies beyond them.
 pub(super) const MOST_TAPS: usize = 65_534;
 
-/// Why nothing can be made of the files.
+/// Why files cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TapError {
     /// A file cannot be read.
@@ -40,10 +40,10 @@ pub enum TapError {
     Read {
         /// The file.
         file: String,
-        /// Why.
+        /// The error.
         source: ReadError,
     },
-    /// No message of ours anywhere.
+    /// No message of Wiregauge in any file.
     #[error(
         "{files}: no message of wiregauge in {frames} Ethernet frames; messages are UDP datagrams, to whatever port, or \
          frames of EtherType 0x88b5 that begin with the probe header"
@@ -51,18 +51,18 @@ pub enum TapError {
     NoMessage {
         /// The files.
         files: String,
-        /// Frames in them.
+        /// Number of frames in them.
         frames: u64,
     },
-    /// More taps than nodes can be numbered.
+    /// More taps than node numbers.
     #[error(
         "the files have {taps} interfaces in all, and at most {MOST_TAPS} can be imported at once; name fewer files"
     )]
     TooMany {
-        /// Interfaces of all files.
+        /// Number of interfaces of all files.
         taps: usize,
     },
-    /// A tap that is nowhere in the test.
+    /// A tap without a place in the test.
     #[error(
         "tap \"{tap}\" of {file} is at no node of the test; say where with --tap \"{tap}=NODE\" or \"{tap}=NODE:PORT\" (nodes: {nodes})"
     )]
@@ -74,15 +74,15 @@ pub enum TapError {
         /// Nodes of the test.
         nodes: String,
     },
-    /// A tap that is named but not there.
+    /// A place for a tap that does not exist.
     #[error("there is no tap \"{tap}\" in the captures; there are {taps}")]
     NoTap {
-        /// As given.
+        /// Name as given.
         tap: String,
-        /// Those there are.
+        /// Names of the existing taps.
         taps: String,
     },
-    /// A timestamp that cannot be moved.
+    /// A timestamp that cannot be converted to another octet.
     #[error(
         "tap \"{tap}\": its timestamps belong to another octet of the frame than those they are compared with, and without its \
          line rate they cannot be moved; give --rate, for example --rate 1Gbit/s"

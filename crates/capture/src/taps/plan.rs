@@ -1,4 +1,4 @@
-//! The plan that taps themselves make, where no test says what was measured.
+//! The plan that taps themselves imply, if there is no test.
 
 use wg_frame::time::Span;
 use wg_plan::{
@@ -9,9 +9,9 @@ use wg_plan::{
 use crate::taps::order::Order;
 use crate::taps::scan::{Contents, Passing};
 
-/// The far end of what only one tap saw.
+/// Name of the far end, where a flow was seen by one tap only.
 const BEYOND: &str = "beyond the tap";
-/// Rate of a line nobody knows the rate of; nothing is computed from it where timestamps need not be moved.
+/// Assumed rate of a line of unknown rate; not used in computations unless timestamps have to be converted.
 const SOME_RATE: LineRate = LineRate::GIGABIT;
 
 /// Taps as end systems; flows from the first tap that sees them to the last.
@@ -38,7 +38,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
             path = back.iter().rev().map(|tap| *tap as NodeIndex).collect();
         }
         if let [only] = path[..] {
-            // What comes back was turned beyond the tap; what does not come back came from beyond it.
+            // A returning message was turned round beyond the tap; any other came from beyond it.
             path = if back.is_empty() { vec![beyond, only] } else { vec![only, beyond] };
             leads_beyond = true;
         }
@@ -118,7 +118,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
     }
 }
 
-/// What a sender of all that was seen would have been told: numbers up to the greatest, at their mean distance.
+/// The sending task that would have produced these messages: numbers up to the greatest, at their mean distance.
 fn sender(flow: u16, seen: &[&Passing], begin: i128) -> Send {
     let count = |phase: usize| {
         let greatest = seen.iter().filter_map(|passing| passing.greatest[phase]).max();

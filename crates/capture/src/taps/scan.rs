@@ -1,4 +1,4 @@
-//! The first pass: which taps there are, and which flows come by them.
+//! The first pass: taps, and the flows that pass them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::taps::order::{MOST_TAPS, Order, TapError};
 use crate::timestamps::Timestamps;
 use crate::{ReadError, Trouble, printable};
 
-/// Messages of a flow whose times at each tap are kept, to tell the order of taps.
+/// Number of messages of a flow whose times at each tap are stored, to find the order of taps.
 const COMPARED: usize = 512;
 
 /// A tap.
@@ -29,21 +29,21 @@ pub(super) struct Tap {
     pub(super) damaged: u64,
     pub(super) unchecked: u64,
     pub(super) dropped: u64,
-    /// By how much a time lies before the latest in front of it in the file, at most, ps.
+    /// Greatest amount by which a time precedes an earlier frame's in the file, ps.
     pub(super) back_picos: u64,
-    /// How often one lies before the one in front of it.
+    /// Number of times that precede the previous frame's.
     pub(super) turns: u64,
 }
 
 /// A flow in one direction, as one tap sees it.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
-    /// Greatest number of the measured part, and of the warm-up.
+    /// Greatest sequence number of the measured part, and of the warm-up.
     pub(super) greatest: [Option<u32>; 2],
-    /// Times of messages by number: of those that are multiples of a power of two, so that taps whose captures begin and end
-    /// at other times have some in common.
+    /// Times of messages whose number is a multiple of a power of two, by number, so that captures that begin and end
+    /// at different times have some in common.
     pub(super) times: BTreeMap<u32, i128>,
-    /// That power.
+    /// Exponent of that power of two.
     zeros: u32,
     pub(super) first: i128,
     pub(super) last: i128,
@@ -53,19 +53,19 @@ pub(super) struct Passing {
     pub(super) length: u16,
 }
 
-/// All of it.
+/// Contents of all files.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) taps: Vec<Tap>,
-    /// By flow, direction (true: back) and tap.
+    /// Flows seen, by flow, direction (true: back) and tap.
     pub(super) passing: BTreeMap<(u16, bool, usize), Passing>,
-    /// Payloads of flows in raw frames.
+    /// Payload lengths of flows in raw frames.
     pub(super) payloads: BTreeMap<u16, u16>,
     pub(super) first_picos: i128,
     pub(super) last_picos: i128,
-    /// By file: the times of its first and its last frame, of whatever interface.
+    /// Times of the first and the last frame of each file, on any interface.
     pub(super) spans: Vec<[i128; 2]>,
-    /// File, what, how often.
+    /// File, trouble, and number of occurrences.
     pub(super) troubles: Vec<(String, Trouble, u64)>,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
     if contents.taps.len() > MOST_TAPS {
         return Err(TapError::TooMany { taps: contents.taps.len() });
     }
-    // Interfaces that saw no message of ours are no taps of it.
+    // Interfaces without messages of Wiregauge are no taps.
     if contents.passing.is_empty() {
         let files: Vec<String> = order.files.iter().map(|file| file.display().to_string()).collect();
         let frames = contents.taps.iter().map(|tap| tap.frames).sum();
@@ -162,7 +162,7 @@ impl Contents {
             wg_record::Crc::Unchecked => tap.unchecked += 1,
             wg_record::Crc::Ok => {}
         }
-        // The header of a damaged message is not to be believed.
+        // The header of a damaged message cannot be trusted.
         if !message.is_damaged() {
             self.note_message(number, picos, &message);
         }
@@ -195,7 +195,7 @@ impl Contents {
         }
     }
 
-    /// Gives taps of one name in several files, or of several sections, names of their own.
+    /// Gives distinct names to taps with one name in several files or sections.
     fn name_apart(&mut self, order: &Order) {
         if order.test.is_some() {
             return;
@@ -210,9 +210,9 @@ impl Contents {
         }
     }
 
-    /// The taps that a flow comes by in this direction, in the order in which it does.
+    /// The taps that a flow passes in this direction, in order.
     ///
-    /// By the mean time of the messages that all of them saw; where there are none, by the first time.
+    /// Ordered by the mean time of the messages that all of them saw; without any, by the first time.
     pub(super) fn ways(&self, flow: u16, back: bool) -> Vec<usize> {
         let seen: Vec<(usize, &Passing)> = self
             .passing

@@ -1,4 +1,5 @@
-//! Options of interfaces and frames, in sections of either byte order: written here byte by byte, read as they were meant.
+//! Options of interfaces and frames, in sections of either byte order: written here byte by byte, read as they were
+//! meant.
 
 use std::io::Cursor;
 

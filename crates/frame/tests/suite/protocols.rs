@@ -1,5 +1,5 @@
-//! Frames of the protocols beside our own messages: read back as written, classified as built, against vectors made by hand
-//! from the standards' layouts.
+//! Frames of the protocols beside our own messages: read back as written, classified as built, against vectors made by
+//! hand from the standards' layouts.
 
 use proptest::prelude::*;
 use wg_frame::arinc664::{self, Sender, VirtualLinkError, VirtualLinkId};

@@ -28,7 +28,8 @@ struct Style {
     version: WriterVersion,
     compression: Compression,
     statistics: EnabledStatistics,
-    /// By column: with a dictionary, or else as packed differences where it is of integers and this is true.
+    /// Whether each column has a dictionary; otherwise, an integer column with `deltas` is stored as packed
+    /// differences.
     dictionary: [bool; 12],
     deltas: [bool; 12],
     /// Most bytes of a dictionary; what does not fit goes on without.

@@ -73,7 +73,7 @@ struct Judge<'a> {
     to: NodeIndex,
     /// In the order of time.
     records: &'a [Record],
-    /// By record: which life of its sender it tells of.
+    /// Life of the sender to which each record belongs.
     lives: &'a [usize],
     mutant: Mutant,
 }

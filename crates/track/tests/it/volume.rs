@@ -469,7 +469,7 @@ fn threads_that_write_at_different_times_are_no_jump_of_the_clock() {
     assert_eq!(summary.clock_jumps.len(), 0);
 }
 
-/// Of several files, one that cannot be used is named and the others count.
+/// An unusable file of several is named, and the others count.
 #[test]
 fn an_unusable_part_is_named_and_left_out() {
     let scratch = Scratch::new();

@@ -1,4 +1,5 @@
-//! Reading any bytes as a capture ends, and what it gives is within its bounds; so is the trace made of it for a replay.
+//! Reading any bytes as a capture ends, and what it gives is within its bounds; so is the trace made of it for a
+//! replay.
 
 use std::io::Cursor;
 
