@@ -12,7 +12,7 @@ import pytest
 from synthetic import Columns, Recipe, make
 from wiregauge import results, stats
 from wiregauge.figures import build, printed
-from wiregauge.figures.build import _seen
+from wiregauge.figures.densities import seen_part
 from wiregauge.figures.model import Axis, Figure, Panel, Scatter, Style
 from wiregauge.figures.ticks import extent, logarithmic
 
@@ -71,7 +71,7 @@ def test_one_of_many_is_told_from_rounding(n: int) -> None:
     rng = np.random.default_rng(n)
     values = np.append(rng.normal(1000, 10, n - 1), 9e6)
     shape = stats.density(values, log=True)
-    seen = _seen(shape, float(shape.y.max()))
+    seen = seen_part(shape, float(shape.y.max()))
     assert shape.x[seen][-1] >= 9e6
     gap = (shape.x > 3000) & (shape.x < 3e6)
     assert (shape.y[gap] <= 1e-9 * shape.y.max()).all()

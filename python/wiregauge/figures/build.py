@@ -6,13 +6,13 @@ flows. A figure whose data do not exist (no relay, nothing arrived) is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from wiregauge.figures.clocks import clock_figure
+from wiregauge.figures.densities import densities, latency_density, period_density
 from wiregauge.figures.model import (
     Axis,
     Band,
@@ -26,7 +26,8 @@ from wiregauge.figures.model import (
     told,
 )
 from wiregauge.figures.network import network_figure
-from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
+from wiregauge.figures.palette import PARTS, PATTERNS, variety
+from wiregauge.figures.panels import MOST_PANELS, reading_order, small_multiples, style_of, sweeps_size
 from wiregauge.figures.traces import US, box_of, courses_note, rarities, tail_lines
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.metrics.flow_plan import Size
@@ -36,15 +37,12 @@ from wiregauge.results.shapes import (
     MOST_RUNS,
     BoxShape,
     CourseShape,
-    DensityShape,
     Key,
     Shapes,
     TailShape,
 )
 from wiregauge.results.views import Views
 
-S = TypeVar("S")
-MOST_PANELS = 24
 FAR_APART = 50
 """Ratio of the ends of an axis from which it is logarithmic."""
 
@@ -86,162 +84,6 @@ def _of_some(figure: Figure, left_out: int) -> Figure:
     return replace(figure, notes=[note, *figure.notes])
 
 
-def _name(key: Key) -> str:
-    """A series' name: flow and receiver, without the protocol."""
-    return key.label.partition(" · ")[2]
-
-
-def _by_size(keys: Iterable[Key]) -> bool:
-    """Whether the test sweeps the payload; different payloads of flows alone are no sweep."""
-    sizes: dict[tuple[str, str], set[Size]] = {}
-    for key in keys:
-        sizes.setdefault((key.label, key.rest), set()).add(key.size)
-    return any(len(found) > 1 for found in sizes.values())
-
-
-def _order(key: Key) -> tuple[int, int, Size]:
-    return key.flow, protocol_order(key.protocol), key.size
-
-
-def _style(key: Key, keys: Sequence[Key]) -> Style:
-    names = list(dict.fromkeys(_name(key) for key in sorted(keys, key=_order)))
-    return variety(key.protocol, names.index(_name(key)), len(names))
-
-
-def _panel_title(size: Size | None, rest: str) -> str:
-    return " · ".join(part for part in (size.text if size is not None else "", rest) if part)
-
-
-def _groups(keys: Sequence[Key]) -> tuple[list[tuple[Size | None, str]], int]:
-    """The (size, rest) pairs in reading order and the columns: loads side by side, payloads below each other.
-
-    Without a sweep of the payload the size is None: flows share a panel, whatever each one's payload is.
-    """
-    rests = list(dict.fromkeys(key.rest for key in keys))
-    groups: list[tuple[Size | None, str]]
-    if _by_size(keys):
-        present = {(key.size, key.rest) for key in keys}
-        sizes = sorted({key.size for key in keys})
-        groups = [(size, rest) for size in sizes for rest in rests if (size, rest) in present]
-    else:
-        groups = [(None, rest) for rest in rests]
-    columns = len(rests) if 1 < len(rests) <= 4 else min(3, len(groups))
-    return groups, max(columns, 1)
-
-
-def _cut(groups: Sequence[tuple[Size | None, str]]) -> tuple[Sequence[tuple[Size | None, str]], list[str]]:
-    if len(groups) <= MOST_PANELS:
-        return groups, []
-    return groups[:MOST_PANELS], [
-        f"The first {MOST_PANELS} of {len(groups)} points are drawn; all are in measures.json."
-    ]
-
-
-def _multiples(
-    data: Mapping[Key, S],
-    trace: Callable[[Key, S, Style], Sequence[Trace]],
-    x: Axis,
-    y: Axis,
-) -> tuple[list[Panel], int, list[str]]:
-    keys = list(data)
-    groups, columns = _groups(keys)
-    shown, notes = _cut(groups)
-    panels = [
-        Panel(
-            _panel_title(size, rest),
-            x,
-            y,
-            [
-                part
-                for key in sorted((k for k in keys if size in (None, k.size) and k.rest == rest), key=_order)
-                for part in trace(key, data[key], _style(key, keys))
-            ],
-        )
-        for size, rest in shown
-    ]
-    return panels, columns, notes
-
-
-def _density_lines(data: Mapping[Key, DensityShape]) -> Callable[[Key, DensityShape, Style], list[Trace]]:
-    """A drawer of densities on a shared axis: equal values are a line at their value, as high as the highest one."""
-    top = max((float(shape.y.max()) for shape in data.values() if shape.constant is None), default=1.0)
-
-    def lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
-        if shape.constant is not None:
-            return [Line(key.label, np.full(2, shape.constant / US), np.array([0.0, top]), style)]
-        seen = _seen(shape, top)
-        return [Line(key.label, shape.x[seen] / US, shape.y[seen], style, filled=True)]
-
-    return lines
-
-
-def _seen(shape: DensityShape, top: float) -> slice:
-    """The part of a density that has messages, with one more point on either side.
-
-    The threshold of 1e-9 of `top` is above rounding errors and below one message.
-    """
-    high = np.flatnonzero(shape.y > 1e-9 * top)
-    return slice(max(int(high[0]) - 1, 0), int(high[-1]) + 2) if len(high) else slice(0, 0)
-
-
-def _density_axis(data: Mapping[Key, DensityShape], title: str) -> Axis:
-    """The axis of densities; without numbers where all series are constant."""
-    known = any(shape.constant is None for shape in data.values())
-    return Axis(title) if known else Axis(title, ticks=[(0.0, "0")])
-
-
-def _constants(data: Mapping[Key, DensityShape]) -> list[str]:
-    constant = any(shape.constant is not None for shape in data.values())
-    return ["A plain vertical line: all values are equal, which is no density."] if constant else []
-
-
-def _drawable(data: Mapping[Key, DensityShape]) -> dict[Key, DensityShape]:
-    """Densities with a point: on a logarithmic axis non-positive values have none."""
-    return {key: shape for key, shape in data.items() if len(shape.x)}
-
-
-def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
-    outside = sum(shape.outside for shape in data.values())
-    return [f"{outside} values {why} are not drawn."] if outside else []
-
-
-def latency_density(shapes: Shapes) -> Figure | None:
-    """Densities of the latencies, per payload and load (as MAPS 2015, Figure 5)."""
-    return _densities(
-        shapes.latency,
-        "latency-density",
-        "one-way latency (µs)",
-        "One-way latency: density",
-        "Where one-way latencies lie. A narrow peak: it hardly varies. A second peak or a long tail: some messages "
-        "took another time.",
-        "that are not positive",
-        "latency",
-    )
-
-
-def _densities(
-    data: Mapping[Key, DensityShape],
-    name: str,
-    axis: str,
-    title: str,
-    caption: str,
-    hidden: str,
-    measure: str,
-) -> Figure | None:
-    """A density per decade over a logarithmic axis; `hidden` names the values that it cannot show."""
-    drawn = _drawable(data)
-    if not drawn:
-        return None
-    panels, columns, notes = _multiples(
-        drawn,
-        _density_lines(drawn),
-        Axis(axis, log=True),
-        _density_axis(drawn, "density (1/decade)"),
-    )
-    notes += [*_constants(drawn), *_hidden(data, hidden)]
-    return Figure(name, title, caption, panels, columns, notes=notes, measures=[measure])
-
-
 def latency_by_payload(shapes: Shapes) -> Figure | None:
     """Median with the band p1 to p99 against payload: a panel per flow, a line per protocol."""
     main = {
@@ -250,9 +92,9 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
         # A replay has no single payload to be drawn at.
         if key.size.payload and flow.summaries[flow.plan.main].value("p50") is not None
     }
-    keys = sorted(main, key=_order)
+    keys = sorted(main, key=reading_order)
     payloads = sorted({key.size.payload for key in keys})
-    if not _by_size(keys):
+    if not sweeps_size(keys):
         return None
     panels = []
     boxes = [shapes.main_box[key] for key in keys]
@@ -314,7 +156,7 @@ def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Fig
     def lines(key: Key, shape: TailShape, style: Style) -> list[Trace]:
         return tail_lines(shape, key.label, style, legend=False)
 
-    panels, columns, notes = _multiples(
+    panels, columns, notes = small_multiples(
         tails,
         lines,
         Axis("percentile", log=True, ticks=ticks, span=(1.0, most * 1.1)),
@@ -344,13 +186,15 @@ def split(shapes: Shapes) -> Figure | None:
     if not keys:
         return None
     # For a sweep a panel per flow and a bar per payload; else one panel and a bar per flow.
-    by_size = _by_size(keys)
+    by_size = sweeps_size(keys)
     sizes = sorted({key.size for key in keys})
-    names = list(dict.fromkeys(key.label for key in sorted(keys, key=_order)))
-    groups = list(dict.fromkeys((key.label if by_size else "", key.rest) for key in sorted(keys, key=_order)))
+    names = list(dict.fromkeys(key.label for key in sorted(keys, key=reading_order)))
+    groups = list(
+        dict.fromkeys((key.label if by_size else "", key.rest) for key in sorted(keys, key=reading_order))
+    )
     panels = []
     for number, (label, rest) in enumerate(groups[:MOST_PANELS]):
-        chosen = sorted((k for k in keys if label in ("", k.label) and k.rest == rest), key=_order)
+        chosen = sorted((k for k in keys if label in ("", k.label) and k.rest == rest), key=reading_order)
         x = np.array([float(sizes.index(k.size) if by_size else names.index(k.label)) for k in chosen])
         base = np.zeros(len(chosen))
         traces: list[Trace] = []
@@ -404,7 +248,7 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
         for key in (k for k in keys if k.run == run):
             shape: CourseShape = data[key]
             t, value = shape.marks()
-            style = _style(key, keys)
+            style = style_of(key, keys)
             what = "round trip" if key.relayed else "one-way"
             traces.append(Scatter(f"{key.protocol} · flow {key.flow}: {what}", t, value / US, style, 3, 0.7))
         plan = point[run]
@@ -428,56 +272,12 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
     )
 
 
-def period_density(shapes: Shapes) -> Figure | None:
-    """Densities of transmit periods (as MAPS 2015, Figure 3): a panel per flow and protocol, a line per payload."""
-    data = shapes.period
-    if not data:
-        return None
-    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(data, key=_order)))
-    sizes = sorted({key.size for key in data})
-    panels = []
-    for label, rest in labels[:MOST_PANELS]:
-        mine = sorted((k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
-        top = max((float(data[k].y.max()) * US for k in mine if data[k].constant is None), default=1.0)
-        traces: list[Trace] = []
-        for key in mine:
-            style, shape = ordered(sizes.index(key.size), len(sizes)), data[key]
-            if shape.constant is not None:
-                at = np.full(2, shape.constant / US)
-                traces.append(Line(key.size.text, at, np.array([0.0, top]), style))
-            else:
-                seen = _seen(shape, top / US)
-                traces.append(Line(key.size.text, shape.x[seen] / US, shape.y[seen] * US, style))
-        panels.append(
-            Panel(
-                label + (f" · {rest}" if rest else ""),
-                Axis("transmit period (µs)"),
-                _density_axis({key: data[key] for key in mine}, "density (1/µs)"),
-                traces,
-            )
-        )
-    return Figure(
-        "period-density",
-        "Transmit period: density",
-        "Regularity of the sender: the jitter that the instrument itself adds."
-        + (
-            " The central 98 % and what is near them are in view; the box plot below shows the rest."
-            if any(shape.outside for shape in data.values())
-            else ""
-        ),
-        panels,
-        min(2, len(panels)),
-        notes=[*_constants(data), *_hidden(data, "outside the view")],
-        measures=["period", "period_jitter"],
-    )
-
-
 def period_box(shapes: Shapes) -> Figure | None:
     """Transmit periods as boxes (as MAPS 2015, Figure 4), with all outliers and again enlarged to the whiskers."""
     data = shapes.period_box
     if not data:
         return None
-    keys = sorted(data, key=_order)
+    keys = sorted(data, key=reading_order)
     sizes = sorted({key.size for key in keys})
     ticks = [(float(k), p.tick) for k, p in enumerate(sizes)]
     x = Axis("payload (B)", ticks=ticks)
@@ -531,7 +331,7 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Si
 
 def send_error(shapes: Shapes) -> Figure | None:
     """Deviation of senders from their schedules."""
-    return _densities(
+    return densities(
         shapes.send_error,
         "send-error",
         "actual after intended send (µs)",
@@ -561,7 +361,7 @@ def outcomes(shapes: Shapes) -> Figure | None:
     panels = []
     used = [name for name in OUTCOME_STYLES if any(flow.outcomes[name] for flow in results.values())]
     placed: dict[tuple[str, str], list[Key]] = {}
-    for key in sorted(results, key=_order):
+    for key in sorted(results, key=reading_order):
         placed.setdefault((key.label, key.rest), []).append(key)
     labels = list(placed)
     missing = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wiregauge.figures.build import MOST_PANELS
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Style, Trace, told
 from wiregauge.figures.palette import GREY, VERMILION, verdict_style
+from wiregauge.figures.panels import MOST_PANELS
 from wiregauge.figures.traces import US
 from wiregauge.measures.comparing.trend import Trend, TrendSeries
 from wiregauge.measures.comparing.trend_judging import TrendPoint

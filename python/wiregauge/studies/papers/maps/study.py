@@ -12,7 +12,8 @@ from typing import Any
 from wiregauge.calibrate.agentwork import listen
 from wiregauge.calibrate.clocks import clock_results
 from wiregauge.calibrate.errors import CalibrationError
-from wiregauge.figures.build import latency_density, period_box, period_density
+from wiregauge.figures.build import period_box
+from wiregauge.figures.densities import latency_density, period_density
 from wiregauge.figures.model import Figure
 from wiregauge.records import RunDirectory
 from wiregauge.results import shapes
