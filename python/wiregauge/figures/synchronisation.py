@@ -18,7 +18,7 @@ from wiregauge.figures.palette import (
     YELLOW,
     ordered,
 )
-from wiregauge.measures.metrics.clusters import ClusterResult
+from wiregauge.records.reported import ClusterReport
 from wiregauge.results.sync_view import STATES, SyncView
 
 __all__ = ["sync_figure"]
@@ -28,7 +28,7 @@ _COLOURS = dict(
 )
 
 
-def sync_figure(view: SyncView, clusters: tuple[ClusterResult, ...]) -> Figure | None:
+def sync_figure(view: SyncView, clusters: tuple[ClusterReport, ...]) -> Figure | None:
     """A lane per device with its states, and below the precision of each cluster; None without clusters."""
     if not view.states:
         return None
@@ -92,7 +92,7 @@ def sync_figure(view: SyncView, clusters: tuple[ClusterResult, ...]) -> Figure |
     )
 
 
-def _precision(view: SyncView, clusters: tuple[ClusterResult, ...]) -> list[Trace]:
+def _precision(view: SyncView, clusters: tuple[ClusterReport, ...]) -> list[Trace]:
     traces: list[Trace] = [
         Line(
             f"precision, cluster of {shape.master}" if len(view.precision) > 1 else "precision",

@@ -13,14 +13,11 @@ from wiregauge.measures.judge_flows import judge_flows, read_flow
 from wiregauge.measures.large import are_many
 from wiregauge.measures.limits import OfRun, judge_limits
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
-from wiregauge.measures.metrics.clusters import clusters_of
 from wiregauge.measures.metrics.contracts import bag_violations
-from wiregauge.measures.metrics.credits import credits_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.judgement import FlowResult, Grade, RunResult
 from wiregauge.measures.metrics.line_time import line_time, on_the_same_links
 from wiregauge.measures.metrics.live_network import NetworkResult, no_network
-from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.releases import network_of
 from wiregauge.measures.metrics.shards import flow_parts, shards
@@ -75,8 +72,8 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
     checks = judge_validity(evidence)
     of_run = OfRun(
         unplanned=evidence.unplanned,
-        clusters=clusters_of(entry.simulation),
-        ptp_domains=ptp_domains_of(entry.simulation),
+        clusters=entry.model.clusters,
+        ptp_domains=entry.model.ptp_domains,
         network=network,
         no_network=no_network(directory.traits.switches, network),
         virtual_time=directory.traits.virtual_time,
@@ -97,7 +94,7 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
         clocks=clocks.measured,
         clusters=tuple(of_run.clusters),
         ptp_domains=tuple(of_run.ptp_domains),
-        credits=credits_of(entry.simulation),
+        credits=entry.model.credits,
         network=network,
     )
 

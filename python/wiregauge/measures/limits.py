@@ -21,18 +21,17 @@ from wiregauge.measures.definitions.units import count_of, in_unit, untapped
 from wiregauge.measures.flow_measures import PAIRS, SERVICE
 from wiregauge.measures.instrument import Range, constant_cancels, instrument_range, too_fast
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
-from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.pairs import distribution_of
-from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.ptp_figures import ptp_quantity
 from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.release_figures import release_quantity
 from wiregauge.measures.metrics.releases import MEASURE as RELEASE_ERROR
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP, UNPAIRED
 from wiregauge.measures.quantities import NoFigureError, flow_quantities, quantity
+from wiregauge.records.reported import ClusterReport, PtpDomainReport
 from wiregauge.stats.sketch import Sketch
 
 _UNHEARD_OF = Definition("", "", "", "ns", "")
@@ -67,8 +66,8 @@ class OfRun:
     """What limits on a run as a whole are held against."""
 
     unplanned: Mapping[str, int] = field(default_factory=dict)
-    clusters: Sequence[ClusterResult] = ()
-    ptp_domains: Sequence[PtpDomainResult] = ()
+    clusters: Sequence[ClusterReport] = ()
+    ptp_domains: Sequence[PtpDomainReport] = ()
     network: NetworkResult | None = None
     no_network: str = ""
     """Why nothing is known of a network that an agent plays; empty where something is."""

@@ -33,7 +33,7 @@ def in_ns(picoseconds: int | None) -> float | None:
     return picoseconds / 1000 if picoseconds is not None else None
 
 
-class _Reported(msgspec.Struct, frozen=True, kw_only=True):
+class _Reported(msgspec.Struct, frozen=True):
     """A part of a report."""
 
 
@@ -343,7 +343,7 @@ class FilterReport(_Reported, frozen=True):
 
 
 class CreditReport(_Reported, frozen=True):
-    """The credit of a shaped queue, in 10^-12 bits."""
+    """The credit of a shaped queue over a run, in 10^-12 bits."""
 
     node: str
     port: int
@@ -353,7 +353,29 @@ class CreditReport(_Reported, frozen=True):
     least_pbit: int
     least_at_ps: int
     whole_from_ps: int
+    """From when truth has every corner of it …"""
     whole_to_ps: int
+    """… and to when."""
+
+    @property
+    def max_bit(self) -> float:
+        """The greatest credit, bits."""
+        return self.greatest_pbit / 10**12
+
+    @property
+    def max_at_ns(self) -> float:
+        """When it was greatest, ns of the run."""
+        return self.greatest_at_ps / 1000
+
+    @property
+    def min_bit(self) -> float:
+        """The least credit, bits."""
+        return self.least_pbit / 10**12
+
+    @property
+    def min_at_ns(self) -> float:
+        """When it was least, ns of the run."""
+        return self.least_at_ps / 1000
 
 
 class SynchroniserReport(_Reported, frozen=True):
@@ -366,11 +388,18 @@ class SynchroniserReport(_Reported, frozen=True):
     synchronised_at_ps: int | None
     losses: int
     cliques: tuple[int, ...]
+    """By synchronous, asynchronous and relative detection."""
     membership: int
+    node: str = ""
+
+    @property
+    def synchronised_at_ns(self) -> float | None:
+        """When it was synchronised first, ns; None where it never was."""
+        return in_ns(self.synchronised_at_ps)
 
 
 class ClusterReport(_Reported, frozen=True):
-    """An AS6802 cluster."""
+    """An AS6802 cluster; times are None where it never was synchronised."""
 
     domain: int
     priority: int
@@ -378,14 +407,44 @@ class ClusterReport(_Reported, frozen=True):
     precision_ps: int | None
     startup_bound_ps: int
     startup_ps: int | None
-    devices: dict[str, SynchroniserReport]
+    by_name: dict[str, SynchroniserReport] = msgspec.field(name="devices")
+
+    @property
+    def devices(self) -> tuple[SynchroniserReport, ...]:
+        """Its devices, which know their names."""
+        return tuple(msgspec.structs.replace(one, node=name) for name, one in self.by_name.items())
+
+    @property
+    def correct(self) -> tuple[SynchroniserReport, ...]:
+        """Devices that do not fail on purpose."""
+        return tuple(device for device in self.devices if not device.faulty)
+
+    @property
+    def precision_ns(self) -> float | None:
+        """The greatest difference of its clocks, ns."""
+        return in_ns(self.precision_ps)
+
+    @property
+    def precision_bound_ns(self) -> float:
+        """What that must keep, ns."""
+        return self.precision_bound_ps / 1000
+
+    @property
+    def startup_ns(self) -> float | None:
+        """How long it took until all correct devices were synchronised, ns."""
+        return in_ns(self.startup_ps)
+
+    @property
+    def startup_bound_ns(self) -> float:
+        """What that must keep, ns."""
+        return self.startup_bound_ps / 1000
 
 
 class PtpClockReport(_Reported, frozen=True):
-    """A clock of a PTP domain."""
+    """A clock of a PTP domain in a run; times are None where it never was synchronised."""
 
     part: str
-    states: dict[str, str]
+    by_port: dict[str, str] = msgspec.field(name="states")
     grandmaster: str | None
     synchronised: bool
     synchronised_at_ps: int | None
@@ -394,10 +453,42 @@ class PtpClockReport(_Reported, frozen=True):
     error_ps: int
     apart_ps: int
     refused: int
+    """Times that it could not be steered as its filter wanted."""
+    node: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is an ordinary or boundary clock."""
+        return self.part != "transparent-clock"
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states of its ports at the end, in their order."""
+        return tuple(self.by_port.values())
+
+    @property
+    def synchronised_at_ns(self) -> float | None:
+        """When it was synchronised first, ns."""
+        return in_ns(self.synchronised_at_ps)
+
+    @property
+    def offset_ns(self) -> float | None:
+        """The greatest offset from the grandmaster while it was synchronised, ns."""
+        return in_ns(self.offset_ps)
+
+    @property
+    def error_ns(self) -> float:
+        """The greatest that it was off by from true time in the measured part, ns."""
+        return self.error_ps / 1000
+
+    @property
+    def apart_ns(self) -> float:
+        """And from the grandmaster of its domain, synchronised or not; from true time while there was none; ns."""
+        return self.apart_ps / 1000
 
 
 class PtpDomainReport(_Reported, frozen=True):
-    """A PTP domain."""
+    """A PTP domain in a run; times are None where its clocks were never all synchronised."""
 
     number: int
     max_offset_ps: int
@@ -405,7 +496,27 @@ class PtpDomainReport(_Reported, frozen=True):
     grandmaster_changes: int
     synchronised_at_ps: int | None
     precision_ps: int | None
-    clocks: dict[str, PtpClockReport]
+    by_name: dict[str, PtpClockReport] = msgspec.field(name="clocks")
+
+    @property
+    def clocks(self) -> tuple[PtpClockReport, ...]:
+        """Its clocks, which know their names."""
+        return tuple(msgspec.structs.replace(one, node=name) for name, one in self.by_name.items())
+
+    @property
+    def max_offset_ns(self) -> float:
+        """Offsets beyond are no synchronisation, ns."""
+        return self.max_offset_ps / 1000
+
+    @property
+    def synchronised_at_ns(self) -> float | None:
+        """When all its clocks were synchronised first, ns."""
+        return in_ns(self.synchronised_at_ps)
+
+    @property
+    def precision_ns(self) -> float | None:
+        """The greatest difference of its synchronised clocks from then on, ns."""
+        return in_ns(self.precision_ps)
 
 
 class Simulation(_Reported, frozen=True):
@@ -489,6 +600,11 @@ class RunEntry(_Reported, frozen=True):
     clocks_moved_ns: dict[str, float] | None = None
     clock_gate: ClockGate | None = None
     gaps: tuple[dict[str, Any], ...] | None = None
+
+    @property
+    def model(self) -> Simulation:
+        """What the model says of its devices; nothing where there is none."""
+        return self.simulation or Simulation()
 
     def reports(self) -> dict[str, AgentReport]:
         """The reports of agents by their end systems, and of the one that is the network."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wiregauge.measures.definitions.units import duration
-from wiregauge.measures.metrics.clusters import ClusterResult, SynchroniserResult
 from wiregauge.measures.metrics.judgement import Judgement
+from wiregauge.records.reported import ClusterReport, SynchroniserReport
 from wiregauge.report.tables import Cell, Head, Section, Table, place_cell
 
 __all__ = ["cluster_table"]
@@ -30,7 +30,7 @@ def cluster_table(judgement: Judgement) -> Table:
     return Table("Synchronisation", heads, sections)
 
 
-def _title(cluster: ClusterResult) -> str:
+def _title(cluster: ClusterReport) -> str:
     def against(value: float | None, bound: float) -> str:
         return f"{'never' if value is None else duration(value)} (bound {duration(bound)})"
 
@@ -41,7 +41,7 @@ def _title(cluster: ClusterResult) -> str:
     )
 
 
-def _row(device: SynchroniserResult) -> list[Cell]:
+def _row(device: SynchroniserReport) -> list[Cell]:
     part = device.part.replace("-", " ") + (", faulty" if device.faulty else "")
     return [
         Cell(device.node, kind="text short"),

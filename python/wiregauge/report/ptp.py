@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.metrics.judgement import Judgement
-from wiregauge.measures.metrics.ptp import PtpClockResult, PtpDomainResult
+from wiregauge.records.reported import PtpClockReport, PtpDomainReport
 from wiregauge.report.tables import Cell, Head, Section, Table, place_cell
 
 __all__ = ["ptp_table"]
@@ -31,7 +31,7 @@ def ptp_table(judgement: Judgement) -> Table:
     return Table("PTP", heads, sections)
 
 
-def _title(domain: PtpDomainResult) -> str:
+def _title(domain: PtpDomainReport) -> str:
     def told(value: float | None) -> str:
         return "never" if value is None else duration(value)
 
@@ -43,7 +43,7 @@ def _title(domain: PtpDomainResult) -> str:
     )
 
 
-def _row(clock: PtpClockResult) -> list[Cell]:
+def _row(clock: PtpClockReport) -> list[Cell]:
     follows = clock.follows
     return [
         Cell(clock.node, kind="text short"),

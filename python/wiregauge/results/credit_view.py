@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.metrics.credits import CreditResult
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.records.reported import CreditReport
 
 __all__ = ["MOST_CREDITS", "CreditShape", "credit_shapes"]
 
@@ -28,7 +28,7 @@ _NANO = 1e9
 class CreditShape:
     """The credit of a shaped queue, bits, linear between its corners."""
 
-    credit: CreditResult
+    credit: CreditReport
     t: Floats
     """Corners over the run, s: of each stretch of time the first, the greatest, the least and the last."""
     bits: Floats
@@ -38,7 +38,7 @@ class CreditShape:
 
 
 def credit_shapes(
-    directory: Recorded, plan: RunPlan, shaped: Sequence[CreditResult]
+    directory: Recorded, plan: RunPlan, shaped: Sequence[CreditReport]
 ) -> tuple[CreditShape, ...]:
     """The queues of a run with the greatest credits. Raises RunDirectoryError for a damaged file."""
     path = directory.truth(plan.index)
@@ -58,7 +58,7 @@ def credit_shapes(
         # One that no frame came to has nothing to draw.
         if own["value"].n_unique() < 2:
             continue
-        near = own.filter(pl.col("time").is_between(*one.whole_ps))
+        near = own.filter(pl.col("time").is_between(one.whole_from_ps, one.whole_to_ps))
         shapes.append(
             CreditShape(
                 one,

@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.judgement import Judgement, RunResult
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub
+from wiregauge.records.reported import ClusterReport
 from wiregauge.results.credit_view import CreditShape, credit_shapes
 from wiregauge.results.gate_view import Opening, port_openings
 from wiregauge.results.ptp_views import PtpShape, ptp_shapes
@@ -94,7 +94,7 @@ class Views:
     queues: tuple[QueueShape, ...] = ()
     clocks: tuple[ClockShape, ...] = ()
     synchronisation: SyncView = field(default_factory=SyncView)
-    clusters: tuple[ClusterResult, ...] = ()
+    clusters: tuple[ClusterReport, ...] = ()
     ptp: tuple[PtpShape, ...] = ()
     credits: tuple[CreditShape, ...] = ()
     shaped: int = 0

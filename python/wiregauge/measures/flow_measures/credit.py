@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wiregauge.measures.definitions import Definition
-from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading, RunReading
-from wiregauge.measures.metrics.credits import CreditResult, changes_priority, class_of, credits_of
+from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
+from wiregauge.measures.metrics.credits import changes_priority, class_of
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.plan import Network, Switch
 from wiregauge.plan.tsn import PortClass, TrafficClass, settings_of
+from wiregauge.records.reported import CreditReport
 
 __all__ = ["CREDIT", "CreditMet", "credit_met"]
 
@@ -52,7 +53,7 @@ class _Credit(FlowMeasure[CreditMet | None]):
     definitions = (_DEFINITION,)
 
     def found(self, reading: FlowReading) -> CreditMet | None:
-        shaped = reading.run.once(_shaped)
+        shaped = reading.run.entry.model.credits
         return credit_met(reading.run.campaign.network, reading.flow, shaped) if shaped else None
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> CreditMet | None:
@@ -79,11 +80,7 @@ class _Credit(FlowMeasure[CreditMet | None]):
 CREDIT = _Credit()
 
 
-def _shaped(run: RunReading) -> tuple[CreditResult, ...]:
-    return credits_of(run.entry.simulation)
-
-
-def credit_met(network: Network, flow: FlowPlan, shaped: Sequence[CreditResult]) -> CreditMet | None:
+def credit_met(network: Network, flow: FlowPlan, shaped: Sequence[CreditReport]) -> CreditMet | None:
     """Of the queues a flow waits in on its way, and back where it is relayed, those that are shaped.
 
     None where there is none, and where a stream gate gives its frames another class, which one is not recorded.

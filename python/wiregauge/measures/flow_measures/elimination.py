@@ -68,7 +68,7 @@ def _uncounted(flow: FlowResult, statistic: str) -> str:
 def _counted(run: RunReading) -> dict[int, Counts]:
     """By flow what the simulator reports of its elimination, by statistic."""
     found: dict[int, Counts] = {}
-    for flow, report in (run.entry.simulation.frer if run.entry.simulation is not None else {}).items():
+    for flow, report in run.entry.model.frer.items():
         counted = {**report.recovery, "latent_errors": report.latent_errors}
         named = ((name, counted.get(name)) for name in _DEFINITION.statistics)
         found[flow] = {name: count for name, count in named if count is not None}

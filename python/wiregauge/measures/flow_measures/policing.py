@@ -58,7 +58,7 @@ POLICING = _Policing()
 def _counted(run: RunReading) -> dict[int, dict[str, int]]:
     """By flow what the simulator reports of its filters, added, by statistic."""
     found: dict[int, dict[str, int]] = {}
-    for report in run.entry.simulation.stream_filters if run.entry.simulation is not None else ():
+    for report in run.entry.model.stream_filters:
         own = found.setdefault(report.flow, dict.fromkeys(_DEFINITION.statistics, 0))
         for name in own:
             own[name] += getattr(report, name)

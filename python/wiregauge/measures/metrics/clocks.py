@@ -20,7 +20,6 @@ from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
-from wiregauge.measures.metrics.ptp import ptp_domains_of
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.plan import NETWORK
@@ -171,7 +170,7 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
     missing = tuple(flow.destination for flow in plan.exchanges if flow.destination not in tracks)
     together = {
         clock.node: (place, clock.apart_ns + grain.get(clock.node, 0.0))
-        for place, domain in enumerate(ptp_domains_of(entry.simulation))
+        for place, domain in enumerate(entry.model.ptp_domains)
         for clock in domain.clocks
         if clock.follows
     }
@@ -220,9 +219,7 @@ def _wrong(campaign: CampaignPlan, run: RunPlan, entry: RunEntry) -> dict[str, f
     for name, stepped in run.stepped.items():
         found[name] = found.get(name, 0.0) + stepped
     # Of clocks that PTP steers the simulator knows what they were off by, steps included.
-    clocks = (
-        clock for domain in ptp_domains_of(entry.simulation) for clock in domain.clocks if clock.follows
-    )
+    clocks = (clock for domain in entry.model.ptp_domains for clock in domain.clocks if clock.follows)
     return found | {clock.node: clock.error_ns for clock in clocks}
 
 

@@ -7,13 +7,13 @@ from math import inf
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.metrics.clusters import ClusterResult
 from wiregauge.measures.metrics.quantity import Quantity
+from wiregauge.records.reported import ClusterReport
 
 __all__ = ["cluster_quantity", "of_synchronised", "worst_time"]
 
 
-def cluster_quantity(measure: str, clusters: Sequence[ClusterResult]) -> Quantity:
+def cluster_quantity(measure: str, clusters: Sequence[ClusterReport]) -> Quantity:
     """The figure of a run that a limit names."""
     unit = DEFINITIONS[measure].unit
     if not clusters:

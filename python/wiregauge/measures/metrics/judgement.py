@@ -17,16 +17,13 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.metrics.clusters import ClusterResult
-from wiregauge.measures.metrics.credits import CreditResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult
-from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.records import Traits, traits_of
-from wiregauge.records.reported import AgentReport
+from wiregauge.records.reported import AgentReport, ClusterReport, CreditReport, PtpDomainReport
 from wiregauge.stats.sketch import Sketch
 from wiregauge.terminal import exits
 
@@ -316,11 +313,11 @@ class RunResult:
     loads: tuple[Load, ...] = ()
     clocks: tuple[ClockResult, ...] = ()
     """Clocks that exchanges compared with the reference."""
-    clusters: tuple[ClusterResult, ...] = ()
+    clusters: tuple[ClusterReport, ...] = ()
     """Devices that synchronise by AS6802."""
-    ptp_domains: tuple[PtpDomainResult, ...] = ()
+    ptp_domains: tuple[PtpDomainReport, ...] = ()
     """Clocks that synchronise by PTP in the simulator."""
-    credits: tuple[CreditResult, ...] = ()
+    credits: tuple[CreditReport, ...] = ()
     """Credits of shaped queues in the simulator."""
     network: NetworkResult | None = None
     """The agent that is the network between the end systems, where one is."""

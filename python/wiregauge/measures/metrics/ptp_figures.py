@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.metrics.cluster_figures import of_synchronised, worst_time
-from wiregauge.measures.metrics.ptp import PtpDomainResult
 from wiregauge.measures.metrics.quantity import Quantity
+from wiregauge.records.reported import PtpDomainReport
 
 __all__ = ["ptp_quantity"]
 
 
-def ptp_quantity(measure: str, domains: Sequence[PtpDomainResult]) -> Quantity:
+def ptp_quantity(measure: str, domains: Sequence[PtpDomainReport]) -> Quantity:
     """The figure of a run that a limit names."""
     unit = DEFINITIONS[measure].unit
     clocks = [clock for domain in domains for clock in domain.clocks if clock.follows]
