@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wiregauge import stats
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
+from wiregauge.measures.flow_measures.pairs import pool_pairs
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Batch, Pending
 from wiregauge.measures.metrics.flow_plan import FlowPlan, Schedule
@@ -22,7 +23,6 @@ from wiregauge.measures.metrics.pairs import OUTWARD, RETURN, Correction, PairLa
 from wiregauge.measures.metrics.percentiles import unsupported
 from wiregauge.measures.metrics.service import OVERHEAD_BYTES, pool_services, serve
 from wiregauge.measures.metrics.summarise import summarise
-from wiregauge.measures.sketched.pair_repeats import pool_pairs
 
 Row = dict[str, Any]
 STAMPS = (*OUTWARD, *RETURN, "tx_wire_b", "rx_wire_b")
