@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from wiregauge.plan import NETWORK
 
@@ -412,7 +413,7 @@ class ClusterReport(_Reported, frozen=True):
     @property
     def devices(self) -> tuple[SynchroniserReport, ...]:
         """Its devices, which know their names."""
-        return tuple(msgspec.structs.replace(one, node=name) for name, one in self.by_name.items())
+        return tuple(replace(one, node=name) for name, one in self.by_name.items())
 
     @property
     def correct(self) -> tuple[SynchroniserReport, ...]:
@@ -501,7 +502,7 @@ class PtpDomainReport(_Reported, frozen=True):
     @property
     def clocks(self) -> tuple[PtpClockReport, ...]:
         """Its clocks, which know their names."""
-        return tuple(msgspec.structs.replace(one, node=name) for name, one in self.by_name.items())
+        return tuple(replace(one, node=name) for name, one in self.by_name.items())
 
     @property
     def max_offset_ns(self) -> float:
