@@ -1,4 +1,4 @@
-"""Where a test runs. A bench builds the network under test and starts one agent per end system."""
+"""The benches: each builds the network under test and starts one agent per end system."""
 
 from __future__ import annotations
 

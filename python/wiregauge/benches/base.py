@@ -1,4 +1,4 @@
-"""What the testmaster needs to know of a bench with agents, whatever it is made of."""
+"""The interface between the testmaster and any bench with agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 SILENCE_S: Final = 8.0
-"""How long an agent may give no sign of life. Two cores with 250 busy agents keep this with room to spare."""
+"""Seconds without an answer after which an agent counts as gone: ample for 250 busy agents on two cores."""
 
 
 class BenchError(Exception):
@@ -34,7 +34,7 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Fact:
-    """Something a reader of the results must know of the bench."""
+    """A fact about the bench that a reader of the results must know."""
 
     name: str
     value: str
@@ -42,20 +42,20 @@ class Fact:
 
 
 class Access(Protocol):
-    """How an agent is reached over a network, and how what it is told is signed."""
+    """Access to an agent over a network, with signatures for what is sent to it."""
 
     def channel(self, address: str, options: Sequence[tuple[str, object]]) -> Any:
         """A gRPC channel to ADDRESS:PORT."""
 
     def sign(self, text: bytes) -> bytes:
-        """A signature that the agent can check."""
+        """A signature that the agent can verify."""
 
 
 @dataclass(frozen=True)
 class AgentPlace:
-    """Where an agent is and what the testmaster tells it about its host."""
+    """The place of an agent, and what the testmaster tells it about its host."""
 
-    end_system: str  # NETWORK where it is the network between them
+    end_system: str  # NETWORK where it plays the network between end systems
     node: int  # its number in the plan
     address: str  # where it listens, unix:PATH or ADDRESS:PORT
     interface: str  # the interface in the network under test; none of the network
@@ -64,14 +64,14 @@ class AgentPlace:
     shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
     access: Access | None = None  # None: over a Unix socket of this user
     own_clock: bool = False  # its host reads another clock than this one
-    patience_s: float = SILENCE_S  # how long it may give no sign of life
+    patience_s: float = SILENCE_S  # how long it may not answer
 
-    fix: bool = False  # its host is set for measuring while the test goes on
-    machine: str = ""  # what tells the kernel of its host from others; empty: that of this host
+    fix: bool = False  # its host is tuned for measuring during the test
+    machine: str = ""  # identifies the kernel of its host; empty: that of this host
 
     own_core: bool = False  # no servicing thread of another agent has its core
     card: bool = False  # at the other end of its link the network plays its interface card
-    # Of the network: each end system with the interface at the other end of its link.
+    # For the network: each end system with the interface at the other end of its link.
     network_ports: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -81,56 +81,56 @@ class AgentPlace:
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Those in the network under test; at least one."""
+        """Its interfaces in the network under test; at least one."""
         return tuple(interface for _, interface in self.network_ports) or (self.interface,)
 
     @property
     def called(self) -> str:
-        """What it is called in a sentence."""
+        """Its name in a sentence."""
         return NETWORK if self.is_network else f"the agent of {self.end_system}"
 
 
 Reach = Callable[[str, Sequence[str], int], Sequence[Sequence[tuple[int, ...]]]]
-"""By which MAC addresses each IPv4 address answers at an end system, asked by requests of so many bytes."""
+"""Finds the MAC addresses that answer for each IPv4 address, seen from an end system, by requests of `int` bytes."""
 
 
 class AgentBench(Protocol):
     """A network of end systems with agents.
 
-    Built by `open`; `close` ends its agents, never raises and may be called at any time.
+    `open` builds it; `close` ends its agents, never raises and may be called at any time.
     """
 
     def open(self, spool: Path) -> Sequence[AgentPlace]:
-        """Builds the network, unless it stands, and starts the agents, which write below `spool`."""
+        """Builds the network, unless it exists, and starts the agents, which write below `spool`."""
 
     def look(self, reach: Reach) -> Sequence[Fact]:
-        """What is seen of the network before the first frame. Raises BenchError where a test cannot be run on it."""
+        """Checks the network before the first frame; returns facts. Raises BenchError where a test cannot run on it."""
 
     def prepare(self, run: Run, captures: Path) -> None:
-        """Sets what differs from run to run, and begins the captures of switches, into files of that folder."""
+        """Applies the settings of a run, and starts the captures of switches, into files of that folder."""
 
     hold_s: float | None
-    """How long captures hold frames back before they drop those that nobody has kept; None: they write all."""
+    """Seconds that captures hold frames back before those that are not requested are dropped; None: all are written."""
 
     def keep_frames(self, from_ns: int, to_ns: int) -> None:
-        """Has captures of switches write what they hold back of a stretch of time, by CLOCK_REALTIME."""
+        """Has captures of switches write their frames from this interval of CLOCK_REALTIME."""
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
-        """Ends the captures of switches; by switch the report of its task, as `TaskReport` of `agent.proto`."""
+        """Ends the captures of switches; returns the report of each switch's task, as `TaskReport` of `agent.proto`."""
 
     def first_ports(self) -> dict[str, dict[str, Any]]:
-        """By end system the port at the other end of its link, and the frames it has received since it was made.
+        """The port at the other end of each end system's link, and the frames it has received since its creation.
 
-        Empty where the bench cannot look at the network's ports.
+        Empty where the bench cannot read the network's ports.
         """
 
     def facts(self) -> Sequence[Fact]: ...
 
     def agent_failure(self, end_system: str) -> str | None:
-        """Why the agent of this end system is gone, or None while it runs."""
+        """The reason why the agent of this end system is gone, or None while it runs."""
 
     def give_up(self, end_system: str) -> str | None:
-        """Ends an agent that gives no sign of life; what state its process was in, where that explains it."""
+        """Kills an agent that does not answer; returns the state of its process, if that explains it."""
 
     def close(self) -> None: ...
 

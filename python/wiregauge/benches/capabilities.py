@@ -1,9 +1,9 @@
-"""What agents on hosts cannot do, and what namespaces of one machine cannot do beside, asked before anything is built.
+"""Checks, before anything is built, what agents on hosts and namespaces of one machine cannot do.
 
-Each line names something a plan may ask for, how to see it in the plan, and why real frames cannot have it. What is not
-listed here the bench builds, or it belongs to the host itself, as the host model does. What agents cannot do is refused
-by the same sentence wherever they are. Where the model plays the network between namespaces, it carries what the
-simulator does, and what is refused is what its agents, or the kernel below them, cannot do.
+Each line names a feature of plans, how to find it in the plan, and why real frames cannot have it. Features that are
+not listed are built by the bench, or belong to the host itself, like the host model. Features beyond agents are refused
+by the same sentence on all benches. Where the model plays the network between namespaces, all features of the simulator
+are available except those beyond its agents or the kernel below them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PROTOCOLS = {
     "tt": "time-triggered frames need synchronised clocks and a switch with a schedule",
 }
 MOST_OF_A_KIND = 250
-"""End systems, or switches: each end system is a program that has to be in time, and switches share its cores."""
+"""The most end systems, and the most switches: each end system is a process with deadlines, on shared cores."""
 _INCIDENTS = {
     "cut": "cuts a link",
     "babble": "lets a sender babble",
@@ -42,7 +42,7 @@ _INCIDENTS = {
 
 
 def beyond_hosts(campaign: Campaign) -> list[str]:
-    """One sentence for everything in the plan that agents cannot carry, whatever network is between them."""
+    """One sentence for each feature of the plan that agents cannot provide, on any network."""
     found = [*_clocks_and_links(campaign.network)]
     found.extend(
         f'"{node.name}" has interframe-gap="{node.interframe_gap}B": interfaces that carry real frames leave 12 B '
@@ -66,7 +66,7 @@ def beyond_hosts(campaign: Campaign) -> list[str]:
 
 
 def _preemption(name: str, tsn: HostTsn) -> Iterator[str]:
-    """What no command of a host sets."""
+    """Settings of preemption that no host command provides."""
     if tsn.offload != "full" and any(one.preemptable for one in tsn.classes):
         cure = 'write offload="full", or use --bench sim'
         yield f'"{name}" has preemptable classes in <host-tsn>: only cards preempt; {cure}'
@@ -80,9 +80,9 @@ def _preemption(name: str, tsn: HostTsn) -> Iterator[str]:
 
 
 def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list[str]:
-    """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all.
+    """One sentence for each feature of the plan that namespaces cannot provide; empty for none.
 
-    `switches`: who plays what is between the end systems.
+    `switches`: what plays the network between the end systems.
     """
     if switches == "model":
         return _beyond_model(campaign)
@@ -99,7 +99,7 @@ def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list
 
 
 def needs_bridges(campaign: Campaign) -> bool:
-    """Whether a test asks for what only bridges carry: programs that keep clocks speak by frames of their own."""
+    """Whether a test needs bridges: clock programs communicate by their own frames, which the model does not carry."""
     return _keeps_clocks(campaign)
 
 
@@ -109,7 +109,7 @@ def _keeps_clocks(campaign: Campaign) -> bool:
 
 
 def beyond_played(campaign: Campaign, elsewhere: str = "use switches of metal") -> list[str]:
-    """The same where the simulator's engine plays the network in real time; `elsewhere`: who carries more."""
+    """The same where the simulator's engine plays the network in real time; `elsewhere`: a bench that provides more."""
     found = beyond_simulator(campaign)
     if _keeps_clocks(campaign):
         found.append(
@@ -133,7 +133,7 @@ def _beyond_model(campaign: Campaign) -> list[str]:
 
 
 def beyond_simulator(campaign: Campaign) -> list[str]:
-    """One sentence for everything in the plan that the simulator has no model of; without it figures would flatter."""
+    """One sentence for each feature of the plan that the simulator does not model, so that figures would flatter."""
     network = campaign.network
     found: list[str] = []
     for node in network.nodes:
@@ -162,7 +162,7 @@ def _host_tsn(network: Network, why: str) -> Iterator[str]:
 
 def _clocks_and_links(network: Network) -> Iterator[str]:
     for node in network.nodes:
-        # An agent writes every time as the clock of its end system would have shown it.
+        # Agents write all times as the clock of their end system would show them.
         if node.clock is not None and not node.is_end_system:
             yield f'"{node.name}" has a clock of its own: only an agent can plant one'
     for number, link in enumerate(network.links):

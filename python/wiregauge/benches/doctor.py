@@ -1,4 +1,4 @@
-"""What this machine grants to a bench, as its agent program finds it."""
+"""The capabilities of this machine for benches, as its agent program finds them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from wiregauge.benches.base import BenchError, agent_program
 __all__ = ["Findings", "examine", "namespaces_here"]
 
 Findings = dict[str, Any]
-"""What `wiregauge-agent doctor --json` says: `host`, `findings`, `interfaces` and `facts`."""
+"""The content of `wiregauge-agent doctor --json`: `host`, `findings`, `interfaces` and `facts`."""
 
 _SECONDS = 30.0
 
 
 def examine() -> Findings:
-    """What this machine grants; `problem` says why where the agent program cannot tell."""
+    """The capabilities of this machine; `problem` has the reason where the agent program finds none."""
     empty: Findings = {"schema": 1, "host": {}, "findings": []}
     try:
         program = agent_program()
@@ -38,7 +38,7 @@ def examine() -> Findings:
 
 
 def namespaces_here(found: Findings) -> tuple[bool, str, str]:
-    """Whether there are namespaces, in which words, and the cure where there are none."""
+    """Whether namespaces are available, the wording, and the cure where they are not."""
     granted = {item["name"]: item for item in found["findings"]}
     ways = [way for name in ("network-namespaces", "user-namespaces") if (way := granted.get(name))]
     if any(way["granted"] for way in ways):

@@ -1,4 +1,4 @@
-"""Starting the present command again inside namespaces that end with it."""
+"""Restarts the present command inside namespaces that end with it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["enclose", "is_enclosed"]
 
 
 def is_enclosed() -> bool:
-    """Whether this process already is where a netns bench can be opened."""
+    """Whether this process is already inside an enclosure, where a netns bench can be opened."""
     return ENCLOSED in os.environ
 
 
 def enclose(*, rootless: bool) -> NoReturn:
-    """Becomes the same command inside an enclosure. Raises BenchError where the agent program is missing."""
+    """Replaces this process by the same command in an enclosure. Raises BenchError without the agent program."""
     program = str(agent_program())
     command = [program, "enclose", *(["--rootless"] if rootless else [])]
     os.environ[ENCLOSED] = "1"

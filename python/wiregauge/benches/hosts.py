@@ -1,8 +1,8 @@
-"""Real frames between hosts of a lab: agents that were there before, a network that is the lab's own.
+"""Real frames between hosts of a lab, with agents that already run and the lab's own network.
 
-Every end system of the test is on a host of its own, on the interface that the inventory names. The plan takes over the
-addresses that the interfaces have; what is between them is as it is, and what of it can be seen is compared with the
-test. Control goes over TLS, by whatever way leads to the hosts: where that is the network under test, it says so.
+Every end system of the test is on a host of its own, on the interface that the inventory names. The plan uses the
+addresses of the interfaces; the network between them is taken as it is, and its visible parts are compared with the
+test. Control uses TLS over any path to the hosts: where that is the network under test, the bench reports it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["Described", "HostsBench", "LabInterface", "Neighbour", "between", "f
 
 _MAC: Final = 6
 _PATIENCE_S: Final = 30.0
-"""How long a host of a lab may give no sign of life: a control network may be gone for a while."""
+"""Seconds without an answer after which a host of a lab counts as gone: a control network may be down for a while."""
 _LEAST_BYTES: Final = 46
-"""Of what an Ethernet frame carries."""
+"""Least payload of an Ethernet frame, B."""
 _ASK_AT_ONCE: Final = 16
 _UDP_BYTES: Final = 28
-"""Of the headers of IPv4 and UDP."""
+"""Bytes of the headers of IPv4 and UDP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """What is at the other end of a cable, as it says of itself by LLDP (IEEE Std 802.1AB); empty where it does not."""
+    """The device at the other end of a cable, by its LLDP announcement (IEEE Std 802.1AB); unknown fields are empty."""
 
     chassis: str
     """Identifier of the device: mostly a MAC address."""
@@ -47,22 +47,22 @@ class Neighbour:
     port_vlan: int | None
     """The VLAN of untagged frames at that port."""
     source: str
-    """The daemon that heard it."""
+    """The daemon that received the announcement."""
 
     @property
     def device(self) -> str:
-        """What a reader calls the device."""
+        """The device's name, or else its identifier."""
         return self.name or self.chassis
 
     @property
     def text(self) -> str:
-        """As a clause."""
+        """The neighbour as a clause."""
         return f"at port {self.port_description or self.port} of {self.device} (LLDP)"
 
 
 @dataclass(frozen=True, slots=True)
 class LabInterface:
-    """An interface that a host offers for tests. `rate_bps` None where its driver does not tell."""
+    """An interface that a host offers for tests. `rate_bps` is None where its driver does not report it."""
 
     name: str
     mac: tuple[int, ...]
@@ -73,11 +73,11 @@ class LabInterface:
     allowed: bool
     timestamps: str
     neighbours: tuple[Neighbour, ...] = ()
-    """Those a daemon of the host has heard of; none where there is no daemon."""
+    """The neighbours that a daemon of the host has heard of; none without a daemon."""
 
     @property
     def neighbour(self) -> Neighbour | None:
-        """The one at the other end of the cable; None where that is not known, or there seem to be several."""
+        """The neighbour at the other end of the cable; None where unknown, or where there seem to be several."""
         return self.neighbours[0] if len(self.neighbours) == 1 else None
 
 
@@ -87,30 +87,30 @@ class Described:
 
     name: str
     address: str
-    """Where its agent is, ADDRESS:PORT or unix:PATH."""
+    """The address of its agent, ADDRESS:PORT or unix:PATH."""
     access: Access | None
     interface: LabInterface | None
-    """The one that the inventory names, or that its address belongs to."""
+    """The interface that the inventory names, or that the host's address belongs to."""
     facts: Mapping[str, str]
     version: str
     in_use: str
     same_host: bool = False
-    """It is this machine: it reads the same clock as the testmaster."""
+    """Whether it is this machine, which reads the same clock as the testmaster."""
     end_systems: tuple[str, ...] = ()
     control_shares: bool = False
-    """The control connection comes by the interface under test."""
+    """Whether the control connection uses the interface under test."""
     trouble: str = ""
-    """Why nothing is known of it, or it is not to be used."""
+    """The reason why nothing is known of it, or it must not be used."""
     other_macs: tuple[tuple[int, ...], ...] = ()
-    """Of its other interfaces."""
+    """MAC addresses of its other interfaces."""
     place: str = ""
-    """Its name, with the interface where several of it are under test."""
+    """Its name, with the interface where several of its interfaces are under test."""
     leads_to: str = ""
     """The end system at the other end of its cable, where the host is the network between end systems."""
 
 
 def unfit(host: Described) -> str | None:
-    """Why no end system can be on this host, or the network cannot lead to one by it; None where one can."""
+    """Why no end system can be on this host, or the network cannot lead to one over it; None where one can."""
     interface = host.interface
     if host.trouble or host.in_use:
         return host.trouble or host.in_use
@@ -132,9 +132,9 @@ def unfit(host: Described) -> str | None:
 
 
 def between(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Described]:
-    """By end system the interface that leads to it, where a host is the network between them; empty where none is.
+    """The interface that leads to each end system, where a host is the network between them; empty where none is.
 
-    Raises BenchError where it does not lead to all of them, or cannot.
+    Raises BenchError where it does not or cannot lead to all of them.
     """
     leading = {host.leads_to: host for host in hosts if host.leads_to}
     ends = [node.name for node in campaign.network.end_systems.values()]
@@ -162,9 +162,9 @@ def between(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Describ
 
 
 def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Described]:
-    """By end system the host it is on: named ones where they are to be, the others in the order of the inventory.
+    """The host of each end system: where the inventory names it, the others in the order of the inventory.
 
-    Raises BenchError with the reason of every host where they do not suffice.
+    Raises BenchError, with the reason of every host, where there are too few.
     """
     hosts = [host for host in hosts if not host.leads_to]
     reasons = {host.place: unfit(host) for host in hosts}
@@ -220,9 +220,9 @@ def _taken(host: Described, on: Mapping[str, str]) -> str:
 
 
 class HostsBench:
-    """End systems on hosts, which `placed` says. With `fix` they are set for measuring while the test goes on.
+    """End systems on the hosts in `placed`. With `fix` hosts are tuned for measuring during the test.
 
-    `failures` tells, by end system, why an agent that is a process of this host is gone; None while it runs. `led` are
+    `failures` gives, by end system, the reason why an agent process of this host is gone; None while it runs. `led` has
     the interfaces that lead to end systems, where a host is the network between them.
     """
 
@@ -246,7 +246,7 @@ class HostsBench:
 
     @staticmethod
     def with_addresses(campaign: Campaign, placed: Mapping[str, Described]) -> Campaign:
-        """The campaign with the addresses of the interfaces, which keep theirs."""
+        """The campaign with the addresses of the interfaces, which stay as they are."""
 
         def at(name: str) -> dict[str, tuple[int, ...]]:
             interface = placed[name].interface
@@ -261,16 +261,16 @@ class HostsBench:
         return replace(campaign, network=replace(network, nodes=nodes))
 
     def open(self, spool: Path) -> Sequence[AgentPlace]:
-        """The agents, which write where they are."""
+        """The places of the agents, which write on their own hosts."""
         del spool
         on_machine: Counter[str] = Counter()
         places = self._network_place(on_machine) if self._led else []
         for number, node in self._campaign.network.end_systems.items():
             host = self._placed[node.name]
             assert host.interface is not None
-            # Hosts that are containers have one kernel, and its cores, together.
+            # Hosts that are containers share one kernel, and its cores.
             machine = host.facts.get("boot-id") or host.address
-            # Servicing threads of one machine are on cores of their own, from the last one down.
+            # Servicing threads of one machine get cores of their own, from the last one down.
             core = int(host.facts.get("cores", "1") or 1) - 1 - on_machine[machine]
             on_machine[machine] += 1
             places.append(
@@ -293,7 +293,7 @@ class HostsBench:
         return places
 
     def _network_place(self, on_machine: Counter[str]) -> list[AgentPlace]:
-        """The agent that is the network."""
+        """The place of the agent that plays the network."""
         host = next(iter(self._led.values()))
         machine = host.facts.get("boot-id") or host.address
         on_machine[machine] += 1
@@ -317,9 +317,9 @@ class HostsBench:
         ]
 
     def look(self, reach: Reach) -> Sequence[Fact]:
-        """Whether end systems that exchange frames reach one another, with frames of the test's length.
+        """Checks that end systems that exchange frames reach one another, with frames of the test's length.
 
-        Raises BenchError where one does not, or somebody else answers for its address.
+        Raises BenchError where one does not, or another host answers for its address.
         """
         names = self._campaign.network.names
         asked: list[tuple[str, list[str], int]] = []
@@ -338,7 +338,7 @@ class HostsBench:
             answered = pool.map(
                 lambda one: reach(one[0], [self._address(other) for other in one[1]], one[2]), asked
             )
-            # In the order of the network: what fails first there is what is told.
+            # In the order of the network, so that the first failure in it is reported.
             for (name, others, size), macs in zip(asked, answered, strict=True):
                 self._check_answers(reach, name, others, size, macs)
         return [
@@ -346,7 +346,7 @@ class HostsBench:
         ]
 
     def _look_at_cables(self, asked: Sequence[tuple[str, Sequence[str], int]]) -> Sequence[Fact]:
-        """The network is there when a run is: until then nobody answers."""
+        """Checks the cables; the network exists only during a run, so nobody answers before."""
         for name, others, size in asked:
             for end in (name, *others):
                 for host, leads in ((self._placed[end], ""), (self._led[end], f", which leads to {end},")):
@@ -382,7 +382,7 @@ class HostsBench:
         return interface.ipv4[0]
 
     def _unreached(self, name: str, other: str, size: int, *, short: bool) -> str:
-        """Why frames of one end system do not come to another."""
+        """The reason why frames of one end system do not reach another."""
         to = f"{other} ({self._address(other)} on {self._placed[other].place})"
         if short:
             return (
@@ -401,7 +401,7 @@ class HostsBench:
         )
 
     def _check_answer(self, name: str, other: str, macs: Sequence[tuple[int, ...]]) -> None:
-        """Raises BenchError unless only the interface of `other` answers for its address."""
+        """Raises BenchError unless the interface of `other` alone answers for its address."""
         placed = self._placed[other]
         assert placed.interface is not None
         foreign = [mac for mac in macs if mac != placed.interface.mac]
@@ -419,7 +419,7 @@ class HostsBench:
         )
 
     def prepare(self, run: Run, captures: Path) -> None:
-        """Captures of switches are no agent's, unless one is the network."""
+        """Applies a run's settings; there are no captures of switches, unless an agent plays the network."""
         del captures
         if self._led:
             return
@@ -433,18 +433,18 @@ class HostsBench:
             )
 
     def keep_frames(self, from_ns: int, to_ns: int) -> None:
-        """Switches of a lab have no captures."""
+        """Does nothing: switches of a lab have no captures."""
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
-        """There are none."""
+        """No reports, since there are no captures."""
         return {}
 
     def first_ports(self) -> dict[str, dict[str, Any]]:
-        """The lab's ports are not seen."""
+        """Empty: the lab's ports cannot be read."""
         return {}
 
     def facts(self) -> Sequence[Fact]:
-        """What a reader must know: which host each end system is on, and how what is seen differs from the test."""
+        """The facts: the host of each end system, and differences between the visible network and the test."""
         found = [*self._network_facts()]
         rates = {
             self._campaign.network.names[end.node]: link.rate_bps
@@ -512,7 +512,7 @@ class HostsBench:
             )
 
     def _miscabled(self) -> list[str]:
-        """How what neighbours say of themselves differs from the test; nothing is said of what is not known."""
+        """Differences between the neighbours' announcements and the test; unknown neighbours are not mentioned."""
         network = self._campaign.network
         heard = {
             name: neighbour
@@ -545,30 +545,30 @@ class HostsBench:
         return found
 
     def agent_failure(self, end_system: str) -> str | None:
-        """What is known of an agent that is a process of this host."""
+        """The reason why an agent process of this host is gone, if known."""
         asked = self._failures.get(end_system)
         return asked() if asked is not None else None
 
     def give_up(self, end_system: str) -> str | None:
-        """An agent on a host is left alone: its lease ends its run."""
+        """Leaves the agent on its host alone: its lease ends its run."""
         del end_system
         return None
 
     def close(self) -> None:
-        """Nothing here was started for the bench."""
+        """Does nothing: no process was started for the bench."""
 
 
 def _beside(flow: Flow) -> int:
-    """Bytes of a message's frame between its Ethernet header and FCS that are not its payload."""
+    """Bytes between Ethernet header and FCS of a message's frame that are not payload."""
     if flow.protocol == "rc":
-        # Behind the payload is the sequence number, unless it is a part of it.
+        # The sequence number follows the payload, unless it is a part of it.
         link = flow.virtual_link
         return _UDP_BYTES + (0 if link is not None and link.number_within else 1)
     return _UDP_BYTES if flow.protocol in ("udp", "be") else 0
 
 
 def _exchanges(campaign: Campaign) -> dict[int, tuple[set[int], int]]:
-    """By end system those it sends frames to, and the most bytes that one of these has after the Ethernet header."""
+    """The end systems that each one sends frames to, and the most bytes of these after the Ethernet header."""
     found: dict[int, tuple[set[int], int]] = {}
 
     def add(sender: int, receivers: set[int], size: int) -> None:

@@ -1,10 +1,10 @@
-"""Two interfaces of this host joined by a cable, each lent to an end system for the time of a test.
+"""Two interfaces of this host joined by a cable, each lent to an end system during a test.
 
-The kernel would answer a frame from one own interface to another inside the host, without a cable. So each interface
-is moved into the namespace of its end system and given back afterwards. When everything is killed, the kernel gives a
-physical interface back by itself; an interface that is not physical goes with its namespace.
+The kernel would deliver a frame from one of its interfaces to another internally, without the cable. So each interface
+is moved into the namespace of its end system and returned afterwards. When everything is killed, the kernel returns a
+physical interface by itself; other interfaces are removed with their namespace.
 
-An interface with addresses is refused: somebody is reached over it, perhaps who types the command.
+An interface with addresses is refused: it is in use, perhaps by the user's own connection.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from wiregauge.plan import Campaign
 __all__ = ["HostInterface", "InterfacesBench", "lend"]
 
 _HOME: Final = "WIREGAUGE_HOME_NETNS"
-"""Number of the open file of the host's network namespace, in processes of the enclosure."""
+"""Environment variable with the open file of the host's network namespace, for processes of the enclosure."""
 _SEEN: Final = "WIREGAUGE_LENT"
-"""What was seen of the interfaces before the enclosure, where they cannot be seen any more."""
+"""Environment variable with the interfaces as seen before the enclosure, where they are no longer visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostInterface:
-    """An interface of the host. `rate_bps` None where the driver does not tell, or no cable is in."""
+    """An interface of the host. `rate_bps` is None where the driver does not report it, or there is no cable."""
 
     name: str
     mac: tuple[int, ...]
@@ -42,10 +42,10 @@ class HostInterface:
 
 
 def lend(names: Sequence[str]) -> tuple[HostInterface, HostInterface]:
-    """Looks at the two interfaces while they can be seen, and keeps the way back open across `enclose`.
+    """Reads the two interfaces while they are visible, and keeps their return path open across `enclose`.
 
-    Call it before the enclosure and again inside: there it answers what was seen outside. Raises BenchError where
-    one is not to be had, with the reason.
+    Call it before the enclosure and again inside, where it returns what was seen outside. Raises BenchError where
+    one is unavailable, with the reason.
     """
     known = os.environ.get(_SEEN)
     if known is not None:
@@ -130,7 +130,7 @@ class InterfacesBench(NetnsBench):
 
     @staticmethod
     def with_addresses(campaign: Campaign, interfaces: tuple[HostInterface, HostInterface]) -> Campaign:
-        """The campaign with the addresses of the interfaces, which keep theirs."""
+        """The campaign with the addresses of the interfaces, which stay as they are."""
         nodes = tuple(
             replace(node, mac=one.mac) for node, one in zip(campaign.network.nodes, interfaces, strict=True)
         )
@@ -148,7 +148,7 @@ class InterfacesBench(NetnsBench):
         return (int(os.environ[_HOME]),)
 
     def facts(self) -> Sequence[Fact]:
-        """What a reader must know of this bench."""
+        """The facts that a reader must know of this bench."""
         first, second = self._lent
         return [
             Fact(
@@ -161,7 +161,7 @@ class InterfacesBench(NetnsBench):
         ]
 
     def close(self) -> None:
-        """Ends the agents, then gives the interfaces back."""
+        """Ends the agents, then returns the interfaces."""
         super().close()
         self._built = False
         try:

@@ -1,4 +1,4 @@
-"""What the builder of the network and the bench agree on: the names of namespaces, and what the builder is told."""
+"""Names and messages shared by the builder of the network and the bench."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ __all__ = [
 Task = Literal["build", "shape", "return", "remove"]
 
 Switches = Literal["kernel", "model"]
-"""Who plays the switches: bridges of the kernel, or the simulator's engine, driven in real time by frames."""
+"""What plays the switches: bridges of the kernel, or the simulator's engine, driven in real time by frames."""
 
 SWITCHES: Final[Switches] = "model"
-"""Unless somebody chooses."""
+"""The default for what plays the switches."""
 
 NETWORK_PRIORITY: Final = 60
-"""SCHED_FIFO priority of the network where the model plays it: above that of agents, whose frames it has to carry."""
+"""SCHED_FIFO priority of the network where the model plays it: above that of agents, whose frames it carries."""
 
 NETWORK_SPACE: Final = "network"
 """Namespace of the one agent that is the network between the end systems, where the model plays it."""
 
 
 class Order(Plan, frozen=True):
-    """What the builder is told, as JSON on its standard input."""
+    """The order for the builder, as JSON on its standard input."""
 
     network: Network
     task: Task
     link_rate_bps: int | None
     chosen: tuple[tuple[tuple[int, ...], int], ...]
-    """MAC addresses that flows chose as destination, each with the number of the end system it leads to."""
+    """Destination MAC addresses given by flows, each with the number of the end system it leads to."""
     pairs: tuple[tuple[int, int], ...]
-    """End systems and those they send to."""
+    """Pairs of end systems that exchange frames."""
     interfaces: dict[str, str] | None = None
-    """By end system the interface of the host that takes the place of a veth pair."""
+    """Interfaces of the host that replace veth pairs, by end system."""
     were_up: tuple[str, ...] = ()
-    """Those of them that were up."""
+    """The end systems whose interfaces were up before."""
     home: int = -1
-    """Number of the open file of the host's namespace."""
+    """File descriptor of the host's network namespace."""
     switches: Switches = "kernel"
 
 
@@ -57,5 +57,5 @@ def space_name(node: Node) -> str:
 
 
 def network_port(end_system: int) -> str:
-    """In the namespace of the network, the interface at the other end of an end system's link."""
+    """Name, in the network's namespace, of the interface at the other end of an end system's link."""
     return f"h{end_system}"

@@ -1,14 +1,14 @@
 """Real frames between network namespaces of one machine.
 
-Every end system is a network namespace. Who plays what is between them can be chosen. *Kernel*: every switch is a
-namespace, too; links are veth pairs; a commercial switch is the kernel's bridge whose ports are shaped to the rate of
-their links. *Model*: one process more, an agent that is the network, has the other end of every end system's veth pair
-and plays switches, links and interface cards as the simulator does, in real time. Testmaster and agents talk over the
+Every end system is a network namespace. The network between them can be played in two ways. *Kernel*: every switch is
+a namespace, too; links are veth pairs; a commercial switch is the kernel's bridge whose ports are shaped to the rate of
+their links. *Model*: one more process, an agent that is the network, has the other end of every end system's veth pair
+and plays switches, links and interface cards like the simulator, in real time. Testmaster and agents talk over the
 loopback of the enclosure, a network of its own: control never shares a queue with what is measured.
 
-All of it lives inside the enclosure that `wiregauge-agent enclose` made: namespaces for processes, mounts and
-networks that end with the process they belong to. Nothing here has to clean up for the machine to be clean
-again; `close` only ends the agents in good order.
+All of it is inside the enclosure made by `wiregauge-agent enclose`: namespaces for processes, mounts and networks that
+end with the process they belong to. The machine is clean again without any cleaning up; `close` only ends the agents
+regularly.
 
 The road not taken: named namespaces on the host, with a clean-up at the next start. They survive a crash, and
 two runs at a time would have to agree on names.
@@ -50,12 +50,12 @@ from wiregauge.plan import NETWORK, NETWORK_NODE, Attachment, Campaign, Misdirec
 __all__ = ["ENCLOSED", "NetnsBench"]
 
 ENCLOSED: Final = "WIREGAUGE_ENCLOSED"
-"""Environment variable that says this process is inside the enclosure."""
+"""Environment variable that is set inside the enclosure."""
 
 _CONTROL: Final = Path("/run/netns/.control")
-"""Where agents listen: in the enclosure's own file system, which ends with it."""
+"""Directory where agents listen: in the enclosure's own file system, which ends with it."""
 _BUSY: Final = 2_000
-"""Frames of hosts in a second from which on playing the network takes a good part of a core."""
+"""Frames per second of all hosts above which the played network needs much of a core."""
 _START_SECONDS: Final = 10.0
 _BUILD_SECONDS: Final = 60.0
 _NODE_SECONDS: Final = 1.0
@@ -72,7 +72,7 @@ class _Agent:
 
 
 class NetnsBench:
-    """End systems as namespaces; switches as `switches` says."""
+    """End systems as namespaces, and a network that the kernel or the model plays, by `switches`."""
 
     def __init__(self, campaign: Campaign, *, realtime: bool = True, switches: Switches = SWITCHES) -> None:
         self._switches = switches
@@ -90,19 +90,19 @@ class NetnsBench:
         self._interfaces: dict[str, str] = {}
 
     def is_for(self, campaign: Campaign, switches: Switches) -> bool:
-        """Whether a campaign needs just the network that this is, or less of the ways that are entered in it."""
+        """Whether a campaign needs exactly this network, or fewer of the paths that are configured in it."""
         needed = (campaign.network, _chosen(campaign), switches)
         same = needed == (self._network, self._chosen, self._switches)
         return same and _pairs(campaign) <= set(self._pairs)
 
     def remove(self) -> None:
-        """Makes room for another network. Nothing may be open on this one."""
+        """Removes the network to make room for another. It must not be open."""
         if self._built:
             self._work_on_network("remove")
             self._built = False
 
     def build(self) -> None:
-        """Builds the network, unless it stands."""
+        """Builds the network, unless it exists."""
         if ENCLOSED not in os.environ:
             raise BenchError(
                 "the netns bench has to be opened inside its enclosure; use `wiregauge run --bench netns`"
@@ -112,14 +112,14 @@ class NetnsBench:
             self._built = True
 
     def open(self, spool: Path) -> Sequence[AgentPlace]:
-        """Builds the network, unless it stands, and starts the agents, which write below `spool`."""
+        """Builds the network, unless it exists, and starts the agents, which write below `spool`."""
         self.build()
         return self._start_agents(spool.resolve())
 
     def prepare(self, run: Run, captures: Path) -> None:
-        """Sets the rate of all links where the test sweeps it, and begins the captures of switches.
+        """Sets the rate of all links where the test sweeps it, and starts the captures of switches.
 
-        The model is told of both with the run.
+        The model gets both with the run.
         """
         if self._switches == "model":
             return
@@ -129,7 +129,7 @@ class NetnsBench:
         for capture in run.captures:
             node = self._nodes[capture.on]
             if not node.is_end_system:
-                # Agents of this run share the folder around it, and none writes where others may.
+                # Agents of this run share the folder around it; no other user may write there.
                 captures.parent.mkdir(mode=0o700, exist_ok=True)
                 captures.mkdir(exist_ok=True)
                 self._taps[node.name] = Tap(
@@ -141,18 +141,18 @@ class NetnsBench:
                 )
 
     def keep_frames(self, from_ns: int, to_ns: int) -> None:
-        """Has captures of switches write what they hold back of a stretch of time."""
+        """Has captures of switches write their frames from an interval of CLOCK_REALTIME."""
         for tap in self._taps.values():
             tap.keep(from_ns, to_ns)
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
-        """Ends the captures of switches; by switch the report of its task."""
+        """Ends the captures of switches; returns the report of each switch's task."""
         reports = {name: tap.end() for name, tap in self._taps.items()}
         self._taps.clear()
         return reports
 
     def first_ports(self) -> dict[str, dict[str, Any]]:
-        """By end system the port at the other end of its link, and the frames it has received since it was made."""
+        """The port at the other end of each end system's link, and the frames it has received since its creation."""
         if self._switches == "model":
             counters = _received_by(NETWORK_SPACE)
             ports = {node.name: network_port(number) for number, node in self._network.end_systems.items()}
@@ -179,17 +179,17 @@ class NetnsBench:
         return found
 
     def _ports(self, node: int) -> dict[int, int]:
-        """The ports of a node, each with the rate of its link in bit/s."""
+        """The ports of a node with the rates of their links, bit/s."""
         ends = ((link, end) for link in self._network.links for end in link.ends)
         return {end.port: self._rate or link.rate_bps for link, end in ends if end.node == node}
 
     def _order(self, task: Task) -> Order:
-        """What the builder of the network is told."""
+        """The order for the builder of the network."""
         chosen, pairs = tuple(self._chosen), tuple(self._pairs)
         return Order(self._network, task, self._rate, chosen, pairs, switches=self._switches)
 
     def _passed_on(self) -> tuple[int, ...]:
-        """Open files that the builder needs."""
+        """File descriptors that the builder needs."""
         return ()
 
     def _work_on_network(self, task: Task) -> None:
@@ -225,7 +225,7 @@ class NetnsBench:
         places = []
         cores = sorted(os.sched_getaffinity(0))
         if model:
-            # Of two cores it has one to itself only where it has much to do: agents do better with both.
+            # Of two cores it gets one to itself only under heavy load: agents do better with both.
             apart = len(cores) > 2 or (len(cores) == 2 and self._busy)
             own = cores.pop() if apart else cores[-1]
             places.append(
@@ -283,14 +283,14 @@ class NetnsBench:
         self._agents[name] = _Agent(process, errors, reader)
 
     def _listening(self, name: str) -> str:
-        """The address of an agent that was started, once it listens there."""
+        """Waits until an agent that was started listens; its address."""
         agent = self._agents[name]
         address = _await_announcement(name, agent)
         agent.reader.start()
         return address
 
     def agent_failure(self, end_system: str) -> str | None:
-        """Why this agent is gone, or None."""
+        """The reason why this agent is gone, or None."""
         agent = self._agents.get(end_system)
         if agent is None:
             return "it was never started"
@@ -301,7 +301,7 @@ class NetnsBench:
         return f"{how}: {agent.errors[-1]}" if agent.errors else how
 
     def give_up(self, end_system: str) -> str | None:
-        """Kills this agent; why it was silent, where its process shows it."""
+        """Kills this agent; returns why it was silent, where its process shows it."""
         agent = self._agents.get(end_system)
         if agent is None or agent.process.poll() is not None:
             return None
@@ -310,12 +310,12 @@ class NetnsBench:
         return "its process was stopped (SIGSTOP)" if stopped else None
 
     def look(self, reach: Reach) -> Sequence[Fact]:
-        """The network is built, not found."""
+        """No facts: the network is built, not found."""
         del reach
         return ()
 
     def facts(self) -> Sequence[Fact]:
-        """What a reader must know of this bench."""
+        """The facts that a reader must know of this bench."""
         if self._switches == "model":
             return _facts_of_model(self._realtime)
         facts = [
@@ -377,7 +377,7 @@ class NetnsBench:
 
 
 def _facts_of_model(realtime: bool) -> Sequence[Fact]:
-    """What a reader must know of this bench where the model plays the network."""
+    """The facts that a reader must know where the model plays the network."""
     return [
         Fact(
             "network",
@@ -411,7 +411,7 @@ def _facts_of_model(realtime: bool) -> Sequence[Fact]:
 
 
 def _received_by(space: str) -> dict[str, int]:
-    """Frames received by the interfaces of a namespace, by their names; empty where nobody can look."""
+    """Frames received by the interfaces of a namespace, by name; empty where they cannot be read."""
     command = ["nsenter", f"--net=/run/netns/{space}", "--", "cat", "/proc/net/dev"]
     try:
         table = subprocess.run(
@@ -419,19 +419,19 @@ def _received_by(space: str) -> dict[str, int]:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    # proc_net(5): after two heads a line for each interface; the second figure is frames received.
+    # proc_net(5): after two header lines a line for each interface; the second figure is frames received.
     rows = (line.partition(":") for line in table.splitlines()[2:])
     return {name.strip(): int(figures.split()[1]) for name, _, figures in rows}
 
 
 def _frames_per_second(run: Run) -> float:
-    """What the hosts send in a run, on average."""
+    """The average frames per second that hosts send in a run."""
     messages = sum(send.count for send in run.sends) / max(run.duration / 1e12, 1e-9)
     return messages + sum(inject.burst * 1e12 / inject.interval for inject in run.injects)
 
 
 def _chosen(campaign: Campaign) -> list[tuple[tuple[int, ...], int]]:
-    """Destination addresses that flows chose, each with the number of the end system it leads to."""
+    """Destination addresses given by flows, each with the number of the end system it leads to."""
     return sorted(
         {
             (flow.addresses.mac.destination, to)
@@ -444,7 +444,7 @@ def _chosen(campaign: Campaign) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _pairs(campaign: Campaign) -> set[tuple[int, int]]:
-    """Who sends to whom, both ways, by numbers in the plan: for messages, loads, misdirected ones and clocks."""
+    """Pairs of communicating nodes, both ways, by plan numbers: for messages, loads, misdirected ones and clocks."""
     met: set[tuple[int, int]] = set()
     for run in campaign.runs:
         met.update((flow.from_, to) for flow in run.flows for to in flow.receivers)
@@ -469,7 +469,7 @@ def _state(process: int) -> str:
 
 
 def _await_announcement(name: str, agent: _Agent) -> str:
-    """The address the agent says it listens on."""
+    """Waits for the address that the agent announces."""
     line: list[bytes] = []
     assert agent.process.stdout is not None
     stdout = agent.process.stdout

@@ -1,8 +1,8 @@
 """Builds and shapes the network of the netns bench, in a process of its own.
 
 pyroute2 forks a child for every namespace it talks to. In the testmaster, which has threads (gRPC, Polars), such a
-child can inherit a lock nobody will ever release and hang. This process has no threads; it does its work and
-ends. What it made stays, because the namespaces are bound to files in `/run/netns` of the enclosure.
+child can inherit a lock that is never released and hang. This process has no threads; it does its work and
+ends. The network stays, because the namespaces are bound to files in `/run/netns` of the enclosure.
 
 Called as `python -m wiregauge.benches.network`, with an `Order` on standard input. Exit code 0, or 1 and one line on
 standard error.
@@ -29,10 +29,10 @@ from wiregauge.plan import Attachment, Link, Node, Switch
 
 __all__ = ["main"]
 
-# Preamble and start delimiter (8), frame check sequence (4) and inter-frame gap (12) occupy a wire but are
-# not in the kernel's idea of a frame. The shaper counts them, or small frames would get too much of the line.
+# Preamble and start delimiter (8), frame check sequence (4) and inter-frame gap (12) occupy a wire but do not
+# belong to the kernel's frames. The shaper counts them, or small frames would get too much of the line.
 _WIRE_OVERHEAD: Final = 24
-# One largest frame with its overhead and a tag: the least a token bucket must hold to let it pass at all.
+# One largest frame with its overhead and a tag: the least depth of a token bucket that lets it pass at all.
 _BUCKET: Final = 1_546
 _HOST_QUEUE: Final = 4 << 20
 _TICK_NS: Final = 64  # unit of tbf's bucket depth in the kernel interface (PSCHED_SHIFT 6)
@@ -44,18 +44,18 @@ _CARRIER_SECONDS: Final = 10.0
 _RATE32_MAX: Final = (1 << 32) - 1
 _IFF_NOARP: Final = 0x80
 _MTU: Final = 1_600
-"""Of links to the network that the model plays: a frame of 1500 B with every tag there is."""
+"""MTU of links to the network that the model plays, B: a frame of 1500 B with all tags."""
 _OFFLOADS: Final = ("checksum", "gro", "gso", "segmentation", "scatter-gather", "vlan")
-"""Parts of the names of features by which a frame is left unfinished, or made of several, for an interface to end."""
+"""Parts of feature names of offloads that leave a frame unfinished, or merge several, for an interface to complete."""
 
 
 def main() -> int:
-    """Does the one task it is given."""
+    """Executes the one task it is given."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     try:
         if order.task == "remove":
             for name in netns.listnetns():
-                if not name.startswith("."):  # that is where agents listen
+                if not name.startswith("."):  # agents listen there
                     netns.remove(name)
             return 0
         if order.switches == "model":
@@ -86,7 +86,7 @@ class _Builder:
         self._interfaces: dict[str, str] = {}
 
     def build(self, lent: _Lent | None) -> None:
-        """Namespaces, links, addresses, queues. What is lent is not shaped."""
+        """Creates namespaces, links, addresses and queues. Lent interfaces are not shaped."""
         for index, _ in enumerate(self._nodes):
             self._build_node(index)
         if lent is not None:
@@ -101,7 +101,7 @@ class _Builder:
             lent.await_carriers(self._nodes)
 
     def shape(self) -> None:
-        """The token bucket of every port, made or changed."""
+        """Creates or changes the token bucket of every port."""
         for link in self._links:
             for end in link.ends:
                 kind = self._nodes[end.node].kind
@@ -139,7 +139,7 @@ class _Builder:
             space = self._space(end.node)
             index = space.link_lookup(ifname=self._port_name(end))[0]
             if node.is_end_system:
-                # A lent interface keeps its address: the plan has taken it over.
+                # A lent interface keeps its address: the plan uses it.
                 address = {} if made else {"address": _mac(node)}
                 space.link("set", index=index, state="up", **address)
                 space.addr("add", index=index, address=_ipv4(node), prefixlen=15)
@@ -147,9 +147,9 @@ class _Builder:
                 space.link("set", index=index, master=space.link_lookup(ifname="br0")[0], state="up")
 
     def _teach_addresses(self) -> None:
-        """Fixed neighbours and forwarding entries: no ARP and no flooding among the measured frames."""
+        """Adds fixed neighbours and forwarding entries: no ARP and no flooding among the measured frames."""
         interfaces: dict[int, int] = {}
-        # Of those that meet: all of 250 end systems would be 62 250 calls of the kernel.
+        # Only for pairs that meet: all of 250 end systems would be 62 250 kernel calls.
         for here, there in self._pairs:
             space = self._space(here)
             if here not in interfaces:
@@ -168,7 +168,7 @@ class _Builder:
                 space.fdb("add", ifindex=index, lladdr=mac, flags=_NTF_MASTER, state=_NUD_NOARP)
 
     def _next_ports(self, switch: int) -> dict[int, int]:
-        """Output port of this switch for every end system; the plan has made sure the network is a tree."""
+        """Output port of this switch for every end system; the plan ensures that the network is a tree."""
         neighbours: dict[int, list[tuple[int, int]]] = {}
         for link in self._links:
             for here, there in (link.ends, link.ends[::-1]):
@@ -193,10 +193,10 @@ class _Builder:
 
 
 def _build_around_model(order: Order) -> None:
-    """A namespace for each end system and one for the network, where each end system's link ends.
+    """Creates a namespace for each end system and one for the network, where each end system's link ends.
 
-    The model has the lines: nothing is shaped here. It takes and gives frames past every stack, so each must be whole,
-    with its checksum and its tag, and nobody may answer for the network or speak into it.
+    The model plays the lines: nothing is shaped here. It exchanges frames past every stack, so each must be complete,
+    with its checksum and its tag, and the kernel must not answer for the network or send into it.
     """
     nodes = order.network.end_systems
     spaces = {NETWORK_SPACE: _empty_space(NETWORK_SPACE)}
@@ -222,7 +222,7 @@ def _build_around_model(order: Order) -> None:
 
 
 def _empty_space(name: str) -> NetNS:
-    """A new namespace with nothing but its loopback."""
+    """Creates a namespace with nothing but its loopback."""
     netns.create(name)
     _quieten(name)
     space = NetNS(name)
@@ -231,14 +231,14 @@ def _empty_space(name: str) -> NetNS:
 
 
 def _unload(space: str, interface: str) -> None:
-    """Takes from an interface what it would do in the place of the kernel's stack. Raises OSError if it keeps that."""
+    """Switches off an interface's offloads. Raises OSError if one stays on."""
     with _within(space):
         driver = IoctlEthtool(interface)
         try:
             features = driver.get_features()
             for name in _unfinished(features):
                 features.set_value(name, value=False)
-            # It also says so where the driver, of several ways, keeps none that was asked about.
+            # The kernel also reports this where the driver keeps none of several requested variants.
             with contextlib.suppress(NotSupportedError):
                 driver.set_features(features)
             kept = _unfinished(driver.get_features())
@@ -251,9 +251,9 @@ def _unload(space: str, interface: str) -> None:
 
 
 def _poll(space: NetNS, name: str, index: int, interface: str) -> None:
-    """Has an interface poll its ring, as it must to take XDP frames from its other end, and make no frame of several.
+    """Has an interface poll its ring, as it must to receive XDP frames from its other end, without merging frames.
 
-    A veth polls while it has GRO on, and GRO puts no frames together that would be longer than the most it may make.
+    A veth polls while GRO is on, and GRO merges no frames beyond its size limit.
     """
     try:
         space.link("set", index=index, **{"IFLA_GRO_MAX_SIZE": 1})
@@ -266,7 +266,7 @@ def _poll(space: NetNS, name: str, index: int, interface: str) -> None:
             finally:
                 driver.close()
     except (NetlinkError, NotSupportedError):
-        # Without it (before Linux 5.19) XDP frames do not come, which their sender notices when it tries.
+        # Without it (before Linux 5.19) XDP frames do not arrive, which their sender notices when it tries.
         return
 
 
@@ -280,12 +280,12 @@ def _unfinished(features: EthtoolFeaturesList) -> list[str]:
 
 
 def _teach(space: NetNS, interface: int, other: Node) -> None:
-    """A neighbour for ever: no ARP among the measured frames."""
+    """Adds a permanent neighbour: no ARP among the measured frames."""
     space.neigh("add", dst=_ipv4(other), lladdr=_mac(other), ifindex=interface, state=_NUD_PERMANENT)
 
 
 class _Lent:
-    """Interfaces of the host, taken into namespaces of end systems and given back."""
+    """Interfaces of the host, moved into namespaces of end systems and returned."""
 
     def __init__(self, names: dict[str, str], home: int, were_up: Sequence[str]) -> None:
         self.names = names
@@ -293,14 +293,14 @@ class _Lent:
         self._were_up = were_up
 
     def take(self, nodes: Sequence[Node]) -> None:
-        """Each into the namespace of its end system."""
+        """Moves each interface into the namespace of its end system."""
         with _within(self._home), IPRoute() as kernel:
             for node in nodes:
                 index = kernel.link_lookup(ifname=self.names[node.name])[0]
                 kernel.link("set", index=index, net_ns_fd=space_name(node))
 
     def give_back(self, nodes: Sequence[Node]) -> None:
-        """Each to the host, without our address and up if it was, as far as it is still there."""
+        """Returns each interface to the host, without our address and up if it was, as far as it still exists."""
         for node in nodes:
             with _within(space_name(node)), IPRoute() as kernel:
                 for index in kernel.link_lookup(ifname=self.names[node.name]):
@@ -313,7 +313,7 @@ class _Lent:
                     kernel.link("set", index=index, state="up")
 
     def await_carriers(self, nodes: Sequence[Node]) -> None:
-        """A cable takes seconds to come up. Raises OSError for one that does not."""
+        """Waits for the carriers: a cable takes seconds to come up. Raises OSError for one that does not."""
         patience = time.monotonic() + _CARRIER_SECONDS
         for node in nodes:
             name = self.names[node.name]
@@ -327,7 +327,7 @@ class _Lent:
 
 @contextlib.contextmanager
 def _within(space: str | int) -> Iterator[None]:
-    """This process inside a namespace, by its name or open file."""
+    """Runs the block inside a namespace, by its name or open file."""
     with Path("/proc/self/ns/net").open() as here:
         netns.setns(space)
         try:
@@ -349,10 +349,10 @@ def _ipv4(node: Node) -> str:
 
 
 def _quieten(space: str) -> None:
-    """No IPv6 in the namespace: neighbour discovery would put frames of its own among the measured ones."""
+    """Disables IPv6 in the namespace: neighbour discovery would send its own frames among the measured ones."""
     with _within(space):
         for which in ("all", "default"):
-            # A kernel without IPv6 has nothing to switch off.
+            # A kernel without IPv6 has nothing to disable.
             with contextlib.suppress(FileNotFoundError):
                 Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
 
@@ -360,8 +360,8 @@ def _quieten(space: str) -> None:
 class _WireTbf:
     """pyroute2's `tbf` with the two parameters it leaves out: wire overhead and a bucket of exact depth.
 
-    The library computes the bucket in whole microseconds, which above 1 Gbit/s is less than a frame, and has no
-    way to name the overhead; its table of plugins is the place it offers for that.
+    The library computes the bucket in whole microseconds, which above 1 Gbit/s is less than a frame, and cannot set
+    the overhead; its table of plugins is the intended place for extensions.
     """
 
     parent = TC_H_ROOT
@@ -391,7 +391,7 @@ def _shape(space: NetNS, index: int, rate_bps: int, queue_bytes: int) -> None:
     with contextlib.suppress(NetlinkError):  # there is none yet
         space.tc("del", index=index, parent=TC_H_ROOT)
     if rate > _RATE32_MAX:
-        # Beyond 34 Gbit/s the classic parameter overflows, and no token bucket in software is that fast.
+        # Beyond 34 Gbit/s the classic parameter overflows, and no software token bucket is that fast.
         return
     space.tc("modules")["tbf"] = _WireTbf
     space.tc("add", "tbf", index, 0x10000, rate=rate, limit=queue_bytes)

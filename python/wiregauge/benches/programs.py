@@ -1,4 +1,4 @@
-"""Programs of others, and a kind of socket, that parts of the instrument rest on: whether they are here."""
+"""Checks whether external programs, and AF_XDP sockets, that parts of the instrument need are available."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PROGRAMS = (
     ("tshark", "reading captures with the dissector", "apt install tshark"),
 )
 _AF_XDP = 44
-"""socket(7) has no name for it in Python."""
+"""The address family; Python's socket module has no name for it."""
 
 
 def programs_here(which: Callable[[str], str | None] = shutil.which) -> list[dict[str, Any]]:
-    """Each with its `name`, whether it is `found`, what it is `for`, its place as `detail`, and the `cure`."""
+    """The programs: each with `name`, whether it is `found`, what it is `for`, its path as `detail`, and the `cure`."""
     found = []
     for name, use, cure in _PROGRAMS:
         place = which(name)
@@ -48,7 +48,7 @@ def programs_here(which: Callable[[str], str | None] = shutil.which) -> list[dic
 
 
 def _xdp() -> tuple[str, str]:
-    """Why a socket of this kind cannot be opened, and the cure; empty where it can."""
+    """The reason why an AF_XDP socket cannot be opened, and the cure; empty where it can."""
     try:
         socket.socket(_AF_XDP, socket.SOCK_RAW, 0).close()
     except OSError as error:

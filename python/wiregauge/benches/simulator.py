@@ -1,4 +1,4 @@
-"""The simulator as a bench: what a reader of simulated figures must know of where they come from."""
+"""The simulator as a bench: facts that a reader of simulated figures must know."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["simulator_facts"]
 
 
 def simulator_facts(campaign: Campaign) -> Sequence[Fact]:
-    """What is modelled, and how, in the terms of this test."""
+    """The models and their limits, in the terms of this test."""
     nodes = campaign.network.nodes
     facts = [
         Fact(

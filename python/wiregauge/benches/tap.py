@@ -1,4 +1,4 @@
-"""The capture of a switch of the netns bench: a program of its own, for a switch has no agent."""
+"""The capture of a switch of the netns bench, by a program of its own, since a switch has no agent."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _END_SECONDS: Final = 10.0
 
 
 class Tap:
-    """Captures all ports of a switch into one file from when it is made until `end`.
+    """Captures all ports of a switch into one file, from its construction until `end`.
 
-    `ports` maps a port's number to its rate in bit/s. With `hold_s` frames wait for so long, and only those are written
-    that `keep` names by then. Raises BenchError where the machine refuses.
+    `ports` maps a port's number to its rate in bit/s. With `hold_s` frames are held for so many seconds, and only
+    those that `keep` names by then are written. Raises BenchError where the machine refuses.
     """
 
     def __init__(
         self, node: Node, ports: Mapping[int, int], file: Path, snap: int, hold_s: float | None = None
     ) -> None:
         self._name = node.name
-        # All links of a switch are as fast as each other, or the rate of none is written.
+        # All links of a switch have one rate, or no rate is written.
         rates = set(ports.values())
         rate = ["--rate", str(rates.pop())] if len(rates) == 1 else []
         taps = [part for port in sorted(ports) for part in ("--interface", f"p{port}={self._name}:{port}")]
@@ -57,14 +57,14 @@ class Tap:
             raise BenchError(f"the capture on {self._name} did not start: {_last(said)}")
 
     def keep(self, from_ns: int, to_ns: int) -> None:
-        """Has frames of a stretch of time written, by CLOCK_REALTIME; one that ended hears nothing any more."""
+        """Has frames of an interval of CLOCK_REALTIME written; ignored by a capture that has ended."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.write(f"keep {from_ns} {to_ns}\n")
                 self._process.stdin.flush()
 
     def end(self) -> dict[str, Any]:
-        """Ends the capture; the report of its task."""
+        """Ends the capture; returns the report of its task."""
         self._process.terminate()
         try:
             told, said = self._process.communicate(timeout=_END_SECONDS)

@@ -1,7 +1,7 @@
-"""The same work on a Ray cluster: runs of a sweep and parts of tracking as tasks on other machines.
+"""Execution on a Ray cluster: runs of a sweep and parts of tracking as tasks on other machines.
 
-Where the work is done changes nothing in what comes out. Ray is an extra: nothing here imports it before an engine of
-that name is asked for, and nothing else in the house imports it at all.
+The results do not depend on where the work is done. Ray is an optional dependency: it is imported here only when its
+engine is requested, and nowhere else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Engines by name, and the way to a Ray cluster and back.
+"""Engines by name, and the connection to a Ray cluster.
 
-`local` is this process. `ray` is the cluster that RAY_ADDRESS names, or else a Ray of this machine that lives as long
-as the command. `ray://HOST:PORT` is a cluster elsewhere, through its client port. Road not taken: joining whatever
-cluster happens to run on this machine, as Ray does unasked; where the work is done should be said, not found out.
+`local` is this process. `ray` is the cluster that RAY_ADDRESS names, or else a Ray of this machine that lasts as long
+as the command. `ray://HOST:PORT` is a remote cluster, through its client port. Road not taken: joining any cluster
+that runs on this machine, as Ray does by default; users should choose where the work is done.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from wiregauge.records import RunDirectory, RunDirectoryError
 __all__ = ["Cluster", "EngineError", "EngineNameError", "connected", "read_engine"]
 
 LOOK_S: Final = 0.2
-"""How often the testmaster looks how far its tasks are."""
+"""Seconds between two checks of the tasks' progress."""
 RETRIES: Final = 5
-"""How often a task is tried again whose worker or node died."""
+"""Retries of a task whose worker or node died."""
 
 _ANSWER_S: Final = 5.0
 _NODES_S: Final = 120.0
@@ -47,7 +47,7 @@ _QUIET: Final = {
 
 
 class EngineNameError(Exception):
-    """There is no such engine; the text says which there are."""
+    """There is no such engine; the text lists those that exist."""
 
 
 class EngineError(Exception):
@@ -65,7 +65,7 @@ def read_engine(name: str) -> str:
 
 
 class Cluster:
-    """A Ray to which this process is connected, for the work of one command on one run directory."""
+    """A connection to Ray for the work of one command on one run directory."""
 
     def __init__(self, ray: Any, storage: str | None) -> None:
         self.ray = ray
@@ -79,18 +79,18 @@ class Cluster:
 
     @property
     def processors(self) -> int:
-        """Tasks that can run at a time, as far as the cluster knows."""
+        """The number of tasks that can run at a time, as far as the cluster knows."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
     @contextlib.contextmanager
     def working_on(self, directory: RunDirectory) -> Iterator[None]:
-        """Makes the meeting place of the tasks, checks that every node can do the work, and tidies up after it.
+        """Creates the shared place of the tasks, checks that every node can do the work, and cleans up after the block.
 
         Raises EngineError or StorageError.
         """
         if self.storage is None:
             spool = directory.root.resolve() / "spool"
-            for left_over in spool.glob("cluster-*"):  # of a testmaster that was killed
+            for left_over in spool.glob("cluster-*"):  # left by a testmaster that was killed
                 shutil.rmtree(left_over, ignore_errors=True)
             self._shared = spool / f"cluster-{self.token}"
             try:
@@ -106,13 +106,13 @@ class Cluster:
             self._tidy_up()
 
     def task(self, function: Callable[..., Any], name: str) -> Any:
-        """A function as a task that takes one processor and is tried again when its worker dies."""
+        """A function as a task that uses one processor and is retried when its worker dies."""
         if function not in self._remote:
             self._remote[function] = self.ray.remote(num_cpus=1, max_retries=RETRIES)(function)
         return self._remote[function].options(name=name)
 
     def bring(self, result: Result, name: str, target: Path) -> None:
-        """Puts a file of an attempt where it belongs: whole or not at all. Raises RunDirectoryError, StorageError."""
+        """Moves a file of an attempt to its place, atomically. Raises RunDirectoryError, StorageError."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             if self._shared is not None:
@@ -123,14 +123,14 @@ class Cluster:
             self.storage.get(f"{self.token}/{result.attempt}/{name}", target)
 
     def forget(self, result: Result) -> None:
-        """Removes what an attempt left, once it is where it belongs."""
+        """Removes the files of an attempt, once they are in place."""
         if self._shared is not None:
             shutil.rmtree(self._shared / result.attempt, ignore_errors=True)
         if self.storage is not None:
             self.storage.remove(f"{self.token}/{result.attempt}")
 
     def explained(self, what: str, error: Exception) -> str:
-        """One sentence for whatever Ray says of a task."""
+        """One sentence for an error that Ray reports of a task."""
         exceptions = self.ray.exceptions
         cause = getattr(error, "cause", None)
         if isinstance(error, exceptions.RayTaskError) and cause is not None:
@@ -147,7 +147,7 @@ class Cluster:
         return [node for node in self.ray.nodes() if node["Alive"]]
 
     def _on_each_node(self, function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
-        """A task of no weight on every node, by name of the node."""
+        """Runs a task without resource demand on every node; results by node name."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         task = self.ray.remote(num_cpus=0, max_retries=RETRIES)(function)
@@ -193,7 +193,7 @@ class Cluster:
                 )
 
     def _tidy_up(self) -> None:
-        """Leaves nothing behind, here, in the storage and on the nodes; what cannot be reached any more is let be."""
+        """Removes everything here, in the storage and on the nodes; unreachable nodes are skipped."""
         with contextlib.suppress(Exception):
             refs = (
                 list(self._on_each_node(sweep_away, self.token).values()) if self.storage is not None else []
@@ -210,16 +210,16 @@ class Cluster:
 
 @contextlib.contextmanager
 def connected(engine: str, *, storage: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
-    """Connects to the engine `ray` or `ray://…`. A Ray of this machine has `jobs` processors, all of them unless said.
+    """Connects to the engine `ray` or `ray://…`. A Ray of this machine has `jobs` processors, by default all.
 
-    Nothing reaches standard output before it is left. Raises EngineError or StorageError.
+    Output to standard output is held back inside the block. Raises EngineError or StorageError.
     """
     ray = _ray()
     address = engine if engine != "ray" else os.environ.get("RAY_ADDRESS", "")
     home: str | None = None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address in {"", "local"}:
-        # Sockets below it have names of bounded length: not below wherever TMPDIR points.
+        # Names of its sockets have bounded length: so not below an arbitrary TMPDIR.
         home = tempfile.mkdtemp(prefix="wiregauge-ray-", dir="/tmp")
         options |= {
             "address": "local",
@@ -235,7 +235,7 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
     with contextlib.ExitStack() as ending:
         if home is not None:
             ending.callback(shutil.rmtree, home, ignore_errors=True)
-        # Ray prints to standard output what it notices of workers, whatever it is told.
+        # Ray prints notices of workers to standard output, whatever its settings.
         ending.enter_context(contextlib.redirect_stdout(ending.enter_context(Path(os.devnull).open("w"))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -259,7 +259,7 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
 
 
 def _init(ray: Any, options: dict[str, Any]) -> None:
-    """`ray.init`, again where a cluster did not start the process that serves this client: a busy head is slow."""
+    """`ray.init`, retried where a cluster did not start the process for this client: a busy head is slow."""
     for left in reversed(range(_ATTEMPTS)):
         try:
             ray.init(**options)
@@ -273,7 +273,7 @@ def _init(ray: Any, options: dict[str, Any]) -> None:
 
 
 def _ray() -> Any:
-    """The module, quiet."""
+    """The ray module with its logging silenced."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
@@ -286,7 +286,7 @@ def _ray() -> Any:
 
 
 def _await_answer(address: str) -> None:
-    """Makes sure within some seconds that something answers there that may be a Ray: Ray itself tries for minutes."""
+    """Checks within seconds that a Ray may listen at the address: Ray itself tries for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     cure = "is the cluster running, and is this the address of its head?"
     if not port.isdigit() or not host:

@@ -1,7 +1,7 @@
-"""Putting together what the parts of a run's flows came to.
+"""Merges the results of the parts of a run's flows.
 
 Flows are divided among the parts, so counts add up, lists and rows concatenate, and within a flow the order of rows is
-that of its part already.
+that of its part.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 __all__ = ["merge_entries", "merge_tables"]
 
 SORTED_UP_TO: Final = 4_000_000
-"""Rows that are sorted by flow in memory; of more, flows may alternate, as they do in big runs tracked in one piece."""
+"""The most rows that are sorted by flow in memory; with more, flows may alternate, as in large undivided runs."""
 
 _GROUP: Final = 1 << 20
 _OF_ARROW: Final = b"ARROW:schema"
-"""Written by every writer for itself."""
+"""Metadata key that every writer adds for itself."""
 
 
 def merge_entries(shares: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The entry of tracking.json from the shares of its parts."""
+    """The entry of tracking.json, merged from the parts' entries."""
     whole = dict(shares[0])
     for key in ("records", "out_of_order"):
         whole[key] = sum(share[key] for share in shares)
     whole["unplanned"] = {
         reason: sum(share["unplanned"][reason] for share in shares) for reason in whole["unplanned"]
     }
-    # A stable sort: receivers of a flow stay as the test lists them.
+    # A stable sort: receivers of a flow stay in the order of the test.
     flows = [flow for share in shares for flow in share["flows"]]
     whole["flows"] = sorted(flows, key=lambda flow: int(flow["flow"]))
     for key in ("clock_jumps", "damaged_segments"):
@@ -43,7 +43,7 @@ def merge_entries(shares: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def merge_tables(parts: Sequence[Path], target: Path) -> None:
-    """Writes one table from those of all parts; `target` is replaced when it is whole. Raises RunDirectoryError."""
+    """Merges the tables of all parts into one; `target` is replaced atomically. Raises RunDirectoryError."""
     import pyarrow as pa  # half a second, and every run imports this package
     import pyarrow.parquet as pq
 
@@ -52,7 +52,7 @@ def merge_tables(parts: Sequence[Path], target: Path) -> None:
         files = [pq.ParquetFile(path) for path in parts]
         schema = files[0].schema_arrow
         said = {key: value for key, value in files[0].metadata.metadata.items() if key != _OF_ARROW}
-        # As the tracking kernel names what is in a list; Arrow's own choice is another.
+        # The tracking kernel's name for items of a list; Arrow's default differs.
         with (
             whole(target) as beside,
             pq.ParquetWriter(beside, schema, compression="lz4", use_compliant_nested_type=False) as writer,
@@ -72,7 +72,7 @@ def merge_tables(parts: Sequence[Path], target: Path) -> None:
 
 
 def _by_flow(table: pa.Table) -> pa.Array:
-    """The order of rows: by flow, of sketches those of flows before those of switches; stable."""
+    """The order of rows: by flow, in sketches flows before switches; stable."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Stored records tracked again: here, run after run on all cores, or on a cluster, each run divided by flow."""
+"""Tracks stored records again: locally, run after run on all cores, or on a cluster, each run divided by flow."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def retrack(
     adopt: bool = False,
     tracked: Callable[[int], None],
 ) -> str | None:
-    """Tracks runs again from their stored records on an engine; `tracked` is told each run that is done.
+    """Tracks runs again from their stored records on an engine; `tracked` is called with each finished run.
 
-    `adopt` takes records that are not those the run wrote. A run is replaced as a whole or left as it was. Returns why
-    it was stopped, if it was. Raises RunDirectoryError, and EngineError or StorageError of an engine that is not
+    `adopt` accepts records that differ from those the run wrote. A run is replaced atomically. Returns the reason of a
+    stop, if there was one. Raises RunDirectoryError, and EngineError or StorageError of an engine that is not
     `local`.
     """
     if not adopt:
@@ -50,7 +50,7 @@ def retrack(
         cluster = ending.enter_context(connected(engine, storage=storage)) if engine != "local" else None
         directory.hold()
         ending.callback(directory.close)
-        # What another process did to it before the lock was ours.
+        # Another process may have changed it before the lock was acquired.
         directory.manifest = RunDirectory.open(directory.root).manifest
         for index in indices if adopt else ():
             adopt_records(directory, index)
@@ -78,7 +78,7 @@ def retrack_on(
     parts: int | None,
     tracked: Callable[[int], None],
 ) -> None:
-    """Tracks runs again on a cluster that is working on their directory, in `parts` each, one per processor if None.
+    """Tracks runs again on a cluster that works on their directory, in `parts` each, by default one per processor.
 
     Raises RunDirectoryError, EngineError or StorageError.
     """
@@ -112,7 +112,7 @@ def retrack_on(
 
 
 def _parts(cluster: Cluster, run: Run, wanted: int | None) -> int:
-    """No more parts than there are flows: one without any would read all records for nothing."""
+    """The number of parts, at most one per flow: a part without flows would read all records for nothing."""
     return max(1, min(wanted or cluster.processors, len(run.flows)))
 
 
@@ -125,7 +125,7 @@ def _result(cluster: Cluster, ref: Any, index: int, part: int) -> tasks.Result:
 
 
 def _within_reach(cluster: Cluster, directory: RunDirectory, index: int) -> list[tasks.Stored]:
-    """The records of a run as tasks find them."""
+    """The records of a run, stored where tasks find them."""
     files = [
         tasks.Stored(f"run-{index:04d}/{path.name}", str(path.resolve()), str(path))
         for path in checked_records(directory, index)
@@ -143,7 +143,7 @@ def _put_together(
     targets = dict(zip(("messages", "passages", "sketches"), directory.tables(index), strict=True))
     begin_replacing(directory, index)
     with tempfile.TemporaryDirectory(prefix="cluster-", dir=_spool(directory)) as here:
-        # The messages last: a reader takes them for the sign that all is there.
+        # The messages last: readers take them as the sign that all files are there.
         for table in ("passages", "sketches", "messages"):
             parts = [Path(here) / f"{table}-{part}.parquet" for part in range(len(shares))]
             for result, path in zip(shares, parts, strict=True):
@@ -155,7 +155,7 @@ def _put_together(
 
 
 def _spool(directory: RunDirectory) -> Path:
-    """On the disk of the run directory, so that what is put together there can be moved into place."""
+    """A folder on the disk of the run directory, so that merged files can be moved into place."""
     spool = directory.root / "spool"
     try:
         spool.mkdir(exist_ok=True)

@@ -1,9 +1,9 @@
-"""A place that every node of a cluster reaches, named by a URL that fsspec knows: file://, s3://, gs://, …
+"""Storage that every node of a cluster reaches, at a URL that fsspec knows: file://, s3://, gs://, …
 
-Credentials come from the environment of each node, as the library of the protocol looks for them; a URL that holds
-any is refused, because it would end up in logs and process lists. Road not taken: writing results where they belong
-by way of the storage's own rename, which object stores do not have. What is in the storage is under names that were
-never used before, so that nobody ever reads a half-written file of somebody else.
+Credentials come from the environment of each node, where the library of the protocol finds them; a URL that contains
+any is refused, because it would end up in logs and process lists. Road not taken: moving results into place by the
+storage's own rename, which object stores do not have. Files in the storage have names that were never used before, so
+that nobody reads a half-written file of another attempt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wiregauge.files import whole
 __all__ = ["Storage", "StorageError"]
 
 _WITHOUT_FOLDERS: Final = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "memory"}
-"""Protocols of object stores: a folder is there as soon as an object in it is."""
+"""Protocols of object stores: a folder exists as soon as an object in it does."""
 
 
 class StorageError(Exception):
@@ -28,7 +28,7 @@ class Storage:
     """Files by name below one URL."""
 
     def __init__(self, url: str) -> None:
-        """Raises StorageError when nothing here can talk to such a URL."""
+        """Raises StorageError when no installed library supports such a URL."""
         parts = urlsplit(url)
         if parts.username is not None or parts.password is not None:
             raise StorageError(
@@ -39,7 +39,7 @@ class Storage:
         try:
             from fsspec.core import url_to_fs
 
-            # An instance of our own: a cached one might remember a listing from before.
+            # An own instance: a cached one might have an old listing.
             fs, root = url_to_fs(self.url, skip_instance_cache=True)
         except ImportError as error:
             raise StorageError(
@@ -66,7 +66,7 @@ class Storage:
             raise self._failed(f"{name} cannot be written", error) from error
 
     def get(self, name: str, local: Path) -> None:
-        """Brings a file to this machine; `local` is there when it is whole, or not at all."""
+        """Fetches a file to this machine; `local` appears atomically."""
         try:
             local.parent.mkdir(parents=True, exist_ok=True)
             with whole(local) as beside:
@@ -75,7 +75,7 @@ class Storage:
             raise self._failed(f"{name} cannot be read", error) from error
 
     def remove(self, name: str) -> None:
-        """Removes a file, or a folder with all that is in it; what is not there is removed already."""
+        """Removes a file, or a folder with all its content; missing ones are ignored."""
         try:
             self._fs.rm(f"{self._root}/{name}", recursive=True)
         except FileNotFoundError:

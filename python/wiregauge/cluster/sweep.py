@@ -20,15 +20,15 @@ from wiregauge.runner import Simulated
 __all__ = ["OnCluster"]
 
 _LAST_WORD_S: Final = 120.0
-"""How long a run that was stopped has to hand in what it has."""
+"""Seconds that a stopped run has to return its results."""
 
 
 _AHEAD: Final = 4
-"""Tasks handed to the cluster for each of its processors: a cluster that grows does so when some wait."""
+"""Tasks submitted per processor of the cluster: a cluster that scales grows when some wait."""
 
 
 class OnCluster(Simulated):
-    """The simulator with its runs on a cluster, at most `jobs` of them at a time if said."""
+    """The simulator with its runs on a cluster, at most `jobs` of them at a time if given."""
 
     def __init__(self, cluster: Cluster, *, jobs: int | None = None) -> None:
         super().__init__(jobs=jobs)
@@ -42,7 +42,7 @@ class OnCluster(Simulated):
 
 
 class _ClusterSimulator:
-    """A `Simulator` whose runs are simulated and tracked on nodes; what they leave is put into the run directory."""
+    """A `Simulator` whose runs are simulated and tracked on nodes; results are moved into the run directory."""
 
     def __init__(self, cluster: Cluster, directory: RunDirectory) -> None:
         self._cluster = cluster
@@ -72,7 +72,7 @@ class _ClusterSimulator:
         return None if entry is None else SimulatedRun(entry, result.told["tracking"])
 
     def _followed(self, ref: Any, position: int, watch: Watch) -> bool:
-        """Waits for a task; False when it was stopped and has nothing to hand in."""
+        """Waits for a task; False when it was stopped without a result."""
         cluster = self._cluster
         give_up: float | None = None
         while True:
@@ -83,7 +83,7 @@ class _ClusterSimulator:
             try:
                 watch(share)
             except SimulationStopped:
-                # Asked again and again: a board whose node died has forgotten it.
+                # Stop requests are repeated: a board restarted after its node died has forgotten them.
                 with contextlib.suppress(cluster.errors):
                     cluster.board.stop.remote()
                 now = time.monotonic()
@@ -93,7 +93,7 @@ class _ClusterSimulator:
                     return False
 
     def _shares(self) -> dict[int, float]:
-        """How far the runs are; asked once for all threads that want to know."""
+        """The progress of runs, fetched once for all threads that request it."""
         with self._reading:
             if time.monotonic() - self._read_at >= LOOK_S:
                 with contextlib.suppress(self._cluster.errors):
@@ -103,11 +103,11 @@ class _ClusterSimulator:
 
 
 def _simulate(place: tasks.Place, manifest_json: str, position: int, board: Any) -> tasks.Result:
-    """On a node: the task, with the board as what it notes its progress on."""
+    """On a node: runs the task, with the board for its progress."""
     import ray
 
     def answered(ticket: Any, seconds: float) -> bool | None:
-        # A task that Ray sees waiting lends its processor to another one for good: look, and sleep.
+        # A task that Ray sees waiting loses its processor to another one for good: so poll, and sleep.
         limit = time.monotonic() + seconds
         try:
             while not ray.wait([ticket], timeout=0)[0]:

@@ -1,9 +1,8 @@
-"""What runs on the nodes.
+"""The functions that run on the nodes.
 
-Every task may be run again at any moment, also while an attempt believed dead still works: an attempt has a folder of
-its own, and only the folder whose name comes back with an answer is ever looked at. So results come whole or not at
-all.
-This module imports no Ray: the functions are handed to it by the other side, and the board by name of its methods.
+Every task may be run again at any moment, even while an attempt believed dead still works: each attempt has its own
+folder, and only the folder named in an answer is ever read. So results are complete or absent.
+This module does not import Ray: `engine` makes tasks of its functions, and the board is used by its methods' names.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ _NOTE_EVERY_S: Final = 0.2
 
 
 class Board:
-    """How far each task has come, and whether it should go on; one actor for all of them.
+    """The progress of each task, and whether it should stop; one actor for all of them.
 
-    It knows nothing that cannot be lost: when its node dies, another one begins empty.
+    Its state may be lost: when its node dies, another one starts empty.
     """
 
     def __init__(self) -> None:
@@ -46,33 +45,33 @@ class Board:
         self._stopped = False
 
     def note(self, position: int, share: float) -> bool:
-        """Notes the share of a run that is done, 0 to 1; returns whether it should stop.
+        """Stores the share of a run that is done, 0 to 1; returns whether it should stop.
 
-        Once all were asked to stop no further run has begun.
+        After the stop request no further run counts as begun.
         """
         if not self._stopped or position in self._shares:
             self._shares[position] = share
         return self._stopped
 
     def read(self) -> dict[int, float]:
-        """Shares of all runs that began."""
+        """The shares of all runs that have begun."""
         return self._shares
 
     def stop(self) -> None:
-        """Asks every task to stop."""
+        """Requests every task to stop."""
         self._stopped = True
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where tasks and testmaster meet."""
+    """The place that tasks and testmaster share."""
 
     token: str
-    """Names this command on every node."""
+    """Identifies this command on every node."""
     shared: str | None
-    """A folder that all nodes see under this path …"""
+    """A folder that all nodes see under this path; else None."""
     storage: str | None
-    """… or the URL of a storage that all nodes reach."""
+    """The URL of a storage that all nodes reach; else None."""
 
 
 @dataclass(frozen=True)
@@ -80,30 +79,30 @@ class Stored:
     """A file of stored records."""
 
     name: str
-    """In the storage, …"""
+    """Its name in the storage."""
     path: str
-    """… or where all nodes see it."""
+    """Its path on all nodes, without a storage."""
     said: str
-    """What the testmaster calls it."""
+    """Its name for the testmaster."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an attempt left in its folder."""
+    """The files and the answer of an attempt."""
 
     attempt: str
     files: tuple[str, ...]
-    """Relative to the folder of the attempt."""
+    """Paths relative to the attempt's folder."""
     told: dict[str, Any]
 
 
 def scratch(token: str) -> Path:
-    """Where this node keeps what it works on; `sweep_away` removes it."""
+    """The working folder of this node; `sweep_away` removes it."""
     return Path(tempfile.gettempdir()) / token
 
 
 def look(place: Place) -> dict[str, Any]:
-    """What a node must have before it gets any work."""
+    """Checks and reports what a node needs before it gets any work."""
     seen: bool | str = place.shared is None or Path(place.shared).is_dir()
     if place.storage is not None:
         here = scratch(place.token) / "seen"
@@ -115,15 +114,15 @@ def look(place: Place) -> dict[str, Any]:
 
 
 def sweep_away(token: str) -> None:
-    """Removes what attempts left on this node."""
+    """Removes the files of attempts on this node."""
     shutil.rmtree(scratch(token), ignore_errors=True)
 
 
 def simulate(place: Place, manifest_json: str, position: int, note: Callable[[float], bool]) -> Result:
     """Simulates and tracks one run of a plan; `note` takes the share done and says whether to stop.
 
-    Of the manifest are needed `plan` and of `files` what runs are made from. The entry of the result is None when it
-    should stop before it began.
+    From the manifest `plan` and the sources in `files` are needed. The entry of the result is None when the task was
+    stopped before it began.
     """
     with _attempt(place, f"run-{position:04d}") as folder:
         directory = RunDirectory(folder, {**json.loads(manifest_json), "runs": []})
@@ -151,7 +150,7 @@ def track(
     part: int,
     parts: int,
 ) -> Result:
-    """Tracks one part of the flows of a run from its records, and names files as the testmaster does."""
+    """Tracks one part of the flows of a run from its records, with the testmaster's file names in errors."""
     index = msgspec.json.decode(run_json, type=Run).index
     if place.storage is None:
         here = [file.path for file in records]
@@ -169,10 +168,10 @@ def track(
 def noting(
     post: Callable[[float], Any], answered: Callable[[Any, float], bool | None]
 ) -> Callable[[float], bool]:
-    """Turns a board that is far away into a call that does not wait for it.
+    """Turns a remote board into a call that does not wait for it.
 
-    `post` sends a share and returns a ticket; `answered` waits so many seconds for its answer, None if there is none.
-    The first call waits: a task that was stopped before it began must not begin.
+    `post` sends a share and returns a ticket; `answered` waits some seconds for its answer, None if there is none. The
+    first call waits: a task that was stopped before it began must not begin.
     """
     last = float("-inf")
     ticket: Any = None
@@ -194,12 +193,12 @@ def noting(
 
 @contextlib.contextmanager
 def _attempt(place: Place, name: str) -> Iterator[Path]:
-    """A folder that no other attempt has; what fails leaves nothing."""
+    """A folder unique to this attempt; removed on failure."""
     root = Path(place.shared) if place.shared is not None else scratch(place.token)
     if place.shared is None:
         root.mkdir(parents=True, exist_ok=True)
     folder = root / f"{name}-{uuid.uuid4().hex}"
-    # Without its parent: a shared folder that is gone was taken away because nobody waits for the answer any more.
+    # Without its parent: a missing shared folder was removed because nobody waits for the answer any more.
     folder.mkdir()
     try:
         yield folder
@@ -219,7 +218,7 @@ def _delivered(place: Place, folder: Path, told: dict[str, Any]) -> Result:
 
 
 def _fetched(place: Place, url: str, name: str) -> Path:
-    """A file of the storage on this node, fetched once however many tasks want it."""
+    """A file of the storage on this node, fetched once for all tasks."""
     local = scratch(place.token) / "in" / name
     local.parent.mkdir(parents=True, exist_ok=True)
     with local.with_name(f".{local.name}.lock").open("w") as lock:

@@ -1,7 +1,6 @@
-"""A run directory in the formats of other tools: tables, histograms, test results, metrics.
+"""Exports a run directory to the formats of other tools: tables, histograms, test results, metrics.
 
-`write` does it all, in one file that is whole or not there. Formats and schemas are documented in
-`docs/reference/export.md`.
+`write` makes one file, atomically. Formats and schemas are documented in `docs/reference/export.md`.
 """
 
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError, What

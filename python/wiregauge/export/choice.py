@@ -1,4 +1,4 @@
-"""What to export: which part of the run directory, of which run, flow and measure. Absent: a sentence."""
+"""The selection to export: part of the run directory, run, flow and measure. Raises a sentence if absent."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ WHATS: tuple[str, ...] = get_args(What)
 
 
 class ExportError(Exception):
-    """The export cannot be made as asked for; the text says why and what to do."""
+    """The export cannot be made as requested; the text says why and what to do."""
 
 
 class UnwrittenError(ExportError):
-    """The disk, or who reads standard output, does not take the export."""
+    """The disk, or the reader of standard output, does not accept the export."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """None means all. `flow` is a number or, of multicast flows, the name of one receiver's: `"10 to sensor"`."""
+    """A selection; None means all. `flow` is a number or, for one receiver of a multicast flow, `"10 to sensor"`."""
 
     run: int | None = None
     flow: str | None = None
     measure: str | None = None
     no_formulas: bool = False
-    """csv: texts that a spreadsheet would compute are marked as texts."""
+    """For csv: mark texts that a spreadsheet would compute as texts."""
 
     def check(self, plan: CampaignPlan, done: frozenset[int]) -> None:
         """Raises ExportError for a run, flow or measure that the campaign does not have."""
@@ -50,23 +50,23 @@ class Choice:
             )
 
     def has_run(self, run: RunPlan) -> bool:
-        """Whether the run is chosen."""
+        """Whether a run is selected."""
         return self.run is None or run.index == self.run
 
     def has_flow(self, flow: FlowPlan) -> bool:
-        """Whether the flow is chosen."""
+        """Whether a flow is selected."""
         return self.flow is None or named(flow, self.flow)
 
     def runs(self, judgement: Judgement) -> Iterator[RunResult]:
-        """The chosen runs."""
+        """The selected runs."""
         return (run for run in judgement.runs if self.has_run(run.plan))
 
     def flows(self, run: RunResult) -> Iterator[FlowResult]:
-        """The chosen flows of a run."""
+        """The selected flows of a run."""
         return (flow for flow in run.flows if self.has_flow(flow.plan))
 
     def series(self, flow: FlowResult) -> Iterator[str]:
-        """The chosen measures of a flow that have values."""
+        """The selected measures of a flow that have values."""
         return (
             name
             for name in SERIES

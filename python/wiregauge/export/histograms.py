@@ -3,7 +3,7 @@
 The histograms and their compressed encoding (V2) are made by the `hdrhistogram` package. The lines around them are
 written here: its log writer knows no tags and drops the fraction of the greatest value.
 
-An HdrHistogram holds whole numbers that are not negative. Values are rounded to the nearest ns; a series with a
+An HdrHistogram holds non-negative integers. Values are rounded to the nearest ns; a series with a
 negative value is refused, because a histogram of the rest would look like one of all.
 """
 
@@ -36,9 +36,9 @@ _MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Values of one series in a stretch of time: whole ns and how often; least and greatest as they were, ns.
+    """Values of one series in an interval of time: rounded ns and counts; exact minimum and maximum, ns.
 
-    `start_s` is counted from the epoch of the run, which began at `epoch_ns` of real time.
+    `start_s` counts from the epoch of the run, which began at `epoch_ns` of real time.
     """
 
     tag: str
@@ -52,10 +52,10 @@ class Interval:
 
 
 def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[Interval]:
-    """The chosen series, cut into seconds of the run or in one piece.
+    """The selected series, cut into seconds of the run or in one piece.
 
-    Without a chosen measure, the one a flow is there for: the round trip of relayed flows, the latency of others. Of a
-    flow too large to be held in memory: its sketch, in one piece.
+    Without a selected measure, the main one: the round trip of relayed flows, the latency of others. For a flow too
+    large for memory: its sketch, in one piece.
     """
     epochs = _epochs(judgement.manifest)
     found = []
@@ -70,7 +70,7 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
                     continue
                 series = flow.series[name]
                 _refuse_negative(tag, int(np.count_nonzero(np.rint(series.value) < 0)), len(series.value))
-                # Without a timestamp there is no value of any measure but those of the wire; they count from the start.
+                # Without a timestamp only measures from the wire have values; they count from the start.
                 second = np.floor(np.nan_to_num(series.t) / INTERVAL_S).astype(np.int64) * by_second
                 for k in np.unique(second):
                     values = series.value[second == k]
@@ -91,7 +91,7 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
 
 
 def _whole(tag: str, flow: FlowResult, name: str, epoch_ns: int, run: RunPlan) -> Interval:
-    """A run too big to be held, in one interval: a sketch does not know when."""
+    """A flow too large for memory, in one interval: a sketch has no times."""
     sketch = flow.sketches[name]
     _refuse_negative(tag, sketch.below_zero(), sketch.n)
     cells = np.rint(sketch.middles()).astype(np.int64)
@@ -100,9 +100,9 @@ def _whole(tag: str, flow: FlowResult, name: str, epoch_ns: int, run: RunPlan) -
 
 
 def of_sketches(directory: Recorded, choice: Choice) -> list[Interval]:
-    """The chosen series from the sketches that tracking left: an interval per run, whatever the number of messages.
+    """The selected series from the sketches of tracking: an interval per run, whatever the number of messages.
 
-    A cell of a sketch counts as its middle, so a value is kept to within two thousandths.
+    A cell of a sketch counts as its middle, so a value is exact to two thousandths.
     """
     epochs = _epochs(directory.manifest)
     table = sketches(directory, choice).collect()
@@ -172,7 +172,7 @@ def percentiles(intervals: Sequence[Interval]) -> bytes:
     (interval,) = intervals
     out = io.BytesIO()
     _histogram(interval, max(2, int(interval.cells.max()))).output_percentile_distribution(out, 1.0)
-    # What the package prints as the greatest is the upper end of its cell.
+    # The package prints the upper end of its cell as the maximum.
     out.write(f"#[Exact minimum = {interval.least:.3f}, maximum = {interval.greatest:.3f}]\n".encode())
     return out.getvalue()
 
@@ -191,7 +191,7 @@ def _histogram(interval: Interval, highest: int) -> HdrHistogram:
 
 
 def _cells(values: NDArray[np.float64]) -> tuple[Integers, Integers]:
-    """What falls into one cell of the histogram, counted together: the package takes one value at a time."""
+    """Values in one cell of the histogram, counted together: the package takes one value at a time."""
     whole = np.rint(values).astype(np.int64)
     shift = np.maximum(np.frexp(whole.astype(np.float64))[1] - _SUB_BUCKETS.bit_length() + 1, 0)
     cells, counts = np.unique((whole >> shift) << shift, return_counts=True)
@@ -233,5 +233,5 @@ def _epochs(manifest: Mapping[str, object]) -> dict[int, int]:
 
 
 def _word(text: str) -> str:
-    """Without what ends a tag or a line."""
+    """The text without characters that end a tag or a line."""
     return re.sub(r"[^\w.-]", "_", text)

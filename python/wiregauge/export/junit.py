@@ -2,10 +2,9 @@
 
 A suite per run (and one for the campaign as a whole), a case per limit and per check of validity. A limit that does not
 hold is a failure; what is INVALID or incomplete is an error, and so are the limits it leaves undecided. DEGRADED and
-notes pass, as they do in the verdict, and say so in `system-out`; a check that had nothing to look at is skipped. The
-document keeps to
-`junit.xsd` beside this file: the elements and attributes of the schema of Jenkins' xUnit plugin (junit-10) that are
-used here, in its order; cases keep to Maven Surefire's schema, too.
+notes pass, as in the verdict, and are mentioned in `system-out`; a check without data is skipped. The document conforms
+to `junit.xsd` next to this file: the elements and attributes of the schema of Jenkins' xUnit plugin (junit-10) that
+are used here, in its order; cases conform to Maven Surefire's schema, too.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class _Case:
 
 
 def document(judgement: Judgement, choice: Choice) -> bytes:
-    """The document; with a chosen flow, limits on other flows are left out."""
+    """The document; with a selected flow, limits on other flows are left out."""
     manifest = judgement.manifest
     test = manifest.get("test")
     facts = {
@@ -108,7 +107,7 @@ def _suite(
         again = f" ({seen[case.name]})" if seen[case.name] > 1 else ""
         node = etree.SubElement(suite, "testcase", name=_clean(case.name) + again)
         node.set("classname", _clean(f"{name}.{case.kind}"))
-        # Judging takes no time of its own, and Surefire's schema wants one.
+        # Judging takes no time of its own, but Surefire's schema requires one.
         node.set("time", "0.000")
         if case.outcome == "skipped":
             etree.SubElement(node, case.outcome, message=_clean(case.message))
@@ -176,5 +175,5 @@ def _check(check: Check) -> _Case:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that no XML document can hold."""
+    """The text without characters that XML forbids."""
     return _NO_XML.sub("", text)

@@ -1,7 +1,7 @@
-"""OpenMetrics text (1.0): what a run counted and measured, for Prometheus, Grafana and what reads their format.
+"""OpenMetrics text (1.0): counts and measures of a run, for Prometheus, Grafana and compatible tools.
 
-Names and units follow the standard: seconds, ratios, `_total` for counts. Every sample says run, flow and point of the
-sweep in its labels. The exposition is written by `prometheus_client`.
+Names and units follow the standard: seconds, ratios, `_total` for counts. The labels of every sample give run, flow and
+point of the sweep. The exposition is written by `prometheus_client`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Families:
         self.made: dict[str, Metric] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """What the exposition asks for."""
+        """The families, as the exposition requests them."""
         return iter(self.made.values())
 
     def gauge(self, name: str, unit: str, text: str, labels: dict[str, str], value: float) -> None:
@@ -63,7 +63,7 @@ class _Families:
 
 
 def exposition(judgement: Judgement, choice: Choice) -> bytes:
-    """The exposition, UTF-8, with its `# EOF`."""
+    """The exposition in UTF-8, with its `# EOF`."""
     families = _Families()
     manifest = judgement.manifest
     test = manifest.get("test")
@@ -209,7 +209,7 @@ def _histogram(
     n: int,
     total: float | None,
 ) -> None:
-    """Counts up to each of `BOUNDS_NS`; of a series with negative values no sum, which OpenMetrics forbids."""
+    """Adds counts up to each of `BOUNDS_NS`; without a sum for negative values, which OpenMetrics forbids."""
     family = families.made.setdefault(
         name, HistogramMetricFamily(name, text, labels=list(labels), unit="seconds")
     )
@@ -219,6 +219,6 @@ def _histogram(
 
 
 def at_or_below(values: Floats) -> list[int]:
-    """How many values (ns) lie at or below each of `BOUNDS_NS`."""
+    """The number of values (ns) at or below each of `BOUNDS_NS`."""
     counts: list[int] = np.searchsorted(np.sort(values), BOUNDS_NS, side="right").tolist()
     return counts

@@ -1,8 +1,8 @@
-"""The tables that Parquet, Arrow and CSV carry: records, messages, passages, measures, series.
+"""The tables of Parquet, Arrow and CSV exports: records, messages, passages, measures, series.
 
-They are the tables of the run directory made readable on their own: names instead of indices, a unit in every column
-name that has one, the run and the point of the sweep in every row. Records, messages and passages stay lazy: rows go
-from file to file in batches, whatever the size of the run.
+They are the tables of the run directory made self-contained: names instead of indices, units in column names, the run
+and the point of the sweep in every row. Records, messages and passages stay lazy: rows go from file to file in batches,
+whatever the size of the run.
 
 Schema 1; columns may be added within it, none is renamed or removed (docs/reference/export.md).
 """
@@ -34,18 +34,18 @@ _NEEDED = {
     "passages": ("flow", "sequence", "node", "port", "returning", "came", "left"),
     "sketches": ("flow", "node", "port", "series", "min", "max", "low", "high", "count"),
 }
-"""Columns without which a table is damaged; others came later."""
+"""Columns that a valid table must have; others were added later."""
 FATAL = (KeyboardInterrupt, SystemExit, MemoryError)
-"""What is not Polars' fault, though it derives from BaseException as its panics do."""
+"""Exceptions that are not Polars' fault, though BaseException covers them as it does its panics."""
 
 
 def axis_column(axis: str) -> str:
-    """The column of an axis of the sweep: `point_payload`, `point_link_rate`."""
+    """The column name of an axis of the sweep: `point_payload`, `point_link_rate`."""
     return "point_" + re.sub(r"\W", "_", axis)
 
 
 def records(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
-    """Every record of the chosen runs, in the order of the files; of each file all, or these rows.
+    """Every record of the selected runs, in the order of the files; all rows of each file, or these.
 
     Raises RunDirectoryError for a damaged file.
     """
@@ -73,7 +73,7 @@ def records(directory: Recorded, choice: Choice, rows: range | None = None) -> p
 
 
 def messages(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
-    """Every message of the chosen runs with its outcome; of each file all, or these rows.
+    """Every message of the selected runs with its outcome; all rows of each file, or these.
 
     Raises RunDirectoryError for a damaged file.
     """
@@ -82,7 +82,7 @@ def messages(directory: Recorded, choice: Choice, rows: range | None = None) -> 
     for run in _runs(directory, choice):
         table = _scan(directory, "messages", run, rows)
         columns = table.collect_schema().names()
-        # Tables written before there were two networks have no receiver; nothing was multicast then.
+        # Tables from before redundant networks have no receiver; nothing was multicast then.
         if "to" not in columns:
             only = {flow.id: flow.receiver for flow in run.flows}
             table = table.with_columns(to=_looked_up("flow", only, pl.UInt16()))
@@ -101,7 +101,7 @@ def messages(directory: Recorded, choice: Choice, rows: range | None = None) -> 
                 pl.col("flow"),
                 _looked_up("flow", source, pl.String()).alias("from"),
                 _name_of("to", names),
-                # The first schema of the table did not know that a sender can begin its numbers anew.
+                # The first schema of the table did not allow for senders that restart their numbers.
                 (pl.col("life") if "life" in columns else pl.lit(0)).cast(pl.UInt16).alias("life"),
                 pl.col("sequence", "warm_up"),
                 pl.col("outcome").cast(pl.String),
@@ -120,7 +120,7 @@ def messages(directory: Recorded, choice: Choice, rows: range | None = None) -> 
 
 
 def passages(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
-    """Every passage of a frame through a switch; of each file all, or these rows.
+    """Every passage of a frame through a switch; all rows of each file, or these.
 
     Raises RunDirectoryError for a damaged file.
     """
@@ -140,9 +140,9 @@ def passages(directory: Recorded, choice: Choice, rows: range | None = None) -> 
 
 
 def pieces(what: str, directory: Recorded, choice: Choice) -> Iterator[pl.LazyFrame]:
-    """Records, messages or passages of the chosen runs, some rows at a time: each small enough to be held.
+    """Records, messages or passages of the selected runs in pieces that fit into memory.
 
-    An engine that reads ahead of its writer holds what lies between them, which grows with the run.
+    An engine that reads ahead of its writer would hold all rows between them, which grows with the run.
     """
     made, size = _PIECES[what]
     runs = _runs(directory, choice)
@@ -160,11 +160,11 @@ _PIECES: dict[str, tuple[Callable[[Recorded, Choice, range | None], pl.LazyFrame
     "messages": (messages, 1 << 18),
     "passages": (passages, 1 << 19),
 }
-"""How each is made, and rows of a piece: whole row groups of the files that tracking writes."""
+"""The function for each table, and rows of a piece: whole row groups of the files that tracking writes."""
 
 
 def sketches(directory: Recorded, choice: Choice) -> pl.LazyFrame:
-    """Every cell of every sketch that tracking left. Raises RunDirectoryError for a damaged file."""
+    """Every cell of every sketch of tracking. Raises RunDirectoryError for a damaged file."""
     names = _names(directory.plan)
     parts = []
     for run in _runs(directory, choice):
@@ -200,7 +200,7 @@ def sketches(directory: Recorded, choice: Choice) -> pl.LazyFrame:
 
 
 def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
-    """One row per figure: of every run, and of the repeats of every point taken together."""
+    """One row per figure: for every run, and for the pooled repeats of every point."""
     rows: list[dict[str, object]] = []
     for run in choice.runs(judgement):
         place = {"run": run.plan.index, "repeat": run.plan.repeat, "runs": 1, "validity": run.validity.word}
@@ -265,7 +265,7 @@ def _figures(
 
 
 def series(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
-    """One row per value of every chosen measure, in measured order; without the warm-up."""
+    """One row per value of every selected measure, in measured order; without the warm-up."""
     parts = [
         pl.LazyFrame(
             {"time_s": flow.series[name].t, "value_ns": flow.series[name].value},
@@ -286,7 +286,7 @@ def series(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
 
 
 def _of_run(plan: CampaignPlan, run: RunPlan) -> list[pl.Expr]:
-    """The columns that say which run a row is of."""
+    """The columns that identify the run of a row."""
     point = [pl.lit(run.point.get(axis), pl.String).alias(axis_column(axis)) for axis in plan.axes]
     return [pl.lit(run.index, pl.UInt32).alias("run"), *point]
 
@@ -300,14 +300,14 @@ def _name_of(column: str, names: Mapping[int, str]) -> pl.Expr:
 
 
 def _looked_up(column: str, found: Mapping[int, object], kind: pl.DataType) -> pl.Expr:
-    """What `found` has for the number in a column, null for none.
+    """The value in `found` for the number in a column; null where it has none.
 
-    Polars' own replacing reads the whole column first; this goes from batch to batch.
+    Polars' own replacement reads the whole column first; this works batch by batch.
     """
     table = pl.Series([found.get(number) for number in range(max(found, default=-1) + 2)], dtype=kind)
 
     def look_up(numbers: pl.Series) -> pl.Series:
-        # The last entry is empty: for what is beyond the others.
+        # The last entry is empty: for all numbers beyond the others.
         beyond = (numbers >= len(table)) | numbers.is_null()
         return table.gather(numbers.cast(pl.UInt32).set(beyond, len(table) - 1)).alias(column)
 
@@ -321,7 +321,7 @@ def _runs(directory: Recorded, choice: Choice) -> list[RunPlan]:
 def _of_flows(
     directory: Recorded, choice: Choice, kind: str, rows: range | None
 ) -> Iterator[tuple[RunPlan, pl.LazyFrame]]:
-    """The table of each chosen run, of its chosen flows."""
+    """The table of each selected run, of its selected flows."""
     for run in _runs(directory, choice):
         table = _scan(directory, kind, run, rows)
         if choice.flow is not None:
@@ -336,7 +336,7 @@ def _together(parts: list[pl.LazyFrame], what: str) -> pl.LazyFrame:
 
 
 def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = None) -> pl.LazyFrame:
-    """A Parquet file of the run directory, or some of its rows, after a look at its head."""
+    """Scans a Parquet file of the run directory, or some of its rows, after a check of its head."""
     path = directory.path / kind / f"run-{run.index:04d}.parquet"
     if directory.inventory.find(path) is None:
         raise RunDirectoryError(
@@ -346,7 +346,7 @@ def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = Non
         metadata = pl.read_parquet_metadata(path)
         table = pl.scan_parquet(path, glob=False)
         columns = table.collect_schema().names()
-    # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
+    # Polars raises its own family, OSError and, on damaged thrift, a panic that is not an Exception.
     except BaseException as error:
         if isinstance(error, FATAL):
             raise
@@ -366,7 +366,7 @@ def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = Non
 
 
 def unreadable(path: Path, error: BaseException) -> RunDirectoryError:
-    """The sentence for a Parquet file that Polars gave up on."""
+    """The error for a Parquet file that Polars cannot read."""
     lines = str(error).splitlines() or [type(error).__name__]
     return RunDirectoryError(
         f"{path}: is no readable Parquet file ({lines[0][:160]}); `wiregauge track` makes it again"

@@ -1,4 +1,4 @@
-"""Writes an export: everything is checked before anything is written, and the file appears whole or not at all."""
+"""Writes an export: everything is checked before anything is written, and the file appears atomically."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from wiregauge.results import judge, show_json
 _BATCH = 65_536
 _IN_PIECES = ("records", "messages", "passages")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""What the system answers to a writer and never to a reader; Polars hands it on as text."""
+"""Error numbers of a writer that a reader never gets; Polars reports them as text."""
 
 
 @dataclass
 class _Source:
-    """A run directory and, once something asks for figures, its judgement."""
+    """A run directory and, once figures are needed, its judgement."""
 
     place: Path
     what: str
     choice: Choice
     unkept: list[str] = field(default_factory=list)
-    """Why the judgement, if one was made, could not be kept."""
+    """Warnings that a judgement could not be stored."""
 
     @cached_property
     def directory(self) -> Recorded:
@@ -51,7 +51,7 @@ class _Source:
         return judge(self.place, unkept=self.unkept.append)
 
     def pieces(self) -> Iterator[pl.LazyFrame]:
-        """The rows, some at a time; one piece at least."""
+        """The rows in pieces, at least one."""
         if self.what in _IN_PIECES:
             yield from tables.pieces(self.what, self.directory, self.choice)
         elif self.what == "sketches":
@@ -61,7 +61,7 @@ class _Source:
             yield made(self.judgement, self.choice)
 
     def metadata(self) -> dict[str, str]:
-        """What the file says of its rows."""
+        """The metadata of the file about its rows."""
         return {"wiregauge.kind": self.what, "wiregauge.export": str(tables.SCHEMA)}
 
 
@@ -71,7 +71,7 @@ def _parquet(source: _Source, target: Path) -> None:
 
 
 def _arrow(source: _Source, target: Path) -> None:
-    """Arrow IPC file, not compressed, so that it can be mapped into memory. Polars gives its schema no metadata."""
+    """Writes an Arrow IPC file, uncompressed so that it can be memory-mapped. Polars adds no schema metadata."""
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".wiregauge-") as rows:
         pl.concat(list(source.pieces())).sink_ipc(
             rows.name, compat_level=pl.CompatLevel.oldest(), record_batch_size=_BATCH
@@ -80,7 +80,7 @@ def _arrow(source: _Source, target: Path) -> None:
 
 
 def _csv(source: _Source, target: Path) -> None:
-    """RFC 4180: a header, CRLF, quotes where they are needed; an absent value is empty."""
+    """Writes RFC 4180: a header, CRLF, quotes where needed; an absent value is empty."""
     with target.open("wb") as file:
         for k, rows in enumerate(source.pieces()):
             piece = rows.collect()
@@ -89,7 +89,7 @@ def _csv(source: _Source, target: Path) -> None:
 
 
 def _without_formulas(piece: pl.DataFrame) -> pl.DataFrame:
-    """Texts that a spreadsheet would compute, marked as texts by an apostrophe (OWASP); numbers stay numbers."""
+    """Marks texts that a spreadsheet would compute by an apostrophe (OWASP); numbers stay numbers."""
     marked = []
     for name, kind in piece.schema.items():
         if kind.base_type() in (pl.String, pl.Categorical, pl.Enum):
@@ -159,7 +159,7 @@ def _text(make: Callable[[Judgement, Choice], bytes]) -> Callable[[_Source, Path
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """`whats` that it can carry, the first being what it carries unasked; `binary`: not for a terminal."""
+    """A format: `whats` are the tables it can carry, the first by default; `binary`: not for a terminal."""
 
     title: str
     whats: tuple[str, ...]
@@ -187,9 +187,9 @@ def write(
 ) -> tuple[str, ...]:
     """Exports the run directory `place` in format `to` into the file `out`, or to standard output (None).
 
-    Returns what the reader of the file has to know, a sentence each.
+    Returns remarks for the reader of the file, a sentence each.
 
-    Raises ExportError for what cannot be done as asked, RunDirectoryError for a directory that cannot be read.
+    Raises ExportError for an impossible request, RunDirectoryError for a directory that cannot be read.
     """
     choice = choice or Choice()
     form = _format(to, what)
@@ -213,7 +213,7 @@ def write(
             raise
         except OSError as error:
             raise _unwritten(out, error.strerror or str(error)) from None
-        # A damaged page shows only when it is read; Polars answers with its own family, or with a panic.
+        # A damaged page shows only when it is read; Polars raises its own family, or panics.
         except BaseException as error:
             if isinstance(error, tables.FATAL):
                 raise
@@ -229,7 +229,7 @@ def write(
 
 
 def _format(to: str, what: str | None) -> _Format:
-    """The format of that name. Raises ExportError where there is none, or it does not carry that."""
+    """The format of that name. Raises ExportError where there is none, or it does not support the table."""
     if to not in FORMATS:
         raise ExportError(f'"{to}" is no format; there are {", ".join(FORMATS)}')
     form = FORMATS[to]
@@ -267,7 +267,7 @@ def _unwritten(out: Path | None, why: str) -> UnwrittenError:
 
 
 def _no_room(target: Path) -> str | None:
-    """Why a file grows no more, where Polars does not say; None where it would."""
+    """The reason why a file cannot grow, where Polars gives none; None where it could."""
     try:
         with target.open("ab", buffering=0) as file:
             file.write(bytes(1 << 16))
@@ -278,7 +278,7 @@ def _no_room(target: Path) -> str | None:
 
 @contextmanager
 def _whole(out: Path | None) -> Iterator[Path]:
-    """A path to write to, that becomes `out` (or is copied to standard output) if all goes well, and nothing if not."""
+    """A path to write to, which becomes `out` (or is copied to standard output) on success, and is removed if not."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="wiregauge-") as folder:
             target = Path(folder) / "export"
@@ -295,7 +295,7 @@ def _whole(out: Path | None) -> Iterator[Path]:
         return
     try:
         taken = out.is_dir() or out.exists() or out.is_symlink()
-    except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
+    except (OSError, ValueError) as error:  # invalid path: too long, or with a zero byte
         reason = error.strerror if isinstance(error, OSError) else error
         raise ExportError(f"{out}: cannot be written: {reason}; name another file") from None
     if out.is_dir():
@@ -311,5 +311,5 @@ def _whole(out: Path | None) -> Iterator[Path]:
     try:
         with whole(out, replacing=None) as beside:
             yield beside
-    except ForeignFileError as error:  # somebody else took the name meanwhile
+    except ForeignFileError as error:  # the name was taken meanwhile
         raise ExportError(f"{out}: {error.strerror}") from None

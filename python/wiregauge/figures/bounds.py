@@ -41,7 +41,7 @@ MOST_PANELS = 12
 
 @dataclass(frozen=True, slots=True)
 class FlowMark:
-    """A flow at a receiver, us; None: not known. `exceeded`: something took longer than the bound."""
+    """A flow at a receiver: bound and longest latencies, us; None: unknown. `exceeded`: a latency above the bound."""
 
     name: str
     bound: float

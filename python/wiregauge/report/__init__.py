@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file per run directory, for two compared, for a history; figures as files."""
+"""The report: one self-contained HTML file for a run directory, a comparison or a trend; and figures as files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounded", "bounded", "check_page", "export_figures", "write", "write_compare", "write_trend"]
 
-# Read on first use: the page of a run needs neither comparisons nor bounds.
+# Imported on first use: the page of a run needs neither comparisons nor bounds.
 _HOME = {
     "Bounded": "beside_bounds",
     "bounded": "beside_bounds",

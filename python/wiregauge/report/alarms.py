@@ -1,4 +1,4 @@
-"""The alarms that were raised while runs went on, as a table of the report."""
+"""The table of alarms that were raised during runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every flow of a run with very many in one table that a browser holds: a page of rows at a time, sorted and searched.
+"""All flows of a very large run in one table for a browser: a page of rows at a time, sortable and searchable.
 
-The rows are data, deflated, and become cells only when they are looked at: 65 000 rows are some three megabytes here
-and would be a hundred as cells.
+The rows are deflated data, and become cells only when they are shown: 65 000 rows are some three megabytes here and
+would be a hundred as cells.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIMES = ("min", "mean", "p50", "p99", "max")
 
 @dataclass(frozen=True, slots=True)
 class AllFlows:
-    """The table: its heads with their units, how many rows it has, and these as deflated JSON in base 64."""
+    """The table: its heads with units, the number of rows, and the rows as deflated JSON in base 64."""
 
     heads: tuple[tuple[str, str], ...]
     size: int
@@ -32,7 +32,7 @@ class AllFlows:
 
 
 def all_flows(judgement: Judgement) -> AllFlows | None:
-    """One row per flow, receiver and point of a large run; None where every flow is told in full anyway."""
+    """One row per flow, receiver and point of a large run; None where the other tables show every flow."""
     if not is_large(judgement):
         return None
     several = len(judgement.points) > 1
@@ -60,7 +60,7 @@ def _rows(judgement: Judgement, *, several: bool, relayed: bool) -> Iterator[lis
 
 def _counts(flow: FlowResult) -> list[object]:
     plan, counts = flow.plan, flow.counts
-    # What was lost where no tap is nobody knows.
+    # Without a tap the losses are unknown.
     lost = [counts["lost"], counts["unknown"]] if not flow.unseen else [None, None]
     other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
     return [plan.id, plan.protocol, plan.source, plan.destination, counts["sent"], *lost, other]
@@ -72,5 +72,5 @@ def _round_trip(flow: FlowResult) -> list[object]:
 
 
 def _micro(ns: float | None) -> float | None:
-    """µs as far as a table shows them."""
+    """A time in µs with the digits that a table shows."""
     return None if ns is None else round(ns / US, 2)

@@ -1,4 +1,4 @@
-"""Bounds in the report: a run beside the worst-case bounds of its test, and the curves that these rest on."""
+"""Bounds in the report: runs compared with the worst-case bounds of their tests, and the curves behind the bounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OCTET = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """What the report says of bounds."""
+    """The content of the report's section on bounds."""
 
     answer: Answer
     laid: Sequence[Laid]
@@ -49,14 +49,14 @@ class Bounded:
     alarms: Sequence[str]
     """A sentence for each latency above its bound, with the assumption that failed."""
     invalid: Sequence[str] = ()
-    """Of each run that is INVALID, and so lies beside no bound, why."""
+    """The reason, for each INVALID run, why it is not compared with bounds."""
 
 
 def bounded(place: Path, beside: Sequence[Path] = ()) -> Bounded:
-    """Bounds every run of a directory, and lays it and others beside the bounds.
+    """Bounds every run of a directory, and compares it and other directories with the bounds.
 
-    Drawn is the network whose runs come nearest to their bounds, or furthest beyond; alarms are of all. Raises
-    `TestError` where the test has no bounds, `NoAnswerError` and `NotComparableError` as these say.
+    The figure shows the network whose runs come nearest to their bounds, or furthest beyond; alarms are of all. Raises
+    `TestError` where the test has no bounds, `NoAnswerError` and `NotComparableError` as documented there.
     """
     directory = RunDirectory.open(place)
     held = bound_every(every_network(directory.plan, str(place / "test.xml")))
@@ -91,7 +91,7 @@ def bounded(place: Path, beside: Sequence[Path] = ()) -> Bounded:
 
 
 Pair = dict[bool, Beside]
-"""By whether it was simulated: the longest."""
+"""The longest latency, by whether it was simulated."""
 
 
 def _pairs(laid: Sequence[Laid]) -> dict[tuple[str, str], Pair]:
@@ -140,7 +140,7 @@ def _hops(pair: Pair) -> HopMark:
 
 
 def _arrived(directory: RunDirectory, source: Source, run: int) -> Iterator[Arrived]:
-    """Flows as their senders handed them over."""
+    """The arrivals of flows as their senders handed them over."""
     path = directory.messages(run)
     if not path.exists():
         return
@@ -154,7 +154,7 @@ def _arrived(directory: RunDirectory, source: Source, run: int) -> Iterator[Arri
         time = np.array([span[1] for span in curve.spans]) / _PS_PER_US
         octets = np.array([span[2] for span in curve.spans]) / _OCTET
         send = sends.get(int(str(flow)))
-        # So many frames at once and again each period, all as long as the longest.
+        # A burst of frames each period, all as long as the longest.
         burst = float(bits.max()) * send[0] if send is not None else 0.0
         yield Arrived(
             f"flow {flow}",
@@ -166,7 +166,7 @@ def _arrived(directory: RunDirectory, source: Source, run: int) -> Iterator[Arri
 
 
 def _served(directory: RunDirectory, run: int) -> Iterator[Served]:
-    """Ports of switches whose records are there."""
+    """The service of switch ports with records."""
     plan: Any = directory.plan
     for node in plan.network.nodes:
         if node.is_end_system:

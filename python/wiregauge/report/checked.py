@@ -1,4 +1,4 @@
-"""The tables of what was checked: validity, limits, and what agents were granted."""
+"""The tables of checks: validity, limits, and host settings granted to agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_table", "grant_table", "limit_table"]
 
 
 def check_table(judgement: Judgement) -> Table:
-    """One row per check with its worst run; the reasons are spelled out above it."""
+    """One row per check with its worst run; the reasons are listed above it."""
     heads = [
         *text_heads("check", "limit", "observed"),
         Head("runs"),
@@ -53,10 +53,10 @@ def _check_row(check: Check, where: str, observed: str | None = None) -> list[Ce
 
 
 def limit_table(judgement: Judgement) -> Table | None:
-    """One row per limit and flow, what failed first and then what has least room; None without limits.
+    """One row per limit and flow, failed ones first and then by margin; None without limits.
 
-    The figure is that of the run where the limit has least room; the margin is what is left to the limit, negative
-    beyond it, and its share of the limit.
+    The figure is that of the run with the least margin; the margin is the distance to the limit, negative beyond it,
+    and its share of the limit.
     """
     if not judgement.plan.limits:
         return None
@@ -90,7 +90,7 @@ def limit_table(judgement: Judgement) -> Table | None:
             else Cell("not determined"),
             _room(measure, room, part),
         ]
-        # A limit of nothing at all has no room while it holds: it says less than one with little.
+        # A limit of zero has no margin while it holds, so it ranks after one with a small margin.
         rows.append((_GRAVITY.index(word), part if part is not None else float("inf"), cells))
     rows.sort(key=lambda row: row[:2])
     return Table("Limits", heads, [Section("", [row for _, _, row in rows])], lead=1)
@@ -100,7 +100,7 @@ _GRAVITY = ("FAIL", "UNDECIDED", "PASS")
 
 
 def _observed_hint(limit: LimitResult) -> str:
-    """What another run may show, where the figure has an interval."""
+    """A hint on the figure of another run, where the figure has an interval."""
     ends = [
         quantity(limit.measure, end) if end is not None else "unbounded" for end in (limit.low, limit.high)
     ]
@@ -110,7 +110,7 @@ def _observed_hint(limit: LimitResult) -> str:
 
 
 def _room(measure: str, room: float | None, part: float | None) -> Cell:
-    """What is left to a limit, and how much of it that is."""
+    """The margin to a limit, and its share of the limit."""
     if room is None:
         return Cell(NONE)
     sign = "\N{MINUS SIGN}" if room < 0 else ""
@@ -119,20 +119,20 @@ def _room(measure: str, room: float | None, part: float | None) -> Cell:
 
 
 def _subject(plans: Mapping[tuple[int, str], FlowPlan], limit: LimitResult) -> str:
-    """What a limit judges: the flow with its two ends, at the receiver that was judged."""
+    """The subject of a limit: the flow with its two ends, at the judged receiver."""
     plan = plans.get((limit.flow, limit.to)) if limit.flow is not None and limit.to is not None else None
     return limit.subject if plan is None else f"{plan.id}: {plan.source} → {plan.destination}"
 
 
 def quantity(measure: str, value: float | None) -> str:
-    """A limit's value in the unit of its measure."""
+    """A value of a limit in the unit of its measure."""
     if value is None:
         return "not determined"
     return in_unit(value, DEFINITIONS[measure.partition(".")[0]].unit)
 
 
 def grant_table(judgement: Judgement) -> Table | None:
-    """What each agent asked of its host and got; None when nothing was reported."""
+    """The settings that each agent requested of its host, and the results; None when nothing was reported."""
     granted: dict[str, dict[str, Grant]] = {}
     for run in judgement.runs:
         for name, agent in run.agents.items():

@@ -1,4 +1,4 @@
-"""The table of clusters that synchronise by SAE AS6802."""
+"""The table of AS6802 clusters."""
 
 from __future__ import annotations
 

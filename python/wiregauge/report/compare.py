@@ -1,4 +1,4 @@
-"""The page of a comparison: verdict first, then what moved, drawn and in tables, and what it was judged by."""
+"""The page of a comparison: the verdict first, then the changes in figures and tables, and the criteria."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _answers(comparison: Comparison) -> list[dict[str, str]]:
 
 
 def _resolution(flows: Sequence[FlowComparison]) -> str:
-    """What the data would have shown: the greatest change that could have gone unseen."""
+    """The resolution of the comparison: the greatest change that could have been missed."""
     reaches = [found for flow in flows if (found := flow.detectable) is not None]
     if not reaches:
         return "no judged figure has a detectable change"
@@ -184,7 +184,7 @@ def _who(flow: FlowComparison) -> Cell:
 
 
 def _verdict(shift: Shift) -> Cell:
-    """The verdict on one figure, and what it rests on."""
+    """The verdict on one figure, and its evidence."""
     if shift.verdict is None:
         return Cell("shown only", kind="faint text short")
     below = ""
@@ -195,7 +195,7 @@ def _verdict(shift: Shift) -> Cell:
 
 
 def _row_verdict(flow: FlowComparison) -> Cell:
-    """The verdict of a flow, and below it the figure that decided or what would have been detected."""
+    """The verdict of a flow, with the deciding figure or the detectable change below it."""
     below = verdict_text(flow).partition(": ")[2]
     hint = decided_text(*flow.deciding) if flow.deciding is not None else ""
     return Cell(verdict_word(flow), hint, f"verdict {flow.verdict} text", below)
@@ -223,7 +223,7 @@ def _shift_cells(shift: Shift | None) -> list[Cell]:
 
 
 def _fine(ns: float) -> str:
-    """A shift in µs: a third decimal where it is small, none for nothing."""
+    """A shift in µs, with a third decimal if it is small, and without decimals for zero."""
     return micro(ns) if abs(ns) >= 100 else f"{round(ns / 1e3, 3) + 0.0:.3f}".rstrip("0").rstrip(".")
 
 
@@ -234,7 +234,7 @@ def _range(shift: Shift, *, new: bool) -> str:
 
 
 def main_table(comparison: Comparison, name: str) -> Table:
-    """A row per point and flow that has the measure on both sides: what the verdicts rest on."""
+    """A row per point and flow that has the measure on both sides: the basis of the verdicts."""
     rows_of = [
         (title, flow, flow.measures[name]) for title, flow in _where(comparison) if name in flow.measures
     ]
@@ -272,7 +272,7 @@ def _n(measure: MeasureShift) -> Cell:
 
 
 def share_table(comparison: Comparison) -> Table:
-    """What happened to messages on either side; events that occurred nowhere share one sentence."""
+    """Message outcomes on both sides; events that occurred nowhere share one sentence."""
     found = [(title, flow, s) for title, flow in _where(comparison) for s in flow.shares.values()]
     met = [entry for entry in found if entry[2].base_count or entry[2].new_count]
     rows = [
@@ -328,7 +328,7 @@ def _points(found: ShareShift) -> Cell:
 
 
 def quantile_table(comparison: Comparison) -> Table:
-    """Every statistic of the main measures, with its own verdict."""
+    """Every statistic of the main measures, with its verdict."""
     rows = [
         _shift_row(title, flow, measure, shift)
         for title, flow in _where(comparison)
@@ -340,7 +340,7 @@ def quantile_table(comparison: Comparison) -> Table:
 
 
 def other_table(comparison: Comparison) -> Table:
-    """Measures that were compared and not judged: medians and tails."""
+    """Measures that were compared without a verdict: medians and tails."""
     rows = [
         _shift_row(title, flow, measure, shift)
         for title, flow in _where(comparison)

@@ -1,4 +1,4 @@
-"""What of a latency is the instrument's own, beside the raw figures; and the calibrations a run cites."""
+"""The tables of latency corrected by the instrument's own, next to raw figures, and of cited calibrations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ US = 1e3
 
 
 def correction_table(judgement: Judgement) -> Table:
-    """Raw and corrected mean and percentiles: a row per point, flow and measure for which a constant is known."""
+    """Raw and corrected mean and percentiles: a row per point, flow and measure with a known constant."""
     cited = citations(judgement.manifest) or ()
     loads = {run.plan.index: run_load(run.plan) for run in judgement.runs}
     rows = []
@@ -64,7 +64,7 @@ def _us(ns: float | None) -> str:
 
 
 def citation_table(judgement: Judgement) -> Table:
-    """Calibrations at hand when the runs began, used or not and why."""
+    """The calibrations available when the runs began, and whether each was used or why not."""
     rows = [
         [
             Cell(citation.number, kind="text short"),

@@ -1,4 +1,4 @@
-"""The table of the credits of shaped queues."""
+"""The table of credits of shaped queues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["credit_table"]
 
 
 def credit_table(judgement: Judgement) -> Table:
-    """Every shaped queue, by run."""
+    """Credits of every shaped queue, by run."""
     heads = [
         Head("point", kind="text"),
         Head("port", kind="text"),

@@ -1,4 +1,4 @@
-"""The section "What explains it": per flow sentences, the table of recurring modes and that of the worst messages."""
+"""The section "What explains it": sentences for each flow, the tables of recurring modes and of the worst messages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from wiregauge.measures.explaining.sentences import LEAST_NS, chance, took_text
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
 
 MOST_FLOWS = 8
-"""Flows explained in a report; the terminal and JSON have all of them."""
+"""The most flows explained in a report; the terminal and JSON have all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowSection:
-    """One flow: its heading, its sentences, its tables (None where they would be empty) and the id of its figure."""
+    """The section of a flow: heading, sentences, tables (None where empty) and the id of its figure."""
 
     title: str
     sentences: tuple[str, ...]
@@ -26,7 +26,7 @@ class FlowSection:
 
 
 def flow_sections(explanation: Explanation) -> list[FlowSection]:
-    """One section per explained flow."""
+    """A section for each explained flow."""
     return [_section(found) for found in explanation.flows]
 
 

@@ -1,4 +1,4 @@
-"""What a report says first: every limit with its margin, and one row per flow."""
+"""The first screen of the report: every limit with its margin, and one row per flow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wiregauge.report.checked import limit_table
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, loss_text, micro
 
 MOST_ROWS = 8
-"""Rows of a table that are in view at once; the others are below a fold."""
+"""The most rows of a table that are visible at once; the rest is folded."""
 _TIMES = ("p50", "p99", "p99.9")
 _TITLES = {"p50": "median", "max": "max"}
 
@@ -23,7 +23,7 @@ Found = tuple[PointResult, FlowResult]
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """Two tables, each as far as it is in view, and whole where it has more rows than that."""
+    """Two tables, each with its visible rows, and complete where it has more."""
 
     limits: Table | None
     all_limits: Table | None
@@ -41,7 +41,7 @@ def glance(judgement: Judgement) -> Glance:
 
 
 def _in_view(table: Table | None, why: str) -> tuple[Table | None, Table | None]:
-    """A table as far as it fits and, where that is not all, whole. Its rows come with the gravest first."""
+    """The visible rows of a table and, if that is not all, the complete table. Rows are sorted by severity."""
     if table is None or not table.size:
         return None, None
     if table.size <= MOST_ROWS:

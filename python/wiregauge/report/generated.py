@@ -1,4 +1,4 @@
-"""Tables of how traffic was generated: backends, kept times, and the account of background load."""
+"""Tables of traffic generation: backends, send times, and the accounting of background load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, pla
 
 
 def stream_table(judgement: Judgement) -> Table:
-    """A row per run and stream: how it left, why so, and how well its times were kept."""
+    """A row per run and stream: its backend, the reason for it, and the accuracy of its send times."""
     heads = [
         *text_heads("point", "stream", "backend", "pacing"),
         Head("frames"),
@@ -66,7 +66,7 @@ def _gap_share(part: float | None, n: int) -> Cell:
 
 
 def account_table(judgement: Judgement) -> Table:
-    """A row per run and background load: what became of its frames, counted one by one where they arrived."""
+    """A row per run and background load: the outcomes of its frames, counted one by one on arrival."""
     heads = [
         *text_heads("point", "background load", "counted by"),
         Head("sent"),

@@ -1,4 +1,4 @@
-"""The main tables: of a test without a sweep one of all flows, of a sweep one per measure (as MAPS 2015, Table 3)."""
+"""The main tables: without a sweep one of all flows, with a sweep one per measure (as MAPS 2015, Table 3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def key_tables(judgement: Judgement) -> list[Table]:
 
 
 def _of_flows(judgement: Judgement, flows: Sequence[Found], measures: Sequence[str]) -> Table:
-    """A row per flow and, of relayed flows, one for the round trip."""
+    """A row per flow, and for relayed flows another for the round trip."""
     shown, notes = _statistics(judgement, flows, measures)
     sections = [
         Section(
@@ -113,7 +113,7 @@ def _heads(shown: Sequence[str], measure: str) -> list[Head]:
 def _statistics(
     judgement: Judgement, flows: Sequence[Found], measures: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """The columns of the table, and what is to be said of them."""
+    """The columns of the table, and notes on them."""
     rare = any(
         summary.value("p99.9") is not None
         for _, flow in flows

@@ -1,4 +1,4 @@
-"""The table of the network's own error, where an agent plays the network."""
+"""The tables of the network's own errors, where an agent plays the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["foreign_table", "network_table"]
 
 
 def network_table(judgement: Judgement) -> Table:
-    """A row per run and end system: how much later than the model wanted frames left towards it."""
+    """A row per run and end system: the delay of frames towards it against the model's times."""
     heads = [
         *text_heads("point", "towards"),
         Head("frames"),
@@ -33,7 +33,7 @@ def network_table(judgement: Judgement) -> Table:
 
 
 def foreign_table(judgement: Judgement) -> Table:
-    """A row per run and kind of frame that came from an end system and was not of the test."""
+    """A row per run and kind of frames that an end system sent outside of the test."""
     heads = [
         *text_heads("point", "from", "what"),
         Head("frames"),

@@ -13,7 +13,7 @@ __all__ = ["passive_table"]
 
 
 def passive_table(judgement: Judgement) -> Table:
-    """Every flow of every run that was made so."""
+    """Every passively matched flow of every run."""
     heads = [
         Head("flow", kind="text"),
         Head("frames", kind="text"),

@@ -1,4 +1,4 @@
-"""Tables of what a flow's receiver was served: losses and order, deadlines, rates, latency between any two points."""
+"""Tables of the service to a flow's receiver: losses and order, deadlines, rates, latency between any two points."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _count(of: Share, *, bad: bool = True) -> Cell:
 
 
 def order_table(judgement: Judgement) -> Table:
-    """Losses in periods, order of arrival, availability: a row per point and flow."""
+    """Losses by period, order of arrival, availability: a row per point and flow."""
     heads = [
         *_WHERE,
         Head("loss periods", "loss_period"),
@@ -113,7 +113,7 @@ def _availability(service: Service) -> Cell:
 
 
 def deadline_table(judgement: Judgement) -> Table:
-    """Messages against their deadline; no rows where no flow has one."""
+    """Messages against their deadlines; no rows where no flow has one."""
     told, cells_of = percentile_columns(judgement, "deadlines")
     heads = [
         *_WHERE,
@@ -149,7 +149,7 @@ def deadline_table(judgement: Judgement) -> Table:
 
 
 def load_table(judgement: Judgement) -> Table:
-    """Offered against intended load of flows and of background load, and the rates that came out of it."""
+    """Offered against intended load of flows and of background load, and the resulting rates."""
     heads = [
         *_WHERE,
         Head("intended", "intended_load", unit="1/s"),
@@ -211,7 +211,7 @@ def _rate(of: Rate, unit: str) -> Cell:
 
 
 def _between(low: str, high: str, value: str) -> str:
-    """An interval for the line below its figure: the unit once, nothing where all three print alike."""
+    """An interval for the line below its figure: the unit once, nothing where all three print the same."""
     if low == high == value:
         return ""
     number, _, unit = low.partition(" ")
@@ -228,7 +228,7 @@ def _effective(flow: FlowResult) -> Cell:
 
 
 def pair_table(judgement: Judgement) -> Table:
-    """Latency between every two points of a leg."""
+    """Latency between every two measuring points of a leg."""
     names = judgement.plan.named("pair_latency", PAIR_QUANTILES)
     heads = [
         Head("from → to", kind="text"),
@@ -262,7 +262,7 @@ def _pair(pair: PairLatency, names: Sequence[str]) -> list[Cell]:
 
 
 def _once(cell: Cell) -> Cell:
-    """The table is the longest of a report: an interval that stands below its figure is not said again on hover."""
+    """The cell without its hover hint: this table is the longest, and its intervals are below the figures."""
     return replace(cell, hint="") if "…" in cell.below else cell
 
 
@@ -327,7 +327,7 @@ def _contract_heads() -> list[Head]:
 
 
 def _contract_cells(flow: FlowResult) -> list[Cell]:
-    """Frames outside each contract of a flow, a dash where it has no such."""
+    """Frames outside each contract of a flow; a dash where it has no such contract."""
     service = flow[SERVICE]
     found = {one.of: one for one in service.conformity} if service is not None else {}
     return [_contract(found.get(of)) for of in _CONTRACTS]

@@ -1,4 +1,4 @@
-"""The tables of the report as rows of text cells. Layout is the template's business, numbers are the measures'."""
+"""The tables of the report as rows of text cells. The template does the layout, the measures give the figures."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from wiregauge.measures.quantities import figure_of
 US = 1e3
 NONE = "\N{EN DASH}"
 ZERO = "·"
-"""A count of zero where zero is what one hopes for."""
+"""The text for a count of zero where zero is good."""
 DRIFT = "\N{NO-BREAK SPACE}\N{UP DOWN ARROW}"
-"""Beside a figure of a series that is not stationary."""
+"""The mark of a figure from a non-stationary series."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Text of a cell; `hint` appears on hover, `kind` is a CSS class, `below` stands small under the text, and `under`
-    in a line of its own under the row, as wide as the table.
+    """A cell: `hint` appears on hover, `kind` is a CSS class, `below` is small text under it, and `under` a line of its
+    own under the row, as wide as the table.
     """
 
     text: str
@@ -49,25 +49,25 @@ class Head:
 
 
 def text_heads(*texts: str) -> list[Head]:
-    """Heads of columns of text."""
+    """Heads of text columns."""
     return [Head(text, kind="text") for text in texts]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows under a common heading; the heading is empty where one section is all there is."""
+    """Rows under a common heading; the heading is empty where there is one section."""
 
     title: str
     rows: Sequence[Sequence[Cell]]
 
 
 MOST_ROWS = 5_000
-"""Rows of a table on a page. A network of thousands of flows has more; each costs 200 bytes and time to draw."""
+"""The most rows of a table on a page. Networks of thousands of flows have more; each costs 200 bytes and time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with up to two rows of heads; `groups` spans the columns behind the first `lead`."""
+    """A table with up to two rows of heads; `groups` spans the columns after the first `lead`."""
 
     title: str
     heads: Sequence[Head]
@@ -78,7 +78,7 @@ class Table:
 
     @property
     def size(self) -> int:
-        """Rows in all sections."""
+        """The number of rows in all sections."""
         return sum(len(section.rows) for section in self.sections)
 
     @property
@@ -88,9 +88,9 @@ class Table:
         return any(cell.below and "unbounded" in cell.hint for cell in cells)
 
     def pruned(self) -> Table:
-        """Without columns that say the same nothing in every row; what they were is told in one note.
+        """The table without columns that are empty, zero or unknown in every row; a note names them.
 
-        A column of zeros, of figures that nobody knows or of nothing at all fills a screen and answers no question.
+        Such columns fill a screen and answer no question.
         """
         rows = [row for section in self.sections for row in section.rows]
         if not rows or any(len(row) != len(self.heads) for row in rows):
@@ -127,9 +127,9 @@ class Table:
         )
 
     def bounded(self) -> Table:
-        """With as many rows as a browser holds; how many there are is told in a note.
+        """The table with at most `MOST_ROWS` rows; a note gives their total.
 
-        Rows that something bad stands in are never left out for others.
+        Rows with failures are never left out for others.
         """
         if self.size <= MOST_ROWS:
             return self
@@ -154,7 +154,7 @@ class Table:
 
 
 def _is_bad(cell: Cell) -> bool:
-    """A loss, a fault, a limit that failed or cannot be decided."""
+    """Whether a cell shows a loss, a fault, or a limit that failed or is undecided."""
     return not _BAD.isdisjoint(cell.kind.split())
 
 
@@ -162,7 +162,7 @@ _BAD = frozenset({"bad", "fail", "undecided", "degraded", "invalid"})
 
 
 def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
-    """The cells of one flow at one point under the heads `shown`."""
+    """The cells of a flow at a point, for the heads `shown`."""
     summary = _found(flow.summaries, measure)
     excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
@@ -191,7 +191,7 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
 
 
 def loss_text(flow: FlowResult) -> str:
-    """Loss ratio with its 95 % bounds in words."""
+    """The loss ratio with its 95 % bounds in words."""
     loss = flow.loss
     if loss.ratio is None:
         return "nothing was sent"
@@ -203,7 +203,7 @@ def loss_text(flow: FlowResult) -> str:
 
 
 def micro(ns: float | None) -> str:
-    """A time in µs with two decimals, as MAPS prints it; fewer where they mean nothing."""
+    """A time in µs with two decimals, as MAPS prints it; fewer where they are not significant."""
     if ns is None:
         return NONE
     value = ns / US
@@ -266,14 +266,14 @@ def percentile_of(percentile: Percentile, n: int, name: str) -> Cell:
 
 
 def no_interval(needed: int | None) -> str:
-    """Why a figure has no interval; `needed` values would give it one, None where several runs are too few."""
+    """The reason why a figure has no interval; `needed` values would give one, None where several runs are too few."""
     return f"no interval: needs n ≥ {needed}" if needed is not None else "no interval: needs more repeats"
 
 
 def short_interval(value: float, low: float | None, high: float | None) -> str:
-    """An interval for the line below its figure, nothing where all three print alike.
+    """An interval for the line below its figure; empty where all three print the same.
 
-    Half open where too few values lie beyond: then only the end that is known stands there.
+    With too few values beyond it is half open: then only its known end is shown.
     """
     if low is None or high is None:
         return f"≥ {micro(low)}" if low is not None else f"≤ {micro(high)}" if high is not None else ""
@@ -287,7 +287,7 @@ def place_cell(point: Mapping[str, str]) -> Cell:
 
 
 def outcome_table(judgement: Judgement) -> Table:
-    """Every message of every run, by its one outcome; outcomes that never occurred share one sentence."""
+    """Outcomes of all messages of every run; outcomes that never occurred share one sentence."""
     flows = [(run, flow) for run in judgement.runs for flow in run.flows]
     met = [
         name for name in OUTCOMES if name in ("delivered", "lost") or any(f.outcomes[name] for _, f in flows)
@@ -341,13 +341,13 @@ def _loss_short(flow: FlowResult) -> str:
 
 
 def point_text(run: RunResult) -> str:
-    """The point of a run in words; the repeat where there are several."""
+    """The point of a run as text; with the repeat where there are several."""
     text = ", ".join(run.plan.point.values()) or "the test"
     return f"{text}, repeat {run.plan.repeat}" if run.plan.repeat else text
 
 
 def flow_text(flow: FlowResult) -> str:
-    """Number, protocol and kind of a flow."""
+    """Number, protocol and kind of a flow as text."""
     to = f" to {flow.plan.destination}" if flow.plan.multicast else ""
     return f"{flow.plan.id} {flow.plan.protocol}" + (" relay" if flow.plan.relayed else "") + to
 
@@ -355,9 +355,9 @@ def flow_text(flow: FlowResult) -> str:
 def percentile_columns(
     judgement: Judgement, table: str
 ) -> tuple[dict[str, list[Head]], Callable[[Mapping[str, Summary]], dict[str, list[Cell]]]]:
-    """By measure the heads of its percentiles and, from the summaries of a flow, their cells.
+    """Heads of percentiles for each measure, and a function from a flow's summaries to their cells.
 
-    Of the measures whose definitions name this table; percentiles that limits on a measure name are beside the usual.
+    For the measures whose definitions name this table; percentiles used by limits are added to the usual ones.
     """
     chosen = [DEFINITIONS[name] for name in SERIES if DEFINITIONS[name].table == table]
     names = {one.name: judgement.plan.named(one.name, one.usual) for one in chosen}
@@ -382,11 +382,11 @@ def _found(summaries: Mapping[str, Summary], measure: str) -> Summary:
 _PLACED = (
     "ipdv", "service_latency", "driver_latency", "send_error", "period", "receive_period", "delay_variation",
 )  # fmt: skip
-"""Measures whose columns stand between others; those of any other measure of steadiness follow."""
+"""Measures with a fixed place among the columns; other measures of steadiness follow."""
 
 
 def detail_table(judgement: Judgement) -> Table:
-    """The other measures of every point: steadiness of the network and of the instrument."""
+    """The other measures of every point: variation in the network and in the instrument."""
     told, cells_of = percentile_columns(judgement, "steadiness")
     heads = [
         *text_heads("point", "flow"),
@@ -454,7 +454,7 @@ def _single(figure: Quantity) -> Cell:
 
 
 def hop_table(judgement: Judgement) -> Table:
-    """Residence in every switch by output port; no rows where no switch kept records."""
+    """Residence in every switch by output port; no rows without records of switches."""
     heads = [
         *text_heads("point", "flow", "switch"),
         Head("port"),
@@ -477,7 +477,7 @@ def hop_table(judgement: Judgement) -> Table:
             time_cell(hop.maximum),
         ]
         for point in judgement.points
-        # The passages of a multicast flow are those of all its frames: one set of rows for all receivers.
+        # Passages of a multicast flow count for all receivers: one set of rows.
         for flow in {flow.plan.id: flow for flow in point.flows}.values()
         for hop in flow[HOPS]
     ]

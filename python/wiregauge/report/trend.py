@@ -53,7 +53,7 @@ def _reports(trend: Trend, path: Path) -> list[tuple[str, str]]:
 
 
 def run_table(trend: Trend) -> Table:
-    """The runs, newest first."""
+    """The runs of a trend, newest first."""
     rows = [
         [
             Cell(trend.names[k], str(judgement.directory), "text short"),
@@ -71,7 +71,7 @@ def run_table(trend: Trend) -> Table:
 
 
 def figure_table(trend: Trend) -> Table:
-    """Every figure: the newest run against its reference, and where its level stepped."""
+    """Every figure: the newest run against its reference, and the steps of its level."""
     rows = []
     for series in trend.series:
         point = series.at(trend.newest)
@@ -109,7 +109,7 @@ def _limits(series: TrendSeries, value: float) -> Cell:
 
 
 def _detectable(series: TrendSeries, point: TrendPoint) -> str:
-    """What "same" is worth: from which measured shift on a run would not be."""
+    """The resolution of "same": the shift that would be detected."""
     reach = point.detectable
     if reach is None:
         return ""

@@ -1,4 +1,4 @@
-"""Writes report.html: everything in one file, no request to anywhere, every name from a file escaped."""
+"""Writes report.html: one self-contained file, without any request, with all names from files escaped."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
     from wiregauge.report.beside_bounds import Bounded
 
 REPORT = "report.html"
-"""The page of a run directory."""
+"""File name of a run directory's page."""
 
 MARK = b'<meta name="generator" content="wiregauge">'
-"""In the head of every page of ours."""
+"""Marks the head of every page of this program."""
 _CHARSET = '<meta charset="utf-8">\n'
 
 _MOST_LISTED = 300
-"""Flows that are listed with their routes."""
+"""The most flows that are listed with their routes."""
 LONG_TABLE = 30
-"""Rows from which a table starts folded on the screen (print shows it whole)."""
+"""Rows above which a table is initially folded on the screen (print shows all of it)."""
 
 
 def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | None = None) -> Path:
     """Judges `run_dir` (unless the judgement is given) and writes its `report.html`; returns the path.
 
-    With `bounds` the report shows them beside what was seen. Raises RunDirectoryError when the directory cannot be
+    With `bounds` the report compares them with observations. Raises RunDirectoryError when the directory cannot be
     judged or written.
     """
     judgement = judgement or judge(run_dir)
@@ -104,7 +104,7 @@ def export_figures(
 
 
 _MADE = 0.6
-"""Share of drawing that is done when the figures are made; then they are written."""
+"""Share of the time that is done when the figures are made; then they are written."""
 
 
 def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
@@ -115,7 +115,7 @@ def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
     reached("drawing", 0.5)
     made = [*build(judgement, drawn, seen), *explained_figures(explained_shapes(judgement, explanation))]
     reached("drawing", _MADE)
-    # Where nothing is known of any flow a figure has nothing to draw.
+    # With no known flow a figure has nothing to draw.
     return [figure for figure in made if figure.panels]
 
 
@@ -175,7 +175,7 @@ def page(
 
 
 def render(template: str, figures: list[Figure], **content: object) -> str:
-    """A page of the report: the template with its content, the figures, styles and scripts all inside."""
+    """Renders a page: the template with its content, the figures, styles and scripts all inside."""
     from markupsafe import Markup
 
     from wiregauge.figures import interactive
@@ -222,9 +222,9 @@ def _file(name: str) -> str:
 
 @cache
 def _templates() -> Environment:
-    """The templates, each compiled when it is first asked for: that takes as long as all the rest of a small page.
+    """The templates, each compiled on first use, which takes as long as the rest of a small page.
 
-    What was compiled stays beside the compiled modules, where Python keeps those; a folder that takes nothing is none.
+    Compiled templates are cached next to Python's compiled modules, if that folder is writable.
     """
     from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
     from jinja2.bccache import Bucket
@@ -248,13 +248,13 @@ def _templates() -> Environment:
 
 
 def _seen(value: object) -> object:
-    """Whatever a page says, as text that shows all it holds; what is of the page itself stays."""
+    """A value from outside as printable text; the page's own markup is unchanged."""
     return printable_lines(value) if type(value) is str else value
 
 
 @cache
 def _packed_script() -> Mapping[str, object]:
-    """The script that draws, less than half as long: deflated, as text; its notice of licence stays legible."""
+    """The drawing script, deflated as text to less than half its size; its licence notice stays readable."""
     from markupsafe import Markup
 
     from wiregauge.figures import interactive
@@ -265,9 +265,9 @@ def _packed_script() -> Mapping[str, object]:
 
 
 def store(path: Path, text: str, made_from: object = None) -> None:
-    """Puts a page in its place as a whole; another page of ours is replaced, anything else is not.
+    """Writes a page atomically; another page of this program is replaced, anything else is not.
 
-    It carries its own digest and that of the manifest it was `made_from`, which holds those of all other files. Raises
+    It contains its own digest and that of the manifest it was `made_from`, which has those of all other files. Raises
     RunDirectoryError for a place that is taken, and when the disk refuses.
     """
     source = f'<meta name="made-from" content="{made_from}">\n' if made_from is not None else ""
@@ -277,7 +277,7 @@ def store(path: Path, text: str, made_from: object = None) -> None:
 
 
 def check_page(path: Path) -> None:
-    """Raises RunDirectoryError, before any work, where `store` would for its place."""
+    """Raises RunDirectoryError, before any work, where `store` would for this path."""
     with _refused(path):
         check_place(path, replacing=_replaced_at(path))
 
@@ -300,7 +300,7 @@ def _refused(path: Path) -> Iterator[None]:
 
 
 def _tables_in(value: object) -> Iterator[Table]:
-    """Every table in the content of a page, wherever it is."""
+    """Every table in the content of a page, at any depth."""
     if isinstance(value, Table):
         yield value
     elif isinstance(value, Glance):
@@ -313,16 +313,16 @@ def _tables_in(value: object) -> Iterator[Table]:
 
 
 def _embedded(value: object) -> str:
-    """JSON that may stand in a script element: no "<" can begin a tag."""
+    """JSON for a script element: without "<", which could begin a tag."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 _PICTURES = ("latency-by-payload", "latency-percentiles", "latency-density", "network")
-"""What the picture on the first screen is: the first of these that the data allow."""
+"""Candidates for the picture on the first screen: the first that the data allow."""
 
 
 def _picture(figures: list[Figure]) -> Figure | None:
-    """The picture of the first screen: of many panels the two that reach highest, the whole is among the figures."""
+    """The picture of the first screen; of many panels the two that reach highest, as the figure follows below."""
     made = {figure.id: figure for figure in figures}
     whole = next((made[name] for name in _PICTURES if name in made), None)
     if whole is None:
