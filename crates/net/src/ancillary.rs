@@ -2,10 +2,11 @@
 
 use wg_frame::time::WallNanos;
 
-/// Room for the control messages of one frame: timestamps (64 B), auxiliary data, drop counter, error.
+/// Length of a buffer for the control messages of one frame, in bytes: timestamps (64 B), auxiliary data, drop counter,
+/// error.
 pub(crate) const CONTROL_LEN: usize = 256;
 
-/// A buffer for control messages, aligned as the kernel lays them out.
+/// A buffer for control messages, aligned as the kernel demands.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(crate) struct ControlBuffer(pub(crate) [u8; CONTROL_LEN]);
@@ -13,7 +14,7 @@ pub(crate) struct ControlBuffer(pub(crate) [u8; CONTROL_LEN]);
 impl ControlBuffer {
     pub(crate) const EMPTY: Self = Self([0; CONTROL_LEN]);
 
-    /// A control message that asks for the timestamps of `flags` for one frame, and the bytes it takes.
+    /// A control message that requests the timestamps of `flags` for one frame, and its length in bytes.
     pub(crate) fn asking_for(flags: u32) -> (Self, usize) {
         let mut control = Self::EMPTY;
         let head = size_of::<libc::cmsghdr>();
@@ -39,21 +40,21 @@ struct Auxiliary {
     vlan_tpid: u16,
 }
 
-/// `SCM_TSTAMP_SND` of linux/errqueue.h: the timestamp was taken as the driver took the frame.
+/// `SCM_TSTAMP_SND` of linux/errqueue.h: a timestamp taken when the driver took the frame.
 const TIMESTAMP_OF_SEND: u32 = 0;
 /// `PACKET_TX_TIMESTAMP` of linux/if_packet.h.
 const PACKET_TX_TIMESTAMP: libc::c_int = 16;
 /// `TP_STATUS_VLAN_VALID` of linux/if_packet.h.
 const VLAN_VALID: u32 = 1 << 4;
 
-/// What the control messages of one frame said.
+/// Content of the control messages of one frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ancillary {
     pub(crate) software_timestamp: Option<WallNanos>,
-    /// By the interface's own clock, ns.
+    /// Timestamp by the interface's own clock, ns.
     pub(crate) hardware_timestamp: Option<i64>,
     pub(crate) vlan_tci: Option<u16>,
-    /// Number of the send a transmit timestamp belongs to.
+    /// Number of the send to which a transmit timestamp belongs.
     pub(crate) send_number: Option<u32>,
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn read_ancillary(header: &libc::msghdr, control: &ControlBuffer) -> 
         let data = &control.0[at + head..at + length];
         match (one.cmsg_level, one.cmsg_type) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                // `struct scm_timestamping`: software, an obsolete one, raw hardware; zeroes stand for none.
+                // `struct scm_timestamping`: software, an obsolete one, raw hardware; zeros mean none.
                 if let Some(times) = value::<[libc::timespec; 3]>(data) {
                     let [software, _, hardware] = times.map(|time| {
                         ((time.tv_sec, time.tv_nsec) != (0, 0)).then(|| crate::clock::nanos(time))

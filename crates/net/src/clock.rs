@@ -1,8 +1,7 @@
 //! Clocks of the host.
 //!
-//! Timestamps are `CLOCK_REALTIME`, because the kernel's frame timestamps are of that clock and because it is the one
-//! hosts synchronise. `CLOCK_MONOTONIC_RAW` never steps and is never slewed; the difference of the two tells a
-//! stepped clock.
+//! Timestamps are `CLOCK_REALTIME`, because the kernel's frame timestamps use that clock and because it is the one that
+//! hosts synchronise. `CLOCK_MONOTONIC_RAW` is never stepped or slewed; the difference of the two reveals a step.
 
 use wg_frame::time::WallNanos;
 
@@ -31,32 +30,32 @@ pub fn monotonic_raw() -> i64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// `CLOCK_MONOTONIC` now, ns since an arbitrary start; what programs of linuxptp print.
+/// `CLOCK_MONOTONIC` now, ns since an arbitrary start, as printed by programs of linuxptp.
 pub fn monotonic() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// A leap second that the kernel is to carry out at the end of the day (UTC).
+/// A leap second that the kernel will apply at the end of the day (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leap {
-    /// None.
+    /// No leap second.
     None,
-    /// 23:59:60 comes.
+    /// 23:59:60 is inserted.
     Insert,
-    /// 23:59:59 is left out.
+    /// 23:59:59 is omitted.
     Delete,
 }
 
-/// What the kernel was told of its clock (adjtimex(2)).
+/// State of the kernel's clock (adjtimex(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelClock {
-    /// TAI less UTC, s; 0 where nobody told it.
+    /// TAI minus UTC, s; 0 if not set.
     pub tai_s: i32,
     /// A pending leap second.
     pub leap: Leap,
 }
 
-/// What the kernel was told of its clock; changes nothing.
+/// Reads the state of the kernel's clock; changes nothing.
 ///
 /// # Errors
 /// None on a supported kernel.
@@ -74,27 +73,27 @@ pub fn kernel_clock() -> std::io::Result<KernelClock> {
     Ok(KernelClock { tai_s, leap })
 }
 
-/// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, ns: whole seconds, 0 where nobody told the kernel.
+/// `CLOCK_TAI` minus `CLOCK_REALTIME`, ns: whole seconds, 0 if not set in the kernel.
 pub fn tai_ahead() -> i64 {
     let difference = read(libc::CLOCK_TAI) - read(libc::CLOCK_REALTIME);
     (difference + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000
 }
 
-/// What the kernel was told of its clock by whoever disciplines it (adjtimex(2)).
+/// Discipline of the kernel's clock, as reported to it (adjtimex(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discipline {
-    /// Somebody disciplines it and has said so.
+    /// Whether a program disciplines the clock and has reported it as synchronised.
     pub synchronised: bool,
-    /// By how much it may be off at most, µs; grows while nobody says otherwise.
+    /// Greatest error of the clock, µs; grows until the next report.
     pub max_error_us: i64,
-    /// International atomic time less UTC, s; 0 where nobody told.
+    /// TAI minus UTC, s; 0 if not set.
     pub tai_offset_s: i32,
 }
 
-/// What the kernel knows of its clock. Changes nothing.
+/// Reads the discipline of the kernel's clock. Changes nothing.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel refuses.
 pub fn discipline() -> std::io::Result<Discipline> {
     // SAFETY: a timex of zeroes is valid; `modes` 0 sets nothing.
     let mut told: libc::timex = unsafe { std::mem::zeroed() };
@@ -109,7 +108,8 @@ pub fn discipline() -> std::io::Result<Discipline> {
     })
 }
 
-/// Both clocks, read together: the pair with the least time between its readings of `CLOCK_REALTIME` out of three.
+/// Reads both clocks together, three times, and returns the pair with the least time between its readings of
+/// `CLOCK_REALTIME`.
 pub fn read_pair() -> (WallNanos, i64) {
     let mut best = (i64::MAX, 0, 0);
     for _ in 0..3 {

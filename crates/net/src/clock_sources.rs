@@ -1,7 +1,7 @@
-//! Every clock a program on this host can read, and the counter that measures what a reading costs.
+//! Every clock that a program on this host can read, and the counter that measures the cost of a reading.
 //!
-//! [`clock`](crate::clock) has the two clocks that timestamps are made of; here are all of them, to be compared: those of
-//! `clock_gettime`, the processor's time-timestamp counter, and PTP hardware clocks. A reading never allocates.
+//! [`clock`](crate::clock) has the two clocks of timestamps; this module has all clocks, for comparison: those of
+//! `clock_gettime`, the processor's time-stamp counter, and PTP hardware clocks. A reading never allocates.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ enum Kind {
     Counter,
 }
 
-/// What `clock_gettime` has on every supported kernel. Processor-time clocks are left out: they stand still in a sleep.
+/// Clocks of `clock_gettime` on every supported kernel. Processor-time clocks are omitted: they stop during sleep.
 const POSIX: [(&str, libc::clockid_t); 7] = [
     ("CLOCK_REALTIME", libc::CLOCK_REALTIME),
     ("CLOCK_MONOTONIC", libc::CLOCK_MONOTONIC),
@@ -37,7 +37,7 @@ const POSIX: [(&str, libc::clockid_t); 7] = [
     ("CLOCK_MONOTONIC_COARSE", libc::CLOCK_MONOTONIC_COARSE),
 ];
 
-/// The clocks of `clock_gettime`, and the counter where this processor lets programs read it.
+/// The clocks of `clock_gettime`, and the counter if this processor lets programs read it.
 pub fn sources() -> Vec<ClockSource> {
     let counter =
         counter_name().map(|name| ClockSource { name: name.into(), kind: Kind::Counter }).into_iter();
@@ -48,7 +48,7 @@ pub fn sources() -> Vec<ClockSource> {
         .collect()
 }
 
-/// A PTP hardware clock, by its device.
+/// The PTP hardware clock of a device file.
 ///
 /// # Errors
 /// The device cannot be opened, or cannot be read as a clock.
@@ -66,17 +66,17 @@ fn dynamic(file: &File) -> libc::clockid_t {
 }
 
 impl ClockSource {
-    /// Its name: that of the clock number, of the instruction, or of the device.
+    /// Name of the clock, instruction or device.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether a reading is ticks and not nanoseconds.
+    /// Whether readings are ticks instead of nanoseconds.
     pub const fn in_ticks(&self) -> bool {
         matches!(self.kind, Kind::Counter)
     }
 
-    /// Its present reading: ns, or ticks of the counter.
+    /// The present reading in ns, or in ticks of the counter.
     #[inline]
     pub fn read(&self) -> i64 {
         match &self.kind {
@@ -86,7 +86,7 @@ impl ClockSource {
         }
     }
 
-    /// The step the kernel states for it, ns; `None` for the counter.
+    /// The resolution stated by the kernel, ns; `None` for the counter.
     pub fn stated_resolution(&self) -> Option<i64> {
         let id = match &self.kind {
             Kind::Posix(id) => *id,
@@ -107,7 +107,7 @@ fn read(id: libc::clockid_t) -> i64 {
     nanos(time)
 }
 
-/// Name of the counter that [`counter`] reads; `None` where it reads `CLOCK_MONOTONIC_RAW` in its place.
+/// Name of the counter that [`counter`] reads; `None` if it reads `CLOCK_MONOTONIC_RAW` instead.
 pub const fn counter_name() -> Option<&'static str> {
     if cfg!(target_arch = "x86_64") {
         Some("RDTSC")
@@ -118,14 +118,14 @@ pub const fn counter_name() -> Option<&'static str> {
     }
 }
 
-/// The cheapest counter there is, in ticks of its own; two readings are not kept in order with what stands between them by
-/// more than the data they depend on.
+/// The cheapest counter, in its own ticks. The processor may reorder instructions between two readings, unless data
+/// dependencies prevent it.
 #[inline]
 pub fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: the instruction is part of x86-64; where the system forbids it to programs, the process ends by a signal
-        // and no memory is touched.
+        // SAFETY: the instruction is part of x86-64; where the system forbids it to programs, the process ends by a
+        // signal and no memory is touched.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
     #[cfg(target_arch = "aarch64")]

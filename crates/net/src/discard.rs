@@ -1,4 +1,4 @@
-//! The socket that background load ends in (discard, RFC 863).
+//! Sink socket for background load (discard, RFC 863).
 
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,18 +7,18 @@ use crate::error::NetError;
 use crate::socket::address_in;
 use crate::sys::{bind, set_option, socket};
 
-/// A UDP socket that swallows datagrams.
+/// A UDP socket that discards datagrams.
 #[derive(Debug)]
 pub struct DiscardSocket {
     _fd: OwnedFd,
 }
 
 impl DiscardSocket {
-    /// A socket that swallows what is sent to `at`, so that nobody answers with ICMP errors. Nobody reads it;
-    /// its small buffer fills and the kernel drops the rest at once.
+    /// Binds a socket to `at`, so that the host does not answer with ICMP errors. It is never read; its small buffer
+    /// fills and the kernel drops the rest at once.
     ///
     /// # Errors
-    /// The address is in use or not configured, or its port is below 1024 and the right (CAP_NET_BIND_SERVICE) is missing.
+    /// The address is in use or not configured, or its port is below 1024 without CAP_NET_BIND_SERVICE.
     pub fn bind(at: SocketAddrV4) -> Result<Self, NetError> {
         let what = format!("cannot open the sink for background load at {at}");
         let fd = socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| NetError::of(what.clone(), "", e))?;

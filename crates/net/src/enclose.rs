@@ -1,13 +1,13 @@
-//! Running a command in namespaces of its own, so that nothing it builds outlives it.
+//! Running a command in its own namespaces, so that nothing it creates outlives it.
 //!
-//! Three processes: the one called (outside), the init of a new process namespace (inside, process 1), and the
-//! command. Whichever way the outer one ends, the kernel kills process 1 (parent-death signal), with it every
-//! process of the namespace, and with these every namespace, interface and mount they held. Cleaning up in user
-//! space was not taken: it does not happen after SIGKILL.
+//! Three processes: the caller (outside), the init of a new PID namespace (inside, process 1), and the command. However
+//! the outer one ends, the kernel kills process 1 (parent-death signal), with it every process of the namespace, and
+//! with these every namespace, interface and mount that they held. Cleaning up in user space was not taken: it does not
+//! happen after SIGKILL.
 //!
-//! Signals: a process group that owns the terminal stays as it is, so that Ctrl-C reaches the command directly and
-//! once; anything else gets a group of its own and hears only what is forwarded, so that a signal to the whole
-//! outer group (as `timeout` sends it) also arrives once.
+//! Signals: a process group that owns the terminal stays the same, so that Ctrl-C reaches the command directly and
+//! once; any other caller gets a separate group and forwards signals, so that one to the whole outer group (as
+//! `timeout` sends it) also arrives once.
 
 use std::ffi::{CString, NulError};
 use std::fs;
@@ -17,7 +17,7 @@ use std::path::Path;
 
 use crate::sys::{check, short, socket};
 
-/// What helps where user namespaces are refused.
+/// The cure if user namespaces are refused.
 pub const ROOTLESS_CURE: &str = "run as root, or allow user namespaces: \
     sysctl kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0";
 
@@ -27,7 +27,7 @@ pub enum EncloseError {
     /// The kernel refused the namespaces.
     #[error("cannot create namespaces: {source}; {ROOTLESS_CURE}")]
     Namespaces {
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A command with a zero byte.
@@ -36,12 +36,12 @@ pub enum EncloseError {
     /// No command.
     #[error("there is no command to enclose")]
     Nothing,
-    /// Anything else.
+    /// Any other error.
     #[error("cannot enclose the command: {what}: {source}")]
     Other {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
@@ -51,16 +51,16 @@ fn other(what: &'static str) -> impl Fn(io::Error) -> EncloseError {
 }
 
 const FORWARDED: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// Exit code of an init that could not set the inside up; the reason is on standard error.
+/// Exit code of an init that could not set up the inside; the reason is on standard error.
 const CANNOT: u8 = 3;
 
-/// Runs `command` enclosed and returns its exit code (128 + signal when one killed it). With `rootless`, or without root's
-/// rights, through a user namespace in which the caller is root.
+/// Runs `command` enclosed and returns its exit code (128 + signal if one killed it). With `rootless`, or without
+/// root's rights, it uses a user namespace in which the caller is root.
 ///
-/// Call it while the process has one thread.
+/// To be called while the process has one thread.
 ///
 /// # Errors
-/// See [`EncloseError`]; the command has not run then.
+/// See [`EncloseError`]; the command has then not run.
 pub fn run(command: &[String], rootless: bool) -> Result<u8, EncloseError> {
     let arguments =
         command.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<Vec<_>, _>>()?;
@@ -86,13 +86,13 @@ pub fn run(command: &[String], rootless: bool) -> Result<u8, EncloseError> {
         std::process::exit(i32::from(code));
     }
     drop(alive);
-    // A command in the terminal's own group has heard what the terminal sent.
+    // A command in the terminal's own group has received the terminal's signal already.
     let code = signals.mind(init, |from_kernel| !(from_kernel && shares_terminal));
     drop(keep);
     code.map_err(other("waiting for the command"))
 }
 
-/// Whether the kernel grants the namespaces, with or without a user namespace; tried in a process of its own.
+/// Whether the kernel grants the namespaces, with or without a user namespace; tried in a child process.
 ///
 /// # Errors
 /// The refusal.
@@ -100,10 +100,11 @@ pub fn can_unshare(user: bool) -> io::Result<()> {
     in_child(|| unshare(user))
 }
 
-/// Tries something in a child, which then ends and with it what was tried.
+/// Tries an operation in a child, which then ends, and its effects with it.
 pub(crate) fn in_child(what: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    // SAFETY: the child only makes the calls of `what` (unshare; mlockall and limits; reading and writing its own files under
-    // /proc) and _exit; all of that is allowed after a fork of a process whose other threads hold no lock these need.
+    // SAFETY: the child only makes the calls of `what` (unshare; mlockall and limits; reading and writing its own files
+    // under /proc) and _exit; all of that is allowed after a fork of a process whose other threads hold no lock these
+    // need.
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
         let code = what().map_or_else(|e| e.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
@@ -138,7 +139,7 @@ fn unshare(user: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Process 1: sets the inside up, starts the command, reaps everybody, ends when the command does.
+/// Process 1: sets up the inside, starts the command, reaps all children, ends when the command does.
 fn inside(
     arguments: &[CString],
     signals: &Signals,
@@ -148,7 +149,7 @@ fn inside(
     // SAFETY: an integer argument only.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map_err(other("prctl"))?;
     if hung_up(alive) {
-        // The outer process ended before the kernel knew what to do then.
+        // The outer process ended before the parent-death signal was set.
         return Ok(CANNOT);
     }
     if !shares_terminal {
@@ -180,7 +181,7 @@ fn mounts() -> Result<(), EncloseError> {
     let plain = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE).map_err(other("making mounts private"))?;
     mount(Some("proc"), "/proc", Some("proc"), plain).map_err(other("mounting /proc"))?;
-    // Without it /sys shows the interfaces outside; nothing of ours reads them there.
+    // Without this mount /sys shows the outer interfaces; nothing here reads them there.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), plain);
     let named = Path::new("/run/netns");
     if fs::create_dir_all(named).is_err() {
@@ -215,7 +216,7 @@ fn raise_loopback() -> io::Result<()> {
         .map(drop)
 }
 
-/// Whether this process group is the one its terminal listens to.
+/// Whether this process group is the foreground group of its terminal.
 fn owns_terminal() -> bool {
     let Ok(terminal) = fs::File::open("/dev/tty") else { return false };
     // SAFETY: takes a live descriptor and no pointers.
@@ -254,7 +255,7 @@ fn code_of(status: libc::c_int) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-/// Signals that wait to be looked at one by one.
+/// Signals that are blocked and handled one by one.
 struct Signals {
     waited_for: libc::sigset_t,
     before: libc::sigset_t,
@@ -262,8 +263,8 @@ struct Signals {
 
 impl Signals {
     fn block() -> io::Result<Self> {
-        // SAFETY: sigset_t is integers; sigemptyset makes both well formed before use, sigaddset is given valid numbers,
-        // and sigprocmask reads one and fills the other.
+        // SAFETY: sigset_t is integers; sigemptyset makes both well formed before use, sigaddset is given valid
+        // numbers, and sigprocmask reads one and fills the other.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
@@ -282,8 +283,8 @@ impl Signals {
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
     }
 
-    /// Reaps children and forwards signals to `child` until it has ended; its exit code. `forward` decides, knowing whether the kernel
-    /// itself (a terminal) sent the signal.
+    /// Reaps children and forwards signals to `child` until it has ended; returns its exit code. `forward` decides,
+    /// given whether the kernel itself (a terminal) sent the signal.
     fn mind(&self, child: libc::pid_t, forward: impl Fn(bool) -> bool) -> io::Result<u8> {
         loop {
             // SAFETY: siginfo_t is integers and is filled by the call.

@@ -1,8 +1,8 @@
-//! A refusal of the operating system as one sentence.
+//! Refusals of the operating system as sentences.
 
 use std::io;
 
-/// A call the operating system refused while something was being set up.
+/// A system call refused during set-up.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}{}", parenthesised(.cure))]
 pub struct NetError {
@@ -22,7 +22,7 @@ impl NetError {
     pub(crate) fn of(what: impl Into<String>, cure: &'static str, source: io::Error) -> Self {
         Self { what: what.into(), cure, source }
     }
-    /// A call refused with `source` while `what` was being tried.
+    /// The error of a call refused with `source` during `what`.
     pub fn refused(what: impl Into<String>, source: io::Error) -> Self {
         Self::of(what, "", source)
     }

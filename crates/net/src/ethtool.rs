@@ -1,7 +1,7 @@
-//! What drivers are asked and told by `SIOCETHTOOL` (linux/ethtool.h): offloads, interrupt coalescing, queues,
-//! energy-efficient Ethernet, pause frames.
+//! Driver settings by `SIOCETHTOOL` (linux/ethtool.h): offloads, interrupt coalescing, queues, energy-efficient
+//! Ethernet, pause frames.
 //!
-//! Every structure of that interface is a row of words of 32 bits, and is treated as one.
+//! Every structure of that interface is a sequence of 32-bit words, and is handled as one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,32 +24,32 @@ const GET_EEE: u32 = 0x44;
 const SET_EEE: u32 = 0x45;
 /// `ETH_SS_FEATURES`, the set of names of features.
 const FEATURE_NAMES: u32 = 4;
-/// Bytes of a name (`ETH_GSTRING_LEN`), and in words.
+/// Length of a name in bytes (`ETH_GSTRING_LEN`), and in words.
 const NAME_LEN: usize = 32;
 const NAME_WORDS: usize = NAME_LEN / 4;
-/// Features a kernel may have, at most.
+/// Greatest number of features.
 const MOST_FEATURES: u32 = 1_024;
 
 /// A feature of a driver, such as generic receive offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// It is on.
+    /// Whether it is on.
     pub active: bool,
-    /// It can be set.
+    /// Whether it can be changed.
     pub changeable: bool,
 }
 
-/// The features of an interface by the kernel's names: `rx-gro`, `tx-tcp-segmentation`, `rx-vlan-filter`, …
+/// The features of an interface by their kernel names: `rx-gro`, `tx-tcp-segmentation`, `rx-vlan-filter`, …
 ///
 /// # Errors
-/// There is no such interface, or the kernel does not tell.
+/// There is no such interface, or the kernel refuses.
 pub fn features(interface: &str) -> io::Result<BTreeMap<String, Feature>> {
     let names = feature_names(interface)?;
     let blocks = get_features(interface, names.len())?;
     Ok(named(&names, &blocks))
 }
 
-/// Each name with its bit: a block of four words (available, requested, active, never changed) has 32 features.
+/// Features by name: a block of four words (available, requested, active, never changed) has 32 features.
 fn named(names: &[String], blocks: &[u32]) -> BTreeMap<String, Feature> {
     let mut found = BTreeMap::new();
     for (number, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
@@ -63,10 +63,10 @@ fn named(names: &[String], blocks: &[u32]) -> BTreeMap<String, Feature> {
     found
 }
 
-/// Switches a feature on or off.
+/// Turns a feature on or off.
 ///
 /// # Errors
-/// There is no such interface or feature, the right (CAP_NET_ADMIN) is missing, or the driver keeps it as it is.
+/// There is no such interface or feature, CAP_NET_ADMIN is missing, or the driver does not change it.
 pub fn set_feature(interface: &str, feature: &str, on: bool) -> io::Result<()> {
     let names = feature_names(interface)?;
     let Some(number) = names.iter().position(|name| name == feature) else {
@@ -79,7 +79,7 @@ pub fn set_feature(interface: &str, feature: &str, on: bool) -> io::Result<()> {
     let at = 2 + number / 32 * 2;
     (words[at], words[at + 1]) = (1 << (number % 32), u32::from(on) << (number % 32));
     call(interface, &mut words)?;
-    // The kernel takes what a driver does not do as a wish.
+    // The kernel accepts a request that the driver cannot fulfil.
     let now = named(&names, &get_features(interface, names.len())?).get(feature).map(|one| one.active);
     if now == Some(on) { Ok(()) } else { Err(io::Error::other("the driver keeps it as it is")) }
 }
@@ -106,7 +106,7 @@ fn feature_names(interface: &str) -> io::Result<Vec<String>> {
     if words[2] == 0 && words[3] == 0 || count > MOST_FEATURES {
         return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
     }
-    // `struct ethtool_gstrings`: the kernel writes as many names as it has, which was just asked and never changes.
+    // `struct ethtool_gstrings`: the kernel writes all its names, whose number was just read and never changes.
     let mut words = vec![0; 3 + count as usize * NAME_WORDS];
     (words[0], words[1], words[2]) = (GET_STRINGS, FEATURE_NAMES, count);
     call(interface, &mut words)?;
@@ -118,27 +118,27 @@ fn feature_names(interface: &str) -> io::Result<Vec<String>> {
     Ok(bytes.chunks_exact(NAME_LEN).map(name).collect())
 }
 
-/// How long an interface gathers frames before it interrupts the processor.
+/// Interrupt coalescing: how long an interface gathers frames before it interrupts the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Of received frames, µs.
+    /// Greatest delay for received frames, µs.
     pub rx_usecs: u32,
-    /// Of received frames, at most so many.
+    /// Greatest number of received frames.
     pub rx_frames: u32,
-    /// Of sent frames, µs.
+    /// Greatest delay for sent frames, µs.
     pub tx_usecs: u32,
-    /// Of sent frames, at most so many.
+    /// Greatest number of sent frames.
     pub tx_frames: u32,
-    /// The driver chooses for received frames.
+    /// Whether the driver adapts the values for received frames.
     pub adaptive_rx: bool,
-    /// The driver chooses for sent frames.
+    /// Whether the driver adapts the values for sent frames.
     pub adaptive_tx: bool,
 }
 
-/// Words of `struct ethtool_coalesce`.
+/// Length of `struct ethtool_coalesce`, in words.
 const COALESCE_WORDS: usize = 23;
 
-/// What is set.
+/// Reads the coalescing of an interface.
 ///
 /// # Errors
 /// There is no such interface, or its driver has no such setting.
@@ -154,10 +154,10 @@ pub fn coalescing(interface: &str) -> io::Result<Coalescing> {
     })
 }
 
-/// Sets it; what else belongs to it stays.
+/// Sets the coalescing of an interface; other parameters of it stay.
 ///
 /// # Errors
-/// As [`coalescing`], or the right (CAP_NET_ADMIN) is missing, or the driver refuses.
+/// As [`coalescing`], or CAP_NET_ADMIN is missing, or the driver refuses.
 pub fn set_coalescing(interface: &str, wanted: Coalescing) -> io::Result<()> {
     let mut words = get::<COALESCE_WORDS>(interface, GET_COALESCE)?;
     words[0] = SET_COALESCE;
@@ -167,19 +167,19 @@ pub fn set_coalescing(interface: &str, wanted: Coalescing) -> io::Result<()> {
     call(interface, &mut words).map(drop)
 }
 
-/// Words of `struct ethtool_channels`.
+/// Length of `struct ethtool_channels`, in words.
 const CHANNEL_WORDS: usize = 9;
 
-/// Queues by which an interface hands over received frames, each by an interrupt of its own.
+/// Number of receive queues of an interface, each with its own interrupt.
 ///
 /// # Errors
-/// There is no such interface, or its driver does not tell.
+/// There is no such interface, or its driver does not support the request.
 pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    // Queues of received frames alone, and those of both ways.
+    // Receive-only and combined queues.
     get::<CHANNEL_WORDS>(interface, GET_CHANNELS).map(|words| words[5] + words[8])
 }
 
-/// Words of `struct ethtool_eee`.
+/// Length of `struct ethtool_eee`, in words.
 const EEE_WORDS: usize = 10;
 
 /// Whether energy-efficient Ethernet is enabled: links sleep between frames.
@@ -190,10 +190,10 @@ pub fn eee(interface: &str) -> io::Result<bool> {
     get::<EEE_WORDS>(interface, GET_EEE).map(|words| words[5] != 0)
 }
 
-/// Switches energy-efficient Ethernet on or off.
+/// Turns energy-efficient Ethernet on or off.
 ///
 /// # Errors
-/// As [`eee`], or the right (CAP_NET_ADMIN) is missing, or the driver refuses.
+/// As [`eee`], or CAP_NET_ADMIN is missing, or the driver refuses.
 pub fn set_eee(interface: &str, on: bool) -> io::Result<()> {
     let mut words = get::<EEE_WORDS>(interface, GET_EEE)?;
     (words[0], words[5]) = (SET_EEE, u32::from(on));
@@ -203,18 +203,18 @@ pub fn set_eee(interface: &str, on: bool) -> io::Result<()> {
 /// Flow control by pause frames (IEEE 802.3, annex 31B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Agreed upon with the other end.
+    /// Whether it is negotiated with the other end.
     pub autonegotiated: bool,
-    /// A pause frame that comes in stops sending.
+    /// Whether a received pause frame stops sending.
     pub rx: bool,
-    /// Pause frames are sent where buffers fill.
+    /// Whether pause frames are sent when buffers fill.
     pub tx: bool,
 }
 
-/// Words of `struct ethtool_pauseparam`.
+/// Length of `struct ethtool_pauseparam`, in words.
 const PAUSE_WORDS: usize = 4;
 
-/// What is set.
+/// Reads the flow control of an interface.
 ///
 /// # Errors
 /// There is no such interface, or its driver has no such setting.
@@ -223,10 +223,10 @@ pub fn pause(interface: &str) -> io::Result<Pause> {
     Ok(Pause { autonegotiated: words[1] != 0, rx: words[2] != 0, tx: words[3] != 0 })
 }
 
-/// Sets it.
+/// Sets the flow control of an interface.
 ///
 /// # Errors
-/// As [`pause`], or the right (CAP_NET_ADMIN) is missing, or the driver refuses.
+/// As [`pause`], or CAP_NET_ADMIN is missing, or the driver refuses.
 pub fn set_pause(interface: &str, wanted: Pause) -> io::Result<()> {
     let mut words: [u32; PAUSE_WORDS] =
         [SET_PAUSE, wanted.autonegotiated.into(), wanted.rx.into(), wanted.tx.into()];
@@ -240,7 +240,7 @@ fn get<const WORDS: usize>(interface: &str, command: u32) -> io::Result<[u32; WO
     Ok(words)
 }
 
-/// Gives the driver of `interface` the structure in `words`, which begins with its command; its answer is there after.
+/// Passes `words`, a structure that begins with its command, to the driver of `interface`; the answer replaces it.
 fn call(interface: &str, words: &mut [u32]) -> io::Result<libc::c_int> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: an ifreq of zeroes is valid.
@@ -252,9 +252,10 @@ fn call(interface: &str, words: &mut [u32]) -> io::Result<libc::c_int> {
         *to = from.cast_signed();
     }
     order.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: `order` is a live ifreq with a terminated name. Its data is the exclusively borrowed `words`: the callers, all in
-    // this file, make it as long as the structure of its command, or as long as the count it names (features, which
-    // the kernel fills up to that count) or as the kernel has just said (names, whose number is fixed in a kernel).
+    // SAFETY: `order` is a live ifreq with a terminated name. Its data is the exclusively borrowed `words`: the
+    // callers, all in this file, make it as long as the structure of its command, or as long as the count it names
+    // (features, which the kernel fills up to that count) or as the kernel has just said (names, whose number is fixed
+    // in a kernel).
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut order) })
 }
 

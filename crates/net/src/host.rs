@@ -1,4 +1,4 @@
-//! Facts of the host: preemption, stolen time, disk space.
+//! Properties of the host: preemption, stolen time, disk space, kernel.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,8 +16,8 @@ pub fn involuntary_switches() -> u64 {
     usage.ru_nivcsw.unsigned_abs()
 }
 
-/// Time the hypervisor gave to others while this machine wanted to run, ns, all cores together; `None` where the
-/// kernel does not tell.
+/// Steal time, ns, all cores together: time given to others by the hypervisor while this machine was ready to run;
+/// `None` if the kernel does not report it.
 pub fn steal_ns() -> Option<u64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let ticks: u64 = text.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
@@ -26,16 +26,16 @@ pub fn steal_ns() -> Option<u64> {
     Some(ticks.saturating_mul(1_000_000_000 / per_second))
 }
 
-/// Room on a disk, in bytes.
+/// Space of a disk, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskSpace {
-    /// In all.
+    /// Total space.
     pub total: u64,
-    /// Free to this user.
+    /// Space available to this user.
     pub free: u64,
 }
 
-/// The room on the disk that `path` is on.
+/// Space of the disk that contains `path`.
 ///
 /// # Errors
 /// There is no such path.
@@ -50,7 +50,7 @@ pub fn disk_space(path: &Path) -> io::Result<DiskSpace> {
     Ok(DiskSpace { total: bytes(told.f_blocks), free: bytes(told.f_bavail) })
 }
 
-/// The name of this host, as it has it for itself.
+/// Host name.
 pub fn name() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "unknown".into(), |s| s.trim().into())
 }

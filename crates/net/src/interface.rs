@@ -9,9 +9,9 @@ use crate::sys::{check, socket};
 /// An interface of this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its index.
+    /// Index of the interface.
     pub index: u32,
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
 }
 
@@ -47,15 +47,15 @@ pub fn interfaces() -> Result<Vec<Interface>, NetError> {
 /// Why an interface was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum NoInterface {
-    /// The kernel refused to list them.
+    /// The kernel refused to list the interfaces.
     #[error(transparent)]
     Unknown(#[from] NetError),
-    /// There is none of this name.
+    /// There is no interface of this name.
     #[error("there is no interface '{name}' in this network namespace; the interfaces are {existing}")]
     Missing {
         /// The name.
         name: String,
-        /// Those there are.
+        /// Names of the existing interfaces.
         existing: String,
     },
 }
@@ -72,7 +72,7 @@ pub fn interface_named(name: &str) -> Result<Interface, NoInterface> {
     })
 }
 
-/// Line rate of interface `name` in bit/s as its driver tells it; `None` where it has none, as virtual interfaces, or is down.
+/// Line rate of interface `name` in bit/s from its driver; `None` for a virtual interface, or one that is down.
 pub fn line_rate(name: &str) -> Option<u64> {
     // A name with a slash would leave the directory.
     let path = std::path::Path::new("/sys/class/net").join(name).join("speed");
@@ -102,7 +102,7 @@ pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
     Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(mac))
 }
 
-/// Bytes that a frame of interface `name` may have behind its header, a tag left out.
+/// MTU of interface `name`: greatest length of a frame after its header and tag, in bytes.
 ///
 /// # Errors
 /// There is no such interface.
@@ -124,7 +124,7 @@ pub fn is_running(name: &str) -> Result<bool, NetError> {
     Ok(flags & libc::IFF_UP != 0 && flags & libc::IFF_RUNNING != 0)
 }
 
-/// What the kernel answers to a request about interface `name`.
+/// Result of a request to the kernel about interface `name`.
 fn asked(name: &str, thing: &str, request_code: libc::c_ulong) -> Result<libc::ifreq, NetError> {
     let what = || format!("cannot read {thing} of interface '{name}'");
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| NetError::of(what(), "", e))?;
@@ -146,7 +146,7 @@ fn asked(name: &str, thing: &str, request_code: libc::c_ulong) -> Result<libc::i
     Ok(request)
 }
 
-/// What an interface counted since it was made.
+/// Counters of an interface since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Frames received.
@@ -155,7 +155,7 @@ pub struct LinkCounters {
     pub receive_dropped: u64,
     /// Frames sent.
     pub transmitted: u64,
-    /// Frames to send dropped.
+    /// Frames dropped instead of being sent.
     pub transmit_dropped: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Sockets, kernel timestamps, real-time set-up and namespaces behind a safe face.
+//! Safe interface to sockets, kernel timestamps, real-time set-up and namespaces.
 //!
 //! The one crate of the project that may hold `unsafe`: everything here is a thin, checked call into Linux,
 //! with no policy of its own. Each unsafe block argues why the call cannot break memory safety; whatever the
 //! kernel answers comes back as a value. Nothing here allocates after a socket was opened, so the calls may
 //! be used on a servicing thread while a run is going on.
 //!
-//! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network; what is
-//! asked here are three lists).
+//! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster
+//! builds the network; only three lists are read here).
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(
     not(test),

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
-/// A mapping, unmapped when dropped. Whoever reads or writes through it answers for what the kernel does with the
-/// same bytes meanwhile.
+/// A mapping, unmapped when dropped. Code that reads or writes through it must account for concurrent accesses of the
+/// kernel.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -16,12 +16,12 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Pages of this process alone, zeroed and in memory.
+    /// A private anonymous mapping, zeroed and resident.
     pub(crate) fn anonymous(len: usize) -> io::Result<Self> {
         Self::map(len, -1, 0, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE)
     }
 
-    /// `len` bytes of what `fd` offers at `offset`.
+    /// A mapping of `len` bytes of `fd` at `offset`.
     pub(crate) fn of(fd: BorrowedFd<'_>, len: usize, offset: i64) -> io::Result<Self> {
         Self::map(len, fd.as_raw_fd(), offset, libc::MAP_SHARED | libc::MAP_POPULATE)
     }
@@ -44,7 +44,7 @@ impl Mapping {
         }
     }
 
-    /// The first byte.
+    /// Address of the first byte.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -56,7 +56,7 @@ impl Mapping {
     /// The address of `T` at byte `at`.
     ///
     /// # Panics
-    /// If it does not lie within the mapping, or not at a multiple of its alignment.
+    /// If it is outside the mapping, or not aligned.
     pub(crate) fn at<T>(&self, at: usize) -> *mut T {
         assert!(at.checked_add(size_of::<T>()).is_some_and(|end| end <= self.len), "beyond the mapping");
         // SAFETY: `at` lies within the mapping, checked above.

@@ -7,11 +7,11 @@ use std::path::Path;
 use crate::error::NetError;
 use crate::sys::check;
 
-/// Moves the calling thread into the network namespace `path` names. Threads started later inherit it, so call
+/// Moves the calling thread into the network namespace of the file `path`. Threads started later inherit it, so call
 /// this before any other thread exists.
 ///
 /// # Errors
-/// The file is missing, is no network namespace, or the right (CAP_SYS_ADMIN) is.
+/// The file is missing or is no network namespace, or CAP_SYS_ADMIN is missing.
 pub fn enter_network(path: &Path) -> Result<(), NetError> {
     let what = || format!("cannot enter the network namespace {}", path.display());
     let file = File::open(path).map_err(|e| NetError::of(what(), "`ip netns list` shows what exists", e))?;

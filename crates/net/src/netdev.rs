@@ -1,10 +1,10 @@
-//! What a driver has for XDP, asked by generic netlink (family `netdev`, linux/netdev.h; Linux 6.3 and later).
+//! XDP support of drivers, by generic netlink (family `netdev`, linux/netdev.h; Linux 6.3 and later).
 
 use std::io;
 
 use crate::netlink::{self, attribute, half, word};
 
-/// `GENL_ID_CTRL`: the controller, which knows the numbers of all families.
+/// `GENL_ID_CTRL`: the controller, which has the numbers of all families.
 const CONTROLLER: u16 = 0x10;
 /// `CTRL_CMD_GETFAMILY`.
 const GET_FAMILY: u8 = 3;
@@ -22,22 +22,22 @@ const XDP_FEATURES: u16 = 3;
 const BASIC: u64 = 1;
 /// `NETDEV_XDP_ACT_XSK_ZEROCOPY`.
 const ZERO_COPY: u64 = 8;
-/// Bytes of `struct genlmsghdr`.
+/// Length of `struct genlmsghdr`, in bytes.
 const GENERIC_HEADER: usize = 4;
 
-/// What a driver has for XDP.
+/// XDP support of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XdpSupport {
-    /// Programs run in the driver; else on the frames of the stack, which are copies.
+    /// Whether programs run in the driver; otherwise in the stack, on copies of the frames.
     pub by_driver: bool,
-    /// `AF_XDP` sockets share memory with the interface; else each frame is copied once.
+    /// Whether `AF_XDP` sockets share memory with the interface; otherwise each frame is copied once.
     pub zero_copy: bool,
 }
 
-/// What the driver of an interface has for XDP.
+/// XDP support of the driver of an interface.
 ///
 /// # Errors
-/// There is no such interface, or this kernel does not tell.
+/// There is no such interface, or the kernel does not report it.
 pub fn xdp_support(interface: &str) -> io::Result<XdpSupport> {
     let index = crate::interface_named(interface).map_err(|error| io::Error::other(error.to_string()))?.index;
     let mut number = None;
@@ -48,7 +48,7 @@ pub fn xdp_support(interface: &str) -> io::Result<XdpSupport> {
     found.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Asks for a whole list and hands over the attributes of each of its entries.
+/// Requests a complete list and calls back with the attributes of each entry.
 fn ask(family: u16, command: u8, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let request = netlink::listing(family, &[command, 1, 0, 0]);
     netlink::list(libc::NETLINK_GENERIC, &request, |body| {
@@ -56,7 +56,7 @@ fn ask(family: u16, command: u8, mut each: impl FnMut(&[u8])) -> io::Result<()> 
     })
 }
 
-/// The number of the family `netdev`, where these are its attributes.
+/// Number of the family `netdev`, if these are its attributes.
 fn family(attributes: &[u8]) -> Option<u16> {
     let name = attribute(attributes, FAMILY_NAME)?;
     if netlink::text(name) != "netdev" {
@@ -65,7 +65,7 @@ fn family(attributes: &[u8]) -> Option<u16> {
     half(attribute(attributes, FAMILY_NUMBER)?, 0)
 }
 
-/// What the interface of this number has, where these are its attributes.
+/// XDP support of interface `index`, if these are its attributes.
 fn support(attributes: &[u8], index: u32) -> Option<XdpSupport> {
     if word(attribute(attributes, INDEX)?, 0)? != index {
         return None;

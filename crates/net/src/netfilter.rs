@@ -1,6 +1,6 @@
-//! Which packet filters of this network namespace could drop frames: chains of nftables, tables of the older iptables.
+//! Packet filters of this network namespace that could drop frames: chains of nftables, tables of the older iptables.
 //!
-//! Nothing is loaded by asking: of the older tables only those are looked at that are there already.
+//! Queries load no modules: of the older tables only those already loaded are read.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use crate::sys::{get_option, socket};
 
 /// `NFNL_SUBSYS_NFTABLES` and `NFT_MSG_GETCHAIN` of linux/netfilter.
 const GET_CHAIN: u16 = 10 << 8 | 4;
-/// Bytes of `struct nfgenmsg`.
+/// Length of `struct nfgenmsg`, in bytes.
 const FAMILY_HEADER: usize = 4;
 /// `enum nft_chain_attributes` and `enum nft_hook_attributes`.
 const TABLE: u16 = 1;
@@ -24,34 +24,34 @@ const HOOK_NUMBER: u16 = 1;
 /// `IPT_SO_GET_INFO` of linux/netfilter_ipv4/ip_tables.h.
 const GET_INFO: libc::c_int = 64;
 
-/// A chain of nftables that frames pass.
+/// A base chain of nftables, which frames pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Its family, table and name: `inet filter input`.
+    /// Family, table and name: `inet filter input`.
     pub name: String,
-    /// Where frames pass it: `input`, `prerouting`, `ingress`, …
+    /// Hook: `input`, `prerouting`, `ingress`, …
     pub hook: &'static str,
-    /// `filter`, `nat` or `route`.
+    /// Type: `filter`, `nat` or `route`.
     pub kind: String,
-    /// What no rule decides is dropped.
+    /// Whether its policy drops frames that match no rule.
     pub drops: bool,
-    /// Rules in it.
+    /// Number of rules.
     pub rules: u32,
 }
 
-/// The chains of nftables that frames pass.
+/// The base chains of nftables.
 ///
 /// # Errors
-/// The kernel does not tell: the right (CAP_NET_ADMIN) is missing.
+/// The kernel refuses: CAP_NET_ADMIN is missing.
 pub fn chains() -> io::Result<Vec<Chain>> {
     let mut found = Vec::new();
-    // Of every family (AF_UNSPEC).
+    // All families (AF_UNSPEC).
     let body = [0; FAMILY_HEADER];
     let asked = netlink::list(libc::NETLINK_NETFILTER, &netlink::listing(GET_CHAIN, &body), |body| {
         found.extend(chain(body));
     });
     match asked {
-        // A kernel without them has none: no such family of sockets, or no such subsystem.
+        // A kernel without nftables has no chains: it lacks the socket family or the subsystem.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPROTONOSUPPORT | libc::EINVAL)) => {
             Ok(Vec::new())
         }
@@ -60,12 +60,12 @@ pub fn chains() -> io::Result<Vec<Chain>> {
     }
 }
 
-/// A number in network order.
+/// A number in network byte order.
 fn number(attributes: &[u8], wanted: u16) -> Option<u32> {
     Some(u32::from_be_bytes(attribute(attributes, wanted)?.get(..4)?.try_into().ok()?))
 }
 
-/// A chain that frames pass; `None` for one that only rules lead to.
+/// A base chain; `None` for a chain reached only from rules.
 fn chain(body: &[u8]) -> Option<Chain> {
     let family = *body.first()?;
     let attributes = body.get(FAMILY_HEADER..)?;
@@ -108,16 +108,16 @@ fn hook_name(family: u8, hook: u32) -> &'static str {
 /// A table of the older iptables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// `filter`, `raw`, …
+    /// Name: `filter`, `raw`, …
     pub name: String,
-    /// Entries beyond those of an empty table; `None` where the kernel does not tell.
+    /// Number of entries beyond those of an empty table; `None` if the kernel does not report it.
     pub entries: Option<u32>,
 }
 
-/// The tables of the older iptables that are there.
+/// The loaded tables of the older iptables.
 ///
 /// # Errors
-/// Which there are cannot be read: the right is missing.
+/// The list of tables cannot be read: the right is missing.
 pub fn tables() -> io::Result<Vec<Table>> {
     let names = match fs::read_to_string("/proc/thread-self/net/ip_tables_names") {
         Ok(names) => names,
@@ -128,7 +128,8 @@ pub fn tables() -> io::Result<Vec<Table>> {
     Ok(names.iter().map(|name| Table { name: (*name).to_owned(), entries: entries(name).ok() }).collect())
 }
 
-/// `struct ipt_getinfo`: a name of 32 bytes, the hooks, five and five offsets, the number of entries, their bytes.
+/// Number of entries from `struct ipt_getinfo`: a name of 32 bytes, the hooks, five and five offsets, the number of
+/// entries, their bytes.
 fn entries(table: &str) -> io::Result<u32> {
     let mut asked = [0_u8; 84];
     for (to, from) in asked.iter_mut().take(31).zip(table.bytes()) {

@@ -1,18 +1,18 @@
-//! Lists asked of the kernel by netlink (netlink(7)), and how their messages are read.
+//! Lists from the kernel by netlink (netlink(7)), and decoding of its messages.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use crate::sys::{short, socket};
 
-/// Bytes of `struct nlmsghdr`.
+/// Length of `struct nlmsghdr`, in bytes.
 pub(crate) const HEADER: usize = 16;
-/// `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` are no part of an attribute's type.
+/// Mask of an attribute's type, without `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER`.
 const ATTRIBUTE_TYPE: u16 = 0x3FFF;
-/// Datagrams of one list, at most.
+/// Greatest number of datagrams of one list.
 const DATAGRAMS: usize = 1_024;
 
-/// A request for a whole list: a header for `kind`, then `body`.
+/// A request for a complete list: a header for `kind`, then `body`.
 pub(crate) fn listing(kind: u16, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEADER + body.len()).unwrap_or(u32::MAX);
     let flags = short((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as i64);
@@ -25,10 +25,10 @@ pub(crate) fn listing(kind: u16, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Sends a request and hands over the body of every message of the list.
+/// Sends a request and calls back with the body of every message of the list.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel refuses.
 pub(crate) fn list(protocol: libc::c_int, request: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)?;
     // SAFETY: the pointer and length describe `request`, which lives across the call.
@@ -54,7 +54,7 @@ pub(crate) fn list(protocol: libc::c_int, request: &[u8], mut each: impl FnMut(&
     Err(io::Error::other("the kernel's list does not end"))
 }
 
-/// Reads the messages of one datagram; true at the end of the list.
+/// Decodes the messages of one datagram; true at the end of the list.
 pub(crate) fn messages(mut datagram: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<bool> {
     const DONE: u16 = short(libc::NLMSG_DONE as i64);
     const ERROR: u16 = short(libc::NLMSG_ERROR as i64);
@@ -75,12 +75,12 @@ pub(crate) fn messages(mut datagram: &[u8], mut each: impl FnMut(&[u8])) -> io::
     Ok(false)
 }
 
-/// Four bytes in the order of this machine.
+/// Four bytes in native byte order.
 pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Two bytes in the order of this machine.
+/// Two bytes in native byte order.
 pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -97,7 +97,7 @@ pub(crate) fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// The text of an attribute, without its end mark.
+/// The text of an attribute, without its terminator.
 pub(crate) fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
 }

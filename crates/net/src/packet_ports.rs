@@ -1,12 +1,12 @@
-//! Many interfaces as the ports of one program: every frame that any of them receives, in the order it came and with the time
-//! at which it did, out of one ring (packet socket, `TPACKET_V2`; packet_mmap in the kernel's networking documentation). The other way
-//! is `port_sender`'s.
+//! Many interfaces as the ports of one program: receives the frames of all of them from one ring, in the order of
+//! arrival and with their arrival times (packet socket, `TPACKET_V2`; packet_mmap in the kernel's networking
+//! documentation). Sending is in `port_sender`.
 //!
-//! One ring for all, because its reader then waits at one place, however many there are, and frames of different
-//! interfaces lie in the order of their times. Of the layouts the second is the one that hands over each frame at once.
+//! One ring for all, because its reader then waits at one place, and frames of different interfaces are in the order of
+//! their times. `TPACKET_V2` is the layout that delivers each frame at once.
 //!
-//! Road not taken: `AF_XDP`. Frames of a host's stack are socket buffers, which a virtual link first copies into memory that a
-//! program may see; that costs the host that sends three times as much as the ring, and the memory shared with the kernel
+//! Road not taken: `AF_XDP`. Frames of a host's stack are socket buffers, which a virtual link first copies into memory
+//! that a program may access; that costs the sending host three times as much as the ring, while the shared memory
 //! would save this side a copy of some 10 ns.
 
 use std::io;
@@ -21,16 +21,16 @@ use crate::memory::Mapping;
 use crate::socket::{PACKET_IGNORE_OUTGOING, see_all};
 use crate::sys::{Plain, bind, get_option, link_address, set_option, short, socket, wait_readable_for};
 
-/// Bytes of a frame's place in the ring, its header in front.
+/// Length of a frame's slot in the ring, header included, in bytes.
 const PLACE: usize = 2_048;
 const PLACE_BYTES: u32 = 2_048;
-/// Places: at a million frames a second they bridge 16 ms in which the reader has no core, at 100 000 of them 160 ms.
+/// Number of slots: they bridge 16 ms without a core for the reader at a million frames a second, 160 ms at 100 000.
 const PLACES: u32 = 1 << 14;
-/// Bytes of a block of places.
+/// Length of a block of slots, in bytes.
 const BLOCK_BYTES: u32 = 1 << 20;
-/// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`: where the address of a frame lies behind its header.
+/// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`: offset of the address of a frame.
 const ADDRESS_AT: usize = 32;
-/// `sll_ifindex` and `sll_pkttype` within `struct sockaddr_ll`.
+/// Offsets of `sll_ifindex` and `sll_pkttype` of `struct sockaddr_ll`.
 const INTERFACE_AT: usize = ADDRESS_AT + 4;
 const ETH_P_ALL: u16 = short(libc::ETH_P_ALL as i64);
 const TPID: [u8; 2] = [0x81, 0x00];
@@ -38,24 +38,24 @@ const TPID: [u8; 2] = [0x81, 0x00];
 const STATUS_CHECKSUM_OPEN: u32 = 1 << 3;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
 const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
-/// Bytes of addresses, behind which a tag lies.
+/// Length of both addresses in bytes, after which a tag follows.
 const ADDRESSES: usize = 12;
-/// Longest frame without FCS that is handed on.
+/// Longest frame without FCS that is delivered, in bytes.
 const LONGEST: usize = PLACE - 128;
 
 // SAFETY: integers without padding.
 unsafe impl Plain for libc::tpacket_req {}
 
-/// A frame that came.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub struct PortFrame<'a> {
-    /// By which port: its place in the list of interfaces.
+    /// Port: index in the list of interfaces.
     pub port: usize,
-    /// When the kernel had it from the driver, by `CLOCK_REALTIME`.
+    /// Time at which the kernel received it from the driver, by `CLOCK_REALTIME`.
     pub at: WallNanos,
-    /// Its bytes without FCS, its tag among them.
+    /// Bytes without FCS, tag included.
     pub bytes: &'a [u8],
-    /// Its sender left the checksum of its datagram to an interface, and none of this machine's has computed it.
+    /// Whether its sender left the datagram checksum to an interface, and none of this machine has computed it.
     pub is_checksum_open: bool,
 }
 
@@ -65,17 +65,17 @@ pub struct PacketPorts {
     fd: OwnedFd,
     memory: Mapping,
     next: usize,
-    /// By index of the kernel's: which port, from 1; 0: none.
+    /// Port by kernel interface index, from 1; 0: none.
     ports: Vec<u16>,
-    /// Where a frame is put together with its tag.
+    /// Buffer in which the tag is inserted into a frame.
     tagged: Box<[u8; PLACE]>,
     dropped: u64,
-    /// By port: frames that were too long to be handed on, and the bytes of the longest.
+    /// Number of frames too long to be delivered, and the length of the longest, by port.
     too_long: Vec<(u64, u32)>,
 }
 
 impl PacketPorts {
-    /// Takes what these interfaces receive from now on; other interfaces of the namespace are passed over.
+    /// Receives the frames of these interfaces from now on; other interfaces of the namespace are ignored.
     ///
     /// # Errors
     /// CAP_NET_RAW is missing, or there is no memory for the ring.
@@ -119,7 +119,7 @@ impl PacketPorts {
         })
     }
 
-    /// Hands the next frame that came to `take`; what that returns. `None`: there is none.
+    /// Calls `take` with the next frame and returns its result; `None`: there is no frame.
     #[inline]
     pub fn receive<T>(&mut self, mut take: impl FnMut(PortFrame<'_>) -> T) -> Option<T> {
         loop {
@@ -130,7 +130,8 @@ impl PacketPorts {
             if found & libc::TP_STATUS_USER == 0 {
                 return None;
             }
-            // SAFETY: the place lies within the mapping (`at` checks), and until its status is given back the kernel leaves it alone.
+            // SAFETY: the place lies within the mapping (`at` checks), and until its status is given back the kernel
+            // leaves it alone.
             let place = unsafe { &*header };
             let taken = read(place, found, &self.ports, &mut self.tagged).map(&mut take);
             if taken.is_none()
@@ -147,7 +148,7 @@ impl PacketPorts {
         }
     }
 
-    /// Whether a frame has come that was not taken.
+    /// Whether an undelivered frame is in the ring.
     #[inline]
     pub fn has_come(&self) -> bool {
         let header = self.memory.at::<u32>(self.next * PLACE);
@@ -156,7 +157,7 @@ impl PacketPorts {
         status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// Waits until a frame comes, at most so many ns; a signal ends the wait early.
+    /// Waits until a frame arrives, at most `ns` ns; a signal ends the wait early.
     ///
     /// # Errors
     /// The socket is unusable.
@@ -164,16 +165,16 @@ impl PacketPorts {
         if ns <= 0 || self.has_come() { Ok(()) } else { wait_readable_for(self.fd.as_fd(), ns) }
     }
 
-    /// By port the frames that no line of Ethernet has, so long were they, and the bytes of the longest: an offload has made one
-    /// of several. None of them was handed on.
+    /// Number of frames longer than Ethernet allows, merged by an offload, and the length of the longest, by port. None
+    /// of them was delivered.
     pub fn too_long(&self) -> &[(u64, u32)] {
         &self.too_long
     }
 
-    /// Frames the ring had no room for, since it was opened.
+    /// Number of frames dropped because the ring was full, since it was opened.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel refuses.
     pub fn dropped(&mut self) -> io::Result<u64> {
         // Reading resets the kernel's counters.
         let none = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
@@ -183,7 +184,7 @@ impl PacketPorts {
     }
 }
 
-/// The port of the frame at a place and its bytes, where it is one that [`read`] refuses for its length.
+/// Port and length of the frame in a slot, if [`read`] refuses it for its length.
 #[cold]
 fn too_long(place: &[u8; PLACE], ports: &[u16]) -> Option<(usize, u32)> {
     let word = |at: usize| place.get(at..at + 4)?.first_chunk().copied().map(u32::from_ne_bytes);
@@ -193,8 +194,8 @@ fn too_long(place: &[u8; PLACE], ports: &[u16]) -> Option<(usize, u32)> {
     (length as usize > LONGEST || length != word(8)?).then_some((port, length))
 }
 
-/// The frame at a place, `struct tpacket2_hdr` in front: status, length, bytes kept, where they begin, seconds,
-/// nanoseconds, tag. `None`: another interface's, or not whole.
+/// The frame in a slot, which begins with `struct tpacket2_hdr`: status, length, captured length, offset, seconds,
+/// nanoseconds, tag. `None`: of another interface, or incomplete.
 #[inline]
 fn read<'a>(
     place: &'a [u8; PLACE],

@@ -1,10 +1,10 @@
-//! The hardware clock of an interface beside the system's, read together.
+//! Cross-timestamps between an interface's hardware clock and the system clock.
 //!
-//! A timestamp of the interface is a reading of its own clock, `/dev/ptpN`; to lie beside other times it needs that clock's
-//! offset to `CLOCK_REALTIME` at that time. The kernel has three ways to read both, from best to worst: by the
-//! hardware at one instant (`PTP_SYS_OFFSET_PRECISE`), between two readings of the system's clock (`_EXTENDED`), and
-//! alternating (`PTP_SYS_OFFSET`). Of the last two the sample with the least time between its readings is taken: what else
-//! lies within is bus and processor, and the offset cannot be wrong by more than half of it.
+//! A timestamp of the interface is a reading of its own clock, `/dev/ptpN`; to compare it with other times, the offset
+//! of that clock to `CLOCK_REALTIME` at that time is needed. The kernel has three methods to read both, from best to
+//! worst: by the hardware at one instant (`PTP_SYS_OFFSET_PRECISE`), between two readings of the system clock
+//! (`_EXTENDED`), and alternating (`PTP_SYS_OFFSET`). With the last two the sample with the least time between its
+//! system readings is taken: the rest of that time is bus and processor, and the offset is wrong by at most half of it.
 
 use std::fs::File;
 use std::io;
@@ -14,26 +14,26 @@ use std::path::{Path, PathBuf};
 use crate::error::NetError;
 use crate::sys::check;
 
-/// Samples of one reading.
+/// Number of samples of one reading.
 const SAMPLES: usize = 9;
 const SAMPLES_UINT: libc::c_uint = 9;
 
-/// How the two clocks were read together.
+/// Method of reading both clocks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrossMethod {
     /// By the hardware, at one instant.
     Precise,
     /// The hardware clock between two readings of the system's.
     Extended,
-    /// In turns.
+    /// Both clocks in turns.
     Alternating,
 }
 
 impl CrossMethod {
-    /// From best to worst.
+    /// All methods, from best to worst.
     pub const ALL: [Self; 3] = [Self::Precise, Self::Extended, Self::Alternating];
 
-    /// Its name in reports.
+    /// Name of the method in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Precise => "precise cross-timestamp",
@@ -43,26 +43,26 @@ impl CrossMethod {
     }
 }
 
-/// Both clocks at one instant.
+/// Readings of both clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossTimestamp {
-    /// What the hardware clock showed, ns.
+    /// Reading of the hardware clock, ns.
     pub hardware_ns: i64,
-    /// What `CLOCK_REALTIME` showed then, ns.
+    /// Reading of `CLOCK_REALTIME`, ns.
     pub realtime_ns: i64,
-    /// By how much the two may be apart from one instant, ns.
+    /// Greatest time between the two readings, ns.
     pub uncertainty_ns: i64,
 }
 
 impl CrossTimestamp {
-    /// What is to be added to a timestamp of the hardware clock to make it one of `CLOCK_REALTIME`, ns.
+    /// Offset to add to a timestamp of the hardware clock to convert it to `CLOCK_REALTIME`, ns.
     pub const fn offset_ns(self) -> i64 {
         self.realtime_ns.saturating_sub(self.hardware_ns)
     }
 }
 
-/// The sample between whose outer readings of the system's clock least time passed; each is system, hardware, system, in ns.
-/// A sample whose readings go back is none: the clock was set between them.
+/// The sample with the least time between its readings of the system clock; each is system, hardware, system, in ns. A
+/// sample whose system readings decrease is invalid: the clock was set between them.
 pub fn tightest(samples: &[[i64; 3]]) -> Option<CrossTimestamp> {
     let widths = samples.iter().filter_map(|&[before, hardware, after]| {
         let width = after.checked_sub(before).filter(|width| *width >= 0)?;
@@ -73,7 +73,7 @@ pub fn tightest(samples: &[[i64; 3]]) -> Option<CrossTimestamp> {
     Some(CrossTimestamp { hardware_ns, realtime_ns: before + half, uncertainty_ns: width - half })
 }
 
-/// A hardware clock.
+/// A PTP hardware clock.
 #[derive(Debug)]
 pub struct HardwareClock {
     file: File,
@@ -82,18 +82,18 @@ pub struct HardwareClock {
 }
 
 impl HardwareClock {
-    /// Opens `/dev/ptpN` and finds the best way to read it.
+    /// Opens `/dev/ptpN` and finds the best method to read it.
     ///
     /// # Errors
-    /// The device is missing or closed to this user, or the driver knows no way.
+    /// The device is missing or not accessible to this user, or the driver supports no method.
     pub fn open(number: u32) -> Result<Self, NetError> {
         Self::open_at(Path::new(&format!("/dev/ptp{number}")))
     }
 
-    /// Likewise, a device of any name.
+    /// As [`open`](Self::open), for a device of any name.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`open`](Self::open).
     pub fn open_at(path: &Path) -> Result<Self, NetError> {
         let what = || format!("cannot read the hardware clock {}", path.display());
         let file =
@@ -108,12 +108,12 @@ impl HardwareClock {
         Err(NetError::of(what(), "its driver has no cross-timestamps", refused))
     }
 
-    /// The device.
+    /// Path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The best way there is.
+    /// The method in use.
     pub const fn method(&self) -> CrossMethod {
         self.method
     }
@@ -179,7 +179,7 @@ mod tests {
         let found = tightest(&samples).expect("there are good ones");
         assert_eq!(found, CrossTimestamp { hardware_ns: 4_100, realtime_ns: 5_200, uncertainty_ns: 201 });
         assert_eq!(found.offset_ns(), 1_100);
-        // The clock was set back in all of them, or there are none.
+        // The clock was set back in all samples, or there are none.
         assert_eq!(tightest(&[[9_000, 8_000, 8_999]]), None);
         assert_eq!(tightest(&[]), None);
     }

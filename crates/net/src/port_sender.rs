@@ -1,10 +1,11 @@
-//! Frames out of many interfaces, handed to the kernel many at a time.
+//! Sending frames by many interfaces, in batches.
 //!
-//! By `AF_XDP` where it can be had, one socket for each port and one memory for all of them: between namespaces a frame then takes
-//! the kernel a third less time than by a packet socket. Otherwise by one packet socket, past the queueing disciplines, with one call for
-//! the frames of all ports. Both copy a frame into the memory that is handed over, so that who sends may forget it.
+//! Uses `AF_XDP` if available, with one socket for each port and one memory for all of them: between namespaces a frame
+//! then takes the kernel a third less time than by a packet socket. Otherwise one packet socket, past the queueing
+//! disciplines, with one call for the frames of all ports. Both copy a frame into the memory that is handed over, so
+//! that the caller can reuse its buffer.
 //!
-//! What comes in is not taken by `AF_XDP`: see `packet_ports`.
+//! `AF_XDP` is not used for receiving: see `packet_ports`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -18,24 +19,25 @@ use crate::sys::{length_of, link_address, set_option, socket};
 use crate::transmit::Flushed;
 use crate::xdp::{FRAME_LEN, FramePool, XdpConfig, XdpPort};
 
-/// Frames of a port that one flush hands over: an `AF_XDP` socket gives up no more to one call (`max_tx_budget` of the kernel).
+/// Frames of a port handed over by one flush: an `AF_XDP` socket sends no more in one call (`max_tx_budget` of the
+/// kernel).
 const BATCH: usize = 32;
-/// Frames that wait for one call of the packet socket.
+/// Greatest number of frames in one call of the packet socket.
 const SLOTS: usize = 64;
-/// Places in the transmit ring of a port, a power of two.
+/// Size of a port's transmit ring, a power of two.
 const RING: u32 = 512;
-/// Frames of memory that ports share: 8 MiB. The kernel has most back before the call that sends them ends.
+/// Number of frame buffers shared by the ports: 8 MiB. The kernel returns most of them before the sending call ends.
 const FRAMES: u32 = 4_096;
 const WHAT: &str = "cannot send by the ports of the network";
 
-/// Frames of a port that were handed over.
+/// Report about frames of a port that were handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortsLeft {
-    /// By which port: its place in the list of interfaces.
+    /// Port: index in the list of interfaces.
     pub port: usize,
-    /// When the call that hands them over began, by `CLOCK_REALTIME`.
+    /// Beginning of the call that hands them over, by `CLOCK_REALTIME`.
     pub at: WallNanos,
-    /// Frames that the kernel took, and that it refused: of those pushed and not yet reported, the oldest.
+    /// Numbers of frames that the kernel took and refused: the oldest of those pushed and not yet reported.
     pub frames: Flushed,
 }
 
@@ -50,7 +52,7 @@ enum Inner {
 }
 
 impl PortSender {
-    /// By `AF_XDP`, or, with the reason why not, by a packet socket.
+    /// Opens an `AF_XDP` sender, or, with the reason, a packet socket.
     ///
     /// # Errors
     /// CAP_NET_RAW is missing.
@@ -61,7 +63,7 @@ impl PortSender {
         }
     }
 
-    /// By a packet socket.
+    /// Opens a packet socket sender.
     ///
     /// # Errors
     /// CAP_NET_RAW is missing.
@@ -69,7 +71,7 @@ impl PortSender {
         PacketSender::open(interfaces).map(|open| Self(Inner::Packet(Box::new(open))))
     }
 
-    /// By what frames leave.
+    /// Name of the access method.
     pub const fn access(&self) -> &'static str {
         match self.0 {
             Inner::Xdp(_) => "af_xdp",
@@ -77,8 +79,8 @@ impl PortSender {
         }
     }
 
-    /// Puts a frame without FCS by, to leave a port with the next [`flush`](Self::flush). False: it is longer than a frame, or the port has no
-    /// room before one.
+    /// Queues a frame without FCS, to leave a port with the next [`flush`](Self::flush). False: it is too long, or the
+    /// port has no room before a flush.
     #[inline]
     pub fn push(&mut self, port: usize, bytes: &[u8]) -> bool {
         match &mut self.0 {
@@ -87,7 +89,7 @@ impl PortSender {
         }
     }
 
-    /// Whether none waits.
+    /// Whether no frame is queued.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         match &self.0 {
@@ -96,7 +98,7 @@ impl PortSender {
         }
     }
 
-    /// Whether as many wait as one call takes.
+    /// Whether as many frames are queued as one call takes.
     #[inline]
     pub const fn is_full(&self) -> bool {
         match &self.0 {
@@ -105,7 +107,7 @@ impl PortSender {
         }
     }
 
-    /// Hands the frames that were put by to the kernel, without waiting for room, and tells what became of them.
+    /// Hands the queued frames to the kernel, without waiting for room, and reports the result for each port.
     #[inline]
     pub fn flush(&mut self, left: impl FnMut(PortsLeft)) {
         match &mut self.0 {
@@ -117,10 +119,10 @@ impl PortSender {
 
 #[derive(Debug)]
 struct XdpSender {
-    // Before the memory, which they use.
+    // Dropped before the memory that they use.
     ports: Vec<XdpPort>,
     pool: FramePool,
-    /// By port, frames in its ring that were not handed over.
+    /// Number of frames in each port's ring that were not handed over.
     waiting: Vec<usize>,
     /// Ports with such frames.
     touched: Vec<usize>,
@@ -165,7 +167,7 @@ impl XdpSender {
         let Self { ports, pool, waiting, touched, is_full } = self;
         touched.retain(|&port| {
             let at = clock::realtime();
-            // An interface that is gone keeps its frames for ever.
+            // An interface that is gone never returns its frames.
             let frames = ports[port].flush_some(pool).unwrap_or(Flushed { taken: 0, refused: waiting[port] });
             waiting[port] = waiting[port].saturating_sub(frames.taken + frames.refused);
             left(PortsLeft { port, at, frames });
@@ -195,7 +197,7 @@ impl PacketSender {
         let right = "packet sockets need root or CAP_NET_RAW";
         // Protocol 0: nothing ever arrives.
         let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(|e| NetError::of(WHAT, right, e))?;
-        // Not by a queueing discipline, which would only be one more place to wait at.
+        // Past the queueing disciplines, which would only add another queue.
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
             .map_err(|e| NetError::of(WHAT, "", e))?;
         Ok(Self {
@@ -235,7 +237,8 @@ impl PacketSender {
         let mut next = 0;
         while next < count {
             let at = clock::realtime();
-            // SAFETY: `headers[next..count]` point at live parts of live slots and at live addresses, which sending only reads.
+            // SAFETY: `headers[next..count]` point at live parts of live slots and at live addresses, which sending
+            // only reads.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.fd.as_raw_fd(),
@@ -252,7 +255,8 @@ impl PacketSender {
                 left(PortsLeft { port, at, frames: Flushed { taken: 1, refused: 0 } });
             }
             next += taken;
-            // What stopped the call is said by the next one only: the first frame that was not taken may yet be.
+            // The error that stopped the call is reported by the next one only: the first frame that was not taken may
+            // yet be.
             if taken == 0 {
                 left(PortsLeft { port: self.ports[next], at, frames: Flushed { taken: 0, refused: 1 } });
                 next += 1;

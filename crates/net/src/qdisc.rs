@@ -1,4 +1,4 @@
-//! The queue disciplines of an interface, asked of the kernel by netlink (rtnetlink(7), linux/pkt_sched.h).
+//! Queueing disciplines of an interface, read by netlink (rtnetlink(7), linux/pkt_sched.h).
 
 use std::io;
 
@@ -6,41 +6,41 @@ use crate::error::NetError;
 use crate::interface::Interface;
 use crate::netlink::{self, attribute, half, word};
 
-/// A queue discipline.
+/// A queueing discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Qdisc {
-    /// Its kind: `etf`, `fq_codel`, `noqueue`, …
+    /// Kind: `etf`, `fq_codel`, `noqueue`, …
     pub(crate) kind: String,
-    /// Every frame of the interface passes it.
+    /// Whether it is the root, which every frame of the interface passes.
     pub(crate) is_root: bool,
-    /// Its number, major and minor.
+    /// Handle, major and minor number.
     pub(crate) handle: u32,
-    /// The class that it hangs at: the handle of the queue discipline above and a number.
+    /// Parent class: the handle of the discipline above and a number.
     pub(crate) parent: u32,
-    /// Which queues frames of each priority take, of `mqprio` and `taprio`.
+    /// Queues of each priority, for `mqprio` and `taprio`.
     pub(crate) queues: Option<Queues>,
-    /// Its parameters, of `etf`.
+    /// Parameters of `etf`.
     pub(crate) etf: Option<Etf>,
 }
 
 /// Traffic classes (`struct tc_mqprio_qopt`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Queues {
-    /// By priority its class.
+    /// Traffic class of each priority.
     class_of: [u8; PRIORITIES],
-    /// By class its queues: how many, from which on.
+    /// Number of queues and first queue of each class.
     ranges: [(u16, u16); PRIORITIES],
 }
 
 impl Queues {
-    /// The queues that frames of this priority take.
+    /// The queues for frames of this priority.
     pub(crate) fn of(&self, priority: u8) -> std::ops::Range<u16> {
         let class = self.class_of.get(usize::from(priority)).copied().unwrap_or(0);
         let (count, first) = self.ranges.get(usize::from(class)).copied().unwrap_or((0, 0));
         first..first.saturating_add(count)
     }
 
-    /// `num_tc`, the map of 16 priorities, `hw`, 16 counts and 16 offsets.
+    /// Decodes `num_tc`, the map of 16 priorities, `hw`, 16 counts and 16 offsets.
     pub(crate) fn read(given: &[u8]) -> Option<Self> {
         let class_of = given.get(1..1 + PRIORITIES)?.try_into().ok()?;
         let mut ranges = [(0, 0); PRIORITIES];
@@ -55,13 +55,13 @@ impl Queues {
 /// Parameters of `etf` (`struct tc_etf_qopt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Etf {
-    /// How long before its launch a frame is given to the driver, ns.
+    /// Time before its launch at which a frame is passed to the driver, ns.
     pub(crate) delta_ns: i32,
-    /// Number of its clock.
+    /// Clock ID.
     pub(crate) clock: i32,
-    /// Launch times are the latest instants.
+    /// Whether launch times are deadlines, so that frames may leave earlier.
     pub(crate) deadline_mode: bool,
-    /// The card launches.
+    /// Whether the card launches.
     pub(crate) offload: bool,
 }
 
@@ -73,10 +73,10 @@ const TCA_TAPRIO_PRIOMAP: u16 = 1;
 /// `TC_QOPT_BITMASK` and `TC_QOPT_MAX_QUEUE`.
 const PRIORITIES: usize = 16;
 
-/// Those of `interface`.
+/// The queueing disciplines of `interface`.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel refuses.
 pub(crate) fn of(interface: &Interface) -> Result<Vec<Qdisc>, NetError> {
     let failed =
         |e| NetError::of(format!("cannot ask for the queue disciplines of {}", interface.name), "", e);
@@ -85,7 +85,7 @@ pub(crate) fn of(interface: &Interface) -> Result<Vec<Qdisc>, NetError> {
 
 fn ask(index: u32) -> io::Result<Vec<Qdisc>> {
     let mut found = Vec::new();
-    // Of `struct tcmsg`: family and padding, the interface, then handle, parent and info.
+    // `struct tcmsg`: family and padding, the interface, then handle, parent and info.
     let body = [&[0; 4][..], &index.to_ne_bytes(), &[0; 12]].concat();
     netlink::list(libc::NETLINK_ROUTE, &netlink::listing(libc::RTM_GETQDISC, &body), |body| {
         found.extend(qdisc(body, index));

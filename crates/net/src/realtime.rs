@@ -1,5 +1,5 @@
-//! What a servicing thread asks of the host. Each request is granted or comes back with the reason; a host that
-//! grants none of it still measures, and the run says so.
+//! Real-time requests of a servicing thread to the host. Each request is granted or returns the reason; a host that
+//! grants none still measures, and the run reports it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use std::process::Command;
 use crate::enclose::in_child;
 use crate::sys::check;
 
-/// Gives the calling thread the first-in-first-out policy at `priority` (1 to 99). Threads it starts later
-/// get the ordinary policy.
+/// Gives the calling thread the SCHED_FIFO policy at `priority` (1 to 99). Threads that it starts later get the
+/// ordinary policy.
 ///
 /// # Errors
 /// The right is missing (root, CAP_SYS_NICE or RLIMIT_RTPRIO), or the control group has no real-time budget.
@@ -19,7 +19,7 @@ pub fn fifo(priority: u32) -> io::Result<()> {
     scheduling(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
 }
 
-/// Puts the calling thread behind all others: batch policy, nice 19.
+/// Gives the calling thread the lowest priority: SCHED_BATCH, nice 19.
 ///
 /// # Errors
 /// None on a supported kernel.
@@ -28,8 +28,8 @@ pub fn background() -> io::Result<()> {
     nice(19)
 }
 
-/// Asks the kernel itself: the function of this name in musl answers ENOSYS whatever the kernel would grant, and an agent that
-/// is linked with it would never be a real-time one.
+/// Calls the kernel directly: musl's function of this name always returns ENOSYS, so that an agent linked with it would
+/// never be a real-time one.
 fn scheduling(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     // The kernel's sched_param is this one integer.
     // SAFETY: `priority` lives across the call; 0 names the calling thread.
@@ -46,10 +46,10 @@ pub fn nice(value: i32) -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) }).map(drop)
 }
 
-/// Binds the calling thread to one core.
+/// Binds the calling thread to one CPU.
 ///
 /// # Errors
-/// The core does not exist or is not ours to use.
+/// The CPU does not exist or is not allowed for this process.
 pub fn bind_to_core(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -62,8 +62,8 @@ pub fn bind_to_core(core: usize) -> io::Result<()> {
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }).map(drop)
 }
 
-/// Keeps every present and future page of the process in memory. Under a finite RLIMIT_MEMLOCK later allocations
-/// would fail at the limit, so then nothing is locked unless the limit can be raised or does not apply to this process.
+/// Locks every present and future page of the process in memory. Under a finite RLIMIT_MEMLOCK later allocations would
+/// fail at the limit, so nothing is locked then unless the limit can be raised or does not apply to this process.
 ///
 /// # Errors
 /// RLIMIT_MEMLOCK is finite, may not be raised (CAP_SYS_RESOURCE) and applies (no CAP_IPC_LOCK).
@@ -80,7 +80,8 @@ pub fn lock_memory() -> io::Result<()> {
     check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }).map(drop)
 }
 
-/// Lets timers of the calling thread fire within 1 ns of their time instead of 50 µs; real-time threads have no slack anyway.
+/// Lets timers of the calling thread fire within 1 ns of their time instead of 50 µs; real-time threads have no slack
+/// anyway.
 ///
 /// # Errors
 /// None on a supported kernel.
@@ -89,8 +90,8 @@ pub fn no_timer_slack() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) }).map(drop)
 }
 
-/// Has the kernel kill this process when the thread that started it ends. Call it first thing: a parent that has gone already
-/// is not noticed.
+/// Makes the kernel kill this process when the thread that started it ends. To be called first: a parent that has ended
+/// before is not noticed.
 ///
 /// # Errors
 /// None on a supported kernel.
@@ -99,15 +100,16 @@ pub fn die_with_parent() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
 }
 
-/// Has the kernel kill the program that `command` starts when the calling thread ends, and with it when this process is killed.
-/// The thread that calls this has to be the one that starts it, and to outlive it.
+/// Makes the kernel kill the program that `command` starts when the calling thread ends, and so when this process is
+/// killed. The calling thread must be the one that starts it, and must outlive it.
 pub fn die_with_this_thread(command: &mut Command) -> &mut Command {
     let starter = std::process::id();
-    // SAFETY: between fork and exec only prctl(2) and getppid(2) are called, which are async-signal-safe; nothing allocates.
+    // SAFETY: between fork and exec only prctl(2) and getppid(2) are called, which are async-signal-safe; nothing
+    // allocates.
     unsafe {
         command.pre_exec(move || {
             die_with_parent()?;
-            // Whoever started it may be gone before the kernel was asked.
+            // The starter may have ended before the prctl.
             if u32::try_from(parent()) == Ok(starter) {
                 Ok(())
             } else {
@@ -123,19 +125,19 @@ pub fn parent() -> i32 {
     unsafe { libc::getppid() }
 }
 
-/// Offers the core to threads of the same priority; returns at once when there is none.
+/// Yields the CPU to threads of the same priority; returns at once if there are none.
 pub fn yield_now() {
     // SAFETY: takes no arguments and cannot fail on Linux.
     unsafe { libc::sched_yield() };
 }
 
-/// While this lives, no core enters a sleep state that takes time to leave.
+/// While this exists, no CPU enters a sleep state with an exit latency.
 #[derive(Debug)]
 pub struct AwakeCores {
     _file: File,
 }
 
-/// Asks that cores wake without delay (`/dev/cpu_dma_latency` held at 0 µs).
+/// Requests that CPUs wake without delay (`/dev/cpu_dma_latency` held at 0 µs).
 ///
 /// # Errors
 /// The device is missing or only root may write to it.
@@ -145,7 +147,7 @@ pub fn keep_cores_awake() -> io::Result<AwakeCores> {
     Ok(AwakeCores { _file: file })
 }
 
-/// Whether CAP_IPC_LOCK holds in the initial user namespace, the only one where it counts.
+/// Whether CAP_IPC_LOCK is held in the initial user namespace, the only one where it counts.
 fn exempt_from_lock_limit() -> bool {
     const CAP_IPC_LOCK: u64 = 1 << 14;
     let effective = std::fs::read_to_string("/proc/thread-self/status").ok().and_then(|text| {
@@ -157,7 +159,7 @@ fn exempt_from_lock_limit() -> bool {
     initial && effective.is_some_and(|set| set & CAP_IPC_LOCK != 0)
 }
 
-/// Whether [`lock_memory`] would be granted; a child tries it, so that what this process has locked, and its limits, stay.
+/// Whether [`lock_memory`] would be granted; tried in a child, so that this process's locks and limits stay.
 ///
 /// # Errors
 /// The refusal.

@@ -1,12 +1,13 @@
-//! The ring of frames shared with the kernel (packet socket, `TPACKET_V3`; packet_mmap in the kernel's networking documentation).
+//! Ring of received frames shared with the kernel (packet socket, `TPACKET_V3`; packet_mmap in the kernel's networking
+//! documentation).
 //!
-//! The kernel fills blocks of frames, each frame with a timestamp of its own, and hands over a block when it is full or a
-//! little time has passed; nothing is copied and no call is made per frame. What the ring has no room for the kernel counts.
-//! One ring serves two ends: a capture sees every frame both ways, the frames the interface is about to send as the
-//! driver takes them; a receiver of streams sees the frames selected, coming in.
+//! The kernel fills blocks of frames, each frame with its timestamp, and delivers a block when it is full or after a
+//! short time; nothing is copied and no call is made per frame. The kernel counts frames for which the ring has no
+//! room. A ring has two uses: a capture sees every frame in both directions, outgoing ones as the driver takes them; a
+//! receiver of streams sees the selected incoming frames.
 //!
-//! Layouts are those of linux/if_packet.h. Everything the kernel writes is checked against the block it lies in before it
-//! is used, so that not even a defect there could lead a read out of the ring.
+//! Layouts are those of linux/if_packet.h. Everything the kernel writes is checked against its block before it is used,
+//! so that no defect there can lead a read out of the ring.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,31 +21,33 @@ use crate::receive::FrameFilter;
 use crate::socket::{PACKET_IGNORE_OUTGOING, attach_filter, see_all};
 use crate::sys::{Plain, bind, get_option, link_address, set_option, short, socket, wait_readable};
 
-/// Bytes of a block: some thousand short frames.
+/// Length of a block in bytes: room for some thousand short frames.
 const BLOCK: usize = 1 << 20;
 const BLOCK_BYTES: u32 = 1 << 20;
-/// Bytes that the kernel reckons a frame with.
+/// Frame size in bytes that the kernel assumes for accounting.
 const FRAME_BYTES: u32 = 2_048;
-/// Blocks of a capture: at a billion bits per second they hold a quarter of a second.
+/// Number of blocks of a capture: a quarter of a second at 1 Gbit/s.
 const BLOCKS_OF_CAPTURE: u32 = 32;
-/// Blocks of a receiver of streams: half a million short frames, a third of a second of line rate at 1 Gbit/s.
+/// Number of blocks of a receiver of streams: half a million short frames, a third of a second of line rate at 1
+/// Gbit/s.
 const BLOCKS_OF_ARRIVALS: u32 = 64;
-/// A block that is not full is handed over after this many ms: all blocks together then bridge more than half a second in
-/// which the reader has no core, however few frames come. Frames are timestamped as they arrive, so waiting costs nothing.
+/// Time after which an incomplete block is delivered, ms: all blocks together then bridge more than half a second
+/// without a core for the reader, however few frames come. Frames are timestamped as they arrive, so waiting costs
+/// nothing.
 pub const RETIRE_MS: u32 = 20;
 
-/// Frames of any EtherType.
+/// EtherType that matches all frames.
 const ETH_P_ALL: u16 = short(libc::ETH_P_ALL as i64);
 const ETH_P_8021Q: u16 = short(libc::ETH_P_8021Q as i64);
 const PACKET_OUTGOING: u8 = 4;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
 const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 const STATUS_RAW_HARDWARE: u32 = 1 << 31;
-/// `TPACKET_ALIGN(sizeof(struct tpacket3_hdr))`: where the address of a frame lies behind its header.
+/// `TPACKET_ALIGN(sizeof(struct tpacket3_hdr))`: offset of the address of a frame.
 const ADDRESS_AT: usize = 48;
-/// `sll_pkttype` within `struct sockaddr_ll`.
+/// Offset of `sll_pkttype` of `struct sockaddr_ll`.
 const KIND_AT: usize = ADDRESS_AT + 10;
-/// Where the status of a block lies: behind version and offset of private data.
+/// Offset of the status of a block: after version and offset of private data.
 const BLOCK_STATUS_AT: usize = 8;
 
 // SAFETY: integers without padding.
@@ -55,21 +58,21 @@ unsafe impl Plain for libc::tpacket_stats_v3 {}
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// When, in ns of the clock that timestamped.
+    /// Timestamp in ns of the clock that took it.
     pub timestamp_ns: i64,
-    /// Whether the interface timestamped it; otherwise the kernel did, by `CLOCK_REALTIME`.
+    /// Whether the interface took the timestamp; otherwise the kernel, by `CLOCK_REALTIME`.
     pub by_hardware: bool,
-    /// The interface sent it; otherwise it received it.
+    /// Whether the interface sent the frame, or received it.
     pub is_outgoing: bool,
-    /// The 802.1Q tag the kernel took out of the bytes: type and control information.
+    /// 802.1Q tag that the kernel removed from the bytes: type and control information.
     pub tag: Option<(u16, u16)>,
-    /// Its bytes without tag and FCS, as far as they were kept.
+    /// Captured bytes, without tag and FCS.
     pub bytes: &'a [u8],
-    /// How many there were.
+    /// Original length in bytes.
     pub length: usize,
 }
 
-/// A ring on one interface. Its memory is given back when this is dropped.
+/// A ring on one interface. Its memory is freed when it is dropped.
 #[derive(Debug)]
 pub struct PacketRing {
     fd: OwnedFd,
@@ -81,14 +84,15 @@ pub struct PacketRing {
 }
 
 impl PacketRing {
-    /// A ring that sees every frame of `interface`, both ways, and keeps `snap` bytes of each. Frames are timestamped by the
-    /// kernel, or, where `by_hardware` asks for it and it [timestamps](crate::HardwareTimestamping), by the interface; each says by
-    /// which.
+    /// A capture ring for every frame of `interface` in both directions, with a snap length of `snap` bytes. Frames are
+    /// timestamped by the kernel, or, with `by_hardware` and [enabled timestamping](crate::HardwareTimestamping), by
+    /// the interface; each frame states which.
     ///
     /// # Errors
-    /// The right to open packet sockets (CAP_NET_RAW) is missing, the interface is gone, or there is no memory for the ring.
+    /// The right to open packet sockets (CAP_NET_RAW) is missing, the interface is gone, or there is no memory for the
+    /// ring.
     pub fn capture(interface: &Interface, snap: u32, by_hardware: bool) -> Result<Self, NetError> {
-        // Only what it keeps is copied.
+        // Only the captured bytes are copied.
         let keep = [classic::keep(snap)];
         Self::open("capture", interface, BLOCKS_OF_CAPTURE, &keep, |fd| {
             if by_hardware {
@@ -99,10 +103,10 @@ impl PacketRing {
         })
     }
 
-    /// A ring that sees the frames of `filter` that `interface` receives, timestamped by the kernel.
+    /// A ring for the frames of `filter` that `interface` receives, timestamped by the kernel.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`capture`](Self::capture).
     pub fn arrivals(interface: &Interface, filter: &FrameFilter) -> Result<Self, NetError> {
         Self::open("receive streams", interface, BLOCKS_OF_ARRIVALS, &classic::streams(filter), |fd| {
             set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
@@ -143,7 +147,8 @@ impl PacketRing {
         Ok(Self { fd, memory, blocks: blocks as usize, next: 0, received: 0, dropped: 0 })
     }
 
-    /// Sees all frames on the wire, not only those addressed to this host, as long as the ring is open.
+    /// Sets promiscuous mode as long as the ring is open: receives all frames on the wire, not only those addressed to
+    /// this host.
     ///
     /// # Errors
     /// The driver refuses.
@@ -151,8 +156,8 @@ impl PacketRing {
         see_all(self.fd.as_fd(), interface)
     }
 
-    /// Hands the frames of the next block to `take`, then the block back to the kernel. Returns how many there were;
-    /// `None`: no block is ready.
+    /// Calls `take` with the frames of the next block, then returns the block to the kernel. Returns the number of
+    /// frames; `None`: no block is ready.
     pub fn read(&mut self, mut take: impl FnMut(Captured<'_>)) -> Option<usize> {
         // SAFETY: the status is an aligned word (`at` checks) that kernel and process take turns to write.
         let status = unsafe { AtomicU32::from_ptr(self.memory.at(self.next * BLOCK + BLOCK_STATUS_AT)) };
@@ -160,7 +165,8 @@ impl PacketRing {
             return None;
         }
         let start = self.memory.at::<[u8; BLOCK]>(self.next * BLOCK);
-        // SAFETY: the block lies within the mapping (`at` checks), and until its status is given back the kernel leaves it alone.
+        // SAFETY: the block lies within the mapping (`at` checks), and until its status is given back the kernel leaves
+        // it alone.
         let block = unsafe { &*start };
         let mut count = 0;
         for frame in Frames::of(block) {
@@ -172,15 +178,15 @@ impl PacketRing {
         Some(count)
     }
 
-    /// Hands every frame of the blocks that are ready to `take`; waits up to `timeout_ms` for the first. Returns
-    /// how many there were.
+    /// Calls `take` with every frame of the blocks that are ready; waits up to `timeout_ms` for the first. Returns the
+    /// number of frames.
     ///
     /// # Errors
     /// The socket is unusable.
     pub fn take(&mut self, timeout_ms: i32, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
         let mut taken = 0;
         let mut may_wait = timeout_ms != 0;
-        // At most one round of the ring, so that the caller comes to its other duties.
+        // At most one round of the ring, so that the caller can attend to other tasks.
         for _ in 0..self.blocks {
             match self.read(&mut take) {
                 Some(count) => {
@@ -201,10 +207,10 @@ impl PacketRing {
         wait_readable(self.fd.as_fd(), timeout_ms)
     }
 
-    /// What has happened to the socket since the last call, for example that its interface went down.
+    /// Checks for an error of the socket since the last call, for example that its interface went down.
     ///
     /// # Errors
-    /// That.
+    /// That error.
     pub fn check(&self) -> io::Result<()> {
         match get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, 0)? {
             0 => Ok(()),
@@ -212,10 +218,10 @@ impl PacketRing {
         }
     }
 
-    /// Frames that came to the ring since it was opened, and those of them it had no room for.
+    /// Number of frames that came to the ring since it was opened, and of those for which it had no room.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel refuses.
     pub fn statistics(&mut self) -> io::Result<(u64, u64)> {
         // Reading resets the kernel's counters.
         let none = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
@@ -236,7 +242,7 @@ struct Frames<'a> {
 impl<'a> Frames<'a> {
     fn of(block: &'a [u8]) -> Self {
         let word = |at| number(block, at).unwrap_or(0);
-        // `struct tpacket_hdr_v1` behind version and offset: status, frames, offset of the first.
+        // `struct tpacket_hdr_v1` after version and offset: status, frames, offset of the first.
         Self { block, at: word(BLOCK_STATUS_AT + 8) as usize, left: word(BLOCK_STATUS_AT + 4) }
     }
 }
@@ -253,7 +259,7 @@ impl<'a> Iterator for Frames<'a> {
         let [next, seconds, nanos, kept, length, status] = [0, 4, 8, 12, 16, 20].map(|at| number(header, at));
         let (next, status) = (next? as usize, status?);
         let bytes_at = usize::from(u16::from_ne_bytes(*header.get(24..)?.first_chunk()?));
-        // A field of 32 bits, of which the tag fills the lower half.
+        // A 32-bit field, of which the tag fills the lower half.
         let control = u16::try_from(number(header, 32)? & 0xFFFF).ok()?;
         let tag_type = u16::from_ne_bytes(*header.get(36..)?.first_chunk()?);
         let bytes = header.get(bytes_at..bytes_at.checked_add(kept? as usize)?)?;

@@ -1,11 +1,11 @@
 //! The socket of an access point: UDP or raw Ethernet, with the kernel's own timestamps on every frame.
 //!
-//! Both kinds behave alike from here: `send` numbers a frame, [`Socket::transmit_timestamps`] later tells when the
-//! driver took the frame of that number, `receive` returns a frame with the timestamp the kernel gave it on
-//! arrival. The kernel numbers sends by itself (`SOF_TIMESTAMPING_OPT_ID`); this side counts along, by the
-//! rule that a frame the queue discipline refused (`ENOBUFS`) had its number already and one refused earlier had not.
+//! Both kinds have the same interface: `send` numbers a frame, [`Socket::transmit_timestamps`] later returns the time
+//! at which the driver took the frame of that number, `receive` returns a frame with the kernel's timestamp of its
+//! arrival. The kernel numbers sends by itself (`SOF_TIMESTAMPING_OPT_ID`); this side counts in step, by the rule that
+//! a frame refused by the queueing discipline (`ENOBUFS`) had its number already and one refused earlier had not.
 //!
-//! Sends go out the ordinary way, through the queue discipline: a network under test is shaped there.
+//! Frames are sent through the queueing discipline: a network under test is shaped there.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -22,15 +22,15 @@ use crate::sys::{bind, check, get_option, length_of, link_address, set_option, s
 use crate::target::{MacRange, Target};
 use crate::wake::Wake;
 
-/// Buffers asked of the kernel, in bytes. The kernel doubles the figure for its bookkeeping.
+/// Requested buffer length in bytes. The kernel doubles it for its bookkeeping.
 const BUFFER_BYTES: libc::c_int = 8 << 20;
-/// Transmit timestamps taken from the kernel in one call.
+/// Greatest number of transmit timestamps read in one call.
 pub const TX_BATCH: usize = 16;
 const TX_BATCH_UINT: libc::c_uint = 16;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (Linux 4.20).
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// The kernel's own timestamps, each sent frame's with its number.
+/// The kernel's own timestamps, those of sent frames with their numbers.
 const SOFTWARE: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
     | libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_TX_SOFTWARE
@@ -47,10 +47,12 @@ pub struct Socket {
     sends: u32,
 }
 
-/// Addresses of one socket up to which a card is told of each; beyond, it is to pass every frame.
+/// Greatest number of addresses that are added to a card's filter one by one; beyond, the card is set to promiscuous
+/// mode.
 const MOST_MEMBERSHIPS: u64 = 64;
 
-/// Has a packet socket see all frames on the wire of an interface, not only those addressed to it, as long as it is open.
+/// Sets promiscuous mode for a packet socket as long as it is open: it receives all frames on the wire, not only those
+/// addressed to this host.
 pub(crate) fn see_all(fd: BorrowedFd<'_>, interface: &Interface) -> io::Result<()> {
     let membership = libc::packet_mreq {
         mr_ifindex: interface.index.cast_signed(),
@@ -61,7 +63,7 @@ pub(crate) fn see_all(fd: BorrowedFd<'_>, interface: &Interface) -> io::Result<(
     set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
 }
 
-/// What a card that filters addresses by itself must let pass; the host's own it does already.
+/// Memberships for a card that filters addresses; the host's own address passes anyway.
 fn memberships(interface: u32, macs: &[MacRange]) -> Vec<libc::packet_mreq> {
     let membership = |kind: libc::c_int, address: [u8; 6]| {
         let mut wish = libc::packet_mreq {
@@ -85,61 +87,63 @@ fn memberships(interface: u32, macs: &[MacRange]) -> Vec<libc::packet_mreq> {
     each.map(|mac| membership(kind(mac), mac.0)).collect()
 }
 
-/// Frames a raw access point sees.
+/// Frames that a raw access point receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocols {
     /// Frames of this EtherType. The kernel hides a VLAN tag from such a socket.
     Only(u16),
-    /// Frames of this EtherType with the VLAN tag they arrived with; costs a look at every frame of the interface.
+    /// Frames of this EtherType with the VLAN tag they arrived with; every frame of the interface is then filtered.
     WithTags(u16),
 }
 
 /// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// Its bytes: UDP payload, or the whole Ethernet frame without tag and FCS. When larger than the buffer, the frame was cut to it.
+    /// Length in bytes of the UDP payload, or of the complete Ethernet frame without tag and FCS. If greater than the
+    /// buffer, the frame was truncated.
     pub len: usize,
-    /// When the kernel got it from the driver.
+    /// Time at which the kernel received it from the driver.
     pub timestamp: Option<WallNanos>,
-    /// When the interface got it, in ns of its own clock; only after [`Socket::report_hardware_timestamps`].
+    /// Time at which the interface received it, in ns of its own clock; only after
+    /// [`Socket::report_hardware_timestamps`].
     pub hardware_ns: Option<i64>,
-    /// Where it came from; UDP only.
+    /// Source address; UDP only.
     pub source: Option<SocketAddrV4>,
-    /// The 802.1Q tag control information it arrived with.
+    /// 802.1Q tag control information with which it arrived.
     pub vlan_tci: Option<u16>,
 }
 
-/// What the kernel tells of when a frame was sent.
+/// A transmit timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitTimestamp {
-    /// When the driver took it.
+    /// Time at which the driver took the frame.
     Driver(WallNanos),
-    /// When the interface sent it, in ns of its own clock.
+    /// Time at which the interface sent the frame, in ns of its own clock.
     Interface(i64),
 }
 
-/// What ended a wait.
+/// Events that ended a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// Frames can be received.
+    /// Whether frames can be received.
     pub frames: bool,
-    /// Transmit timestamps can be read.
+    /// Whether transmit timestamps can be read.
     pub timestamps: bool,
-    /// The wake-up was signalled.
+    /// Whether the wake-up was signalled.
     pub woken: bool,
 }
 
 /// Why a frame was not sent.
 #[derive(Debug)]
 pub enum SendFailure {
-    /// No room: the socket's buffer or the queue discipline is full. The frame is gone.
+    /// No room: the socket's buffer or the queueing discipline is full. The frame is lost.
     NoRoom,
-    /// Anything else; the frame is gone.
+    /// Any other error; the frame is lost.
     Refused(io::Error),
 }
 
 impl Socket {
-    /// A UDP access point bound to `at`, and to `interface` alone where the host permits that.
+    /// A UDP access point bound to `at`, and to `interface` alone if the host permits that.
     ///
     /// # Errors
     /// The address is in use or not configured, or the kernel lacks transmit and receive timestamps.
@@ -148,9 +152,9 @@ impl Socket {
         let open = Self::open(libc::AF_INET, libc::SOCK_DGRAM, false, &what)?;
         let fd = open.fd.as_fd();
         let plain = |e| NetError::of(what.clone(), "", e);
-        // A message larger than the MTU must be refused, not cut into fragments nobody planned.
+        // A message larger than the MTU must be refused, not fragmented without notice.
         set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
-        // Without this the kernel hides that the queue discipline dropped a datagram.
+        // Without this the kernel hides drops of the queueing discipline.
         set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1).map_err(plain)?;
         bind(fd, &address_in(at)).map_err(|e| {
             NetError::of(what.clone(), "is the address configured on this host, and no other agent on it?", e)
@@ -159,20 +163,20 @@ impl Socket {
         Ok(open)
     }
 
-    /// An access point for whole Ethernet frames on the interface of this index, for those addressed to one of `macs`.
+    /// An access point for complete Ethernet frames on the interface of this index, addressed to one of `macs`.
     ///
     /// # Errors
-    /// The right to open packet sockets (CAP_NET_RAW) is missing, or the interface is gone.
+    /// CAP_NET_RAW is missing, or the interface is gone.
     pub fn packet(interface: u32, macs: &[MacRange], protocols: Protocols) -> Result<Self, NetError> {
         let (Protocols::Only(ether_type) | Protocols::WithTags(ether_type)) = protocols;
         Self::filtered(interface, protocols, &classic::addressed(macs, ether_type), macs)
     }
 
-    /// An access point for UDP over IPv4 in whole frames, for those that lead to one of `targets` whatever addresses the
-    /// host has. `tagged`: with the VLAN tags they arrived with.
+    /// An access point for UDP over IPv4 in complete frames to one of `targets`, whatever addresses the host has;
+    /// `tagged`: with the VLAN tags they arrived with.
     ///
     /// # Errors
-    /// As [`packet`](Self::packet); the filter takes some 450 targets.
+    /// As [`packet`](Self::packet); the filter allows some 450 targets.
     pub fn frames(interface: u32, targets: &[Target], tagged: bool) -> Result<Self, NetError> {
         let macs: Vec<MacRange> = targets.iter().map(|target| target.macs).collect();
         let ipv4 = short(libc::ETH_P_IP as i64);
@@ -214,7 +218,7 @@ impl Socket {
         for (forced, asked) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
-            // Beyond the system's limit only root gets it; the ordinary call takes what the limit allows.
+            // Only root may exceed the system's limit; the ordinary call is capped by it.
             if set_option(fd.as_fd(), libc::SOL_SOCKET, forced, BUFFER_BYTES).is_err() {
                 set_option(fd.as_fd(), libc::SOL_SOCKET, asked, BUFFER_BYTES)
                     .map_err(|e| NetError::of(what, "", e))?;
@@ -236,11 +240,12 @@ impl Socket {
         )
     }
 
-    /// Has the kernel hand over the interface's timestamps beside its own: of every frame received, and of those sent with
-    /// [`send_with_hardware_timestamp`](Self::send_with_hardware_timestamp). The interface has to [timestamp](crate::HardwareTimestamping).
+    /// Enables reports of the interface's timestamps beside the kernel's: for every received frame, and for those sent
+    /// with [`send_with_hardware_timestamp`](Self::send_with_hardware_timestamp). The interface's
+    /// [timestamping](crate::HardwareTimestamping) must be on.
     ///
     /// # Errors
-    /// The kernel knows no timestamps of both kinds for one frame (Linux 4.13 does).
+    /// The kernel cannot report both kinds of timestamps for one frame (Linux 4.13 can).
     pub fn report_hardware_timestamps(&self) -> Result<(), NetError> {
         let flags = SOFTWARE
             | libc::SOF_TIMESTAMPING_RX_HARDWARE
@@ -262,19 +267,19 @@ impl Socket {
             .map_err(|e| NetError::of("cannot limit blocking receives", "", e))
     }
 
-    /// Sends one frame without waiting. `to` is the destination of a UDP datagram; a raw frame carries its own.
+    /// Sends one frame without waiting. `to` is the destination of a UDP datagram; a raw frame has its own.
     ///
     /// # Errors
-    /// The frame was not sent; see [`SendFailure`]. `Ok` is the number its transmit timestamp will bear.
+    /// The frame was not sent; see [`SendFailure`]. `Ok` is the number that its transmit timestamp will have.
     pub fn send(&mut self, frame: &[u8], to: Option<SocketAddrV4>) -> Result<u32, SendFailure> {
         self.send_asking(frame, to, false)
     }
 
-    /// Likewise, and asks for the interface's timestamp of this frame beside the driver's. Few interfaces can hold many such
-    /// timestamps at a time, so it is asked for frame by frame.
+    /// As [`send`](Self::send), and requests the interface's timestamp of this frame beside the driver's. Few
+    /// interfaces can hold many such timestamps at a time, so they are requested frame by frame.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`send`](Self::send).
     pub fn send_with_hardware_timestamp(
         &mut self,
         frame: &[u8],
@@ -333,7 +338,7 @@ impl Socket {
         Err(SendFailure::NoRoom)
     }
 
-    /// `sendmsg` with a control message that replaces, for this frame, which timestamps are asked for.
+    /// `sendmsg` with a control message that overrides the requested timestamps for this frame.
     fn send_with_request(
         &self,
         frame: &[u8],
@@ -356,7 +361,7 @@ impl Socket {
     }
 
     /// Receives one frame into `buffer`; `block` waits as long as [`limit_blocking`](Self::limit_blocking) allows.
-    /// `Ok(None)`: nothing there (in time).
+    /// `Ok(None)`: no frame (in time).
     ///
     /// # Errors
     /// The access point is unusable, for example because its interface went away.
@@ -400,9 +405,8 @@ impl Socket {
         }))
     }
 
-    /// Hands up to [`TX_BATCH`] transmit timestamps to `take`: number of the send, and when the driver took it or the interface
-    /// sent it.
-    /// Returns how many entries there were; fewer than [`TX_BATCH`]: the queue is empty now.
+    /// Calls `take` with up to [`TX_BATCH`] transmit timestamps: number of the send, and when the driver took it or the
+    /// interface sent it. Returns the number of entries; fewer than [`TX_BATCH`]: the queue is now empty.
     ///
     /// # Errors
     /// The access point is unusable.
@@ -476,18 +480,18 @@ impl Socket {
         })
     }
 
-    /// Frames the kernel dropped because this socket's buffer was full, since it was opened.
+    /// Number of frames that the kernel dropped because this socket's buffer was full, since it was opened.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel refuses.
     pub fn drops(&self) -> io::Result<u64> {
-        // linux/sock_diag.h: the last of the nine figures is SK_MEMINFO_DROPS. For packet sockets it equals the sum PACKET_STATISTICS
-        // would give, without resetting it.
+        // linux/sock_diag.h: the last of the nine figures is SK_MEMINFO_DROPS. For packet sockets it equals the sum of
+        // PACKET_STATISTICS, without resetting it.
         let stats = get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, [0_u32; 9])?;
         Ok(u64::from(stats[8]))
     }
 
-    /// Where a UDP access point is bound to.
+    /// Local address of a UDP access point.
     ///
     /// # Errors
     /// It is a raw access point.
@@ -505,7 +509,7 @@ impl Socket {
         Ok(SocketAddrV4::new(u32::from_be(address.sin_addr.s_addr).into(), u16::from_be(address.sin_port)))
     }
 
-    /// Bytes the kernel granted for received frames, its bookkeeping included.
+    /// Receive buffer granted by the kernel in bytes, its bookkeeping included.
     ///
     /// # Errors
     /// None in practice.
@@ -524,7 +528,7 @@ pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
 }
 
 pub(crate) fn attach_filter(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<()> {
-    // A longer one the kernel takes in no case.
+    // The kernel accepts no longer program.
     let len = u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
     let described = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
     // SAFETY: the description points at `program` with its length; the kernel copies it and does not write.

@@ -1,9 +1,9 @@
-//! The few calls every module needs.
+//! System calls shared by the modules.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// The result of a call that answers -1 on failure.
+/// Converts the result of a call that returns -1 on failure.
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -36,10 +36,10 @@ unsafe impl Plain for libc::sockaddr_ll {}
 // SAFETY: likewise.
 unsafe impl Plain for libc::sockaddr_xdp {}
 
-/// A constant of the C headers in the width of the field it goes into.
+/// A constant of the C headers in the type of its field.
 ///
 /// # Panics
-/// It does not fit, which no constant used here does.
+/// If it does not fit, which no constant used here does.
 pub(crate) const fn short(constant: i64) -> u16 {
     assert!(constant >= 0 && constant <= u16::MAX as i64, "a constant of 16 bits");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
@@ -48,7 +48,7 @@ pub(crate) const fn short(constant: i64) -> u16 {
     }
 }
 
-/// The length of a C structure, as the kernel is told it.
+/// Length of a C structure, in the type that the kernel expects.
 pub(crate) const fn length_of<T>() -> u32 {
     assert!(size_of::<T>() <= u16::MAX as usize, "a small structure");
     #[expect(clippy::cast_possible_truncation, reason = "checked above")]
@@ -57,7 +57,7 @@ pub(crate) const fn length_of<T>() -> u32 {
     }
 }
 
-/// A socket that programs started later do not inherit.
+/// A socket that is closed on exec.
 pub(crate) fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointers.
     let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) })?;
@@ -72,7 +72,7 @@ pub(crate) fn bind<T: Plain>(fd: BorrowedFd<'_>, address: &T) -> io::Result<()> 
     check(unsafe { libc::bind(fd.as_raw_fd(), pointer, length_of::<T>()) }).map(drop)
 }
 
-/// Has a socket send to an address of its family.
+/// Connects a socket to an address of its family.
 pub(crate) fn connect<T: Plain>(fd: BorrowedFd<'_>, address: &T) -> io::Result<()> {
     let pointer = std::ptr::from_ref(address).cast::<libc::sockaddr>();
     // SAFETY: as in `bind`.
@@ -92,7 +92,7 @@ pub(crate) fn link_address(interface: u32, protocol: u16) -> libc::sockaddr_ll {
     }
 }
 
-/// Waits until a socket can be read, at most `timeout_ms`; a signal ends the wait early.
+/// Waits until a socket is readable, at most `timeout_ms`; a signal ends the wait early.
 pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: i32) -> io::Result<()> {
     let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: `polled` is one live entry.
@@ -102,7 +102,7 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: i32) -> io::Result<(
     }
 }
 
-/// Waits until a socket can be read, at most so many ns; a signal ends the wait early.
+/// Waits until a socket is readable, at most `ns` ns; a signal ends the wait early.
 pub(crate) fn wait_readable_for(fd: BorrowedFd<'_>, ns: i64) -> io::Result<()> {
     let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let limit = libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
@@ -126,7 +126,7 @@ pub(crate) fn set_option<T: Plain>(
     check(result).map(drop)
 }
 
-/// `getsockopt` into a plain value; what the kernel does not fill keeps the value of `initial`.
+/// `getsockopt` into a plain value; bytes that the kernel does not fill keep those of `initial`.
 pub(crate) fn get_option<T: Plain>(
     fd: BorrowedFd<'_>,
     level: libc::c_int,

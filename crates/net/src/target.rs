@@ -1,13 +1,13 @@
-//! Whom frames are for: what a socket takes of all that comes to its interface.
+//! Destinations of the frames that a socket receives.
 
 use std::net::SocketAddrV4;
 
-/// MAC addresses, one behind the other.
+/// A range of consecutive MAC addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MacRange {
-    /// The first.
+    /// The first address.
     pub first: [u8; 6],
-    /// How many; none counts as one.
+    /// Number of addresses; 0 counts as 1.
     pub count: u32,
 }
 
@@ -17,7 +17,7 @@ impl From<[u8; 6]> for MacRange {
     }
 }
 
-/// Where UDP messages in whole frames lead.
+/// Destination of UDP messages in complete frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// Destination MAC addresses.

@@ -1,8 +1,8 @@
 //! The timestamping capabilities of an interface, and switching hardware timestamping on.
 //!
-//! The kernel tells what a driver can do (`ETHTOOL_GET_TS_INFO`) and is told what it shall do (`SIOCSHWTSTAMP`). What it
-//! grants may be less than what it says: some timestamp PTP frames only, which is of no use for messages of ours. So the choice is
-//! made from the answers, in a function that needs no interface.
+//! The kernel reports what a driver can do (`ETHTOOL_GET_TS_INFO`) and configures it (`SIOCSHWTSTAMP`). The driver may
+//! grant less than it reports: some timestamp PTP frames only, which is useless for messages of Wiregauge. So the
+//! choice is made from the answers, in a function that needs no interface.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -17,7 +17,7 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// `HWTSTAMP_TX_ON` and `HWTSTAMP_FILTER_ALL` of linux/net_tstamp.h, as numbers and as bits of a capability.
 const TX_ON: libc::c_int = 1;
 const FILTER_ALL: libc::c_int = 1;
-/// Nothing is timestamped that way.
+/// Timestamping off.
 const OFF: libc::c_int = 0;
 
 /// `enum hwtstamp_rx_filters` of linux/net_tstamp.h, in its order.
@@ -53,7 +53,7 @@ struct TsInfo {
     rx_reserved: [u32; 3],
 }
 
-/// What the driver of an interface says that it can timestamp.
+/// Timestamping capabilities that the driver of an interface reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimestampCapability {
     so_timestamping: u32,
@@ -62,19 +62,19 @@ pub struct TimestampCapability {
     rx_filters: u32,
 }
 
-/// Where frames are timestamped, in one direction.
+/// Source of timestamps in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampSource {
     /// The interface's own clock.
     Hardware,
     /// The kernel, as the driver takes or hands over the frame.
     Software,
-    /// None.
+    /// No timestamps.
     None,
 }
 
 impl TimestampCapability {
-    /// From the fields of `struct ethtool_ts_info`.
+    /// Capabilities from the fields of `struct ethtool_ts_info`.
     pub const fn new(so_timestamping: u32, phc_index: i32, tx_types: u32, rx_filters: u32) -> Self {
         Self { so_timestamping, phc_index, tx_types, rx_filters }
     }
@@ -83,12 +83,12 @@ impl TimestampCapability {
         self.so_timestamping & flags == flags
     }
 
-    /// Number N of `/dev/ptpN`, the clock the interface timestamps with.
+    /// Number N of `/dev/ptpN`, the clock of the interface's timestamps.
     pub fn phc(self) -> Option<u32> {
         u32::try_from(self.phc_index).ok()
     }
 
-    /// The best source for frames that are sent.
+    /// The best source for sent frames.
     pub fn transmit(self) -> TimestampSource {
         let hardware = self.has(libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE);
         if hardware && self.tx_types & 1 << TX_ON != 0 && self.phc().is_some() {
@@ -100,7 +100,8 @@ impl TimestampCapability {
         }
     }
 
-    /// The best source for frames that are received. An interface that timestamps PTP frames only is of no use for ours.
+    /// The best source for received frames. An interface that timestamps PTP frames only is useless for messages of
+    /// Wiregauge.
     pub fn receive(self) -> TimestampSource {
         let hardware = self.has(libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE);
         if hardware && self.rx_filters & 1 << FILTER_ALL != 0 && self.phc().is_some() {
@@ -112,7 +113,7 @@ impl TimestampCapability {
         }
     }
 
-    /// Which received frames it can timestamp by its clock, by the kernel's names; none where it cannot any.
+    /// Received frames that it can timestamp in hardware, by the kernel's names; empty if none.
     pub fn receive_filters(self) -> Vec<&'static str> {
         let set = self.rx_filters;
         FILTERS
@@ -124,7 +125,7 @@ impl TimestampCapability {
             .collect()
     }
 
-    /// In one line: source each way, clock, and why hardware is not used where the driver has some.
+    /// One-line description: source in each direction, clock, and why existing hardware timestamps are not used.
     pub fn described(self) -> String {
         let name = |source| match source {
             TimestampSource::Hardware => "hardware",
@@ -141,10 +142,10 @@ impl TimestampCapability {
     }
 }
 
-/// What the driver of `interface` can timestamp.
+/// Timestamping capabilities of `interface`.
 ///
 /// # Errors
-/// There is no such interface, or the kernel does not tell.
+/// There is no such interface, or the kernel refuses.
 pub fn timestamp_capability(interface: &str) -> Result<TimestampCapability, NetError> {
     let what = || format!("cannot read the timestamping capabilities of interface '{interface}'");
     let mut info = TsInfo { command: GET_TS_INFO, ..TsInfo::default() };
@@ -152,7 +153,7 @@ pub fn timestamp_capability(interface: &str) -> Result<TimestampCapability, NetE
     Ok(TimestampCapability::new(info.so_timestamping, info.phc_index, info.tx_types, info.rx_filters))
 }
 
-/// Timestamping by the clock of an interface. What was set before is set again when this is dropped.
+/// Hardware timestamping of an interface. The previous setting is restored when this is dropped.
 #[derive(Debug)]
 pub struct HardwareTimestamping {
     interface: String,
@@ -160,14 +161,14 @@ pub struct HardwareTimestamping {
 }
 
 impl HardwareTimestamping {
-    /// Has `interface` timestamp every frame, those it sends, those it receives, or both.
+    /// Enables timestamps of every frame that `interface` sends, receives, or both.
     ///
     /// # Errors
-    /// The right (CAP_NET_ADMIN) is missing, the driver cannot, or it grants less than every frame.
+    /// CAP_NET_ADMIN is missing, the driver cannot, or it grants less than every frame.
     pub fn start(interface: &str, sent: bool, received: bool) -> Result<Self, NetError> {
         let what = || format!("cannot switch on timestamping of every frame on interface '{interface}'");
         let mut before = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: 0 };
-        // A driver without this request starts from "off".
+        // A driver without this request starts as "off".
         let _ = request(interface, libc::SIOCGHWTSTAMP, (&raw mut before).cast());
         let (tx_type, rx_filter) = (if sent { TX_ON } else { OFF }, if received { FILTER_ALL } else { OFF });
         let mut wanted = libc::hwtstamp_config { flags: 0, tx_type, rx_filter };
@@ -185,12 +186,12 @@ impl HardwareTimestamping {
 impl Drop for HardwareTimestamping {
     fn drop(&mut self) {
         let mut before = self.before;
-        // An interface that went away has nothing to be set.
+        // An interface that is gone needs no restoring.
         let _ = request(&self.interface, libc::SIOCSHWTSTAMP, (&raw mut before).cast());
     }
 }
 
-/// An interface request whose data is a structure at `data`, which must be what `code` asks for.
+/// An interface request with a structure at `data`, which must be the one that `code` expects.
 fn request(interface: &str, code: libc::c_ulong, data: *mut libc::c_char) -> io::Result<()> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: an ifreq of zeroes is valid.
@@ -202,8 +203,8 @@ fn request(interface: &str, code: libc::c_ulong, data: *mut libc::c_char) -> io:
         *to = from.cast_signed();
     }
     order.ifr_ifru.ifru_data = data;
-    // SAFETY: `order` is a live ifreq with a terminated name; the three callers in this file pass, with each code, a live
-    // structure of the layout the kernel reads and writes for it.
+    // SAFETY: `order` is a live ifreq with a terminated name; the three callers in this file pass, with each code, a
+    // live structure of the layout the kernel reads and writes for it.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), code as _, &raw mut order) }).map(drop)
 }
 
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn hardware_is_chosen_where_every_frame_can_be_timestamped_and_there_is_a_clock() {
         use TimestampSource::{Hardware, None, Software};
-        // As drivers answer: all frames, PTP frames only, no clock, transmit off only, software, nothing.
+        // Typical drivers: all frames, PTP frames only, no clock, transmit off only, software, nothing.
         for (flags, phc, tx, rx, transmit, receive) in [
             (SOFTWARE | HARDWARE, 0, 0b11, 0b11, Hardware, Hardware),
             (SOFTWARE | HARDWARE, 1, 0b11, 0x1001, Hardware, Software),

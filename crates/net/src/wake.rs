@@ -1,17 +1,17 @@
-//! A wake-up between threads that can be waited for together with a socket.
+//! A wake-up between threads that can be awaited together with a socket.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::NetError;
 
-/// An eventfd.
+/// A wake-up signal (eventfd).
 #[derive(Debug)]
 pub struct Wake {
     fd: OwnedFd,
 }
 
 impl Wake {
-    /// A wake-up nobody has signalled yet.
+    /// A wake-up that is not signalled.
     ///
     /// # Errors
     /// The process is out of file descriptors.

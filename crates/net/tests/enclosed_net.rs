@@ -62,7 +62,8 @@ fn frame(from: u8, to: u8, number: u32) -> [u8; 60] {
     bytes
 }
 
-/// Sends [`FRAMES`] frames from a host to another, at most `window` ahead of those that came to it; returns the numbers that came.
+/// Sends [`FRAMES`] frames from a host to another, at most `window` ahead of those that came to it; returns the numbers
+/// that came.
 fn host(own: u8, to: u8, window: u32, ready: &Arc<Barrier>) -> JoinHandle<Vec<u32>> {
     let (ready, count) = (Arc::clone(ready), FRAMES);
     std::thread::spawn(move || {
@@ -123,8 +124,8 @@ fn assert_whole(pool: &mut FramePool, ports: &mut [XdpPort], filling: usize) {
     assert_eq!(pool.free() + filling, pool.frames(), "frames were lost");
 }
 
-/// The clock that programs may read (`ktime_get_tai_fast_ns`) is read without a lock: where the kernel adjusts it at that
-/// moment, it may go back a little, or be ahead of what `clock_gettime` says.
+/// The clock that programs may read (`ktime_get_tai_fast_ns`) is read without a lock: where the kernel adjusts it at
+/// that moment, it may go back a little, or be ahead of what `clock_gettime` says.
 const STEP_NS: i64 = 1_000_000;
 
 const FRAMES: u32 = 5_000;

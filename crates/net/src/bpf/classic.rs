@@ -1,7 +1,7 @@
-//! Classic BPF programs that choose the frames of an access point.
+//! Classic BPF programs that select the frames of an access point.
 //!
-//! The kernel compares addresses where a network card's own filter would; `PACKET_HOST` cannot be asked for, because neither a
-//! tagged frame nor one with an address of its own is of that type.
+//! The kernel compares addresses in place of a network card's own filter; matching `PACKET_HOST` is not possible,
+//! because neither a tagged frame nor one with another address of its own has that type.
 
 use libc::{
     BPF_ABS, BPF_B, BPF_H, BPF_IND, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX,
@@ -17,21 +17,21 @@ const HALF: u32 = BPF_LD | BPF_H | BPF_ABS;
 const EQUAL: u32 = BPF_JMP | BPF_JEQ | BPF_K;
 const AT_LEAST: u32 = BPF_JMP | BPF_JGE | BPF_K;
 const GREATER: u32 = BPF_JMP | BPF_JGT | BPF_K;
-/// Begin of the IPv4 header in an untagged frame.
+/// Offset of the IPv4 header in an untagged frame.
 const IPV4: u32 = 14;
 
 const fn op(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: short(code as i64), jt, jf, k }
 }
 
-/// A field of the frame: how it is loaded, and where it lies.
+/// A field of the frame: load instruction and offset.
 type Field = (u32, u32);
 
-/// What a field has to be: from the first to the second value.
+/// A condition on a field: its least and greatest value.
 #[derive(Clone, Copy)]
 struct Test(Field, u32, u32);
 
-/// Takes a frame that passes all tests; any other goes on behind this block.
+/// Accepts a frame that passes all tests; any other continues after this block.
 fn block(tests: impl IntoIterator<Item = Test>) -> Vec<sock_filter> {
     let mut program = Vec::new();
     for Test((code, at), first, last) in tests {
@@ -43,7 +43,7 @@ fn block(tests: impl IntoIterator<Item = Test>) -> Vec<sock_filter> {
         }
     }
     program.push(TAKE);
-    // Whatever jumps leaves the block.
+    // Every jump leaves the block.
     let length = program.len();
     for (at, op) in program.iter_mut().enumerate() {
         // A block has some fifteen instructions.
@@ -56,12 +56,12 @@ fn block(tests: impl IntoIterator<Item = Test>) -> Vec<sock_filter> {
 const TAKE: sock_filter = keep(u32::MAX);
 const LEAVE: sock_filter = keep(0);
 
-/// Takes the first `length` bytes of a frame; 0: the frame is left to others.
+/// Accepts the first `length` bytes of a frame; 0: rejects the frame.
 pub(crate) const fn keep(length: u32) -> sock_filter {
     op(BPF_RET | BPF_K, 0, 0, length)
 }
 
-/// The tests for a destination address: a range has two parts where it goes beyond its last four bytes.
+/// Tests for a destination address: two alternatives for a range that crosses a boundary of its last four bytes.
 fn destinations(macs: MacRange) -> impl Iterator<Item = [Test; 2]> {
     const FIRST_TWO: Field = (HALF, 0);
     const LAST_FOUR: Field = (WORD, 2);
@@ -76,7 +76,7 @@ fn destinations(macs: MacRange) -> impl Iterator<Item = [Test; 2]> {
     [Some(part(high, low, end)), beyond.map(|rest| part(high.wrapping_add(1), 0, rest))].into_iter().flatten()
 }
 
-/// Takes frames of `ether_type` addressed to one of `macs`, tagged or not.
+/// Accepts frames of `ether_type` addressed to one of `macs`, tagged or not.
 pub(crate) fn addressed(macs: &[MacRange], ether_type: u16) -> Vec<sock_filter> {
     let of_protocol = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned();
     let mut programme = vec![op(WORD, 0, 0, of_protocol), op(EQUAL, 1, 0, u32::from(ether_type)), LEAVE];
@@ -85,7 +85,7 @@ pub(crate) fn addressed(macs: &[MacRange], ether_type: u16) -> Vec<sock_filter> 
     programme
 }
 
-/// Takes UDP over IPv4 that leads to one of `targets`, whole datagrams only; a tag that the kernel took off is not in the way.
+/// Accepts UDP over IPv4 to one of `targets`, unfragmented datagrams only, whether or not the kernel removed a tag.
 pub(crate) fn udp(targets: &[Target]) -> Vec<sock_filter> {
     let mut programme = vec![
         op(HALF, 0, 0, 12),
@@ -94,11 +94,11 @@ pub(crate) fn udp(targets: &[Target]) -> Vec<sock_filter> {
         op(BPF_LD | BPF_B | BPF_ABS, 0, 0, IPV4 + 9),
         op(EQUAL, 1, 0, 17),
         LEAVE,
-        // More fragments, or not the first: it has no port, or a part of the message (RFC 791, 3.1).
+        // A fragment has no port, or a part of the message only (RFC 791, 3.1).
         op(HALF, 0, 0, IPV4 + 6),
         op(BPF_JMP | BPF_JSET | BPF_K, 0, 1, 0x3FFF),
         LEAVE,
-        // The index register has the length of the IPv4 header from here on.
+        // The index register holds the length of the IPv4 header from here on.
         op(BPF_LDX | BPF_MSH | BPF_B, 0, 0, IPV4),
     ];
     for Target { macs, at } in targets {
@@ -112,7 +112,7 @@ pub(crate) fn udp(targets: &[Target]) -> Vec<sock_filter> {
     programme
 }
 
-/// Takes the frames that a receiver of streams selects.
+/// Accepts the frames that a receiver of streams selects.
 pub(crate) fn streams(filter: &FrameFilter) -> Vec<sock_filter> {
     const BYTE: u32 = BPF_LD | BPF_B | BPF_ABS;
     let mut program = vec![op(HALF, 0, 0, 12)];
@@ -120,7 +120,7 @@ pub(crate) fn streams(filter: &FrameFilter) -> Vec<sock_filter> {
         program.extend([op(EQUAL, 0, 1, u32::from(ether_type)), TAKE]);
     }
     program.extend([op(EQUAL, 1, 0, 0x0800), LEAVE]);
-    // Without options, so that the port lies at a fixed place.
+    // Without options, so that the port has a fixed offset.
     for (at, value) in [(IPV4, 0x45), (IPV4 + 9, 17)] {
         program.extend([op(BYTE, 0, 0, at), op(EQUAL, 1, 0, value), LEAVE]);
     }
@@ -138,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// What the program says to a frame: as the kernel runs it, for the instructions used here (Documentation/networking/
-    /// filter.rst). Reading beyond the frame ends it with 0.
+    /// Result of the program for a frame, as the kernel computes it, for the instructions used here
+    /// (Documentation/networking/ filter.rst). Reading beyond the frame ends it with 0.
     fn run(programme: &[sock_filter], frame: &[u8]) -> u32 {
         let byte = |at: usize| frame.get(at).copied().map(u32::from);
         let read = |size: usize, at: usize| (0..size).try_fold(0, |sum, i| Some(sum << 8 | byte(at + i)?));
@@ -206,7 +206,7 @@ mod tests {
             for options in [0, 1, 10] {
                 let frame = datagram(one, options);
                 assert_eq!(run(&programme, &frame), u32::MAX);
-                // Any byte that says where it leads or what it is, changed.
+                // Every byte of the address or type, changed.
                 for at in (0..6).chain([12, 13, 20, 21, 23]).chain(30..34).chain([36 + 4 * options]) {
                     let mut other = frame.clone();
                     other[at] ^= if at == 20 { 0x20 } else { 0x80 };

@@ -14,7 +14,7 @@ const PROG_TYPE_XDP: u32 = 6;
 /// The helper `bpf_ktime_get_tai_ns`.
 pub(crate) const KTIME_TAI: i32 = 208;
 
-/// `union bpf_attr` for `BPF_MAP_CREATE`, as far as it is used.
+/// `union bpf_attr` for `BPF_MAP_CREATE`, as far as used.
 #[derive(Default)]
 #[repr(C)]
 struct MapCreate {
@@ -26,7 +26,7 @@ struct MapCreate {
     inner: u32,
 }
 
-/// The same for `BPF_MAP_UPDATE_ELEM`.
+/// `union bpf_attr` for `BPF_MAP_UPDATE_ELEM`, as far as used.
 #[derive(Default)]
 #[repr(C)]
 struct MapUpdate {
@@ -37,7 +37,7 @@ struct MapUpdate {
     flags: u64,
 }
 
-/// The same for `BPF_PROG_LOAD`.
+/// `union bpf_attr` for `BPF_PROG_LOAD`, as far as used.
 #[derive(Default)]
 #[repr(C)]
 struct ProgLoad {
@@ -91,7 +91,7 @@ pub(crate) const fn add(to: u8, value: i32) -> Insn {
 pub(crate) const fn load(size: u8, to: u8, from: u8, offset: i16) -> Insn {
     insn(0x61 | size, to, from, offset, 0)
 }
-/// Eight bytes.
+/// Loads eight bytes.
 pub(crate) const fn load_long(to: u8, from: u8, offset: i16) -> Insn {
     insn(0x79, to, from, offset, 0)
 }
@@ -103,15 +103,15 @@ pub(crate) const HALF: u8 = 0x08;
 pub(crate) const BYTE: u8 = 0x10;
 pub(crate) const EXIT: Insn = insn(0x95, 0, 0, 0, 0);
 
-/// A place in a frame, in a map or in a program, as an instruction has it.
+/// An offset in a frame, a map or a program, in the type of an instruction.
 ///
 /// # Panics
-/// It is beyond 32 KiB, where nothing of ours is.
+/// If it exceeds 32 KiB, which no offset here does.
 pub(crate) fn offset(place: usize) -> i16 {
     i16::try_from(place).expect("within a frame, a map or a program")
 }
 
-/// A map from an index to values of `value` bytes.
+/// Creates a map from an index to values of `value` bytes.
 pub(crate) fn map(kind: u32, value: u32, entries: u32) -> io::Result<OwnedFd> {
     descriptor(MAP_CREATE, &mut MapCreate { kind, key: 4, value, entries, ..MapCreate::default() })
 }
@@ -127,7 +127,7 @@ pub(crate) fn update(map: &OwnedFd, key: u32, value: &[u8]) -> io::Result<()> {
     call(MAP_UPDATE, &mut update).map(drop)
 }
 
-/// Has the kernel verify and compile an XDP program.
+/// Loads an XDP program, which the kernel verifies and compiles.
 pub(crate) fn load_program(code: &[Insn]) -> io::Result<OwnedFd> {
     let licence = c"Dual MIT/GPL";
     let mut order = ProgLoad {

@@ -1,5 +1,5 @@
-//! The BPF program of an `AF_XDP` receiver: timestamps the frames of chosen streams and hands them over, passes
-//! everything else on. Instructions are those of the kernel's BPF instruction set (RFC 9669).
+//! The BPF program of an `AF_XDP` receiver: timestamps the frames of selected streams and redirects them, passes all
+//! others. Instructions are those of the kernel's BPF instruction set (RFC 9669).
 //!
 //! Road not taken: a compiled object and a loader for it. Thirty instructions need neither a compiler on the host
 //! nor a library that reads ELF.
@@ -21,10 +21,10 @@ const DRV_MODE: u32 = 1 << 2;
 const REDIRECT_MAP: i32 = 51;
 const ADJUST_META: i32 = 54;
 
-/// Bytes the program puts in front of each frame: its timestamp, `CLOCK_TAI` in ns.
+/// Length of the timestamp before each frame, in bytes: `CLOCK_TAI` in ns.
 pub(crate) const TIMESTAMP_LEN: usize = 8;
 
-/// A loaded program on an interface; taken off when dropped.
+/// A program loaded on an interface; detached when dropped.
 #[derive(Debug)]
 pub(crate) struct Attached {
     _link: OwnedFd,
@@ -33,7 +33,7 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Loads the program and attaches it: in the driver where it can, else before the host's stack.
+    /// Loads the program and attaches it: in the driver if it can, else before the host's stack.
     pub(crate) fn new(interface: u32, selection: &FrameFilter) -> io::Result<Self> {
         let map = bpf::map(MAP_TYPE_XSKMAP, 4, 64)?;
         let program = bpf::load_program(&program(selection, map.as_raw_fd()))?;
@@ -48,13 +48,13 @@ impl Attached {
         Ok(Self { _link: link, _program: program, map })
     }
 
-    /// Frames of receive queue `queue` go to `socket`.
+    /// Directs the frames of receive queue `queue` to `socket`.
     pub(crate) fn direct(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         bpf::update(&self.map, queue, &socket.as_raw_fd().to_ne_bytes())
     }
 }
 
-/// `union bpf_attr` for `BPF_LINK_CREATE`, as far as it is used.
+/// `union bpf_attr` for `BPF_LINK_CREATE`, as far as used.
 #[derive(Default)]
 #[repr(C)]
 struct LinkCreate {

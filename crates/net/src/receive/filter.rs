@@ -1,13 +1,13 @@
-//! Which frames a receiver of streams takes.
+//! Selection of frames by a receiver of streams.
 
-/// Ports a [`FrameFilter`] may name.
+/// Greatest number of ports of a [`FrameFilter`].
 pub const MAX_PORTS: usize = 64;
 
-/// Which frames are taken.
+/// The frames that a receiver selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameFilter {
-    /// UDP over IPv4 to these ports.
+    /// Destination ports of UDP over IPv4.
     pub udp_ports: Vec<u16>,
-    /// Frames of this EtherType, if any.
+    /// EtherType of further frames, if any.
     pub ether_type: Option<u16>,
 }

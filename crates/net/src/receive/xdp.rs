@@ -1,4 +1,4 @@
-//! `AF_XDP`, receiving.
+//! Receiving by `AF_XDP`.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use crate::error::NetError;
 use crate::interface::Interface;
 use crate::xdp::{FramePool, XdpConfig, XdpPort, XdpProgram};
 
-/// Frames of memory, a power of two: 32 MiB.
+/// Number of frame buffers, a power of two: 32 MiB.
 const FRAMES: u32 = 1 << 14;
-/// Frames taken in one round, at most.
+/// Greatest number of frames taken in one round.
 const ROUND: usize = 4096;
 
-/// A socket that gets the selected frames in place of the host's stack.
+/// A socket that receives the selected frames in place of the host's stack.
 #[derive(Debug)]
 pub struct XdpReceiver {
     port: XdpPort,
@@ -24,7 +24,7 @@ impl XdpReceiver {
     ///
     /// # Errors
     /// The right to load BPF programs (root, or CAP_BPF and CAP_NET_ADMIN) is missing, the interface has another
-    /// program, or its driver knows none.
+    /// program, or its driver supports none.
     pub fn open(interface: &Interface, filter: &FrameFilter) -> Result<Self, NetError> {
         let mut pool = FramePool::new(FRAMES).map_err(|e| {
             NetError::of(format!("cannot receive by AF_XDP on {}", interface.name), "32 MiB are needed", e)
@@ -34,8 +34,8 @@ impl XdpReceiver {
         Ok(Self { port: XdpPort::open(&mut pool, interface, config)?, pool })
     }
 
-    /// Hands every frame that is there, at most a quarter of the memory, to `take`; waits up to `timeout_ms` for the
-    /// first. Returns how many there were.
+    /// Calls `take` with every available frame, at most a quarter of the buffers; waits up to `timeout_ms` for the
+    /// first. Returns the number of frames.
     ///
     /// # Errors
     /// The socket is unusable.
@@ -53,10 +53,10 @@ impl XdpReceiver {
         Ok(count)
     }
 
-    /// Frames that found no room, since the socket was opened.
+    /// Numbers of frames missed since the socket was opened.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel refuses.
     pub fn drops(&self) -> io::Result<RxDrops> {
         self.port.drops()
     }

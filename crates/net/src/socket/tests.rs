@@ -32,7 +32,8 @@ fn every_send_gets_the_timestamp_of_its_number_and_every_frame_its_own() {
     let mut sent = Vec::new();
     for i in 0..40_u8 {
         let before = crate::clock::realtime();
-        // Where nobody can timestamp in hardware a request for it changes neither the number nor the driver's timestamp.
+        // Where nobody can timestamp in hardware a request for it changes neither the number nor the driver's
+        // timestamp.
         let asked = i % 3 == 0;
         let send = if asked { Socket::send_with_hardware_timestamp } else { Socket::send };
         let number = send(&mut sender, &[i; 20], Some(at)).expect("loopback takes it");

@@ -13,19 +13,19 @@ use crate::interface::Interface;
 use crate::socket::address_in;
 use crate::sys::{bind, connect, link_address, set_option, socket};
 
-/// Frames of one system call.
+/// Number of frames in one system call.
 pub(super) const BATCH: usize = 64;
-/// Memory asked of the kernel for frames under way, in bytes.
+/// Requested buffer for frames under way, in bytes.
 const SEND_BUFFER: libc::c_int = 4 << 20;
 
-/// Slots, and the headers that point at them. Both are boxed and never move while this lives.
+/// Slots, and the headers that point to them. Both are boxed and never move.
 pub(super) struct Datagrams {
     fd: OwnedFd,
     slots: Box<[[u8; SLOT_LEN]]>,
     templates: [u32; BATCH],
     lengths: [usize; BATCH],
     committed: usize,
-    /// How frames are launched, where they are, and when each.
+    /// Launch parameters, and the launch time of each frame, if frames are launched.
     launch: Option<(Launch, [LaunchTime; BATCH])>,
     unlaunched: Unlaunched,
 }
@@ -42,10 +42,10 @@ impl Datagrams {
         let open = Self::open(libc::AF_INET, libc::SOCK_DGRAM, &what, "")?;
         let plain = |e| NetError::of(what.clone(), "", e);
         let fd = open.fd.as_fd();
-        // A loss in the queue discipline must be seen, or the load made would be overstated.
+        // A drop in the queueing discipline must be noticed, or the load would be overstated.
         set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1).map_err(plain)?;
         set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
-        // Several streams of one host may leave from one port.
+        // Several streams of one host may use one source port.
         set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).map_err(plain)?;
         let unconfigured = |e| NetError::of(what.clone(), "is the address configured on this host?", e);
         bind(fd, &address_in(from)).map_err(unconfigured)?;
@@ -147,8 +147,8 @@ impl Datagrams {
         let mut done = Flushed::default();
         let mut at = 0;
         while at < count {
-            // SAFETY: `headers[at..count]` point at live parts of live slots and at live control messages, which sending only
-            // reads.
+            // SAFETY: `headers[at..count]` point at live parts of live slots and at live control messages, which
+            // sending only reads.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.fd.as_raw_fd(),
@@ -170,7 +170,7 @@ impl Datagrams {
         Ok(done)
     }
 
-    /// A frame on its own: the shorter way into the kernel.
+    /// Sends a single frame by the shorter system call.
     fn send_one(&mut self) -> io::Result<Flushed> {
         loop {
             // SAFETY: the slot is live and at least as long as its length says.
@@ -192,7 +192,7 @@ impl Datagrams {
     }
 }
 
-/// Whether a failed send cost its frame (true) or is to be tried again (false).
+/// Whether a failed send lost its frame (true) or has to be repeated (false).
 fn refusal(error: io::Error) -> io::Result<bool> {
     match error.raw_os_error() {
         Some(libc::EINTR) => Ok(false),

@@ -1,8 +1,8 @@
-//! Launch times: each frame carries the time at which it is to leave, and the queue discipline `etf`, or the card, holds it
-//! until then (`SO_TXTIME`, Linux 4.19).
+//! Launch times: each frame states when it has to leave, and the queueing discipline `etf`, or the card, holds it until
+//! then (`SO_TXTIME`, Linux 4.19).
 //!
-//! The kernel counts launch times in TAI. What it could not keep comes back through the socket's error queue: a frame whose
-//! instant had passed, or that names an instant the queue cannot take, is dropped there and told of.
+//! The kernel counts launch times in TAI. Failures come back through the socket's error queue: a frame whose instant
+//! had passed, or whose instant the discipline cannot use, is dropped and reported.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -21,33 +21,33 @@ const SO_TXTIME: libc::c_int = 61;
 /// `SO_EE_ORIGIN_TXTIME` and its codes of linux/errqueue.h.
 const ORIGIN: u8 = 6;
 const MISSED: u8 = 2;
-/// Time between handing a frame over and the moment `etf` takes it up, ns: system calls and a busy core fit into it.
+/// Time between handing a frame over and its dequeueing by `etf`, ns: allows for system calls and a busy core.
 const MARGIN: i64 = 200_000;
 
 // SAFETY: a C structure of two integers.
 unsafe impl Plain for libc::sock_txtime {}
 
-/// What became of launch times that were not kept.
+/// Numbers of frames whose launch time was not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unlaunched {
-    /// The instant had passed.
+    /// Frames whose instant had passed.
     pub missed: u64,
-    /// The queue discipline takes no such instant.
+    /// Frames whose instant the queueing discipline does not accept.
     pub invalid: u64,
 }
 
-/// How frames are launched.
+/// Launch parameters of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// By the card; else by a timer of the kernel.
+    /// Whether the card launches, or a timer of the kernel.
     pub by_hardware: bool,
-    /// How long before its launch a frame is handed over, ns.
+    /// Time before its launch at which a frame has to be handed over, ns.
     pub ahead_ns: i64,
-    /// TAI minus UTC as this kernel counts, ns.
+    /// TAI minus UTC in this kernel, ns.
     tai_ns: i64,
 }
 
-/// A control message that bears a launch time, as the kernel lays it out.
+/// A control message with a launch time, in the kernel's layout.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct LaunchTime {
@@ -55,34 +55,34 @@ pub(super) struct LaunchTime {
     nanos: u64,
 }
 
-/// Why an interface launches nothing.
+/// Why an interface cannot launch frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLaunch {
-    /// Another queue discipline.
+    /// It has another queueing discipline.
     #[error("{interface} has the queue discipline {found}, which knows no launch times; {}", cure(.interface))]
     NoEtf {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
-        /// What it has; `none` without any.
+        /// Its discipline; `none` without any.
         found: String,
     },
-    /// By another clock.
+    /// Its discipline uses another clock.
     #[error("the etf queue discipline of {interface} counts by clock {clock}, not by CLOCK_TAI (11); {}", cure(.interface))]
     Clock {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
-        /// Number of its clock.
+        /// Clock ID of its discipline.
         clock: i32,
     },
-    /// Latest instants only.
+    /// Its launch times are deadlines only.
     #[error("the etf queue discipline of {interface} sends as soon as it can (deadline_mode); {}", cure(.interface))]
     Deadlines {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
 }
 
-/// The command that makes an interface launch.
+/// The command that configures an interface for launching.
 fn cure(interface: &str) -> String {
     format!(
         "`tc qdisc replace dev {interface} root etf clockid CLOCK_TAI delta 300000` needs the kernel module sch_etf; \
@@ -91,10 +91,10 @@ fn cure(interface: &str) -> String {
 }
 
 impl Launch {
-    /// How this interface launches frames of this priority.
+    /// Launch parameters of this interface for frames of this priority.
     ///
     /// # Errors
-    /// It does not, with the reason and the cure; or the kernel does not tell.
+    /// It cannot launch, with the reason and the cure; or the kernel refuses.
     pub fn at(interface: &Interface, priority: u8) -> Result<Result<Self, NoLaunch>, NetError> {
         let qdiscs = qdisc::of(interface)?;
         Ok(judge(&interface.name, priority, &qdiscs).map(|(delta, by_hardware)| Self {
@@ -104,13 +104,13 @@ impl Launch {
         }))
     }
 
-    /// Lets `socket` bear launch times.
+    /// Enables launch times for `socket`.
     pub(super) fn enable(socket: &impl AsFd) -> io::Result<()> {
         let wish = libc::sock_txtime { clockid: libc::CLOCK_TAI, flags: libc::SOF_TXTIME_REPORT_ERRORS };
         set_option(socket.as_fd(), libc::SOL_SOCKET, SO_TXTIME, wish)
     }
 
-    /// The control message for a frame that is to leave `at`.
+    /// The control message of a frame that has to leave at `at`.
     pub(super) fn time(&self, at: WallNanos) -> LaunchTime {
         // SAFETY: a cmsghdr of zeroes is valid; its padding differs between C libraries.
         let mut head: libc::cmsghdr = unsafe { std::mem::zeroed() };
@@ -121,14 +121,14 @@ impl Launch {
     }
 }
 
-/// The delta of the queue discipline that launches frames of this priority, ns, and whether the card does it. It is at the root of
-/// the interface, or at the only queue that the priority has below `mqprio` or `taprio`.
+/// The delta of the discipline that launches frames of this priority, ns, and whether the card does it. It is the root
+/// of the interface, or serves the only queue of that priority below `mqprio` or `taprio`.
 fn judge(interface: &str, priority: u8, qdiscs: &[Qdisc]) -> Result<(i32, bool), NoLaunch> {
     let name = || interface.to_owned();
     let root = qdiscs.iter().find(|qdisc| qdisc.is_root);
     let below = root.and_then(|root| {
         let queues = root.queues.as_ref()?.of(priority);
-        // Its classes are numbered from 1 on, a class for each queue.
+        // Its classes are numbered from 1, one for each queue.
         let class = root.handle | (u32::from(queues.start) + 1);
         let found = qdiscs.iter().find(|qdisc| !qdisc.is_root && qdisc.parent == class)?;
         found.etf.filter(|_| queues.len() == 1)
@@ -146,7 +146,7 @@ fn judge(interface: &str, priority: u8, qdiscs: &[Qdisc]) -> Result<(i32, bool),
     Ok((etf.delta_ns.max(0), etf.offload))
 }
 
-/// Takes what the error queue of `socket` tells of launch times, without waiting.
+/// Reads reports about launch times from the error queue of `socket`, without waiting.
 pub(super) fn take_unlaunched(socket: &impl AsFd, sum: &mut Unlaunched) -> io::Result<()> {
     let mut control = ControlBuffer::EMPTY;
     loop {
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// The socket option itself needs neither the queue discipline nor rights; and without the former nothing is ever missed.
+    /// The socket option itself needs neither the discipline nor rights; and without the former nothing is ever missed.
     #[test]
     fn a_socket_takes_launch_times() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
@@ -311,7 +311,7 @@ mod tests {
             sender.flush().expect("the socket lives").taken
         };
         assert!((0..10).all(|_| send(200_000_000) == 1));
-        // What has passed is refused where it is handed over.
+        // A past instant is refused when it is handed over.
         assert!((0..5).all(|_| send(-50_000_000) == 0));
         std::thread::sleep(std::time::Duration::from_millis(600));
         let not = sender.unlaunched().expect("the error queue can be read");

@@ -1,13 +1,13 @@
-//! Frames that never were socket buffers: a BPF program patches and redirects them inside the kernel.
+//! Frames without socket buffers: a BPF program patches and redirects them inside the kernel.
 //!
-//! `BPF_PROG_RUN` with `BPF_F_TEST_XDP_LIVE_FRAMES` (Linux 5.18) runs an XDP program over pages of its own and sends
-//! what the program redirects, in bulk, through the driver's XDP path. The program does what
-//! [`Template::patch`] does: number, transmit time and CRC by the same tables, a constant count of instructions. No
-//! allocation, no copy and no system call per frame are left.
+//! `BPF_PROG_RUN` with `BPF_F_TEST_XDP_LIVE_FRAMES` (Linux 5.18) runs an XDP program over its own pages and sends the
+//! frames that the program redirects, in bulk, through the driver's XDP path. The program does the same as
+//! [`Template::patch`]: number, transmit time and CRC by the same tables, in a constant number of instructions. No
+//! allocation, copy or system call per frame is left.
 //!
-//! The program also keeps the time: it waits, in the kernel, until a frame or a bulk of frames is due. A call costs
-//! some 25 ms at its end, so one call sends a whole stream. Frames the driver refuses are counted by the interface
-//! and missed by the receiver; this side does not see them.
+//! The program also paces: it waits, in the kernel, until a frame or a bulk of frames is due. A call costs some 25 ms
+//! at its end, so one call sends a complete stream. Frames that the driver refuses are counted by the interface and
+//! missed by the receiver; this side does not see them.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -27,18 +27,19 @@ const MAP_TYPE_ARRAY: u32 = 2;
 const LIVE_FRAMES: u32 = 1 << 1;
 /// The helper `bpf_redirect`.
 const REDIRECT: i32 = 23;
-/// Frames the kernel sends in one go when only the rate matters, a power of two; the receiving end of a virtual link
-/// holds 256.
+/// Number of frames that the kernel sends at once when only the rate matters, a power of two; the receiving end of a
+/// virtual link holds 256.
 const BULK: u32 = 64;
-/// Looks at the clock until a frame is due: a bound for the verifier, at 15 ns or more a look. See [`LONGEST_GAP_NS`].
+/// Greatest number of clock readings until a frame is due: a bound for the verifier, at 15 ns or more each. See
+/// [`LONGEST_GAP_NS`].
 const LOOKS: i32 = 4_096;
 /// The longest gap the program waits for, ns.
 pub const LONGEST_GAP_NS: i64 = 50_000;
 /// Fraction bits of instants within the program: 2⁻²⁰ ns.
 const FRACTION: u32 = 20;
 
-/// The program's memory: number; epoch, ns of `CLOCK_TAI`; CRC; next due time and gap, in 2⁻²⁰ ns from the epoch;
-/// whether a late frame shifts all that follow; position in the bulk and its mask; tables.
+/// Layout of the program's memory: number; epoch, ns of `CLOCK_TAI`; CRC; next due time and gap, in 2⁻²⁰ ns from the
+/// epoch; whether a late frame shifts all that follow; position in the bulk and its mask; tables.
 const SEQUENCE_AT: i16 = 0;
 const EPOCH_AT: i16 = 8;
 const CRC_AT: i16 = 16;
@@ -87,10 +88,10 @@ struct ProgRun {
 }
 
 impl LiveFrames {
-    /// Prepares `frame`, which `template` was made for and which has no UDP checksum, to leave by `interface`.
+    /// Prepares `frame`, for which `template` was made and which has no UDP checksum, to leave by `interface`.
     ///
     /// # Errors
-    /// The right to load BPF programs is missing, the kernel is older than 5.18, or the template makes a checksum.
+    /// The right to load BPF programs is missing, the kernel is older than 5.18, or the template computes a checksum.
     pub fn new(interface: &Interface, frame: &[u8], template: &Template) -> Result<Self, NetError> {
         let what = format!("cannot send live frames on {}", interface.name);
         let cure = "live XDP frames need root and Linux 5.18 or later";
@@ -121,21 +122,21 @@ impl LiveFrames {
         })
     }
 
-    /// Sends a few frames nobody takes: to and from the same address. The interface's counters tell whether its driver
-    /// takes XDP frames, and nothing more.
+    /// Sends a few frames that no receiver takes: to and from the same address. The interface's counters then show
+    /// whether its driver accepts XDP frames, and nothing more.
     ///
     /// # Errors
-    /// The kernel runs no live frames.
+    /// The kernel cannot run live frames.
     pub fn probe(&self) -> Result<(), NetError> {
         let mut own = self.frame.clone();
         own.copy_within(6..12, 0);
         self.try_out(&trial_frame(&own), 4)
     }
 
-    /// Sends `count` times the [`trial_frame`] given.
+    /// Sends a [`trial_frame`] `count` times.
     ///
     /// # Errors
-    /// The kernel runs no live frames.
+    /// The kernel cannot run live frames.
     pub fn try_out(&self, bytes: &[u8], count: u32) -> Result<(), NetError> {
         let what = "cannot try live XDP frames";
         let plain = |e| NetError::of(what, "live XDP frames need root and Linux 5.18 or later", e);
@@ -155,7 +156,7 @@ impl LiveFrames {
         bpf::call(PROG_TEST_RUN, &mut run).map(drop).map_err(plain)
     }
 
-    /// Ends [`send`](Self::send) from another thread.
+    /// A handle that ends [`send`](Self::send) from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.stop))
     }
@@ -164,8 +165,8 @@ impl LiveFrames {
     /// was used.
     ///
     /// # Errors
-    /// The interface is gone, or its driver takes no XDP frames (a virtual link takes them only while its other end
-    /// has an XDP program or GRO); a gap longer than [`LONGEST_GAP_NS`].
+    /// The interface is gone, or its driver accepts no XDP frames (a virtual link accepts them only while its other end
+    /// has an XDP program or GRO); or a gap exceeds [`LONGEST_GAP_NS`].
     pub fn send(&mut self, template: &Template, schedule: &LiveSchedule) -> io::Result<()> {
         if schedule.gap_ps < 0 || schedule.gap_ps / 1_000 > LONGEST_GAP_NS {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -213,26 +214,27 @@ pub fn trial_frame(frame: &[u8]) -> [u8; 60] {
     bytes
 }
 
-/// What to send.
+/// A schedule of live frames.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveSchedule {
-    /// Number of the first frame.
+    /// Sequence number of the first frame.
     pub first: u32,
-    /// How many, at least 1.
+    /// Number of frames, at least 1.
     pub count: u32,
-    /// Flags of all of them.
+    /// Flags of all frames.
     pub flags: ProbeFlags,
-    /// Transmit times and due times count from here, ns of `CLOCK_REALTIME`.
+    /// Origin of transmit times and due times, ns of `CLOCK_REALTIME`.
     pub epoch_ns: i64,
-    /// When the first is due, ps after the epoch; not more than [`LONGEST_GAP_NS`] from now.
+    /// Due time of the first frame, ps after the epoch; at most [`LONGEST_GAP_NS`] from now.
     pub first_due_ps: i64,
-    /// Time between two, ps; 0: back to back.
+    /// Time between two frames, ps; 0: back to back.
     pub gap_ps: i64,
-    /// Frames leave one by one and a late one shifts all that follow; else in bulks, on an absolute schedule.
+    /// Whether frames leave one by one and a late one shifts all that follow; else they leave in bulks, on an absolute
+    /// schedule.
     pub exact_gaps: bool,
 }
 
-/// Frames that leave together: one where gaps are kept, else as many as are due within [`LONGEST_GAP_NS`].
+/// Number of frames that leave together: one if gaps are kept, else those due within [`LONGEST_GAP_NS`].
 fn bulk_of(schedule: &LiveSchedule) -> u32 {
     let fitting = (LONGEST_GAP_NS * 1_000).checked_div(schedule.gap_ps).unwrap_or(i64::from(BULK));
     let fitting = u32::try_from(fitting).unwrap_or(BULK).clamp(1, BULK);
@@ -244,7 +246,7 @@ fn bulk_of(schedule: &LiveSchedule) -> u32 {
 pub struct Stopper(Arc<OwnedFd>);
 
 impl Stopper {
-    /// The program drops what is left, which takes some 50 ns a frame.
+    /// Makes the program drop the remaining frames, which takes some 50 ns a frame.
     ///
     /// # Errors
     /// None in practice.
@@ -253,7 +255,7 @@ impl Stopper {
     }
 }
 
-/// Sends the frame on as message `sequence`, sent now.
+/// The program that sends the frame as message `sequence`, with the time of sending.
 #[expect(clippy::too_many_lines, reason = "a program in the order it runs")]
 fn program(
     map: &OwnedFd,
@@ -329,12 +331,12 @@ fn program(
     code
 }
 
-/// The address of a map's only value, into register `to`.
+/// Loads the address of a map's only value into register `to`.
 fn address_of(to: u8, map: &OwnedFd) -> [Insn; 2] {
     [insn(0x18, to, 2, 0, map.as_raw_fd()), insn(0, 0, 0, 0, 0)]
 }
 
-/// Waits until the frame is due if it is the first of its bulk, and counts on. Register 8 holds the memory.
+/// Waits until the frame is due if it is the first of its bulk, and advances the due time. Register 8 holds the memory.
 fn wait() -> Vec<Insn> {
     let fraction = FRACTION.cast_signed();
     vec![

@@ -1,15 +1,15 @@
-//! Fast transmitters: frames laid into slots, handed to the kernel many at a time.
+//! Fast transmitters: frames in slots, handed to the kernel in batches.
 //!
-//! Three backends behind one face, and a fourth, [`LiveFrames`], beside it. A caller takes a slot, puts a frame into it (or changes what an earlier frame
-//! left there), commits it and, after as many as it likes, flushes: one system call takes them all. Slots keep
-//! their bytes, so a generator lays its template into each once and then patches only what changes.
+//! Three backends with one interface, and a fourth, [`LiveFrames`], beside it. A caller takes a slot, writes a frame
+//! into it (or changes an earlier one there), commits it and after any number of them flushes: one system call sends
+//! all. Slots keep their bytes, so a generator writes its template into each once and then changes only what varies.
 //!
 //! - [`Backend::Udp`] works everywhere and without rights; headers are the kernel's.
 //! - [`Backend::Packet`] writes whole frames past the queue discipline (`PACKET_QDISC_BYPASS`) or through it.
 //! - [`Backend::Xdp`] shares memory with the driver (`AF_XDP`); the kernel copies where the driver cannot take it.
 //!
-//! Road not taken: `PACKET_TX_RING`. Its frames refer to pages of the ring, which virtual links have to copy after
-//! all before they may pass them on; measured, it is slower than copying them at once.
+//! Road not taken: `PACKET_TX_RING`. Its frames refer to pages of the ring, which virtual links have to copy anyway
+//! before they may pass them on; measured, it is slower than copying them at once.
 
 mod datagrams;
 mod launch;
@@ -43,7 +43,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Its name in the test language and in reports.
+    /// Name in the test language and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -53,7 +53,7 @@ impl Backend {
         }
     }
 
-    /// The backend of this name.
+    /// The backend with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Udp, Self::Packet, Self::Xdp, Self::Live].into_iter().find(|backend| backend.name() == name)
     }
@@ -70,7 +70,7 @@ enum Inner {
 }
 
 impl Transmitter {
-    /// Datagrams from `from` to `to`; a slot template the UDP payload.
+    /// Sends datagrams from `from` to `to`; a slot holds the UDP payload.
     ///
     /// # Errors
     /// The source address is not configured or the destination has no route.
@@ -78,8 +78,8 @@ impl Transmitter {
         datagrams::Datagrams::udp(from, to).map(|open| Self(Inner::Datagrams(Box::new(open))))
     }
 
-    /// Whole frames without FCS through a packet socket. `bypass` goes past the queue discipline: faster, and blind
-    /// to a shaper that stands for the link's rate.
+    /// Sends complete frames without FCS through a packet socket. `bypass` goes past the queueing discipline: faster,
+    /// but ignores a shaper that stands for the link's rate.
     ///
     /// # Errors
     /// CAP_NET_RAW is missing.
@@ -87,24 +87,25 @@ impl Transmitter {
         datagrams::Datagrams::packet(interface, bypass).map(|open| Self(Inner::Datagrams(Box::new(open))))
     }
 
-    /// Whole frames without FCS through a packet socket and the queue discipline, each kept back until its launch time.
+    /// Sends complete frames without FCS through a packet socket and the queueing discipline, each held until its
+    /// launch time.
     ///
     /// # Errors
-    /// As [`packet`](Self::packet), or the kernel knows no launch times.
+    /// As [`packet`](Self::packet), or the kernel has no launch times.
     pub fn launching(interface: &Interface, launch: Launch) -> Result<Self, NetError> {
         let open = datagrams::Datagrams::launching(interface, launch)?;
         Ok(Self(Inner::Datagrams(Box::new(open))))
     }
 
-    /// Whole frames without FCS through `AF_XDP`, past the queue discipline.
+    /// Sends complete frames without FCS through `AF_XDP`, past the queueing discipline.
     ///
     /// # Errors
-    /// CAP_NET_RAW is missing, the kernel has no `AF_XDP`, or another socket template the queue.
+    /// CAP_NET_RAW is missing, the kernel has no `AF_XDP`, or another socket holds the queue.
     pub fn xdp(interface: &Interface) -> Result<Self, NetError> {
         xdp::XdpTransmitter::open(interface, 0).map(|open| Self(Inner::Xdp(Box::new(open))))
     }
 
-    /// The next slot; `None` when all are waiting for the kernel: flush, and ask again.
+    /// The next slot; `None` if all wait for the kernel: flush, and call again.
     #[inline]
     pub fn slot(&mut self) -> Option<Slot<'_>> {
         match &mut self.0 {
@@ -113,7 +114,7 @@ impl Transmitter {
         }
     }
 
-    /// The frame in the slot last given is whole and `len` bytes long.
+    /// Commits the frame of `len` bytes in the slot last returned.
     #[inline]
     pub fn commit(&mut self, len: usize) {
         match &mut self.0 {
@@ -122,7 +123,7 @@ impl Transmitter {
         }
     }
 
-    /// When the frame committed last is to leave; of a way that launches.
+    /// Sets the launch time of the frame committed last; only for a launching transmitter.
     #[inline]
     pub fn launch_at(&mut self, at: WallNanos) {
         if let Inner::Datagrams(inner) = &mut self.0 {
@@ -130,10 +131,10 @@ impl Transmitter {
         }
     }
 
-    /// Launch times the kernel could not keep, so far.
+    /// Numbers of frames whose launch time was not kept, so far.
     ///
     /// # Errors
-    /// The way is unusable.
+    /// The transmitter is unusable.
     pub fn unlaunched(&mut self) -> io::Result<Unlaunched> {
         match &mut self.0 {
             Inner::Datagrams(inner) => inner.unlaunched(),
@@ -144,7 +145,7 @@ impl Transmitter {
     /// Hands all committed frames to the kernel, in order, without waiting for room.
     ///
     /// # Errors
-    /// The way is unusable, for example because its interface is gone.
+    /// The transmitter is unusable, for example because its interface is gone.
     #[inline]
     pub fn flush(&mut self) -> io::Result<Flushed> {
         match &mut self.0 {
@@ -153,7 +154,7 @@ impl Transmitter {
         }
     }
 
-    /// Frames that fit into one flush.
+    /// Greatest number of frames in one flush.
     pub fn batch(&self) -> usize {
         match &self.0 {
             Inner::Datagrams(_) => datagrams::BATCH,

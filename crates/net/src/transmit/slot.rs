@@ -1,22 +1,22 @@
-//! Where a frame is laid, and what became of those that were handed over.
+//! Slots for frames, and the result of a flush.
 
-/// What became of the frames of one flush.
+/// Result of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flushed {
-    /// The kernel took.
+    /// Number of frames that the kernel took.
     pub taken: usize,
-    /// It refused: a full queue, or a link that is down. They are gone.
+    /// Number of frames that it refused, because a queue is full or a link is down. They are lost.
     pub refused: usize,
 }
 
-/// Bytes of a slot.
+/// Length of a slot in bytes.
 pub const SLOT_LEN: usize = 2048;
 
-/// A place for the next frame.
+/// A slot for the next frame.
 #[derive(Debug)]
 pub struct Slot<'a> {
-    /// Its bytes; what an earlier frame left in them is still there.
+    /// Its bytes, with the content of the earlier frame.
     pub bytes: &'a mut [u8],
-    /// A number its user may leave in it, 0 at first: which template it holds.
+    /// A number that the user may store in it, 0 at first: which template it holds.
     pub template: &'a mut u32,
 }

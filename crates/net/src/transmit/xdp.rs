@@ -1,4 +1,4 @@
-//! `AF_XDP`, sending from slots that keep their bytes.
+//! Sending by `AF_XDP`, from slots that keep their bytes.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use crate::error::NetError;
 use crate::interface::Interface;
 use crate::xdp::{FramePool, XdpConfig, XdpFrame, XdpPort};
 
-/// Frames handed over in one flush, at most. The kernel takes 32 in one call unless told otherwise.
+/// Greatest number of frames handed over in one flush. The kernel takes 32 in one call by default.
 pub(super) const BATCH: usize = 64;
-/// Slots, twice a power of two of batches: while some are with the kernel others are filled. A power of two.
+/// Number of slots, a power of two: while some are with the kernel others are filled.
 const SLOTS: u32 = 512;
 
-/// A sending port with memory of its own.
+/// A sending port with its own memory.
 #[derive(Debug)]
 pub(super) struct XdpTransmitter {
     port: XdpPort,
     pool: FramePool,
-    /// The slot that was given last and is not committed.
+    /// The slot returned last, if not committed yet.
     next: Option<XdpFrame>,
-    /// By frame, which template it holds.
+    /// Template number of each frame buffer.
     templates: Vec<u32>,
     committed: usize,
 }

@@ -1,9 +1,10 @@
-//! `AF_XDP`: a port whose frames live in memory shared with the driver, received and sent without a copy by this program.
+//! `AF_XDP`: a port whose frames are in memory shared with the driver, received and sent by this program without a
+//! copy.
 //!
-//! A [`FramePool`] owns the memory and the list of free frames; an [`XdpPort`] is one queue of one interface. Ports opened with
-//! one pool share its memory, so a frame received at one can be sent by another. An [`XdpFrame`] is the right to a frame:
-//! it comes from the pool or from a port, and goes back to either. Frames with the kernel are in one of four
-//! rings; every other one is free or in somebody's hand, and [`FramePool::free`] counts the free ones.
+//! A [`FramePool`] owns the memory and the list of free frames; an [`XdpPort`] is one queue of one interface. Ports of
+//! one pool share its memory, so a frame received at one can be sent by another. An [`XdpFrame`] is the right to a
+//! frame: it comes from the pool or from a port, and goes back to either. Frames with the kernel are in one of four
+//! rings; every other one is free or owned by a caller, and [`FramePool::free`] counts the free ones.
 
 mod pool;
 mod rings;
@@ -25,23 +26,23 @@ use crate::receive::{FrameFilter, RxDrops};
 use crate::sys::wait_readable;
 use crate::transmit::Flushed;
 
-/// The least ring; the kernel insists on some, whether they are used or not.
+/// Least size of a ring; the kernel demands rings even if unused.
 const LEAST_RING: u32 = 64;
-/// Calls of one flush that does not wait.
+/// Greatest number of calls of one flush that does not wait.
 const ATTEMPTS: usize = 4;
-/// How long the interface may take nothing at all before it counts as dead.
+/// Time without progress after which the interface counts as dead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A program on an interface that timestamps the frames it is to take, and gives them to the ports of their queues.
+/// A program on an interface that timestamps the selected frames and directs them to the ports of their queues.
 #[derive(Debug)]
 pub struct XdpProgram(Attached);
 
 impl XdpProgram {
-    /// Takes the frames of `filter`; everything else goes to the host's stack.
+    /// Selects the frames of `filter`; all others go to the host's stack.
     ///
     /// # Errors
-    /// The right to load BPF programs (root, or CAP_BPF and CAP_NET_ADMIN) is missing, the interface has another program, or
-    /// its driver knows none.
+    /// The right to load BPF programs (root, or CAP_BPF and CAP_NET_ADMIN) is missing, the interface has another
+    /// program, or its driver supports none.
     pub fn attach(interface: &Interface, filter: &FrameFilter) -> Result<Arc<Self>, NetError> {
         let failed = |e| {
             let what = format!("cannot attach an XDP program to {}", interface.name);
@@ -51,30 +52,30 @@ impl XdpProgram {
     }
 }
 
-/// What a port is opened for.
+/// Configuration of a port.
 #[derive(Clone, Debug, Default)]
 pub struct XdpConfig {
     /// Queue of the interface, from 0.
     pub queue: u32,
-    /// Frames that wait to be filled, a power of two; 0: nothing is received.
+    /// Size of the fill ring, a power of two; 0: nothing is received.
     pub receive: u32,
-    /// Frames that wait to be sent, a power of two; 0: nothing is sent.
+    /// Size of the transmit ring, a power of two; 0: nothing is sent.
     pub transmit: u32,
-    /// Gives the port its frames; without one it receives nothing.
+    /// Program that directs frames to the port; `None`: nothing is received.
     pub program: Option<Arc<XdpProgram>>,
 }
 
-/// One queue of an interface. Frames that are with the kernel when it is dropped are lost to their pool.
+/// One queue of an interface. Frames with the kernel when it is dropped are lost to their pool.
 #[derive(Debug)]
 pub struct XdpPort {
-    // The program first, so that nothing is directed at a socket that is gone.
+    // Dropped first, so that no frame is directed to a closed socket.
     _program: Option<Arc<XdpProgram>>,
     socket: Socket,
     fill: Producer<u64>,
     completed: Consumer<u64>,
     received: Option<Consumer<Descriptor>>,
     transmit: Option<Producer<Descriptor>>,
-    /// Frames handed to `transmit` since the last flush.
+    /// Number of frames handed to `transmit` since the last flush.
     unflushed: usize,
     /// `CLOCK_TAI` − `CLOCK_REALTIME`, ns.
     tai_ahead: i64,
@@ -113,7 +114,7 @@ impl XdpPort {
         Ok(port)
     }
 
-    /// Gives the kernel free frames to fill, as many as there is room for.
+    /// Gives free frames to the kernel, as many as the fill ring has room for.
     pub fn refill(&mut self, pool: &mut FramePool) {
         if self.received.is_none() {
             return;
@@ -127,13 +128,13 @@ impl XdpPort {
         self.fill.publish();
     }
 
-    /// The next frame that was received, with the time at which the kernel had it from the driver.
+    /// The next received frame, with the time at which the kernel received it from the driver.
     #[inline]
     pub fn receive(&mut self, pool: &mut FramePool) -> Option<(XdpFrame, WallNanos)> {
         loop {
             let found = self.received.as_mut()?.pop()?;
             let frame = pool.filled(found.address, found.len);
-            // The program put the timestamp in front; a frame without one did not come through it.
+            // The program puts the timestamp before the frame; a frame without one bypassed it.
             match pool.before::<TIMESTAMP_LEN>(&frame) {
                 Some(bytes) => {
                     let ns = i64::from_ne_bytes(bytes).saturating_sub(self.tai_ahead);
@@ -169,10 +170,10 @@ impl XdpPort {
         Err(frame)
     }
 
-    /// Hands the frames of the transmit ring to the driver, and takes back those that have left.
+    /// Hands the frames of the transmit ring to the driver, and takes back those that were sent.
     ///
     /// # Errors
-    /// The interface is gone, or takes nothing for a second.
+    /// The interface is gone, or makes no progress for a second.
     pub fn flush(&mut self, pool: &mut FramePool) -> io::Result<Flushed> {
         let count = std::mem::take(&mut self.unflushed);
         let Some(transmit) = &self.transmit else { return Ok(Flushed::default()) };
@@ -226,20 +227,20 @@ impl XdpPort {
             }
         }
         reap(&mut self.completed, pool);
-        // A frame that the interface drops has left the ring, too.
+        // A frame that the interface dropped has left the ring, too.
         let gone = before - transmit.untaken() as usize;
         Ok(Flushed { taken: gone.saturating_sub(refused), refused })
     }
 
-    /// Takes back frames that have left.
+    /// Takes back frames that were sent.
     pub fn reap(&mut self, pool: &mut FramePool) {
         reap(&mut self.completed, pool);
     }
 
-    /// Frames that found no room, since the port was opened.
+    /// Numbers of frames missed since the port was opened.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel refuses.
     pub fn drops(&self) -> io::Result<RxDrops> {
         self.socket.statistics().map(|counted| drops(&counted))
     }
@@ -252,8 +253,8 @@ fn reap(completed: &mut Consumer<u64>, pool: &mut FramePool) {
     }
 }
 
-/// Each frame once: one that found no room to be copied into is both among those dropped and a look into an empty fill ring
-/// (`xsk_rcv` and `xp_alloc` of the kernel), one that found the receive ring full is in `rx_ring_full` alone.
+/// Counts each frame once: one without a buffer to be copied into counts both as dropped and as a look into an empty
+/// fill ring (`xsk_rcv` and `xp_alloc` of the kernel), one that found the receive ring full is in `rx_ring_full` alone.
 fn drops(counted: &libc::xdp_statistics) -> RxDrops {
     let without_room = counted.rx_fill_ring_empty_descs.min(counted.rx_dropped);
     RxDrops { ring: counted.rx_ring_full + without_room, other: counted.rx_dropped - without_room }

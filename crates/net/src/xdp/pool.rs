@@ -5,18 +5,18 @@ use std::io;
 use super::rings::Socket;
 use crate::memory::Mapping;
 
-/// Bytes of a frame's memory, a power of two.
+/// Length of a frame buffer in bytes, a power of two.
 pub const FRAME_LEN: usize = 2048;
 const LEN: u32 = 2048;
 const LEN_U64: u64 = 2048;
 
 /// The right to one frame of a pool; it goes back to the pool, or to a port of the pool.
 ///
-/// Dropping it leaves the frame unused for good, which its pool's counting shows.
+/// Dropping it leaks the frame, which the pool's count shows.
 #[derive(Debug)]
 #[must_use = "a frame that is not given back is lost to its pool"]
 pub struct XdpFrame {
-    /// Of its first byte within the memory.
+    /// Address of its first byte within the memory.
     address: u64,
     len: u32,
 }
@@ -26,36 +26,35 @@ impl XdpFrame {
         self.address
     }
 
-    /// Where its memory begins.
+    /// Address of its buffer.
     pub(super) fn start(&self) -> u64 {
         self.address & !(LEN_U64 - 1)
     }
 
-    /// Its bytes.
+    /// Length of the frame in bytes.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
-    /// Which frame of the pool it is.
+    /// Index of the frame in the pool.
     pub fn index(&self) -> usize {
         usize::try_from(self.address / LEN_U64).unwrap_or(usize::MAX)
     }
 }
 
-/// Memory of frames that ports share, and the free ones among them. It keeps the queue of the first port open as long as it
-/// lives.
+/// Frame memory that ports share, and its free frames. It keeps the queue of the first port open as long as it exists.
 #[derive(Debug)]
 pub struct FramePool {
-    /// The socket the memory was registered with; closed before the memory goes.
+    /// The socket with which the memory was registered; closed before the memory is freed.
     owner: Option<Socket>,
     memory: Mapping,
-    /// Where the memory of free frames begins.
+    /// Addresses of free frame buffers.
     free: Vec<u64>,
     frames: u32,
 }
 
 impl FramePool {
-    /// Memory for so many frames, all free.
+    /// Memory for `frames` frames, all free.
     ///
     /// # Errors
     /// There is no such memory.
@@ -65,26 +64,26 @@ impl FramePool {
         Ok(Self { owner: None, memory, free, frames })
     }
 
-    /// Frames in all.
+    /// Number of frames.
     pub fn frames(&self) -> usize {
         self.frames as usize
     }
 
-    /// Frames that are free.
+    /// Number of free frames.
     pub fn free(&self) -> usize {
         self.free.len()
     }
 
-    /// A free frame, of no bytes yet.
+    /// Takes a free frame, of length 0.
     #[inline]
     pub fn take(&mut self) -> Option<XdpFrame> {
         self.free.pop().map(|address| XdpFrame { address, len: 0 })
     }
 
-    /// The frame is free again.
+    /// Returns a frame to the free ones.
     #[inline]
     pub fn give_back(&mut self, frame: XdpFrame) {
-        // Its capacity covers every frame there is.
+        // Its capacity suffices for all frames.
         self.free.push(frame.start());
     }
 
@@ -93,7 +92,7 @@ impl FramePool {
         self.slice(frame.address, frame.len)
     }
 
-    /// All memory of a frame from its first byte on, to write; [`set_len`](Self::set_len) says how much of it is the frame.
+    /// The buffer of a frame from its first byte on, writable; [`set_len`](Self::set_len) sets the length of the frame.
     pub fn memory_mut(&mut self, frame: &mut XdpFrame) -> &mut [u8] {
         let at = usize::try_from(frame.address).unwrap_or(usize::MAX);
         let room = FRAME_LEN - at % FRAME_LEN;
@@ -103,22 +102,22 @@ impl FramePool {
         unsafe { std::slice::from_raw_parts_mut(self.memory.start().add(at), room) }
     }
 
-    /// The frame has so many bytes, at most as many as its memory has room for.
+    /// Sets the length of the frame, limited to its buffer.
     pub fn set_len(&self, frame: &mut XdpFrame, len: usize) {
         let room = FRAME_LEN - usize::try_from(frame.address % LEN_U64).unwrap_or(0);
         frame.len = u32::try_from(len.min(room)).unwrap_or(LEN);
     }
 
-    /// The `N` bytes in front of a frame; `None` where its memory begins later.
+    /// The `N` bytes before a frame; `None` if its buffer begins later.
     pub(super) fn before<const N: usize>(&self, frame: &XdpFrame) -> Option<[u8; N]> {
         let start = frame.address.checked_sub(N as u64).filter(|start| *start >= frame.start())?;
         self.slice(start, u32::try_from(N).ok()?).first_chunk().copied()
     }
 
-    /// The right to a frame the kernel has given back: `len` bytes at `address`.
+    /// The right to a frame that the kernel has returned: `len` bytes at `address`.
     ///
     /// # Panics
-    /// When the kernel names no frame of this pool.
+    /// If the kernel names no frame of this pool.
     #[inline]
     pub(super) fn filled(&self, address: u64, len: u32) -> XdpFrame {
         let end = address % LEN_U64 + u64::from(len);
@@ -136,7 +135,7 @@ impl FramePool {
         unsafe { std::slice::from_raw_parts(self.memory.start().add(start), len) }
     }
 
-    /// The socket whose memory this is; `None` before the first.
+    /// The socket that registered the memory; `None` before the first.
     pub(super) fn owner(&self) -> io::Result<Option<Socket>> {
         self.owner.as_ref().map(Socket::duplicate).transpose()
     }

@@ -1,8 +1,8 @@
-//! The socket of a port, and the rings it shares with the kernel (linux/if_xdp.h, and "AF_XDP" in the kernel's networking
-//! documentation).
+//! The socket of a port, and the rings it shares with the kernel (linux/if_xdp.h, and "AF_XDP" in the kernel's
+//! networking documentation).
 //!
-//! Rings are arrays of a power of two between one producer and one consumer, each of whom writes one counter. The
-//! counters run over; differences are what counts.
+//! Rings are arrays of a power of two between one producer and one consumer, each of which writes one counter. The
+//! counters wrap; only differences matter.
 
 use std::io;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::error::NetError;
 use crate::memory::Mapping;
 use crate::sys::{Plain, bind, get_option, set_option, short, socket};
 
-/// A frame in a ring of frames.
+/// A frame descriptor in a ring.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Descriptor {
@@ -35,7 +35,7 @@ unsafe impl Plain for u32 {}
 // SAFETY: an integer.
 unsafe impl Plain for u64 {}
 
-/// Which ring.
+/// Kind of ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Fill,
@@ -60,7 +60,7 @@ impl Socket {
         socket(libc::AF_XDP, libc::SOCK_RAW, 0).map(Self).map_err(|e| NetError::of(what, cure, e))
     }
 
-    /// Has the kernel use `memory` for frames.
+    /// Registers `memory` for frames.
     pub(super) fn register(&self, memory: &Mapping, frame_len: u32) -> io::Result<()> {
         // SAFETY: a registration of zeroes is valid; the fields that matter are set below.
         let mut registration: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
@@ -80,7 +80,7 @@ impl Socket {
         Ok(Consumer { shared, tail: 0, written: 0, entry: PhantomData })
     }
 
-    /// Makes and maps a ring of `size` entries, a power of two.
+    /// Creates and maps a ring of `size` entries, a power of two.
     fn ring(&self, kind: Kind, size: u32, entry: usize) -> io::Result<Shared> {
         let offset = |value: u64| usize::try_from(value).map_err(io::Error::other);
         let option = match kind {
@@ -109,7 +109,7 @@ impl Socket {
         })
     }
 
-    /// Binds to a queue of an interface; the driver may copy. `shared`: with the memory of another socket.
+    /// Binds to a queue of an interface; the driver may copy. `shared`: uses the memory of another socket.
     pub(super) fn bind(&self, interface: u32, queue: u32, shared: Option<BorrowedFd<'_>>) -> io::Result<()> {
         // SAFETY: a sockaddr_xdp of zeroes is valid.
         let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
@@ -123,7 +123,7 @@ impl Socket {
         bind(self.0.as_fd(), &address)
     }
 
-    /// Tells the kernel that there are frames to send.
+    /// Notifies the kernel of frames to send.
     pub(super) fn kick(&self) -> io::Result<()> {
         let (none, flags) = (std::ptr::null(), libc::MSG_DONTWAIT);
         // SAFETY: takes no pointers but null ones.
@@ -131,7 +131,7 @@ impl Socket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The same socket, kept open by two.
+    /// The same socket with a second owner.
     pub(super) fn duplicate(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
@@ -147,7 +147,7 @@ impl Socket {
     }
 }
 
-/// Tries again for a second while the kernel says "busy": it lets go of a closed socket's queue some time later.
+/// Retries for a second while the kernel returns EBUSY: it releases the queue of a closed socket with a delay.
 pub(super) fn patiently(attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
     for _ in 0..100 {
         match attempt() {
@@ -160,7 +160,7 @@ pub(super) fn patiently(attempt: impl Fn() -> io::Result<()>) -> io::Result<()> 
     attempt()
 }
 
-/// A ring as both ends see it.
+/// A ring as mapped for both ends.
 #[derive(Debug)]
 struct Shared {
     map: Mapping,
@@ -183,13 +183,13 @@ impl Shared {
     }
 }
 
-/// The end of a ring that the kernel reads.
+/// The producer's end of a ring that the kernel reads.
 #[derive(Debug)]
 pub(super) struct Producer<T> {
     shared: Shared,
-    /// Entries written since the beginning.
+    /// Number of entries written so far.
     head: u32,
-    /// Of these, taken by the kernel when it was last looked at.
+    /// Number of these that the kernel had taken at the last check.
     taken: u32,
     entry: PhantomData<T>,
 }
@@ -215,26 +215,26 @@ impl<T: Plain> Producer<T> {
         self.shared.counter(self.shared.producer).store(self.head, Ordering::Release);
     }
 
-    /// Entries that the kernel has not taken yet.
+    /// Number of entries that the kernel has not taken yet.
     #[inline]
     pub(super) fn untaken(&self) -> u32 {
         self.head.wrapping_sub(self.shared.counter(self.shared.consumer).load(Ordering::Acquire))
     }
 }
 
-/// The end of a ring that the kernel writes.
+/// The consumer's end of a ring that the kernel writes.
 #[derive(Debug)]
 pub(super) struct Consumer<T> {
     shared: Shared,
-    /// Entries read since the beginning.
+    /// Number of entries read so far.
     tail: u32,
-    /// Entries written by the kernel when it was last looked at.
+    /// Number of entries that the kernel had written at the last check.
     written: u32,
     entry: PhantomData<T>,
 }
 
 impl<T: Plain> Consumer<T> {
-    /// The next entry. Entries go back to the kernel when all that were there have been read.
+    /// The next entry. Entries are returned to the kernel when all available ones have been read.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.is_empty() {
@@ -246,7 +246,7 @@ impl<T: Plain> Consumer<T> {
         Some(entry)
     }
 
-    /// Whether nothing is there.
+    /// Whether no entry is available.
     #[inline]
     pub(super) fn is_empty(&mut self) -> bool {
         if self.tail == self.written {

@@ -1,8 +1,8 @@
 //! Runs tests in namespaces of their own, one after the other, so that nothing they build outlives them.
 //!
-//! A test program with `harness = false` gives its tests to [`main`], which runs itself again for each: once to enclose (a
-//! program of one thread has to), once inside. Where the host grants no namespaces the tests are ignored, visibly; with
-//! `WIREGAUGE_SKIPS=refused` they fail, as tests in Python do (tests/conftest.py).
+//! A test program with `harness = false` gives its tests to [`main`], which runs itself again for each: once to enclose
+//! (a program of one thread has to), once inside. Where the host grants no namespaces the tests are ignored, visibly;
+//! with `WIREGAUGE_SKIPS=refused` they fail, as tests in Python do (tests/conftest.py).
 
 use std::process::{Command, ExitCode};
 
